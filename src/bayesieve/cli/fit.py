@@ -20,7 +20,7 @@ from bayesieve.cli import compiling, files
 from bayesieve.cli.commands import CommandError, Screen, interruptible, require_choice
 from bayesieve.cli.files import amounts_of, shown
 from bayesieve.cli.models import decision_names, show_summary
-from bayesieve.cli.training import Columns, TrainingRows
+from bayesieve.cli.training import Columns, CommandRows
 from bayesieve.discretize.row_blocks import QUANTILES
 from bayesieve.engine.files import bytes_of
 from bayesieve.scorecard.export.point_card import Points
@@ -92,7 +92,7 @@ def fit(given: Any) -> None:
             if given.test is not None:
                 frame = files.read_table(given.test, screen, model)
                 own = replace(columns, time=None).within(frame.columns)
-                test = replace(TrainingRows.of(frame, own, given.test, screen, new=True), names=data.names)
+                test = replace(CommandRows.of(frame, own, given.test, screen, new=True), names=data.names)
             if test is not None and not data.in_memory:  # rows in files, of which none are at hand
                 data, test = test, None
             measured = data if given.test is not None else data.measured(model)
@@ -101,7 +101,7 @@ def fit(given: Any) -> None:
     show_summary(screen, model, performance, written)
 
 
-def _apart(given: Any, data: TrainingRows) -> tuple[TrainingRows, TrainingRows | None]:
+def _apart(given: Any, data: CommandRows) -> tuple[CommandRows, CommandRows | None]:
     """Return the training rows and, with --test-from, the test rows. Raise CommandError if the table of --test does not
     match.
     """
@@ -121,19 +121,19 @@ def _apart(given: Any, data: TrainingRows) -> tuple[TrainingRows, TrainingRows |
     return data.parted(given.test_from)
 
 
-def _training(given: Any, columns: Columns, screen: Screen) -> TrainingRows:
+def _training(given: Any, columns: Columns, screen: Screen) -> CommandRows:
     """Open the training rows: as a scan for folders, patterns, memory limits, plans and other engines, otherwise in
     memory.
     """
     in_blocks = given.memory_limit is not None or given.dry_run or given.engine != "memory"
     if in_blocks or files.is_several(given.table):
-        return TrainingRows.of(files.open_source(given.table, screen), columns, given.table, screen)
+        return CommandRows.of(files.open_source(given.table, screen), columns, given.table, screen)
     date_orders: dict[str, bool] = {}
     frame = files.read_table(given.table, screen, date_orders=date_orders)
-    return replace(TrainingRows.of(frame, columns, given.table, screen), date_orders=date_orders)
+    return replace(CommandRows.of(frame, columns, given.table, screen), date_orders=date_orders)
 
 
-def _check_ids(data: TrainingRows, decisions: Sequence[str], screen: Screen) -> None:
+def _check_ids(data: CommandRows, decisions: Sequence[str], screen: Screen) -> None:
     """Raise CommandError for identifiers that cannot be written with results; warn if rows in memory share them."""
     ids = data.columns.ids
     written = ["prediction", *(f"P({label})" for label in data.target.classes.tolist()), *decisions]
@@ -150,7 +150,7 @@ def _check_ids(data: TrainingRows, decisions: Sequence[str], screen: Screen) -> 
         screen.warn(f"{share}; cross-validation may put them in different folds")
 
 
-def _model(given: Any, data: TrainingRows) -> Any:
+def _model(given: Any, data: CommandRows) -> Any:
     """Return the classifier with the options of the command line, not fitted yet."""
     if given.scorecard:
         return _card(given, data)
@@ -171,7 +171,7 @@ def _model(given: Any, data: TrainingRows) -> Any:
     )
 
 
-def _card(given: Any, data: TrainingRows) -> Any:
+def _card(given: Any, data: CommandRows) -> Any:
     """Return the estimator of a scorecard."""
     options = {"pairs": 0 if given.pairs == "auto" else _pairs_in(given.pairs, data), **_computing(given)}
     if given.positive is not None:
@@ -181,7 +181,7 @@ def _card(given: Any, data: TrainingRows) -> Any:
     return model
 
 
-def _signs(given: Any, data: TrainingRows) -> dict[str, int]:
+def _signs(given: Any, data: CommandRows) -> dict[str, int]:
     """Return the signs of --monotone; CommandError for a column that does not exist."""
     signs = _assigned(given.monotone, int, f"--monotone must be {_SIGNS}")
     for name in signs:
@@ -202,7 +202,7 @@ def _check_not_set(given: Any, by: str, defaults: Mapping[str, Any]) -> None:
             raise CommandError(f"{by} sets --{option}; give one of them only")
 
 
-def _with_options(model: Any, given: Any, data: TrainingRows) -> Any:
+def _with_options(model: Any, given: Any, data: CommandRows) -> Any:
     """Return the method of a paper with the options of columns and computing."""
     if data.columns.kinds or given.quantiles != QUANTILES:
         encoder = TableEncoder(n_jobs=given.jobs) if model.encoder == "modl" else model.encoder
@@ -222,7 +222,7 @@ def _computing(given: Any) -> dict[str, Any]:
     }
 
 
-def _positive(text: str | None, data: TrainingRows) -> Any:
+def _positive(text: str | None, data: CommandRows) -> Any:
     """Return the class with this text. Raise CommandError if there is none."""
     if text is None:
         return None
@@ -258,7 +258,7 @@ def _assigned(texts: list[str], read: type, rule: str) -> dict[str, Any]:
     return values
 
 
-def _pairs_in(text: str, data: TrainingRows) -> Any:
+def _pairs_in(text: str, data: CommandRows) -> Any:
     """Parse --pairs: "auto", a number, or lists of two column names. Raise CommandError for anything else."""
     if text == "auto":
         return text
@@ -272,7 +272,7 @@ def _pairs_in(text: str, data: TrainingRows) -> Any:
     return pairs
 
 
-def _learn(model: Any, data: TrainingRows, screen: Screen) -> None:
+def _learn(model: Any, data: CommandRows, screen: Screen) -> None:
     """Fit the model; warn if the search was interrupted."""
     if screen.shows_progress:
         screen.note(f"Fitting {plural(data.n_rows, 'row')} of {plural(len(data.names), 'feature')} ...")
@@ -288,7 +288,7 @@ def _learn(model: Any, data: TrainingRows, screen: Screen) -> None:
 
 
 def _write_report(
-    model: Any, data: TrainingRows, test: TrainingRows | None, path: Path, given: Any, screen: Screen
+    model: Any, data: CommandRows, test: CommandRows | None, path: Path, given: Any, screen: Screen
 ) -> Any:
     """Write the report, with measures where possible. Ctrl-C ends it and the searches of its folds."""
     held_out, folds = bool(given.test or given.test_from), given.folds
@@ -313,7 +313,7 @@ def _write_report(
         return model.report(path, data.X, data.y, sample_weight=data.weights, **options)
 
 
-def _plan(model: Any, data: TrainingRows) -> list[tuple[str, str]]:
+def _plan(model: Any, data: CommandRows) -> list[tuple[str, str]]:
     """Describe the files that a fit of a scan reads and writes, and its memory and time."""
     source = data.to_learn
     assert isinstance(source, Scan)
@@ -336,7 +336,7 @@ def _plan(model: Any, data: TrainingRows) -> list[tuple[str, str]]:
     ]
 
 
-def _seconds(model: Any, data: TrainingRows, source: Scan) -> float:
+def _seconds(model: Any, data: CommandRows, source: Scan) -> float:
     """Estimate the seconds of a fit from fits of some of the first rows."""
     began = time.perf_counter()
     frame = next(source.blocks())

@@ -89,7 +89,7 @@ class Columns:
 
 
 @dataclass(frozen=True)
-class TrainingRows:
+class CommandRows:
     """Training rows with a known target, in memory or in files.
 
     Attributes
@@ -114,7 +114,7 @@ class TrainingRows:
     @classmethod
     def of(
         cls, rows: pl.DataFrame | Scan, columns: Columns, path: Path, screen: Screen, new: bool = False
-    ) -> TrainingRows:
+    ) -> CommandRows:
         """Return the rows of a table.
 
         Raises
@@ -200,7 +200,7 @@ class TrainingRows:
         if self.date_orders:
             model.scorecard_ = in_date_orders(model.scorecard_, self.date_orders)
 
-    def parted(self, start: str) -> tuple[TrainingRows, TrainingRows]:
+    def parted(self, start: str) -> tuple[CommandRows, CommandRows]:
         """Return the rows before a moment, and those from it on. Raise CommandError if either is empty."""
         name = str(self.columns.time)
         column, given = (as_table(table).column(0) for table in (self.frame[[name]], pl.DataFrame({name: [start]})))
@@ -217,7 +217,7 @@ class TrainingRows:
         refuse_other_than_classes(before.target, f"{quoted(self.columns.target)} before {start}")
         return before, after
 
-    def _where(self, mask: np.ndarray) -> TrainingRows:
+    def _where(self, mask: np.ndarray) -> CommandRows:
         """Return a subset of the rows in memory."""
         known = np.ones(self.n_rows, dtype=bool) if self.known is None else self.known.copy()
         known[known] = mask
@@ -230,7 +230,7 @@ class TrainingRows:
             for name in [name for name, kind in self.columns.kinds.items() if kind == "numeric"]:
                 as_table(self.frame[[name]], kinds={name: "numeric"}).column(0).numbers()
 
-    def measured(self, model: Any) -> TrainingRows:
+    def measured(self, model: Any) -> CommandRows:
         """Return the rows that a report evaluates: all rows in memory, or a sample of rows in files, with a caution."""
         if not isinstance(self.rows, Scan):
             return self
@@ -249,7 +249,7 @@ class TrainingRows:
             model.cautions_ = (*model.cautions_, Caution("sample", (), sentence, warns=False))
         frame = self._scanned(names).frame(drawn)
         target = replace(self.target, codes=self.target.codes[drawn])
-        return TrainingRows(self.path, columns, self.names, frame, target)
+        return CommandRows(self.path, columns, self.names, frame, target)
 
     def rule_in(self, file: Path | None) -> BenefitRule | None:
         """Read the benefits from a file. Raise CommandError for a row without amount."""

@@ -22,7 +22,7 @@ from bayesieve.cli.commands import (
     require_choice,
 )
 from bayesieve.cli.files import shown
-from bayesieve.cli.training import Columns, TrainingRows
+from bayesieve.cli.training import Columns, CommandRows
 from bayesieve.report.search import Measure
 from bayesieve.selection import SELECTORS
 from bayesieve.statistics.metrics import MEASURES
@@ -122,7 +122,7 @@ class ComparedTable:
         """Features, labels and row weights; CommandError if they cannot be split into folds."""
         self.was_read = True
         frame = files.read_table(self.path, screen) if self.frame is None else self.frame
-        data = TrainingRows.of(frame, self.columns, self.path, screen)
+        data = CommandRows.of(frame, self.columns, self.path, screen)
         with files.locating(self.path, self.columns.target):
             data.check_kinds()
         if lacking := data.too_few_classes():
