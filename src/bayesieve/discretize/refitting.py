@@ -191,7 +191,7 @@ class LevelRefitter:
             finer.update(zip(by_others.levels.names, every, strict=True))
             return by_others, every[:, fit]
 
-        levels, own = self._with_pairs(fitted, codes[:, fit], fit, fit_finer)
+        levels, own = self._with_pairs(fitted, codes[:, fit], fit, self._counted_rows(fit), fit_finer)
 
         def part_codes(part: FeatureLevels) -> np.ndarray:
             i = self.table.names.index(part.name)
@@ -229,43 +229,47 @@ class LevelRefitter:
 
     def _learnt(self, rows: np.ndarray) -> tuple[TableLevels, np.ndarray]:
         """Fit levels of the columns and pairs to rows in memory as if the other rows did not exist; and code them."""
-        table, (classes, present, weights) = self.table.take(rows), self._classes_of(rows)
-        order = ClassOrder.of(classes, present.size, weights)
+        table, (counted_rows, order) = self.table.take(rows), self._counted_rows(rows)
 
         def fit(coders: Sequence[ColumnCoder], columns: Sequence[int], **_: Any) -> tuple[FittedColumns, np.ndarray]:
             own = table if len(columns) == table.n_columns else table.select(columns)
             if len(rows) <= EXACT_ROWS:
                 return fit_columns(own, coders, order, self.missing, self.n_jobs)
-            target = Target(classes, present)  # values of larger tables are counted by the same rule as in a scan
-            blocks = TableBlocks(own, target, weights, IN_MEMORY, self.n_jobs, [slice(0, len(rows))])
+            # Values of larger tables are counted by the same rule as in a scan.
+            target = Target(np.asarray(counted_rows.class_codes), np.asarray(counted_rows.classes))
+            blocks = TableBlocks(own, target, counted_rows.weights, IN_MEMORY, self.n_jobs, [slice(0, len(rows))])
             counted = CountedColumns(blocks, self.n_jobs, self.n_quantiles)
             fitted = counted.fit(range(own.n_columns), coders, self.missing)
             return fitted, counted.codes(range(own.n_columns), fitted.levels)
 
         fitted, codes = fit(self.coders, range(table.n_columns))
-        return self._with_pairs(fitted, codes, rows, fit)
+        return self._with_pairs(fitted, codes, rows, (counted_rows, order), fit)
 
-    def _classes_of(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-        """Return the classes of rows, numbered without those that the rows lack; these classes; and the weights of the
-        rows, or None if no row has weight.
+    def _counted_rows(self, rows: np.ndarray) -> tuple[Rows, ClassOrder]:
+        """Return rows with their classes, numbered without those that the rows lack, and their weights, or None if no
+        row has weight; and their order by class.
         """
         known = self.known.take(rows)
         present, classes = np.unique(np.asarray(known.class_codes), return_inverse=True)
         weights = known.weights if known.weights is not None and known.weights.any() else None
-        return classes.astype(np.min_scalar_type(present.size)), present, weights
+        classes = classes.astype(np.min_scalar_type(present.size))
+        return Rows(classes, present, weights), ClassOrder.of(classes, present.size, weights)
 
     def _with_pairs(
-        self, fitted: FittedColumns, codes: np.ndarray, rows: np.ndarray, fit: FitLevels
+        self,
+        fitted: FittedColumns,
+        codes: np.ndarray,
+        rows: np.ndarray,
+        counted: tuple[Rows, ClassOrder],
+        fit: FitLevels,
     ) -> tuple[TableLevels, np.ndarray]:
         """Add the pairs of the features to the levels of their columns, fitted to these rows, and to their codes."""
         pairs = [columns for columns in self.features if len(columns) > 1]
         if not pairs:
             return fitted.levels, codes
-        classes, present, weights = self._classes_of(rows)
-        counted = Rows(classes, present, weights)
-        samples = RowSamples(lambda: self.hashes()[rows], counted)
-        order = ClassOrder.of(classes, present.size, weights)
-        finder = PairFinder(self.table.kinds(), self.grouper, order, counted, samples, self.n_jobs)
+        counted_rows, order = counted
+        samples = RowSamples(lambda: self.hashes()[rows], counted_rows)
+        finder = PairFinder(self.table.kinds(), self.grouper, order, counted_rows, samples, self.n_jobs)
         return finder.add([[self.table.names[i] for i in pair] for pair in pairs], fitted, codes, fit)
 
     def _coded(self, codes: np.ndarray, levels: TableLevels, rows: np.ndarray) -> CodedTable:
