@@ -3,10 +3,12 @@
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from scipy.optimize import minimize
 from scipy.special import log_softmax
 
+from bayesieve import SelectiveNB
 from bayesieve.evidence.pruning import worth_keeping
 
 
@@ -94,3 +96,12 @@ def test_weights_of_any_size_and_prices_in_their_unit_agree() -> None:
 def test_one_feature_always_stays() -> None:
     joint = np.zeros((10, 2))
     assert worth_keeping(np.zeros((3, 10, 2)), joint, np.arange(10) % 2, np.ones(10), np.full(3, 9.0)).sum() == 1
+
+
+@pytest.mark.filterwarnings("error:invalid value")
+def test_equal_rows_of_each_class_are_fitted() -> None:
+    """They fall into one fold, so that no rows are left to learn the others' factor from."""
+    a = [4.75, -10.25, 12.0, -4.75, -4.75, -5.75, -4.75]
+    X = pl.DataFrame({"a": a, "b": [964, 964, 325, 964, 234, 234, 234], "c": [*"cccc", None, *"cc"]})
+    model = SelectiveNB(calibrate="levels").fit(X, [2, 2, 0, 2, 1, 1, 1])
+    assert np.isfinite(model.predict_proba(X)).all()

@@ -198,6 +198,14 @@ def test_values_of_a_page_stand_for_their_parts() -> None:
         assert name != "day" or all(value.startswith("19") for value in column["values"])
 
 
+@pytest.mark.parametrize("unit", [1, "D", "us"])
+def test_columns_of_a_single_interval_have_a_value(unit: Any) -> None:
+    value = 7 if unit == 1 else np.datetime64(7, unit).item()
+    X = pl.DataFrame({"x": [None] * 20 + [value] * 20})
+    (column,) = change_data(SelectiveNB("all", calibrate=False).fit(X, ["p"] * 15 + ["q"] * 25).scorecard_)
+    assert column["values"] in (["0"], ["1970-01-01"], ["1970-01-01T00:00:00"])
+
+
 @pytest.mark.parametrize("mode", ["default", "not calibrated", "three classes"])
 def test_cells_of_few_rows_are_joined(mode: str) -> None:
     """Within their level, intervals with their neighbours; a level keeps its rows and mean contribution."""
@@ -569,3 +577,6 @@ def test_density_holds_the_rows_of_the_curve(measured: tuple[SelectiveNB, Report
     assert max(frame["height"]) == 1.0
     assert (frame["from"][0], frame["to"][-1]) == ends
     assert curve_ends([(-1.7e308, 1.7e308, 3.0)]) is None
+    narrow = [(None, 1e-300, 3.0), (1e-300, 1.1e-300, 2.0), (1.1e-300, 1e300, 4.0), (1e300, None, 1.0)]
+    with np.errstate(over="raise"):
+        assert sum(density_frame(narrow, -1e307, 1e307)["rows"]) == pytest.approx(10.0, rel=1e-3)

@@ -193,6 +193,8 @@ def held_out_factor(fit: JointFit, levels: Sequence[FeatureLevels], options: Fit
     contributions = np.zeros((fold.size, rows.n_classes))
     for number in range(_HELD_OUT_FOLDS):
         held_out = fold == number
+        if held_out.all():  # the rows of each class are equal, so that nothing is left to learn from
+            continue
         others = replace(fit, loss=loss.weighing(np.where(held_out, 0.0, rows.weights)))
         best, solution = fit_to_sample(others, levels, options, clock, followed=True)
         if not solution.complete:

@@ -78,9 +78,12 @@ def _value_in(level: FeatureLevels, code: int) -> str:
         return canonical_text(level.groups[code][0])
     bounds = bounds_of(level, code)
     low, high = float(bounds["low"]), float(bounds["high"])
-    if math.isinf(low) or math.isinf(high):
-        end = high if math.isinf(low) else low if math.isfinite(low) else 0.0
-        near = end - (abs(end) / 10 or 1.0) if math.isinf(low) else end + (abs(end) / 10 or 1.0)
+    if math.isinf(low) and math.isinf(high):
+        near = 0.0
+    elif math.isinf(low):
+        near = high - (abs(high) / 10 or 1.0)
+    elif math.isinf(high):
+        near = low + (abs(low) / 10 or 1.0)
     else:
         near = low / 2 + high / 2
     if level.type == "number" or level.type == "boolean":

@@ -129,7 +129,7 @@ def density_frame(cells: Sequence[Interval], low: float, high: float) -> dict[st
     starts = np.array([low if start is None else start for start, _, _ in inside])
     ends = np.array([high if end is None else end for _, end, _ in inside])
     widths = np.maximum(ends - starts, np.finfo(float).tiny)
-    shares = np.clip((np.minimum.outer(edges, ends) - starts) / widths, 0.0, 1.0)  # of each cell below each edge
+    shares = (np.clip(edges[:, None], starts, ends) - starts) / widths  # of each cell below each edge
     rows = np.diff(shares @ np.array([n for _, _, n in inside]))
     heights = rows / max(rows.max(), np.finfo(float).tiny)
     numbers = {"rows": in_five_digits(rows.tolist()), "height": in_five_digits(heights.tolist())}
