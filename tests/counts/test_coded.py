@@ -72,17 +72,17 @@ def test_rows_class_after_class() -> None:
     codes = rng.integers(0, 5, (3, 40)).astype(np.uint8)
     classes, weights = rng.integers(0, 3, 40).astype(np.uint8), rng.random(40)
     coded = CodedTable(codes.copy(), np.full(3, 5), ("a", "b", "c"), classes, np.arange(3), weights)
-    assert not coded.is_sorted_by_class
+    assert not coded.rows.is_sorted_by_class
     by_class = coded.by_class
     order = np.argsort(classes, kind="stable")
     np.testing.assert_array_equal(by_class.codes, codes[:, order])
     np.testing.assert_array_equal(by_class.class_codes, classes[order])
     np.testing.assert_array_equal(by_class.weights, weights[order])
-    assert by_class.is_sorted_by_class
+    assert by_class.rows.is_sorted_by_class
     assert by_class.by_class is by_class
     np.testing.assert_array_equal(coded.codes, codes)
     bare = coded.with_rows(class_codes=None, classes=None)
-    assert (bare.by_class is bare, bare.is_sorted_by_class, bare.n_classes) == (True, False, 0)
+    assert (bare.by_class is bare, bare.rows.is_sorted_by_class, bare.n_classes) == (True, False, 0)
 
 
 def test_a_table_is_frozen() -> None:
@@ -108,20 +108,14 @@ def test_every_column_of_the_rows_moves_with_them() -> None:
         table.with_rows(columns={"benefit": np.zeros((3, 2))})
 
 
-def test_levels_are_attached_without_counting_again() -> None:
-    table = _table(levels=None)
-    counts = table.counts
-    levels = _table().levels
-    assert levels is not None
-    assert table.with_levels(levels).counts is counts
-    assert table.with_levels(levels).levels is levels
-    assert table.levels is None
+def test_counts_that_are_known_are_not_repeated() -> None:
+    counts = _table().counts
+    assert _table(counts=counts).counts is counts
 
 
 def test_what_was_derived_from_other_parts_is_not_kept() -> None:
-    table, levels = _table(levels=None), _table().levels
-    assert levels is not None
+    table = _table()
     assert dict(table.by_class.rows.columns) == {}  # kept from here on
     further = table.with_columns(benefit=np.arange(4.0))
     assert further.by_class.rows.columns["benefit"].tolist() == [0.0, 3.0, 1.0, 2.0]
-    assert further.with_levels(levels).by_class.levels is levels
+    assert further.by_class.levels is table.levels

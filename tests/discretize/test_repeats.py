@@ -12,7 +12,7 @@ import pytest
 
 import bayesieve
 from bayesieve import SelectiveNB, TableEncoder
-from bayesieve.counts.row_content import fingerprints
+from bayesieve.counts.row_hashes import hash_rows
 from bayesieve.discretize.coding_options import CodingOptions
 from bayesieve.discretize.repeats import REPEATED, find_repeats, may_repeat
 from bayesieve.table import as_table
@@ -36,7 +36,7 @@ def log_loss(model: SelectiveNB, X: pl.DataFrame, y: np.ndarray, weights: np.nda
 
 def repeats_of(X: Any, y: np.ndarray, weights: np.ndarray | None = None) -> Any:
     table = as_table(X)
-    hashes = fingerprints(table) if may_repeat(table, 1) else None
+    hashes = hash_rows(table) if may_repeat(table, 1) else None
     return find_repeats(table, as_target(y), weights, hashes, 1)
 
 

@@ -236,10 +236,10 @@ def test_codes_and_cells_of_long_texts_are_the_same_in_parts(monkeypatch: pytest
 
 
 def test_hashes_of_texts_are_the_same_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    from bayesieve.counts import row_content
+    from bayesieve.counts import row_hashes
 
     texts = pl.Series(["", "a", None, "é" * 50, "", "b" * 200, "c", None])
-    whole = row_content.text_hashes(texts)
+    whole = row_hashes.text_hashes(texts)
     for n_bytes in (1, 60, 150):
-        monkeypatch.setattr(row_content, "_JOINED_BYTES", n_bytes)
-        np.testing.assert_array_equal(row_content.text_hashes(texts), whole)
+        monkeypatch.setattr(row_hashes, "_JOINED_BYTES", n_bytes)
+        np.testing.assert_array_equal(row_hashes.text_hashes(texts), whole)

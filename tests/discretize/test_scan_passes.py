@@ -62,7 +62,7 @@ def coded(rows: tuple[Any, Any, Any], executor: Executor | None = None, verbose:
     positions = part.drawn(20)
     values = [column.texts() if column.kind != "numeric" else column.numbers() for column in sampled(part, positions)]
     levels = [repr(level.to_json()) for level in encoder.levels_]
-    return [levels, part.codes, part.fingerprints(), positions, *map(np.asarray, values), encoder.cautions_]
+    return [levels, part.codes, part.row_hashes(), positions, *map(np.asarray, values), encoder.cautions_]
 
 
 def sampled(part: Any, positions: np.ndarray) -> list[Any]:

@@ -72,7 +72,7 @@ def test_a_coded_table_is_sorted_and_counted_once() -> None:
     assert table.by_class is table
     mixed = table.take(np.arange(table.n_rows)[::-1])
     assert mixed.by_class is mixed.by_class
-    assert mixed.by_class.is_sorted_by_class
-    assert not mixed.is_sorted_by_class
+    assert mixed.by_class.rows.is_sorted_by_class
+    assert not mixed.rows.is_sorted_by_class
     assert mixed.counts is mixed.counts
     assert mixed.counts.counts.tolist() == table.counts.counts.tolist()

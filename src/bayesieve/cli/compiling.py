@@ -61,7 +61,7 @@ def _columns() -> None:
     import polars as pl
 
     from bayesieve import TableEncoder
-    from bayesieve.counts.row_content import fingerprints
+    from bayesieve.counts.row_hashes import hash_rows
     from bayesieve.table import as_table
 
     rng = np.random.default_rng(0)
@@ -70,7 +70,7 @@ def _columns() -> None:
         words = rng.choice(np.array(["red", "green", "blue"]), n_rows)
         places = rng.integers(0, 20, n_rows).astype(str)
         frame = pl.DataFrame({"number": numbers, "few": np.round(4 * numbers) / 4, "word": words, "place": places})
-        fingerprints(as_table(frame))
+        hash_rows(as_table(frame))
         noisy = numbers + rng.normal(size=n_rows)  # classes that a single cut told apart would leave nothing to search
         for target in (noisy > 0, np.digitize(noisy, [-0.5, 0.5])):
             encoder = TableEncoder(pairs="auto").fit(frame, target)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from bayesieve.counts.contingency import ContingencyCounts, count_features
-from bayesieve.counts.row_content import RowSamples, keys_of
+from bayesieve.counts.row_hashes import RowSamples, hash_codes
 from bayesieve.engine import IN_MEMORY, Engine
 from bayesieve.table.levels import FeatureLevels
 from bayesieve.table.target import Rows
@@ -38,6 +37,8 @@ class CodedTable(ShortRepr):
         Learns the levels again from some of the rows, if the raw values are at hand.
     engine : Engine
         Where the rows live, in memory unless given, and in which blocks they are read.
+    counts : ContingencyCounts or None
+        The counts of these codes, if they are known.
 
     Raises
     ------
@@ -62,6 +63,13 @@ class CodedTable(ShortRepr):
     unseen: np.ndarray | None
     recoder: Any
     engine: Engine
+    # Read off the codes and the rows once, as searches ask for them all the time.
+    n_rows: int
+    n_features: int
+    class_codes: np.ndarray | None
+    classes: np.ndarray | None
+    weights: np.ndarray | None
+    n_classes: int
 
     def __init__(
         self,
@@ -77,24 +85,33 @@ class CodedTable(ShortRepr):
         unseen: np.ndarray | None = None,
         recoder: Any = None,
         engine: Engine = IN_MEMORY,
+        counts: ContingencyCounts | None = None,
     ) -> None:
         if codes.ndim != 2 or codes.dtype.kind != "u":
             raise ValueError("codes must be a 2-D array of unsigned integers, one row per feature.")
+        rows = Rows(class_codes, classes, weights) if rows is None else rows
         vars(self).update(
             codes=np.ascontiguousarray(codes),
             n_levels=np.asarray(n_levels, dtype=np.int64),
             names=tuple(names),
-            rows=Rows(class_codes, classes, weights) if rows is None else rows,
+            rows=rows,
             levels=levels,
             unseen=unseen,
             recoder=recoder,
             engine=engine,
+            n_rows=codes.shape[1],
+            n_features=codes.shape[0],
+            class_codes=rows.class_codes,
+            classes=rows.classes,
+            weights=rows.weights,
+            n_classes=rows.n_classes,
+            **({} if counts is None else {"counts": counts}),
         )
         for what, length in (("n_levels", len(self.n_levels)), ("names", len(self.names))):
             if length != self.n_features:
                 raise ValueError(f"codes has {self.n_features} features but {what} has {length} entries.")
-        named = {name: getattr(self.rows, name) for name in ("class_codes", "weights", "groups")}
-        for what, column in (named | dict(self.rows.columns)).items():
+        columns = {"class_codes": rows.class_codes, "weights": rows.weights, "groups": rows.groups}
+        for what, column in (columns | dict(rows.columns)).items():
             if column is not None and len(column) != self.n_rows:
                 raise ValueError(f"codes has {self.n_rows} rows but {what} has {len(column)}.")
 
@@ -105,41 +122,6 @@ class CodedTable(ShortRepr):
     def __repr__(self) -> str:
         return f"CodedTable({self.n_rows} rows, {self.n_features} features, {self.n_classes} classes)"
 
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return int(self.codes.shape[1])
-
-    @property
-    def n_features(self) -> int:
-        """Number of features."""
-        return len(self.codes)
-
-    @property
-    def class_codes(self) -> np.ndarray | None:
-        """Class of every row, shape (n_rows,)."""
-        return self.rows.class_codes
-
-    @property
-    def classes(self) -> np.ndarray | None:
-        """Class labels, shape (n_classes,)."""
-        return self.rows.classes
-
-    @property
-    def weights(self) -> np.ndarray | None:
-        """Row weights, shape (n_rows,); None: every row counts once."""
-        return self.rows.weights
-
-    @property
-    def n_classes(self) -> int:
-        """Number of classes; 0 without a target."""
-        return self.rows.n_classes
-
-    @property
-    def is_sorted_by_class(self) -> bool:
-        """Whether the rows are grouped by class, in the order of the classes."""
-        return self.rows.is_sorted_by_class
-
     @cached_property
     def counts(self) -> ContingencyCounts:
         """Rows (or weight) of every level of every feature by class. Computed once; do not modify."""
@@ -149,7 +131,7 @@ class CodedTable(ShortRepr):
     def by_class(self) -> CodedTable:
         """Table with its rows grouped by class, the order that counts and searches read fastest."""
         # A table that kept itself would live, with the files of its rows, until the garbage collector runs.
-        return self if self.class_codes is None or self.is_sorted_by_class else self._sorted_by_class
+        return self if self.class_codes is None or self.rows.is_sorted_by_class else self._sorted_by_class
 
     @cached_property
     def _sorted_by_class(self) -> CodedTable:
@@ -174,20 +156,18 @@ class CodedTable(ShortRepr):
         """Draw up to ``most`` rows of positive weight; return their positions, ascending. The sample does not depend on
         row order, and is nested in larger samples.
         """
-        return self._samples_of_rows.drawn(most)
+        return self._samples.drawn(most)
 
     @cached_property
-    def _samples_of_rows(self) -> RowSamples:
-        known = None if self.recoder is None else self.recoder.samples
-        return RowSamples(self.fingerprints, self.rows) if known is None else known
+    def _samples(self) -> RowSamples:
+        samples = None if self.recoder is None else self.recoder.samples
+        return RowSamples(self.row_hashes, self.rows) if samples is None else samples
 
-    def fingerprints(self) -> np.ndarray:
+    def row_hashes(self) -> np.ndarray:
         """Hashes of the rows, shape (n_rows,), by their raw values or, without these, by their codes."""
-        return self._code_prints() if self.recoder is None else self.recoder.fingerprints()
-
-    def _code_prints(self) -> np.ndarray:
-        """Hashes of the rows, shape (n_rows,), by their codes."""
-        return keys_of(self.codes, np.zeros(self.n_rows, np.uint8))
+        if self.recoder is not None:
+            return self.recoder.row_hashes()
+        return hash_codes(self.codes, np.zeros(self.n_rows, np.uint8))
 
     def select(self, features: Any) -> CodedTable:
         """Return a copy with these features only (positions, a slice or a boolean mask)."""
@@ -224,25 +204,15 @@ class CodedTable(ShortRepr):
         for from_, to in zip(self.codes, codes, strict=True):
             to[:] = from_
             engine.visited(to.nbytes)
-        return self._changed(("_sorted_by_class",), codes=codes, engine=engine)
+        facts: dict[str, Any] = {"levels": self.levels, "unseen": self.unseen, "recoder": self.recoder}
+        return CodedTable(codes, self.n_levels, self.names, rows=self.rows, engine=engine, **facts)
 
     def with_columns(self, **columns: np.ndarray) -> CodedTable:
         """Return a copy with further columns of `Rows`, which refitted codes keep, too."""
         recoder = None if self.recoder is None else self.recoder.with_columns(columns)
         rows = replace(self.rows, columns={**self.rows.columns, **columns})
-        return self._changed(("_sorted_by_class",), rows=rows, recoder=recoder)
-
-    def with_levels(self, levels: Sequence[FeatureLevels], unseen: np.ndarray | None = None) -> CodedTable:
-        """Return a copy with the levels behind the codes; counts are not repeated."""
-        return self._changed(("_sorted_by_class",), levels=levels, unseen=unseen)
-
-    def _changed(self, derived: Sequence[str], **parts: Any) -> CodedTable:
-        """Return a copy with other fields, without anything derived from the old ones."""
-        table = copy(self)
-        vars(table).update(parts)
-        for name in derived:
-            vars(table).pop(name, None)
-        return table
+        facts: dict[str, Any] = {"levels": self.levels, "unseen": self.unseen, "engine": self.engine}
+        return CodedTable(self.codes, self.n_levels, self.names, rows=rows, recoder=recoder, **facts)
 
     def _with(self, codes: np.ndarray, rows: Rows, recoder: Any = None) -> CodedTable:
         same: dict[str, Any] = {"levels": self.levels, "engine": self.engine}

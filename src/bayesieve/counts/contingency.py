@@ -69,37 +69,26 @@ def left_over(counts: np.ndarray, taken: np.ndarray | float) -> np.ndarray:
 
 def count_features(coded: CodedTable) -> ContingencyCounts:
     """Count a coded table that carries its classes."""
-    class_codes, weights = coded.class_codes, coded.weights
-    if class_codes is None:
-        raise ValueError("The coded table has no classes to count by; code it together with its target.")
-    offsets = _offsets(coded.n_levels)
-    counts = _count_levels(coded, offsets)
-    if weights is None:
-        class_counts = count_classes(class_codes, coded.n_classes).astype(float)
-    else:
-        class_counts = np.bincount(class_codes, weights=weights, minlength=coded.n_classes)
-    return ContingencyCounts(counts, offsets, class_counts)
-
-
-def _offsets(sizes: np.ndarray) -> np.ndarray:
-    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-
-
-def _count_levels(coded: CodedTable, offsets: np.ndarray) -> np.ndarray:
-    """Return the rows (or weight) of every level by class."""
     from bayesieve.counts._kernels import count_codes, count_sorted
 
-    counts, class_codes = np.zeros((offsets[-1], coded.n_classes)), np.asarray(coded.class_codes)
-    n_levels = coded.n_levels
-    if coded.weights is None and coded.codes.dtype == np.uint8 and coded.is_sorted_by_class:
-        starts = _offsets(count_classes(class_codes, coded.n_classes))
-        for bounds in coded.engine.blocks(starts, len(coded.codes)):
+    if coded.class_codes is None:
+        raise ValueError("The coded table has no classes to count by; code it together with its target.")
+    class_codes, n_levels, n_classes = np.asarray(coded.class_codes), coded.n_levels, coded.n_classes
+    offsets = np.append(0, np.cumsum(n_levels))
+    counts = np.zeros((offsets[-1], n_classes))
+    if coded.weights is None:
+        n_rows = count_classes(class_codes, n_classes)
+        class_counts = n_rows.astype(float)
+    else:
+        class_counts = np.bincount(class_codes, weights=coded.weights, minlength=n_classes)
+    if coded.weights is None and coded.codes.dtype == np.uint8 and coded.rows.is_sorted_by_class:
+        for bounds in coded.engine.blocks(np.append(0, np.cumsum(n_rows)), len(coded.codes)):
             count_sorted(coded.codes, bounds, n_levels, offsets, counts)
-        return counts
-    for block in coded.blocks:
-        weights = np.zeros(0) if block.weights is None else block.weights
-        count_codes(block.codes, block.class_codes, weights, n_levels, offsets, counts)
-    return counts
+    else:
+        for block in coded.blocks:
+            weights = np.zeros(0) if block.weights is None else block.weights
+            count_codes(block.codes, block.class_codes, weights, n_levels, offsets, counts)
+    return ContingencyCounts(counts, offsets, class_counts)
 
 
 _MOST_CELLS = 256  # of joint codes: a histogram of them stays in the first-level cache
@@ -131,7 +120,7 @@ class JointCodes:
         n_codes = coded.n_levels + ~np.array(complete, dtype=bool)  # the last code of others is that of unseen values
         groups = _groups(n_codes, int(np.clip(coded.n_rows // _ROWS_A_CELL, 1, _MOST_CELLS)))
         codes = coded.engine.array((len(groups), coded.n_rows), coded.codes.dtype)
-        offsets = _offsets(coded.n_levels)
+        offsets = np.append(0, np.cumsum(coded.n_levels))
         cells: list[np.ndarray] = []  # of each level, where it is one of the features
         lines: list[np.ndarray] = []
         n_cells = np.array([int(np.prod(n_codes[group])) for group in groups], dtype=np.int64)
@@ -159,7 +148,7 @@ class JointCodes:
         """
         from bayesieve.counts._kernels import weigh_sorted
 
-        offsets, n_classes = _offsets(self.n_cells), int(classes.max()) + 1
+        offsets, n_classes = np.append(0, np.cumsum(self.n_cells)), int(classes.max()) + 1
         cells = np.zeros((int(offsets[-1]), n_classes))
         for bounds in self.engine.blocks(self.starts, len(self.codes) * self.codes.dtype.itemsize):
             weigh_sorted(self.codes, weights, bounds, classes, self.n_cells, offsets, cells)

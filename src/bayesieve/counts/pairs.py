@@ -463,7 +463,7 @@ class Segments:
         order, sizes = None, np.array([coded.n_rows])
         if by_class:
             classes = np.asarray(coded.class_codes)
-            order = None if coded.is_sorted_by_class else np.argsort(classes, kind="stable")
+            order = None if coded.rows.is_sorted_by_class else np.argsort(classes, kind="stable")
             sizes = np.bincount(classes, minlength=max(coded.n_classes, 1))
         words = -(-sizes // (_WORD_BITS * _WORDS_AT_ONCE)) * _WORDS_AT_ONCE
         return cls(order, _starts(sizes), _starts(words))

@@ -71,7 +71,7 @@ class ClassBlock:
             raise ValueError("A search needs the classes of the rows; code the table together with its target.")
         classes = np.asarray(coded.class_codes)
         offsets = np.concatenate([[0], np.cumsum(count_classes(classes, coded.n_classes))])
-        if not coded.is_sorted_by_class:
+        if not coded.rows.is_sorted_by_class:
             return cls.gather(coded, np.argsort(classes, kind="stable"), offsets, np.arange(coded.n_classes))
         block = cls._of(coded, coded.codes, coded.weights, offsets, np.arange(coded.n_classes))
         return replace(block, row_columns=coded.rows.columns)

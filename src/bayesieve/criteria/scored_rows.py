@@ -9,7 +9,7 @@ import numpy as np
 
 from bayesieve.counts import CodedTable, ContingencyCounts, Smoothing
 from bayesieve.counts.contingency import left_over, log_probabilities_of_all, smoothed_logs
-from bayesieve.counts.row_content import keys_of
+from bayesieve.counts.row_hashes import hash_codes
 from bayesieve.criteria.class_blocks import ClassBlock
 from bayesieve.criteria.row_ratios import IMPOSSIBLE, RatioTables
 from bayesieve.discretize.refitting import LevelRefitter
@@ -238,7 +238,7 @@ def folds_by_class(coded: CodedTable, n_folds: int) -> np.ndarray:
     fold = np.empty(coded.n_rows, dtype=np.int64)
     classes = np.asarray(coded.class_codes)
     keys = [] if coded.weights is None else [coded.weights]
-    order = np.lexsort([*keys, keys_of([coded.fingerprints()], classes), classes])
+    order = np.lexsort([*keys, hash_codes([coded.row_hashes()], classes), classes])
     fold[order] = np.arange(coded.n_rows) % n_folds
     return fold
 

@@ -187,7 +187,7 @@ class TableEncoder(TableCoder):
             unpaired = {*coding.unpaired, *marks, *by_hand, *(() if rules is None else rules.unpaired)}
             skip = coding.skips_number_pairs
             skips_numbers = skip is not None and skip(levels, training.rows.n_classes)
-            whole = (training.order, training.rows, training.hashes.samples, self.n_jobs)
+            whole = (training.order, training.rows, training.samples, self.n_jobs)
             finder = PairFinder(training.table.kinds(), grouper, *whole)
             levels, codes = finder.add(self.pairs, fitted, codes, fitter.fit, training.engine, unpaired, skips_numbers)
 
@@ -197,8 +197,9 @@ class TableEncoder(TableCoder):
             by_column = [
                 for_other_rows(coder, levels, i, table.names[i] in learnt) for i, coder in enumerate(by_column)
             ]
-        facts = (grouper, self.missing, training.rows, self.n_jobs, training.hashes, training.blocks, self.n_quantiles)
-        refitter = LevelRefitter.of(levels, training.table_in_order, by_column, *facts)
+        facts = (grouper, self.missing, training.rows, self.n_jobs, training.hashes, training.samples)
+        scan = (training.blocks, self.n_quantiles)
+        refitter = LevelRefitter.of(levels, training.table_in_order, by_column, *facts, *scan)
         return CodedTable(
             *(codes, levels.n_levels, levels.names),
             rows=training.rows,

@@ -146,7 +146,7 @@ class IndicatorEncoder(TableCoder):
         unseen = np.array([np.count_nonzero(row == f.unseen_code) for row, f in zip(codes, families, strict=True)])
         unseen = np.where(coded.n_levels == MISSING_LEVEL, unseen[self.family_of_], 0)
         self._add_unseen(unseen)
-        return coded.with_levels(self.levels_, unseen)
+        return CodedTable(coded.codes, coded.n_levels, coded.names, levels=self.levels_, unseen=unseen)
 
     def read(self, X: Any, owner: Any = None) -> Table:
         """The scores of ``X`` as a table with one column each; messages name ``owner``, an estimator that contains this
@@ -196,7 +196,8 @@ class IndicatorEncoder(TableCoder):
             own = counts.feature(k)
             levels.append(IndicatorLevels.of(score, threshold, missing=missing, counts=own, level_score=saved))
         self.levels_ = tuple(levels)
-        return coded.with_levels(self.levels_)
+        rows = {"rows": coded.rows, "counts": counts}
+        return CodedTable(coded.codes, coded.n_levels, coded.names, levels=self.levels_, **rows)
 
     def _training_scores(self, X: Any) -> Table:
         """Return the scores of the training rows."""

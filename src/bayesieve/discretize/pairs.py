@@ -15,7 +15,7 @@ from scipy.special import xlogy
 
 from bayesieve.counts import CodedTable
 from bayesieve.counts.pairs import PairInformation
-from bayesieve.counts.row_content import RowSamples
+from bayesieve.counts.row_hashes import RowSamples
 from bayesieve.discretize.binning import EqualFrequencyDiscretizer
 from bayesieve.discretize.column_coder import ColumnCoder, GroupCoder
 from bayesieve.discretize.criterion import Groups, Prior, part_cost

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesieve.counts import CodedTable
-from bayesieve.counts.row_content import Content, RowSamples
+from bayesieve.counts.row_hashes import Content, RowSamples
 from bayesieve.discretize.level_fitting import FittedColumns, code_columns, fit_columns
 from bayesieve.discretize.pairs import FitLevels, PairFinder, with_pairs
 from bayesieve.discretize.row_blocks import EXACT_ROWS, QUANTILES, CountedColumns, TableBlocks
@@ -44,6 +44,7 @@ class LevelRefitter:
     features : of each feature the position of its column, or those of a pair.
     names : of the features.
     hashes : of the rows of ``table``.
+    samples : of the rows of ``table``; None if only some of them count.
     blocks : passes over a scan; None for a table in memory.
     n_quantiles : as in `TableEncoder`.
     rows : the rows of ``table`` that count, in this order; None for all.
@@ -58,6 +59,7 @@ class LevelRefitter:
     features: Sequence[tuple[int, ...]]
     names: Sequence[str]
     hashes: RowHashes
+    samples: RowSamples | None
     blocks: ScannedBlocks | None = None
     n_quantiles: int = QUANTILES
     rows: np.ndarray | None = None
@@ -73,6 +75,7 @@ class LevelRefitter:
         known: Rows,
         n_jobs: int | None,
         hashes: RowHashes | None = None,
+        samples: RowSamples | None = None,
         blocks: ScannedBlocks | None = None,
         n_quantiles: int = QUANTILES,
     ) -> LevelRefitter:
@@ -81,7 +84,8 @@ class LevelRefitter:
         pairs = [tuple(position[part.name] for part in pair.parts) for pair in levels.pairs]
         features = [*((i,) for i in range(table.n_columns)), *pairs]
         hashes = RowHashes(table, known, n_jobs) if hashes is None else hashes
-        rows = (known, n_jobs, features, levels.names, hashes, blocks, n_quantiles)
+        samples = RowSamples(hashes, known) if samples is None else samples
+        rows = (known, n_jobs, features, levels.names, hashes, samples, blocks, n_quantiles)
         return cls(table.read_once(), coders, grouper, missing, *rows)
 
     @property
@@ -91,7 +95,7 @@ class LevelRefitter:
 
     def take(self, rows: np.ndarray) -> LevelRefitter:
         """Return a copy for some of the rows, in this order."""
-        return replace(self, rows=rows if self.rows is None else self.rows[rows])
+        return replace(self, rows=rows if self.rows is None else self.rows[rows], samples=None)
 
     def select(self, features: np.ndarray) -> LevelRefitter:
         """Return a copy for these features only (ascending positions)."""
@@ -116,14 +120,9 @@ class LevelRefitter:
         """The rows that count."""
         return self.table if self.rows is None else self.table.take(self.rows)
 
-    def fingerprints(self) -> np.ndarray:
-        """`fingerprints` of the rows, by all columns of the table that was coded."""
+    def row_hashes(self) -> np.ndarray:
+        """Hashes of the rows, by all columns of the table that was coded."""
         return self.hashes() if self.rows is None else self.hashes()[self.rows]
-
-    @property
-    def samples(self) -> RowSamples | None:
-        """Samples of the rows, which are kept with their fingerprints if all rows count."""
-        return self.hashes.samples if self.rows is None else None
 
     def content(self, classes: np.ndarray) -> Content:
         """The rows with these classes by their values in all columns that are not constant."""
@@ -276,7 +275,7 @@ class LevelRefitter:
         n_columns = self.table.n_columns
         pairs = iter(range(n_columns, len(levels)))
         positions = [columns[0] if len(columns) == 1 else next(pairs) for columns in self.features]
-        known, recoder = self.known.take(rows), replace(self, rows=rows)
+        known, recoder = self.known.take(rows), replace(self, rows=rows, samples=None)
         if positions == list(range(len(codes))):
             return CodedTable(codes, levels.n_levels, self.names, rows=known, levels=levels, recoder=recoder)
         return CodedTable(codes[positions], levels.n_levels[positions], self.names, rows=known, recoder=recoder)

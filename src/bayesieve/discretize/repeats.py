@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bayesieve.counts.row_content import fingerprints, mixed
+from bayesieve.counts.row_hashes import hash_rows, mixed
 from bayesieve.discretize.value_counts import ValueCounts
 from bayesieve.table import Rows, Table, Target
 from bayesieve.table.cautions import MOST_JUDGED_ROWS, Caution, marks_of_numbers, possible_marks
@@ -87,7 +87,7 @@ def scan_caution(
     Parameters
     ----------
     names, columns : of all columns, with the counts of their values.
-    row_hashes : (n_rows,) `fingerprints` in the order of ``rows``; None if they are not known.
+    row_hashes : (n_rows,) hashes, by `hash_rows`, in the order of ``rows``; None if they are not known.
     """
     numbers = {names[i]: own for i, own in enumerate(columns) if isinstance(own.values, np.ndarray)}
     whole = {name: own for name, own in numbers.items() if own.upper is None}
@@ -128,7 +128,7 @@ def find_repeats(
 
     Parameters
     ----------
-    row_hashes : (n_rows,) `fingerprints` of the rows by all columns; None if no rows are equal in all columns.
+    row_hashes : (n_rows,) hashes, by `hash_rows`, of the rows by all columns; None if no rows are equal in all columns.
     """
     rows = None if weights is None else np.flatnonzero(weights > 0)
     sample, at = _sample(table, rows)
@@ -198,9 +198,9 @@ def _columns_of_copies(distinct: Table, counts: np.ndarray) -> tuple[str, ...]:
 
 def _stand_apart(distinct: Table) -> bool:
     """Return whether hardly any distinct rows become equal if one of the columns is left out."""
-    hashes = fingerprints(distinct)
+    hashes = hash_rows(distinct)
     for i in range(distinct.n_columns):
-        if _n_equal(hashes - fingerprints(distinct.select([i]))) > _MOST_NEARLY_EQUAL * hashes.size:
+        if _n_equal(hashes - hash_rows(distinct.select([i]))) > _MOST_NEARLY_EQUAL * hashes.size:
             return False
     return True
 
@@ -215,7 +215,7 @@ def _joined_rows(
 ) -> Repeats | None:
     """Rows that are equal in these columns, as those of one customer are after a join with orders."""
     classes = _chosen(target.codes, rows)
-    hashes = _chosen(fingerprints(table.select(columns), n_jobs), rows)
+    hashes = _chosen(hash_rows(table.select(columns), n_jobs), rows)
     group = np.unique(hashes, return_inverse=True)[1]
     cells = group.astype(np.int64) * target.n_classes + classes
     distinct = np.unique(cells)
@@ -271,7 +271,7 @@ def _copied(table: Table, target: Target, sample: np.ndarray, columns: Sequence[
 
 def repeats_of(table: Table, target: Target, weights: np.ndarray | None, n_jobs: int | None) -> Repeats | None:
     """Find repeated rows; the rows are hashed only if some may be equal."""
-    row_hashes = fingerprints(table, n_jobs) if may_repeat(table, n_jobs) else None
+    row_hashes = hash_rows(table, n_jobs) if may_repeat(table, n_jobs) else None
     return find_repeats(table, target, weights, row_hashes, n_jobs)
 
 
@@ -281,7 +281,7 @@ def may_repeat(table: Table, n_jobs: int | None) -> bool:
         return True
     few = table.select(list(range(0, table.n_columns, -(-table.n_columns // _GLANCE_COLUMNS))))
     possible = _possible_identifiers(few, _sample(few, None)[0])
-    return _n_equal(_without(fingerprints(few, n_jobs), few, possible, None, n_jobs)) >= _FEWEST_COPIED
+    return _n_equal(_without(hash_rows(few, n_jobs), few, possible, None, n_jobs)) >= _FEWEST_COPIED
 
 
 def are_copies(values: np.ndarray, counts: np.ndarray, in_sample: bool = False) -> bool:
@@ -358,7 +358,7 @@ def _without(
     hashes: np.ndarray, table: Table, columns: Sequence[int], rows: np.ndarray | None, n_jobs: int | None
 ) -> np.ndarray:
     """Hashes of the rows by all columns but these."""
-    return hashes - _chosen(fingerprints(table.select(columns), n_jobs), rows) if columns else hashes
+    return hashes - _chosen(hash_rows(table.select(columns), n_jobs), rows) if columns else hashes
 
 
 def _is_distinct(table: Table, i: int, rows: np.ndarray) -> bool:

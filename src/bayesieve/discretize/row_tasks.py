@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesieve.counts.row_content import fingerprints
+from bayesieve.counts.row_hashes import hash_rows
 from bayesieve.discretize.value_sums import BlockRows
 from bayesieve.engine import map_in_threads
 from bayesieve.table import Table
@@ -139,7 +139,7 @@ def count_rows(task: CountTask) -> tuple[list[Any], np.ndarray | None]:
         return task.count(table.column(at), rows, task.options[at])
 
     counts = map_in_threads(count, range(len(task.options)), n_jobs)
-    return counts, fingerprints(table, n_jobs) if task.hashes else None
+    return counts, hash_rows(table, n_jobs) if task.hashes else None
 
 
 @dataclass(frozen=True)

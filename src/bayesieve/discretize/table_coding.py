@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesieve.counts.row_content import fingerprints
+from bayesieve.counts.row_hashes import RowSamples, hash_rows
 from bayesieve.discretize import row_blocks, row_tasks
 from bayesieve.discretize.coding_options import CodingOptions
 from bayesieve.discretize.column_coder import ColumnCoder
@@ -42,7 +42,7 @@ class TrainingTable:
     target, weights : classes and weights of the rows, in the order of the table.
     order : rows by class.
     rows : classes and weights in the order in which rows are coded.
-    hashes : of the rows, by which samples are drawn.
+    hashes, samples : of the rows, and the samples drawn by them.
     engine : storage of the codes.
     values : counts of the values of a scan, which is read only once; None for a table in memory.
     blocks : reads a scan; None for a table in memory.
@@ -56,6 +56,7 @@ class TrainingTable:
     order: ClassOrder
     rows: Rows
     hashes: RowHashes
+    samples: RowSamples
     engine: Engine
     values: CountedColumns | None = None
     blocks: ScannedBlocks | None = None
@@ -71,7 +72,7 @@ class TrainingTable:
 
     def drawn(self, most: int) -> np.ndarray:
         """Return ascending positions in the table, or the source, of up to ``most`` rows of positive weight."""
-        drawn, runs = self.hashes.samples.drawn(most), self.rows.runs
+        drawn, runs = self.samples.drawn(most), self.rows.runs
         return drawn if runs is None else np.sort(runs.in_source(drawn))
 
 
@@ -86,14 +87,15 @@ def table_in_memory(
     """Return rows in memory for a fit; of copies of a row, one has all the weight if ``coding.merges_copies``."""
     row_hashes, cautions = None, ()  # type: tuple[np.ndarray | None, tuple[Caution, ...]]
     if coding.merges_copies:
-        row_hashes = fingerprints(table, n_jobs) if may_repeat(table, n_jobs) else None
+        row_hashes = hash_rows(table, n_jobs) if may_repeat(table, n_jobs) else None
         repeats = find_repeats(table, target, weights, row_hashes, n_jobs)
         if repeats is not None:
             weights, cautions = repeats.weights, (repeats.caution,)
             order = ClassOrder.of(target.codes, target.n_classes, weights)
     rows = Rows(target.codes, target.classes, weights)
     hashes = RowHashes(table, rows, n_jobs, row_hashes)
-    return TrainingTable(table, target, weights, order, rows, hashes, coding.engine, cautions=cautions)
+    samples = RowSamples(hashes, rows)
+    return TrainingTable(table, target, weights, order, rows, hashes, samples, coding.engine, cautions=cautions)
 
 
 def table_in_files(
@@ -125,8 +127,10 @@ def table_in_files(
     if engine.reading_bytes is not None:
         room = max(FEWEST_SAMPLED_ROWS, int(engine.reading_bytes / table.row_bytes))
         most, at_most = min(most, room), room if room < most else None
-    hashes = RowHashes(table, rows, n_jobs, blocks.prints, engine, at_most)
-    training = TrainingTable(table, target, weights, order, rows, hashes, engine, values, blocks, cautions=cautions)
+    hashes = RowHashes(table, rows, n_jobs, blocks.prints, engine)
+    samples = RowSamples(hashes, rows, at_most)
+    places = (hashes, samples, engine, values, blocks)
+    training = TrainingTable(table, target, weights, order, rows, *places, cautions=cautions)
     return replace(training, sample_rows=training.drawn(most))
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesieve.counts.row_content import mixed, text_hashes
+from bayesieve.counts.row_hashes import mixed, text_hashes
 from bayesieve.discretize.value_counts import ClassOrder, ValueCounts
 from bayesieve.table import Column
 from bayesieve.table.levels import smallest_unsigned

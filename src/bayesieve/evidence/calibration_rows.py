@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from bayesieve.counts import CodedTable
-from bayesieve.counts.row_content import mixed
+from bayesieve.counts.row_hashes import mixed
 from bayesieve.evidence.offset import OFFSET, offset_of_gaps
 from bayesieve.table import FeatureLevels
 from bayesieve.table.levels import TableLevels, smallest_unsigned
@@ -204,7 +204,7 @@ def _folds(coded: CodedTable, features: np.ndarray) -> np.ndarray | None:
     fold = np.full(coded.n_rows, -1)
     counted = np.arange(coded.n_rows) if coded.weights is None else np.flatnonzero(coded.weights)
     recoder, classes = coded.recoder.take(counted), np.asarray(coded.class_codes)[counted]
-    prints = recoder.fingerprints()
+    prints = recoder.row_hashes()
     _, first, distinct = np.unique(prints ^ mixed(classes.astype(np.uint64)), return_index=True, return_inverse=True)
     prints, classes, recoder = prints[first], classes[first], recoder.take(first)
     n_rows = np.asarray(coded.counts.class_counts)

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import expit, softmax
 
-from bayesieve.counts.row_content import drawn_by_content, keys_of, mixed
+from bayesieve.counts.row_hashes import drawn_by_content, hash_codes, mixed
 from bayesieve.engine.base import map_in_threads, row_slices
 from bayesieve.evidence.shapes import Shape
 
@@ -396,7 +396,7 @@ class EvidenceProblem:
         shares = np.round(self.rows_of_cells() / self.total, _DIGITS_OF_SHARES) + 0.0  # one zero
         salts = np.add.reduceat(mixed(shares.view(np.uint64)), self.design.first_cell[:-1])
         hashes = map_in_threads(
-            lambda c: keys_of(c.codes, np.zeros(c.classes.size), salts=salts), self.chunks, self.n_jobs
+            lambda c: hash_codes(c.codes, np.zeros(c.classes.size), salts=salts), self.chunks, self.n_jobs
         )
         return np.concatenate(hashes)
 

@@ -11,7 +11,7 @@ from operator import itemgetter
 import numpy as np
 
 from bayesieve.counts.information import class_information
-from bayesieve.counts.row_content import listed_by_counts
+from bayesieve.counts.row_hashes import listed_by_counts
 from bayesieve.engine import effective_jobs
 from bayesieve.engine.progress import Clock, Progress
 from bayesieve.search.problem import Search, SearchState, SubsetProblem, first_record

@@ -10,8 +10,8 @@ import pytest
 import scipy.sparse
 
 from bayesieve import SelectiveNB
-from bayesieve.counts import row_content
-from bayesieve.counts.row_content import Content, RowSamples, drawn_by_content, fingerprints, keys_of, mixed
+from bayesieve.counts import row_hashes
+from bayesieve.counts.row_hashes import Content, RowSamples, drawn_by_content, hash_codes, hash_rows, mixed
 from bayesieve.evidence import calibration_rows
 from bayesieve.table import Rows, as_table
 
@@ -22,7 +22,7 @@ def test_a_sample_holds_the_same_rows_in_any_order() -> None:
     order = rng.permutation(5000)
 
     def drawn(rows: np.ndarray) -> set[int]:
-        keys = keys_of([column[rows] for column in columns], classes[rows])
+        keys = hash_codes([column[rows] for column in columns], classes[rows])
         return set(rows[drawn_by_content(keys, 700)].tolist())
 
     plain = drawn(np.arange(5000))
@@ -32,7 +32,7 @@ def test_a_sample_holds_the_same_rows_in_any_order() -> None:
 
 def test_of_equal_rows_their_share_is_drawn() -> None:
     values = np.repeat(np.arange(4), [10, 100, 390, 500])
-    drawn = values[drawn_by_content(keys_of([values], np.zeros(1000, int)), 100)]
+    drawn = values[drawn_by_content(hash_codes([values], np.zeros(1000, int)), 100)]
     assert np.abs(np.bincount(drawn, minlength=4) - [1, 10, 39, 50]).max() <= 1
 
 
@@ -58,7 +58,7 @@ def test_a_smaller_sample_is_part_of_a_larger_one_and_rows_may_come_in_parts(
             np.testing.assert_array_equal(np.sort(key[order[shuffled]]), np.sort(key[drawn[900]]))
     several = RowSamples(lambda: prints, rows)
     for name, value in {"_ROWS_AT_ONCE": 170, "_KEYS_AT_ONCE": 130, "_FEWEST_DRAWN": 1000}.items():
-        monkeypatch.setattr(row_content, name, value)
+        monkeypatch.setattr(row_hashes, name, value)
     for most, expected in drawn.items():
         np.testing.assert_array_equal(several.drawn(most), expected)
         np.testing.assert_array_equal(RowSamples(lambda: prints, rows).drawn(most), expected)
@@ -75,22 +75,22 @@ def test_fingerprints_do_not_depend_on_libraries_blocks_and_orders_of_columns() 
             "row": [f"r{i}" for i in range(100)],
         }
     )
-    plain = fingerprints(as_table(frame))
+    plain = hash_rows(as_table(frame))
     assert np.unique(plain).size == 100
     others = [
-        fingerprints(as_table(frame.to_pandas())),
-        fingerprints(as_table(frame.to_arrow())),
-        fingerprints(as_table(frame.with_columns(pl.col("text").cast(pl.Categorical)))),
-        fingerprints(as_table(frame[:, ::-1]), 2),
-        np.concatenate([fingerprints(as_table(frame[at : at + 33])) for at in range(0, 100, 33)]),
+        hash_rows(as_table(frame.to_pandas())),
+        hash_rows(as_table(frame.to_arrow())),
+        hash_rows(as_table(frame.with_columns(pl.col("text").cast(pl.Categorical)))),
+        hash_rows(as_table(frame[:, ::-1]), 2),
+        np.concatenate([hash_rows(as_table(frame[at : at + 33])) for at in range(0, 100, 33)]),
     ]
     for other in others:
         np.testing.assert_array_equal(other, plain)
-    assert np.unique(fingerprints(as_table(frame.drop("row")))).size == 5
+    assert np.unique(hash_rows(as_table(frame.drop("row")))).size == 5
     numbers = np.random.default_rng(0).integers(0, 3, (50, 4)).astype(float)
-    dense, sparse = (fingerprints(as_table(X)) for X in (numbers, scipy.sparse.csr_array(numbers)))
+    dense, sparse = (hash_rows(as_table(X)) for X in (numbers, scipy.sparse.csr_array(numbers)))
     np.testing.assert_array_equal(dense, sparse)
-    swapped = fingerprints(as_table(numbers[:, ::-1]))
+    swapped = hash_rows(as_table(numbers[:, ::-1]))
     assert np.mean(swapped == dense) < 0.5  # a value means another thing in another column
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from bayesieve.counts.contingency import ContingencyCounts
 from bayesieve.engine import map_in_threads
-from bayesieve.table import Column, Rows, Table
+from bayesieve.table import Rows, Table
 from bayesieve.table.values import spelt_out
 
 if TYPE_CHECKING:
@@ -68,48 +68,50 @@ def _numbered(keys: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
     return numbered
 
 
+@dataclass
 class RowSamples:
     """Samples of rows by their class and row hash, independent of row order.
 
     Parameters
     ----------
-    prints : gives the fingerprints; it is called if rows are left out.
-    rows : their classes and weights.
+    hashes : returns the row hashes, shape (n_rows,); it is called if a sample leaves rows out.
+    rows : classes and weights of the rows.
     at_most : rows of a sample, of which there may be fewer; None for any number.
     """
 
-    def __init__(self, prints: Callable[[], np.ndarray], rows: Rows, at_most: int | None = None) -> None:
-        self._prints, self._rows, self._at_most = prints, rows, at_most
-        self._lowest = np.zeros(0, dtype=np.int64)
+    hashes: Callable[[], np.ndarray]
+    rows: Rows
+    at_most: int | None = None
+    _lowest: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64), init=False, repr=False)
 
     def drawn(self, most: int) -> np.ndarray:
         """Draw ``most`` rows of positive weight, or all; return their positions, ascending. The sample is nested in
         larger samples.
         """
-        most = most if self._at_most is None else min(most, self._at_most)
-        n_rows, weights = len(np.asarray(self._rows.class_codes)), self._rows.weights
+        most = most if self.at_most is None else min(most, self.at_most)
+        n_rows, weights = len(np.asarray(self.rows.class_codes)), self.rows.weights
         n_counted = n_rows if weights is None else int(np.count_nonzero(weights))
         if n_counted <= most:
             return np.arange(n_rows) if weights is None else np.flatnonzero(weights)
         if self._lowest.size < most:
-            self._lowest = self._found(max(most, min(_FEWEST_DRAWN, n_counted)))
+            self._lowest = self._lowest_keys(max(most, min(_FEWEST_DRAWN, n_counted)))
         return np.sort(self._lowest[:most])
 
-    def _found(self, most: int) -> np.ndarray:
-        """Return the rows of the lowest keys, lowest first; very many rows are examined in chunks."""
-        prints, classes, weights = self._prints(), np.asarray(self._rows.class_codes), self._rows.weights
-        n_parts = -(-classes.size // _ROWS_AT_ONCE)
+    def _lowest_keys(self, most: int) -> np.ndarray:
+        """Return the rows of the lowest keys, lowest first; of very many rows, one range of keys at a time."""
+        hashes, classes, weights = self.hashes(), np.asarray(self.rows.class_codes), self.rows.weights
+        n_ranges = -(-classes.size // _ROWS_AT_ONCE)
         rows, lowest = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.uint64)
-        for part in range(n_parts):
-            here, keys = [rows[:0]], [lowest[:0]]
+        for number in range(n_ranges):
+            rows_in_range, keys = [rows[:0]], [lowest[:0]]
             for begin in range(0, classes.size, _KEYS_AT_ONCE):
                 block = slice(begin, begin + _KEYS_AT_ONCE)
-                own = keys_of([prints[block]], classes[block])
-                inside = (own >> np.uint64(32)) * np.uint64(n_parts) >> np.uint64(32) == part
+                block_keys = hash_codes([hashes[block]], classes[block])
+                inside = (block_keys >> np.uint64(32)) * np.uint64(n_ranges) >> np.uint64(32) == number
                 at = np.flatnonzero(inside if weights is None else inside & (weights[block] > 0))
-                here.append(begin + at)
-                keys.append(own[at])
-            some = np.concatenate(here)
+                rows_in_range.append(begin + at)
+                keys.append(block_keys[at])
+            some = np.concatenate(rows_in_range)
             numbered = _numbered(np.concatenate(keys), None if weights is None else weights[some])
             rows, lowest = np.append(rows, some), np.append(lowest, numbered)
             least = np.argpartition(lowest, most)[:most] if rows.size > most else slice(None)
@@ -117,13 +119,13 @@ class RowSamples:
         return rows[np.argsort(lowest)]
 
 
-def fingerprints(table: Table, n_jobs: int | None = None) -> np.ndarray:
+def hash_rows(table: Table, n_jobs: int | None = None) -> np.ndarray:
     """Return row hashes, shape (n_rows,): equal for rows with equal values in all columns, independent of the order of
     columns and rows, the library, and the block that they are read with.
     """
     from bayesieve.counts._kernels import mix, mix_floats
 
-    prints, lock = np.zeros(table.n_rows, dtype=np.uint64), Lock()
+    hashes, lock = np.zeros(table.n_rows, dtype=np.uint64), Lock()
     salts = mixed(text_hashes(table.names))
 
     def add(i: int) -> None:
@@ -133,25 +135,20 @@ def fingerprints(table: Table, n_jobs: int | None = None) -> np.ndarray:
             numbers = column.numbers("datetime") if column.type == "date" else column.numbers()
             mix_floats(np.array(numbers), salts[i], bits)  # a copy: compiled for arrays that can be written to
         else:
-            bits = _bits_of(column)
+            texts = column.texts()
+            if texts is not None:
+                bits = text_hashes(texts)
+                bits[texts.is_null().to_numpy()] = 0
+            else:
+                categories = column.categories(merged=False)
+                bits = np.append(text_hashes(categories.values), np.uint64(0))[categories.codes]
             bits ^= salts[i]
             mix(bits)
         with lock:
-            np.add(prints, bits, out=prints)
+            np.add(hashes, bits, out=hashes)
 
     map_in_threads(add, range(table.n_columns), n_jobs)
-    return prints
-
-
-def _bits_of(column: Column) -> np.ndarray:
-    """Return hashes of a column of categories, shape (n_rows,)."""
-    texts = column.texts()
-    if texts is not None:
-        hashes = text_hashes(texts)
-        hashes[texts.is_null().to_numpy()] = 0
-        return hashes
-    categories = column.categories(merged=False)
-    return np.append(text_hashes(categories.values), np.uint64(0))[categories.codes]
+    return hashes
 
 
 def text_hashes(texts: Sequence[Any] | pl.Series) -> np.ndarray:
@@ -173,7 +170,7 @@ def text_hashes(texts: Sequence[Any] | pl.Series) -> np.ndarray:
     return hashes
 
 
-def keys_of(columns: Iterable[np.ndarray], classes: np.ndarray, salts: np.ndarray | None = None) -> np.ndarray:
+def hash_codes(columns: Iterable[np.ndarray], classes: np.ndarray, salts: np.ndarray | None = None) -> np.ndarray:
     """Return row hashes, shape (n_rows,): equal for rows of the same class with equal values in all ``columns``, of
     whole numbers or floats (all NaN are equal).
 
@@ -181,23 +178,20 @@ def keys_of(columns: Iterable[np.ndarray], classes: np.ndarray, salts: np.ndarra
     """
     from bayesieve.counts._kernels import mix
 
-    keys = mixed(classes.astype(np.uint64))
+    hashes = mixed(classes.astype(np.uint64))
     for k, column in enumerate(columns):
-        bits = _as_bits(column)
-        bits ^= keys if salts is None else np.uint64(salts[k])
+        if column.dtype.kind == "f":
+            numbers: np.ndarray = column + np.float64(0.0)  # 0 and -0 have the same bits then
+            missing = np.isnan(numbers)
+            if missing.any():
+                numbers[missing] = np.nan  # and so have all NaN
+            bits = numbers.view(np.uint64)
+        else:
+            bits = column.astype(np.uint64)
+        bits ^= hashes if salts is None else np.uint64(salts[k])
         mix(bits)
-        keys = bits if salts is None else keys + bits
-    return mixed(keys)
-
-
-def _as_bits(column: np.ndarray) -> np.ndarray:
-    if column.dtype.kind != "f":
-        return column.astype(np.uint64)
-    numbers: np.ndarray = column + np.float64(0.0)  # one zero
-    missing = np.isnan(numbers)
-    if missing.any():
-        numbers[missing] = np.nan  # and one NaN
-    return numbers.view(np.uint64)
+        hashes = bits if salts is None else hashes + bits
+    return mixed(hashes)
 
 
 @dataclass
