@@ -163,7 +163,7 @@ def test_work_cut_into_parts_for_many_classes_is_the_same(monkeypatch: pytest.Mo
     for module_of, name, value in (
         *((module, "VERY_MANY_CLASSES", 2) for module in (class_blocks, row_ratios, problem)),
         (class_blocks, "_MAX_RATIOS", 100),
-        *((row_ratios, "_PIECE", 7), (row_ratios, "keeps", lambda *_: False)),
+        *((row_ratios, "_PIECE", 7), (row_ratios, "_PRECOMPUTED_BYTES", -1)),
     ):
         monkeypatch.setattr(module_of, name, value)
     assert len(list(class_blocks._short_parts(np.arange(5) * 50, 3))) == 4

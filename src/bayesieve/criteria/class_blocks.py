@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import chain, pairwise
 from typing import Any
 
@@ -23,9 +22,9 @@ _MAX_RATIOS = 1 << 22  # in one of the pieces that work of very many classes is 
 TWO_WAY, THREE_WAY, FOUR_CODES, LOOK_UP = range(4)
 
 
-@dataclass(frozen=True)
+@dataclass
 class ClassBlock:
-    """Coded rows listed segment after segment.
+    """Coded rows listed segment after segment; not to be changed.
 
     The rows of a segment share their class and the tables that score them: plain training rows have one segment per
     class, cross-validation has one per fold and class.
@@ -50,6 +49,9 @@ class ClassBlock:
         Where the rows live.
     row_columns : mapping of str to array, each of shape (n_rows, ...)
         Further columns of the rows, as `Rows` has them.
+    n_rows, n_features, n_segments : int
+    is_whole : bool
+        Whether the engine has all rows in one block.
     """
 
     codes: np.ndarray
@@ -63,35 +65,44 @@ class ClassBlock:
     n_codes: np.ndarray
     engine: Engine = IN_MEMORY
     row_columns: Mapping[str, np.ndarray] = field(default_factory=dict)
+    n_rows: int = field(init=False)
+    n_features: int = field(init=False)
+    n_segments: int = field(init=False)
+    is_whole: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.n_rows, self.n_features, self.n_segments = int(self.offsets[-1]), self.columns.size, self.classes.size
+        self.is_whole = self.engine.is_one_block(self.n_rows)
 
     @classmethod
-    def of(cls, coded: CodedTable) -> ClassBlock:
-        """One segment per class; the codes are not copied if the rows are listed by class already."""
+    def of(
+        cls,
+        coded: CodedTable,
+        rows: np.ndarray | None = None,
+        offsets: np.ndarray | None = None,
+        classes: np.ndarray | None = None,
+    ) -> ClassBlock:
+        """Return rows of a coded table in segments.
+
+        Parameters
+        ----------
+        rows : positions in the order of the segments; a row may come several times. None: all rows, one segment per
+            class; the codes are not copied if the rows are listed by class already.
+        offsets, classes : where each segment begins, and its class; needed with ``rows`` only.
+        """
         if coded.class_codes is None:
             raise ValueError("A search needs the classes of the rows; code the table together with its target.")
-        classes = np.asarray(coded.class_codes)
-        offsets = np.concatenate([[0], np.cumsum(count_classes(classes, coded.n_classes))])
-        if not coded.rows.is_sorted_by_class:
-            return cls.gather(coded, np.argsort(classes, kind="stable"), offsets, np.arange(coded.n_classes))
-        block = cls._of(coded, coded.codes, coded.weights, offsets, np.arange(coded.n_classes))
-        return replace(block, row_columns=coded.rows.columns)
-
-    @classmethod
-    def gather(cls, coded: CodedTable, rows: np.ndarray, offsets: np.ndarray, classes: np.ndarray) -> ClassBlock:
-        """The given rows, already in the order of the segments; a row may come several times."""
-        codes = coded.engine.take(coded.codes, rows)
-        weights = None if coded.weights is None else coded.weights[rows]
-        block = cls._of(coded, codes, weights, offsets, classes)
-        return replace(block, row_columns={name: column[rows] for name, column in coded.rows.columns.items()})
-
-    @classmethod
-    def _of(
-        cls, coded: CodedTable, codes: np.ndarray, weights: np.ndarray | None, offsets: Any, classes: Any
-    ) -> ClassBlock:
-        n_levels = coded.n_levels
+        if rows is None:
+            class_codes, classes = np.asarray(coded.class_codes), np.arange(coded.n_classes)
+            offsets = np.append(0, np.cumsum(count_classes(class_codes, coded.n_classes)))
+            rows = None if coded.rows.is_sorted_by_class else np.argsort(class_codes, kind="stable")
+        codes, weights, columns = coded.codes, coded.weights, coded.rows.columns
+        if rows is not None:
+            codes, weights = coded.engine.take(codes, rows), None if weights is None else weights[rows]
+            columns = {name: column[rows] for name, column in columns.items()}
+        n_levels, engine, dtype = coded.n_levels, coded.engine, codes.dtype
         if codes.shape[0] == 0:
             codes = np.zeros((1, codes.shape[1]), dtype=np.uint8)  # something to read if there is no feature
-        engine, dtype = coded.engine, codes.dtype
         highest = np.zeros(len(codes), dtype=np.int64)
         for bounds in engine.blocks(np.array([0, codes.shape[1]]), len(codes) * dtype.itemsize):
             np.maximum(highest, codes[:, slice(*bounds)].max(axis=1, initial=0), out=highest)
@@ -103,7 +114,6 @@ class ClassBlock:
                 np.minimum(codes[k], min(highest_code, np.iinfo(dtype).max), out=clipped[k])
                 engine.visited(2 * codes[k].nbytes)
             codes = clipped
-        lows, highs = np.zeros(coded.n_features, dtype=np.int64), np.full(coded.n_features, 2)
         cases = (n_levels == 2) & (highest < 2), n_levels == 2, n_levels < 4
         kinds = np.select(cases, (TWO_WAY, THREE_WAY, FOUR_CODES), LOOK_UP)
         return cls(
@@ -112,24 +122,13 @@ class ClassBlock:
             classes=np.asarray(classes, dtype=np.int64),
             weights=np.zeros(0) if weights is None else weights,
             columns=np.arange(coded.n_features),
-            lows=lows.astype(dtype),
-            highs=highs.astype(dtype),
+            lows=np.zeros(coded.n_features, dtype=dtype),
+            highs=np.full(coded.n_features, 2, dtype=dtype),
             kinds=kinds.astype(np.uint8),
             n_codes=n_levels + 1,
             engine=engine,
+            row_columns=columns,
         )
-
-    @property
-    def n_rows(self) -> int:
-        return int(self.offsets[-1])
-
-    @property
-    def n_features(self) -> int:
-        return self.columns.size
-
-    @property
-    def n_segments(self) -> int:
-        return self.classes.size
 
     def blocks(self, row_bytes: int = 0, n_others: int = 0, n_moves: int = 1) -> Iterable[np.ndarray]:
         """``offsets`` cut to each block of the engine in turn; ``row_bytes`` of each row are read or written.
@@ -141,11 +140,6 @@ class ClassBlock:
         if n_others < VERY_MANY_CLASSES:
             return blocks
         return chain.from_iterable(_short_parts(bounds, n_others * n_moves) for bounds in blocks)
-
-    @cached_property
-    def is_whole(self) -> bool:
-        """Whether the engine has all rows in one block."""
-        return self.engine.is_one_block(self.n_rows)
 
     def level_codes(self, feature: int, rows: Any = slice(None)) -> np.ndarray:
         """Levels of one feature, from 0 to ``n_codes - 1`` (unseen)."""

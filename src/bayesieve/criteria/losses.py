@@ -98,7 +98,9 @@ class LogLoss(Criterion):
         return Saturation(right=SURE)
 
     def start(self, block: ClassBlock, tables: RatioTables, priors: np.ndarray, *, leave_out: bool = False) -> Any:
-        if not leave_out and RowJoints.can_hold(tables, priors):
+        # Many classes that share their tables, none of them next to impossible, are scored by tables of classes.
+        is_safe = tables.largest_log_factor <= _MAX_MULTIPLIED and not np.any(priors > IMPOSSIBLE * 1e-20)
+        if not leave_out and tables.by_class is not None and is_safe:
             return RowJoints(block, tables, priors)
         return super().start(block, tables, priors, leave_out=leave_out)
 
@@ -170,12 +172,6 @@ class RowJoints:
     A row takes as many operations as there are classes, all next to each other, and the tables of a feature one number
     for each level and class; those of `RowRatios` have one for each two classes.
     """
-
-    @staticmethod
-    def can_hold(tables: RatioTables, priors: np.ndarray) -> bool:
-        """Whether these tables are of classes, and no class is next to impossible."""
-        possible = not np.any(priors > IMPOSSIBLE * 1e-20)
-        return tables.by_class is not None and possible and tables.largest_log_factor <= _MAX_MULTIPLIED
 
     def __init__(self, block: ClassBlock, tables: RatioTables, priors: np.ndarray) -> None:
         assert tables.by_class is not None

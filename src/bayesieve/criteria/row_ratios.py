@@ -46,11 +46,6 @@ _KEPT_SHARE = 0.75  # rows are gathered again when fewer than this share of thos
 _SCANNED_CODES = 1 << 18  # codes below which leaving rows out costs more than it saves
 
 
-def keeps(n_codes: np.ndarray, n_segments: int, n_classes: int) -> bool:
-    """Whether tables of this size are stored for all features at once."""
-    return 16 * int(np.sum(n_codes)) * n_segments * (n_classes - 1) <= _PRECOMPUTED_BYTES
-
-
 class RatioTables:
     """Per feature, segment and other class: log of P(level | other class) / P(level | class of the segment).
 
@@ -101,9 +96,21 @@ class RatioTables:
         self._code_starts = np.concatenate([[0], np.cumsum(self.n_codes)])
         self.starts = self._code_starts * self.n_segments * (self.n_classes - 1)
         self.by_class = logs[0] if self.n_classes >= MANY_CLASSES and len(logs) == 1 and own is None else None
-        self._fits = keeps(self.n_codes, self.n_segments, self.n_classes)
+        self._fits = 16 * int(self._code_starts[-1]) * self.n_segments * (self.n_classes - 1) <= _PRECOMPUTED_BYTES
         self._logs: np.ndarray | None = None
-        self.bounds, reach = self._extremes()
+        # The largest log factor of each segment, and the sum of every feature's largest one.
+        self.bounds, most_by_code = np.zeros(self.n_segments), np.zeros(len(logs[0]))
+        high, low = logs.max(axis=2), logs.min(axis=2)
+        for segment, (number, true_class) in enumerate(zip(self._source, self._classes, strict=True)):
+            of_true, most, least = self._own[number, :, true_class], high[number], low[number]
+            if self._own_differs:
+                others = np.delete(logs[number], true_class, axis=1)
+                most, least = others.max(axis=1, initial=-np.inf), others.min(axis=1, initial=np.inf)
+            largest = np.maximum(most - of_true, of_true - least)
+            self.bounds[segment] = largest.max(initial=0.0)
+            np.maximum(most_by_code, largest, out=most_by_code)
+        by_feature = np.maximum.reduceat(most_by_code, self._code_starts[:-1]) if most_by_code.size else np.zeros(1)
+        reach = float(np.cumsum(by_feature)[-1])
         self.largest_log_factor = float(self.bounds.max(initial=0.0))
         self.max_moves = max(1, min(_MAX_MOVES, int(_REACH / max(self.largest_log_factor, 1e-3))))
         self.log_reach = reach + 1000.0
@@ -111,21 +118,6 @@ class RatioTables:
         if self.by_class is None:
             self._refuse_large()
             self.store()
-
-    def _extremes(self) -> tuple[np.ndarray, float]:
-        """Return the largest log factor of each segment, and the sum of every feature's largest one."""
-        bounds, reach = np.zeros(self.n_segments), np.zeros(len(self._learnt[0]))
-        high, low = self._learnt.max(axis=2), self._learnt.min(axis=2)
-        for segment, (source, true_class) in enumerate(zip(self._source, self._classes, strict=True)):
-            own, most, least = self._own[source, :, true_class], high[source], low[source]
-            if self._own_differs:
-                others = np.delete(self._learnt[source], true_class, axis=1)
-                most, least = others.max(axis=1, initial=-np.inf), others.min(axis=1, initial=np.inf)
-            away = np.maximum(most - own, own - least)
-            bounds[segment] = away.max(initial=0.0)
-            np.maximum(reach, away, out=reach)
-        by_feature = np.maximum.reduceat(reach, self._code_starts[:-1]) if reach.size else np.zeros(1)
-        return bounds, float(np.cumsum(by_feature)[-1])
 
     def _refuse_large(self) -> None:
         """Refuse log factors of a feature that would fill the memory: they grow with the square of the classes."""
@@ -150,7 +142,7 @@ class RatioTables:
                         at = at + sizes
             factors = _factors_of(logs)
             self._flat = np.concatenate([factors, 1.0 / factors])
-            self._log_steps = self._steps_of(logs).astype(np.int64)
+            self._log_steps = np.rint(logs / self.log_unit).astype(np.int64)
             self._logs = logs
         return self._fits
 
@@ -171,7 +163,8 @@ class RatioTables:
         """Gather the log factors of added features in whole ``log_unit``s, so that sums over moves never drift."""
         if self.store():
             return self._log_steps, self.starts[features]
-        return _end_to_end([_in_pieces(self._steps_of, self.log_factors(int(f)), np.int64) for f in features])
+        tables = [self.log_factors(int(feature)) for feature in features]
+        return _end_to_end([_in_pieces(lambda logs: np.rint(logs / self.log_unit), t, np.int64) for t in tables])
 
     def gather(self, features: np.ndarray, adding: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Flat table of factors, and where each candidate (a feature, added or dropped) starts in it: entry
@@ -184,9 +177,6 @@ class RatioTables:
             factors = _factors_of if add else lambda logs: _factors_of(-logs)
             tables.append(_in_pieces(factors, self.log_factors(int(f)), np.float64))
         return _end_to_end(tables)
-
-    def _steps_of(self, logs: np.ndarray) -> np.ndarray:
-        return np.rint(logs / self.log_unit)
 
 
 def _factors_of(logs: np.ndarray) -> np.ndarray:

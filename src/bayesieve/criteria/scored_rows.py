@@ -13,7 +13,6 @@ from bayesieve.counts.row_hashes import hash_codes
 from bayesieve.criteria.class_blocks import ClassBlock
 from bayesieve.criteria.row_ratios import IMPOSSIBLE, RatioTables
 from bayesieve.discretize.refitting import LevelRefitter
-from bayesieve.engine import Engine
 from bayesieve.table.levels import smallest_unsigned
 from bayesieve.table.target import Rows
 
@@ -43,7 +42,7 @@ class ScoredRows:
         """Every row scored by the tables of all others: its own count is taken out of its class at its own levels."""
         own, which = _weights_and_classes(coded)
         order, offsets = _by_segment(which, own.size * coded.n_classes)
-        block = ClassBlock.gather(coded, order, offsets, np.tile(np.arange(coded.n_classes), own.size))
+        block = ClassBlock.of(coded, order, offsets, np.tile(np.arange(coded.n_classes), own.size))
         learnt = [_Learnt(counts, smoothing, weight) for weight in own.tolist()]
         return cls._of(block, learnt, np.repeat(np.arange(own.size), coded.n_classes))
 
@@ -67,7 +66,7 @@ class ScoredRows:
         per_fold = own.size * coded.n_classes
         rows = np.argsort(fold, kind="stable")
         order, offsets = _by_segment(fold[rows] * per_fold + which[rows], n_folds * per_fold)
-        block = ClassBlock.gather(_joined(tests), order, offsets, np.tile(np.arange(coded.n_classes), len(learnt)))
+        block = ClassBlock.of(_joined(tests), order, offsets, np.tile(np.arange(coded.n_classes), len(learnt)))
         return cls._of(block, learnt, np.repeat(np.arange(len(learnt)), coded.n_classes))
 
     @classmethod
@@ -90,7 +89,7 @@ class ScoredRows:
         classes = np.tile(np.arange(n_classes), len(splits))
         if recoder is None:
             rows = np.concatenate([test for _, test in splits])[order]
-            block = ClassBlock.gather(coded, rows, offsets, classes)
+            block = ClassBlock.of(coded, rows, offsets, classes)
             learnt = _counts_without(coded, counts, splits, block)
         else:
             learnt, tests = [], []
@@ -98,37 +97,38 @@ class ScoredRows:
                 fit, rest = recoder.learn(train, test)
                 learnt.append(fit.counts)
                 tests.append(rest)
-            block = ClassBlock.gather(_joined(tests), order, offsets, classes)
+            block = ClassBlock.of(_joined(tests), order, offsets, classes)
         tables = [_Learnt(of_split, smoothing) for of_split in learnt]
         return cls._of(block, tables, np.repeat(np.arange(len(splits)), n_classes))
 
     @classmethod
     def _of(cls, block: ClassBlock, learnt: Sequence[_Learnt], source: np.ndarray) -> ScoredRows:
         """``source``: which of ``learnt`` scores each segment."""
-        classes = block.classes
-        prior = np.array([learnt[s].prior_of(c) for s, c in zip(source, classes, strict=True)])
+        # Class shares that score the rows of each segment, without the row itself if it was counted.
+        classes, n_classes = block.classes, learnt[0].counts.class_counts.size
+        shares = np.empty((classes.size, n_classes))
+        for segment, (number, true_class) in enumerate(zip(source.tolist(), classes.tolist(), strict=True)):
+            class_counts = learnt[number].counts.class_counts.copy()
+            class_counts[true_class] = left_over(class_counts, learnt[number].weight)[true_class]
+            shares[segment] = class_counts / max(class_counts.sum(), np.finfo(float).tiny)
         # A class that the tables know no row of is next to impossible, so that the others still compare.
-        true_prior = np.maximum(np.take_along_axis(prior, classes[:, None], axis=1), 1.0 / IMPOSSIBLE)
-        n_classes = prior.shape[1]
+        true_share = np.maximum(np.take_along_axis(shares, classes[:, None], axis=1), 1.0 / IMPOSSIBLE)
         others = np.array([np.delete(np.arange(n_classes), c) for c in range(n_classes)])
-        ratios = np.take_along_axis(prior, others[classes], axis=1) / true_prior
-        logs = np.stack([tables.logs(block.n_codes) for tables in learnt])
-        own = np.stack([tables.own_logs(block.n_codes) for tables in learnt]) if learnt[-1].weight else None
-        tables = RatioTables(logs, block.n_codes, source, classes, own)
-        return cls(block, tables, ratios, block.class_totals(n_classes))
+        ratios = np.take_along_axis(shares, others[classes], axis=1) / true_share
 
-    @property
-    def engine(self) -> Engine:
-        """Engine that stores the rows."""
-        return self.block.engine
-
-    @property
-    def n_rows(self) -> int:
-        return self.block.n_rows
-
-    @property
-    def n_classes(self) -> int:
-        return int(self.class_totals.size)
+        # Log probabilities of the levels; 0 for the last code of each feature, that of unseen values.
+        logs = np.zeros((len(learnt), int(block.n_codes.sum()), n_classes))
+        logs_of_own = np.zeros_like(logs) if learnt[-1].weight else None
+        starts = np.cumsum(block.n_codes) - block.n_codes
+        for number, tables in enumerate(learnt):
+            counts, offsets = tables.counts.counts, tables.counts.offsets
+            total = max(float(tables.counts.class_counts.sum()) - tables.weight, 1e-12)
+            codes = np.arange(len(counts)) + np.repeat(starts - offsets[:-1], np.diff(offsets))
+            logs[number, codes] = log_probabilities_of_all(counts, offsets, total, tables.smoothing)
+            if logs_of_own is not None:
+                logs_of_own[number, codes] = tables.logs_of_own(total)
+        ratio_tables = RatioTables(logs, block.n_codes, source, classes, logs_of_own)
+        return cls(block, ratio_tables, ratios, block.class_totals(n_classes))
 
     def impossible(self) -> int | None:
         """A class with rows that their tables know no row of, if there is one."""
@@ -142,7 +142,7 @@ class ScoredRows:
         for segment in np.flatnonzero(self._unlearnt):
             weights[block.offsets[segment] : block.offsets[segment + 1]] = 0.0
         block = replace(block, weights=weights)
-        return replace(self, block=block, class_totals=block.class_totals(self.n_classes))
+        return replace(self, block=block, class_totals=block.class_totals(self.class_totals.size))
 
     @property
     def _unlearnt(self) -> np.ndarray:
@@ -151,45 +151,22 @@ class ScoredRows:
 
 @dataclass(frozen=True)
 class _Learnt:
-    """Tables and class shares learnt from some rows; the weight of the row that is scored, if it is one of them, is
-    taken out of its class at its own level.
+    """Counts that class shares and log probabilities are learnt from.
+
+    The weight of the row that is scored, if it was counted, is taken out of its class at its own level.
     """
 
     counts: ContingencyCounts
     smoothing: Smoothing
     weight: float = 0.0
 
-    def prior_of(self, true_class: int) -> np.ndarray:
-        """(n_classes,) class probabilities that score a row of this class."""
-        class_counts = self.counts.class_counts.copy()
-        class_counts[true_class] = left_over(class_counts, self.weight)[true_class]
-        return class_counts / max(class_counts.sum(), np.finfo(float).tiny)
-
-    @property
-    def _total(self) -> float:
-        return max(self.counts.total - self.weight, 1e-12)
-
-    def logs(self, n_codes: np.ndarray) -> np.ndarray:
-        """(sum of ``n_codes``, n_classes) log P(level | class) of all features; 0 for codes that are no levels."""
-        counts = self.counts
-        logs = log_probabilities_of_all(counts.counts, counts.offsets, self._total, self.smoothing)
-        return self._placed(logs, n_codes)
-
-    def own_logs(self, n_codes: np.ndarray) -> np.ndarray:
-        """Like `logs`, for the row's own class, with the row left out of the counts."""
+    def logs_of_own(self, total: float) -> np.ndarray:
+        """(n_levels of all features, n_classes) log P(level | class) for the row's own class, without the row."""
         counts, n_levels = self.counts.counts, np.diff(self.counts.offsets)
-        n_classes = counts.shape[1]
         of_feature = np.repeat(np.arange(n_levels.size), n_levels)
         sums = np.array([np.bincount(of_feature, column, n_levels.size) for column in counts.T]).T
         left, class_left = left_over(counts, self.weight), left_over(sums, self.weight)[of_feature]
-        n_levels = n_levels[of_feature, None]
-        return self._placed(smoothed_logs(left, class_left, n_levels, n_classes, self._total, self.smoothing), n_codes)
-
-    def _placed(self, logs: np.ndarray, n_codes: np.ndarray) -> np.ndarray:
-        placed = np.zeros((int(n_codes.sum()), logs.shape[1]))
-        starts = np.cumsum(n_codes) - n_codes
-        placed[np.arange(len(logs)) + np.repeat(starts - self.counts.offsets[:-1], np.diff(self.counts.offsets))] = logs
-        return placed
+        return smoothed_logs(left, class_left, n_levels[of_feature, None], counts.shape[1], total, self.smoothing)
 
 
 def _counts_without(

@@ -196,8 +196,9 @@ class IndicatorEncoder(TableCoder):
             own = counts.feature(k)
             levels.append(IndicatorLevels.of(score, threshold, missing=missing, counts=own, level_score=saved))
         self.levels_ = tuple(levels)
-        rows = {"rows": coded.rows, "counts": counts}
-        return CodedTable(coded.codes, coded.n_levels, coded.names, levels=self.levels_, **rows)
+        return CodedTable(
+            *(coded.codes, coded.n_levels, coded.names), rows=coded.rows, levels=self.levels_, counts=counts
+        )
 
     def _training_scores(self, X: Any) -> Table:
         """Return the scores of the training rows."""

@@ -198,7 +198,7 @@ def _is_tree(problem: SubsetProblem) -> bool:
     """Whether one walk through the tree evaluates a problem, in the memory that there is."""
     if not isinstance(problem.criterion, MAPCost) or problem.constrained or problem.validated:
         return False
-    n_bytes = 8 * problem.candidates.size * problem.rows.n_rows * (problem.rows.n_classes - 1)
+    n_bytes = 8 * problem.candidates.size * problem.rows.block.n_rows * (problem.rows.tables.n_classes - 1)
     return n_bytes <= _MOST_BYTES and obstacle_to_walk(problem) is None
 
 
@@ -208,7 +208,7 @@ def _too_many(k: int) -> str:
 
 def _cut(problem: SubsetProblem) -> int:
     """Features whose subsets are pieces of the walk, 2^cut of them."""
-    k, row_work = problem.candidates.size, problem.rows.n_rows * (problem.rows.n_classes - 1)
+    k, row_work = problem.candidates.size, problem.rows.block.n_rows * (problem.rows.tables.n_classes - 1)
     return min(k, max(_FEWEST_PIECES, k + math.ceil(math.log2(max(1, row_work) / _PIECE_WORK))))
 
 
@@ -219,7 +219,7 @@ def _gray(numbers: np.ndarray) -> np.ndarray:
 
 def row_factors(problem: SubsetProblem, block: ClassBlock) -> np.ndarray:
     """(n_candidates, n_classes - 1, n_rows): what a feature multiplies the ratios of each row by."""
-    factors = np.empty((problem.candidates.size, problem.rows.n_classes - 1, block.n_rows))
+    factors = np.empty((problem.candidates.size, problem.rows.tables.n_classes - 1, block.n_rows))
     for at, feature in enumerate(problem.candidates.tolist()):
         table, levels = np.exp(problem.rows.tables.log_factors(feature)), block.level_codes(feature)
         for segment in range(block.n_segments):

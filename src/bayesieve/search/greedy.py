@@ -416,17 +416,17 @@ class MultiStart(Search):
 
     def _workers(self, problem: SubsetProblem) -> int:
         rows = problem.rows
-        n_ratios = rows.n_rows * max(1, rows.n_classes - 1)
+        n_ratios = rows.block.n_rows * max(1, rows.tables.n_classes - 1)
         if _is_quick(problem):
             return 1
         state_bytes = 8 * n_ratios
-        most = rows.engine.most_state_bytes // state_bytes
+        most = rows.block.engine.most_state_bytes // state_bytes
         return max(1, min(effective_jobs(self.n_jobs), _WAVE, most))
 
 
 def _is_quick(problem: SubsetProblem) -> bool:
     rows = problem.rows
-    return rows.n_rows * max(1, rows.n_classes - 1) * max(1, problem.candidates.size) < _QUICK_WORK
+    return rows.block.n_rows * max(1, rows.tables.n_classes - 1) * max(1, problem.candidates.size) < _QUICK_WORK
 
 
 @dataclass
@@ -480,7 +480,7 @@ class _Walk:
         self._candidates, self._zobrist = waves.candidates, waves.zobrist
         self._tol, self._sign = waves.options.tol, waves.problem.sign
         self._key = np.uint64(0)
-        self._batch = max(1, min(_MOST_AHEAD, _AHEAD_WORK // max(1, waves.problem.rows.n_rows)))
+        self._batch = max(1, min(_MOST_AHEAD, _AHEAD_WORK // max(1, waves.problem.rows.block.n_rows)))
         self.known = waves.known.copy()
         self.recorder = first_record(state)
 

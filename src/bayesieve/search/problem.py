@@ -425,7 +425,7 @@ class RunningCriterion:
         effective_jobs(n_jobs)  # refuses other values before anything runs
         self._rows, self._criterion, self._n_jobs = rows, criterion, n_jobs
         self.sign = 1.0 if criterion.lower_is_better else -1.0
-        self._move_work = rows.n_rows * (rows.tables.n_classes - 1)
+        self._move_work = rows.block.n_rows * (rows.tables.n_classes - 1)
         leaves = leave_out and criterion.saturation(rows.tables.n_classes) is not None
         options: dict[str, Any] = {"leave_out": True} if leaves else {}  # criteria of others may not know the option
         self._state: Any = criterion.start(rows.block, rows.tables, rows.priors, **options)

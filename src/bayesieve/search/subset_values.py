@@ -86,7 +86,7 @@ def walk_subsets(
     guide, judge, clock = problem.objective, problem.validation, clock or Clock(None)
     values, validations, violations = np.full((3, len(subsets)), np.nan)
     measured = np.full((len(subsets), len(guide.constraints)), np.nan)
-    work = problem.rows.n_rows * problem.n_features
+    work = problem.rows.block.n_rows * problem.n_features
     at_once = effective_jobs(n_jobs) if work * len(subsets) > _PARALLEL_WORK else 1
 
     def walk(numbers: np.ndarray) -> None:

@@ -86,7 +86,7 @@ class SubsetSearchSelector(CodedSelector):
             problem = replace(problem, candidates=np.setdiff1d(problem.candidates, coded.levels.by_chance))
         with SearchProgress(f"{type(self).__name__}: searching", self.verbose) as shown:
             progress = shown if task is None else task.with_moves(shown)
-            n, row_work = problem.candidates.size, problem.objective.total * (problem.rows.n_classes - 1)
+            n, row_work = problem.candidates.size, problem.objective.total * (problem.rows.tables.n_classes - 1)
             is_small = n <= _AUTO_FEATURES and 2.0**n * row_work <= _AUTO_WORK
             if is_small if self.exhaustive == "auto" else self.exhaustive:
                 trace = ExhaustiveSearch(self.max_seconds, self.n_jobs).run(problem, progress)
