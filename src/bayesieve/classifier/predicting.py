@@ -490,10 +490,12 @@ def with_card(model: SelectiveNB, card: Scorecard) -> SelectiveNB:
     return made
 
 
-def levels_of_columns(model: SelectiveNB) -> dict[str, FeatureLevels]:
-    """The levels of the columns that a model was trained on, by name; they define how values are read."""
-    levels = columns_of([feature.levels for feature in model.scorecard_.features])
-    return {level.column: level for level in levels}
+def levels_of_columns(*models: SelectiveNB) -> dict[str, FeatureLevels]:
+    """The levels of the columns that models were trained on, by name; they define how values are read. Of a column of
+    several models, those of the first.
+    """
+    levels = [columns_of([feature.levels for feature in model.scorecard_.features]) for model in models[::-1]]
+    return {level.column: level for of_model in levels for level in of_model}
 
 
 def scan_for(model: SelectiveNB, source: Any, progress: CopyProgress | None = None) -> Scan:

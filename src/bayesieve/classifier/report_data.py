@@ -22,7 +22,7 @@ from bayesieve.counts import SymmetricalUncertainty
 from bayesieve.evaluation.deciding import Deciding
 from bayesieve.evaluation.drift import drift
 from bayesieve.evaluation.evaluating import Estimate, Segment
-from bayesieve.evaluation.judged import JudgedRows, groups_of, judged_rows
+from bayesieve.evaluation.judged import JudgedRows, groups_of, judged_rows, scorecard_in
 from bayesieve.evaluation.performance import Performance, Unmeasured, measure
 from bayesieve.evaluation.periods import challenged, score_by_period
 from bayesieve.evaluation.splits import fingerprint, moments_of
@@ -178,15 +178,28 @@ def _on_both(
         return _on_rows(model, place, rows, **measured, **more)
     if is_number_of_folds(measured["cv"]) and measured["cv"] == 0:
         measured = {"cv": None, "held_out": True}  # this very model only
-    segmented = {*more["by"]} - {*model.scorecard_.columns}  # columns that only segments need, if they are there
-    for name in segmented.intersection(as_table(rows[0]).names):
-        rows = (split_columns(rows[0], name)[0], *rows[1:])
+    further = {*more["by"]} - {*model.scorecard_.columns}  # columns that only segments need, if they are there
+    rows = (_without(rows[0], further | _columns_of_challenger(model, more["challenger"])), *rows[1:])
     parts = _on_rows(model, place, rows, **measured, time=more["time"])
     time = more["time"] if isinstance(more["time"], str) else None
     training = next((sample.rows for sample in parts["samples"] if sample.is_training), None)
     later = _on_rows(model, place, test, held_out=True, baseline=training, **{**more, "time": time})
     both = {name: (*parts[name], *later[name]) for name in ("samples", "facts", "warnings")}
     return {**parts, **later, **both, "stability": parts["stability"]}
+
+
+def _columns_of_challenger(model: SelectiveNB, challenger: Any) -> set[str]:
+    """Return the columns that only the challenger reads."""
+    card = scorecard_in(challenger)
+    names = getattr(challenger, "feature_names_in_", ()) if card is None else card.columns
+    return {*names} - {*model.scorecard_.columns}
+
+
+def _without(X: Any, names: set[str]) -> Any:
+    """Return rows without the columns of these names, as far as there are such columns."""
+    for name in names.intersection(as_table(X).names) if names else ():
+        X = split_columns(X, name)[0]
+    return X
 
 
 def _program(model: SelectiveNB, positive: int, facts: Mapping[str, str]) -> str:
@@ -239,6 +252,7 @@ def _on_rows(
     """
     given, needed = rows[0], model.scorecard_.columns
     X, moments = _moments(model, given, time)
+    X = _without(X, _columns_of_challenger(model, challenger) - {*by})
     for name in by:
         X = X if name in needed else split_columns(X, name)[0]
     judged = judged_rows(model, X, *rows[1:])

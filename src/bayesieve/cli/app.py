@@ -312,33 +312,58 @@ def evaluate(given: Any) -> None:
     """Measure MODEL on the rows of TABLE, all of them and by segment, with 95 % intervals."""
 
 
-DOCUMENT = {
+ABOUT_ROWS = [
+    Option(
+        "--test FILE",
+        "Rows with their classes that the model was not trained on, if TABLE is that of training.",
+        type=Path,
+    ),
+    Option("--time COLUMN", "Column of numbers or dates: performance out of time, and stability by period."),
+    Option("--by COLUMN", "Column whose values are segments, besides the columns of MODEL; may be repeated.", []),
+    Option("--target -t NAME", "Column of the true classes.", type=str, default_in_words="that of MODEL"),
+    ROW_WEIGHT,
+    Option("--purpose TEXT", "What the model is for."),
+    Option("--fact NAME=TEXT", "Further fact, such as Owner=Risk or 'Human oversight=...'; may be repeated.", []),
+    Option("--min-count N", "Tell no count of fewer training rows.", 1),
+    QUIET,
+]
+LABELLED = Option(
+    "[TABLE]",
+    "Rows with their classes: those of training, in any order, or others; without them nothing is measured.",
+    type=Path,
+)
+REPORT = {
     "": [
         MODEL,
+        LABELLED,
+        Option("--output -o FILE", "HTML file to write.", Path("report.html"), Path),
         Option(
-            "[TABLE]",
-            "Rows with their classes: those of training, in any order, or others; without them nothing is measured.",
+            "--challenger FILE",
+            "Model that may take the place of MODEL: tests of the differences, the swap set and, with --time, both by "
+            "period, on the page and on the screen.",
             type=Path,
         ),
-        Option("--output -o FILE", "HTML or Markdown file to write, such as validation.html.", ..., Path),
-        Option(
-            "--test FILE",
-            "Rows with their classes that the model was not trained on, if TABLE is that of training.",
-            type=Path,
-        ),
-        Option("--time COLUMN", "Column of numbers or dates: performance out of time, and stability by period."),
-        Option("--by COLUMN", "Column whose values are segments, besides the columns of MODEL; may be repeated.", []),
-        Option("--target -t NAME", "Column of the true classes.", type=str, default_in_words="that of MODEL"),
-        ROW_WEIGHT,
-        Option("--purpose TEXT", "What the model is for."),
-        Option("--fact NAME=TEXT", "Further fact, such as Owner=Risk or 'Human oversight=...'; may be repeated.", []),
-        Option("--min-count N", "Tell no count of fewer training rows.", 1),
-        QUIET,
+        *ABOUT_ROWS,
     ]
 }
 
 
-@command(DOCUMENT, "bayesieve.cli.watching")
+@command(REPORT, "bayesieve.cli.reporting")
+def report(given: Any) -> None:
+    """Write the report of MODEL, as fit does, on any rows, and compare it with a challenger."""
+
+
+DOCUMENT = {
+    "": [
+        MODEL,
+        LABELLED,
+        Option("--output -o FILE", "HTML or Markdown file to write, such as validation.html.", ..., Path),
+        *ABOUT_ROWS,
+    ]
+}
+
+
+@command(DOCUMENT, "bayesieve.cli.reporting")
 def document(given: Any) -> None:
     """Write the validation document of MODEL, with fields for what only people know and for signatures.
 
@@ -405,7 +430,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["--help", "-h"]},
 )
-for function in (fit, predict, explain, info, levels, export, merge, update, evaluate, monitor, document):
+for function in (fit, predict, explain, info, levels, export, merge, update, evaluate, monitor, report, document):
     app.command()(function)
 app.command("compile")(compile_kernels)
 

@@ -28,10 +28,9 @@ if TYPE_CHECKING:
 _BYTES_OF_VALUE = 16  # in memory, with what is made of it
 
 
-def read_table(
-    path: Path, screen: Screen, model: Any = None, date_orders: dict[str, bool] | None = None
-) -> pl.DataFrame:
-    """Read the table in a file, or in the files of a folder or pattern. With a model, values are read by its levels.
+def read_table(path: Path, screen: Screen, *models: Any, date_orders: dict[str, bool] | None = None) -> pl.DataFrame:
+    """Read the table in a file, or in the files of a folder or pattern. With models, values are read by their levels,
+    those of the first come first.
 
     ``date_orders`` receives the orders of day and month that columns of one file prove.
 
@@ -40,13 +39,13 @@ def read_table(
     from bayesieve.classifier.predicting import levels_of_columns
     from bayesieve.table import reading
 
-    source = open_source(path, screen, model) if is_several(path) else None
+    source = open_source(path, screen, *models) if is_several(path) else None
     if source is not None and source.n_rows * len(source.names) * _BYTES_OF_VALUE > _memory():
         size = f"{format_count(source.n_rows)} rows of {format_count(len(source.names))} columns"
         raise CommandError(f"{shown(path)} holds {size}, more than memory does; name a part of the files")
     with screen.working(f"Reading {shown(path)} ..."):
         if source is None:
-            return reading.read_table(path, None if model is None else levels_of_columns(model), date_orders)
+            return reading.read_table(path, levels_of_columns(*models) if models else None, date_orders)
         import polars as pl
 
         return pl.concat(list(source.blocks()))
@@ -109,19 +108,19 @@ def header_of(path: Path) -> list[str]:
     return list(scan(path).names) if is_several(path) else read_header(path)
 
 
-def open_source(path: Path, screen: Screen, model: Any = None) -> Scan:
-    """Open the rows of a file, folder or pattern for reading block by block. With a model, text is read by its
-    levels.
+def open_source(path: Path, screen: Screen, *models: Any) -> Scan:
+    """Open the rows of a file, folder or pattern for reading block by block. With models, text is read by their levels,
+    those of the first come first.
     """
-    from bayesieve.classifier.predicting import scan_for
-    from bayesieve.table.scanning import scan
+    from bayesieve.classifier.predicting import levels_of_columns
+    from bayesieve.table.scanning import scan, scan_to_score
 
     with screen.working(f"Looking at {shown(path)} ...") as rename:
 
         def show(n_rows: int, n_bytes: int) -> None:
             rename(f"Copying {shown(path)} to Parquet: {format_count(n_rows)} rows, {n_bytes / 1e6:,.0f} MB ...")
 
-        return scan(path, progress=show) if model is None else scan_for(model, path, show)
+        return scan_to_score(path, levels_of_columns(*models), show) if models else scan(path, progress=show)
 
 
 def source_to_score(model: Any, path: Path, output: Path | None, screen: Screen) -> Scan:

@@ -1,23 +1,18 @@
-"""Commands that measure a model on rows: `bayesieve monitor`, `evaluate` and `document`."""
+"""Commands that compare rows with a model, or measure it on rows: `bayesieve monitor` and `evaluate`."""
 
 from __future__ import annotations
 
 import operator
 import re
-from contextlib import suppress
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
 from bayesieve.cli import compiling, files
-from bayesieve.cli.commands import CommandError, Heading, Screen, interruptible, numbers, require_choice
+from bayesieve.cli.commands import CommandError, Heading, Screen, numbers, require_choice
 from bayesieve.evaluation import drift as drift_of, evaluate as evaluation_of
 from bayesieve.evaluation.judged import EVERY
-from bayesieve.words import format_count, format_number, named, plural, quoted
-
-if TYPE_CHECKING:
-    import polars as pl
+from bayesieve.words import format_count, format_number, named, quoted
 
 CONDITION_FAILS = 1
 _OF_FEATURES = ("psi", "psi_low", "psi_high", "unseen", "missing", "shift")
@@ -93,68 +88,6 @@ def evaluate(given: Any) -> None:
         shown = [row for row in own if not at or row["measure"] in _SHOWN]
         lines = [[r["measure"], r["class"] or "", _text(r["value"]), _interval(r, "low", "high")] for r in shown]
         screen.table([Heading("measure"), Heading("class"), *numbers("value", "95 %")], lines)
-
-
-def document(given: Any) -> None:
-    """Write the validation document of a model."""
-    from bayesieve.report.document import check_ending
-
-    check_ending(given.output)
-    facts = {} if given.purpose is None else {"Purpose": given.purpose}
-    for text in given.fact:
-        name, equals, value = text.partition("=")
-        if not equals:
-            raise CommandError(f"--fact must be NAME=TEXT, got {quoted(text)}")
-        facts[name] = value
-    about_rows = {
-        "test": given.test,
-        "by": given.by,
-        "time": given.time,
-        "target": given.target,
-        "weight": given.weight,
-    }
-    if given.table is None and (needless := [name for name, value in about_rows.items() if value]):
-        raise CommandError(f"--{needless[0]} is about rows; name their TABLE, too")
-    screen = Screen(given.quiet)
-    model = files.read_model(given.model, screen)
-    options: dict[str, Any] = {"min_count": given.min_count if given.min_count > 1 else None}
-    if given.table is not None:
-        X, y, options["sample_weight"] = _labelled_rows(model, given.table, given, screen)
-        options |= {"X": X, "y": y, "time": given.time, "by": given.by}
-        options["test"] = None if given.test is None else _labelled_rows(model, given.test, given, screen)
-        tables = {"Data file": given.table, "Test file": given.test}
-        facts |= {name: files.with_hash(path) for name, path in tables.items() if path is not None}
-    with interruptible("the document was not written"), compiling.announced(screen), screen.working("Measuring ..."):
-        model.document(given.output, **options, facts=facts)
-    screen.line(f"document in {given.output}")
-
-
-def _labelled_rows(model: Any, path: Path, given: Any, screen: Screen) -> tuple[Any, Any, Any]:
-    """Return the rows of a table whose class is known, their classes, and their weights or None."""
-    target = files.target_of(model, given.target)
-    frame = files.read_table(path, screen, model)
-    files.require_columns(path, frame, target=target, weight=given.weight, time=given.time)
-    for name in given.by:
-        files.require_columns(path, frame, by=name)
-    files.require_needed(path, frame.columns, model)
-    rows = frame.filter(frame[target].is_not_null())
-    if n_unknown := len(frame) - len(rows):
-        screen.warn(f"{plural(n_unknown, 'row')} of {path} without a class in {quoted(target)} were skipped")
-    if given.time is not None:
-        rows = rows.with_columns(_numbers_of(rows[given.time]))
-    known = {*model.scorecard_.columns, given.time, *given.by} - {target}
-    X = rows.select([name for name in rows.columns if name in known])
-    return X, rows[target], rows[given.weight] if given.weight else None
-
-
-def _numbers_of(column: pl.Series) -> pl.Series:
-    """Return a column of texts as numbers if all are. Columns that the model does not know are read as texts."""
-    import polars as pl
-
-    for dtype in (pl.Int64, pl.Float64):
-        with suppress(pl.exceptions.InvalidOperationError):
-            return column.cast(dtype) if column.dtype == pl.String else column
-    return column
 
 
 def _on_rows(given: Any, measure: Any, target: str | None) -> tuple[Screen, Any]:

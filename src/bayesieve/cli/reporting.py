@@ -1,0 +1,130 @@
+"""Commands that write pages about a fitted model: `bayesieve report` and `document`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from bayesieve.classifier.report_data import collect
+from bayesieve.cli import compiling, files
+from bayesieve.cli.commands import CommandError, Heading, Screen, interruptible
+from bayesieve.cli.fit import deciding
+from bayesieve.report import Report, render_report
+from bayesieve.report.document import check_ending
+from bayesieve.report.report import challenge_figures
+from bayesieve.table.writing import check_html
+from bayesieve.words import plural, quoted
+
+_ABOUT_ROWS = ("test", "by", "time", "target", "weight")
+
+
+@dataclass(frozen=True)
+class LabelledRows:
+    """Rows of a table whose class is known: all columns, those that a page reads, classes, and weights or None."""
+
+    frame: pl.DataFrame
+    X: pl.DataFrame
+    y: pl.Series
+    weights: pl.Series | None
+
+
+def report(given: Any) -> None:
+    """Write the report of a model, and print how a challenger compares with it."""
+    check_html(given.output)
+    screen, model, facts = _opened(given, (*_ABOUT_ROWS, "challenger"))
+    challenger = None if given.challenger is None else files.read_model(given.challenger, screen)
+    options: dict[str, Any] = {}
+    X = y = weights = None
+    if given.table is not None:
+        models = [model] if challenger is None else [model, challenger]
+        rows, test = _rows(given, models, screen)
+        X, y, weights = rows.X, rows.y, rows.weights
+        options = {"time": given.time, "by": given.by, "challenger": challenger}
+        options["test"] = None if test is None else (test.X, test.y, test.weights)
+        if model.benefit_rule_ is not None:
+            shown, path = (rows, given.table) if test is None else (test, given.test)
+            options["benefit"] = deciding(model, shown.X, shown.frame, path)
+    options |= {"min_count": given.min_count if given.min_count > 1 else None, "facts": facts}
+    with interruptible("the report was not written"), compiling.announced(screen), screen.working("Measuring ..."):
+        data = collect(model, X, y, weights, **options)
+        Report(render_report(data)).save(given.output)
+    for figure in {} if data.challenged is None else challenge_figures(data.challenged).values():
+        table = figure.table()
+        screen.line(figure.title, "bold")
+        headings = [Heading(*column) for column in zip(table["heads"], table["numbers"], strict=True)]
+        screen.table(headings, table["rows"])
+        screen.line()
+    screen.line(f"report in {given.output}")
+
+
+def document(given: Any) -> None:
+    """Write the validation document of a model."""
+    check_ending(given.output)
+    screen, model, facts = _opened(given, _ABOUT_ROWS)
+    options: dict[str, Any] = {}
+    if given.table is not None:
+        rows, test = _rows(given, [model], screen)
+        options = {"X": rows.X, "y": rows.y, "sample_weight": rows.weights, "time": given.time, "by": given.by}
+        options["test"] = None if test is None else (test.X, test.y, test.weights)
+    options |= {"min_count": given.min_count if given.min_count > 1 else None, "facts": facts}
+    with interruptible("the document was not written"), compiling.announced(screen), screen.working("Measuring ..."):
+        model.document(given.output, **options)
+    screen.line(f"document in {given.output}")
+
+
+def _opened(given: Any, about_rows: Sequence[str]) -> tuple[Screen, Any, dict[str, str]]:
+    """Return the screen, the model and the facts of a page. Raise CommandError for options about rows if there are
+    none.
+    """
+    if given.table is None and (needless := [name for name in about_rows if getattr(given, name)]):
+        raise CommandError(f"--{needless[0]} is about rows; name their TABLE, too")
+    facts = {} if given.purpose is None else {"Purpose": given.purpose}
+    for text in given.fact:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise CommandError(f"--fact must be NAME=TEXT, got {quoted(text)}")
+        facts[name] = value
+    tables = {"Data file": given.table, "Test file": given.test}
+    facts |= {name: files.with_hash(path) for name, path in tables.items() if path is not None}
+    screen = Screen(given.quiet)
+    return screen, files.read_model(given.model, screen), facts
+
+
+def _rows(given: Any, models: Sequence[Any], screen: Screen) -> tuple[LabelledRows, LabelledRows | None]:
+    """Return the rows of TABLE and of --test, with the columns of the models; the page is about the first of these."""
+    test = None if given.test is None else _labelled_rows(models, given.test, given, screen)
+    return _labelled_rows(models, given.table, given, screen), test
+
+
+def _labelled_rows(models: Sequence[Any], path: Path, given: Any, screen: Screen) -> LabelledRows:
+    target = files.target_of(models[0], given.target)
+    frame = files.read_table(path, screen, *models)
+    files.require_columns(path, frame, target=target, weight=given.weight, time=given.time)
+    for name in given.by:
+        files.require_columns(path, frame, by=name)
+    for model in models:
+        files.require_needed(path, frame.columns, model)
+    rows = frame.filter(frame[target].is_not_null())
+    if n_unknown := len(frame) - len(rows):
+        screen.warn(f"{plural(n_unknown, 'row')} of {path} without a class in {quoted(target)} were skipped")
+    if given.time is not None:
+        rows = rows.with_columns(_numbers_of(rows[given.time]))
+    # A file may have its columns in any order, and lack those that are not in the model.
+    names = [name for model in models for name in model.scorecard_.columns] + [*given.by]
+    names = list(dict.fromkeys([*names, *filter(None, [given.time])]))
+    columns = {name: rows[name] if name in rows.columns else pl.lit(None, pl.Float64) for name in names}
+    X = rows.select(values.alias(name) for name, values in columns.items())
+    return LabelledRows(rows, X, rows[target], rows[given.weight] if given.weight else None)
+
+
+def _numbers_of(column: pl.Series) -> pl.Series:
+    """Return a column of texts as numbers if all are. Columns that the model does not know are read as texts."""
+    for dtype in (pl.Int64, pl.Float64):
+        with suppress(pl.exceptions.InvalidOperationError):
+            return column.cast(dtype) if column.dtype == pl.String else column
+    return column
