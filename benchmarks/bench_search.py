@@ -82,7 +82,7 @@ def compare(
         class_codes=rng.integers(0, n_classes, n_rows).astype(np.uint8),
         classes=np.arange(n_classes),
     )
-    rows = SubsetProblem.of(coded, 1.0, criterion).rows
+    rows = SubsetProblem.of(coded, 1.0, criterion).objective.rows
     state = criterion.start(rows.block, rows.tables, rows.priors)
     features, adding = np.arange(N_CANDIDATES), np.ones(N_CANDIDATES, dtype=bool)
     results: dict[str, np.ndarray] = {}

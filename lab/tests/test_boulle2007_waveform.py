@@ -314,7 +314,7 @@ def slow_values(problem: SubsetProblem, criterion: Criterion, subsets: RatedSubs
     state = SearchState(replace(problem, objective=problem.objective.by(criterion)))
     found = []
     for number in range(subsets.cost.size):
-        state.reset(np.isin(np.arange(problem.n_features), subsets.features(number)))
+        state.reset(np.isin(np.arange(len(problem.names)), subsets.features(number)))
         found.append(state.cost)
     return np.array(found)
 

@@ -222,9 +222,9 @@ class Mine(CodedSelector):
     """A selector from outside of the package."""
 
     def _search(self, coded: Any) -> np.ndarray:
-        from bayesieve.search import SearchTrace, TraceRecorder
+        from bayesieve.search import SearchTrace, TraceRecorder, WalkStart
 
-        self.trace_ = SearchTrace.of(coded.names, [TraceRecorder(1.0)], complete=True, seconds=0.0)
+        self.trace_ = SearchTrace.of(coded.names, [TraceRecorder(WalkStart.empty(1.0))], complete=True, seconds=0.0)
         return np.ones(coded.n_features)
 
 

@@ -81,12 +81,12 @@ def state_of(
 
 def walk(state: SearchState, moves: tuple[int, ...] = (0, 3, 1, 0, 2)) -> np.ndarray:
     """Own values and those of all candidates on the way, by the sign of the criterion."""
-    every, values = np.arange(state.problem.n_features), []
+    every, values = np.arange(len(state.problem.names)), []
     for move in (None, *moves):
         if move is not None:
             state.flip(move)
         values += [state.cost, *state.candidates(every)]
-    return state.problem.sign * np.array(values)
+    return state.problem.objective.sign * np.array(values)
 
 
 @every_criterion
@@ -129,7 +129,7 @@ def test_what_changes_nothing(name: str, n_classes: int, monkeypatch: pytest.Mon
     values = evaluate_subsets(state.problem.objective, subsets).values
     for subset, value in zip(subsets, values, strict=True):
         state.go_to(subset)
-        np.testing.assert_allclose(state.problem.sign * state.cost, value, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(state.problem.objective.sign * state.cost, value, rtol=1e-12, atol=1e-12)
     for engine in (Engine(512), Mapped(tmp_path, block_rows=700)):
         np.testing.assert_array_equal(walk(state_of(name, coded.on(engine))), expected)
     shuffled = coded.take(np.random.default_rng(2).permutation(coded.n_rows))

@@ -31,12 +31,12 @@ def costs_of_a_walk(coded: CodedTable, monkeypatch: pytest.MonkeyPatch, many: in
     state, random = SearchState(problem), np.random.default_rng(0)
     rows = state._guide._state
     assert isinstance(rows, RowJoints if coded.n_classes >= many else RowRatios)
-    costs = [state.cost, problem.rows.tables.log_reach, *problem.rows.tables.bounds]
+    costs = [state.cost, problem.objective.rows.tables.log_reach, *problem.objective.rows.tables.bounds]
     for _ in range(100):  # more than before probabilities are taken from logarithms again
         costs += state.candidates(problem.candidates).tolist()
         state.flip(int(random.choice(problem.candidates)))
         costs.append(state._guide.current(state.n_selected))
-    state.go_to(np.ones(problem.n_features, dtype=bool))
+    state.go_to(np.ones(len(problem.names), dtype=bool))
     costs.append(state.cost)
     state.reset()
     return np.array([*costs, state.cost, *state.add_all(problem.candidates)])
@@ -59,7 +59,7 @@ def test_tables_of_two_classes_each_are_made_when_they_are_needed(monkeypatch: p
     made = []
     for many in (2, 1000):
         monkeypatch.setattr(row_ratios, "MANY_CLASSES", many)
-        tables = SubsetProblem.of(coded).rows.tables
+        tables = SubsetProblem.of(coded).objective.rows.tables
         features = np.array([0, 2])
         made.append(
             (*tables.gather_steps(features), *tables.gather(features, np.array([True, False])), tables.log_unit)

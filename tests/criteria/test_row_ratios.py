@@ -61,7 +61,7 @@ def test_tables_built_when_asked_for(problem: tuple[CodedTable, list[int]]) -> N
     coded, moves = problem
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(row_ratios, "_PRECOMPUTED_BYTES", 0)
-        assert not SubsetProblem.of(coded).rows.tables.store()
+        assert not SubsetProblem.of(coded).objective.rows.tables.store()
         walk_and_check(coded, moves)
 
 
@@ -141,7 +141,7 @@ def test_a_class_without_weight(n_features: int) -> None:
     base = near_certain(n_features, 3, False)
     coded = base.with_rows(weights=(base.class_codes != 1).astype(float))
     problem = SubsetProblem.of(coded)
-    assert problem.rows.class_totals[1] == 0.0
+    assert problem.objective.rows.class_totals[1] == 0.0
     state = SearchState(problem)
     subset: set[int] = set()
     for feature in range(n_features):
@@ -193,7 +193,7 @@ def test_log_factors_by_hand() -> None:
         class_codes=np.array([0, 0, 1, 1, 1, 2, 2, 2], dtype=np.uint8),
         classes=np.arange(3),
     )
-    factors = SubsetProblem.of(coded, 1.0).rows.tables.log_factors(0)
+    factors = SubsetProblem.of(coded, 1.0).objective.rows.tables.log_factors(0)
     assert factors.shape == (3, 2, 3)
     probability = np.array([2 / 4, 2 / 5, 2 / 5])  # of level 0
     np.testing.assert_allclose(np.exp(factors[1, :, 0]), [probability[0] / 0.4, probability[2] / 0.4])

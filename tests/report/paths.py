@@ -6,7 +6,7 @@ import numpy as np
 
 from bayesieve.report.search import PathStep, SearchSummary
 from bayesieve.search import SearchTrace
-from bayesieve.search.trace import TraceRecorder
+from bayesieve.search.trace import TraceRecorder, WalkStart
 
 
 def wrapper_trace(
@@ -23,7 +23,7 @@ def wrapper_trace(
     starts = starts or [([], 0.5, 0.5)] * len(phases)
     walks = []
     for moves, (initial, at_start, validated) in zip(phases, starts, strict=True):
-        walk = TraceRecorder(at_start, np.array(initial, dtype=np.int64), validated)
+        walk = TraceRecorder(WalkStart(np.array(initial, dtype=np.int64), at_start, validated))
         for feature, adding, value, validation in moves:
             one = np.zeros(1, dtype=np.uint64)
             walk.record(

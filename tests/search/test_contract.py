@@ -99,10 +99,10 @@ def check_values(problem: SubsetProblem, trace: SearchTrace) -> None:
     state = SearchState(problem)
 
     def now() -> tuple[float, float, float]:
-        return problem.sign * state.cost, state.validation(), state.violation()
+        return problem.objective.sign * state.cost, *state.validate()
 
     for number, first in enumerate(trace.starts):
-        selected = np.zeros(problem.n_features, dtype=bool)
+        selected = np.zeros(len(problem.names), dtype=bool)
         selected[first.features] = True
         state.reset(selected)
         assert now() == pytest.approx((first.criterion, first.validation, first.violation), abs=1e-9, nan_ok=True)
@@ -119,7 +119,7 @@ def check_values(problem: SubsetProblem, trace: SearchTrace) -> None:
     costs = [cost for _, cost in models_of(trace)] + [trace.null_criterion]
     assert trace.best_criterion == (min(costs) if trace.lower_is_better else max(costs))
     chosen, best = [trace.best_on_path()], frozenset(np.flatnonzero(trace.best_subset()).tolist())
-    if not (problem.validated or problem.constrained):
+    if not (problem.validation or problem.objective.constraints):
         assert dict(models_of(trace))[best] == pytest.approx(trace.best_criterion, rel=1e-9, abs=1e-9)
         chosen.append(trace.best_subset())
     assert any(np.array_equal(trace.chosen, one) for one in chosen)

@@ -106,9 +106,9 @@ def test_starts_without_end_take_memory_only_when_their_turn_comes() -> None:
 
 def test_the_memory_of_all_threads_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(greedy, "_QUICK_WORK", 0)
-    assert MultiStart(n_jobs=3)._workers(PROBLEM) == 3
-    assert MultiStart(n_jobs=99)._workers(PROBLEM) == 4  # starts of a wave
+    assert MultiStart(n_jobs=3)._schedule(PROBLEM, 30)[1] == 3
+    assert MultiStart(n_jobs=99)._schedule(PROBLEM, 30)[1] == 4  # starts of a wave
     monkeypatch.setattr(Engine, "most_state_bytes", 8 * 150 * 2 * 2)
-    assert MultiStart(n_jobs=3)._workers(PROBLEM) == 2
+    assert MultiStart(n_jobs=3)._schedule(PROBLEM, 30)[1] == 2
     monkeypatch.setattr(Engine, "most_state_bytes", 1)
-    assert MultiStart(n_jobs=3)._workers(PROBLEM) == 1
+    assert MultiStart(n_jobs=3)._schedule(PROBLEM, 30)[1] == 1

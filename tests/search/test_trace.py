@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from bayesieve.engine.progress import Clock
-from bayesieve.search import ExhaustiveSearch, MultiStart, SearchTrace, SubsetProblem, TraceRecorder
+from bayesieve.search import ExhaustiveSearch, MultiStart, SearchTrace, SubsetProblem, TraceRecorder, WalkStart
 from tests.criteria.coded_tables import coded_table
 from tests.search.test_contract import models_of
 
@@ -88,7 +88,7 @@ def test_the_path_is_consistent(trace: SearchTrace, evaluated: bool) -> None:
 
 
 def test_types_of_a_frame_without_moves() -> None:
-    trace = SearchTrace.of(("a", "b"), [TraceRecorder(3.0)], complete=False, seconds=0.5)
+    trace = SearchTrace.of(("a", "b"), [TraceRecorder(WalkStart.empty(3.0))], complete=False, seconds=0.5)
     frame = trace.to_frame()
     assert frame.rows() == [(0, 0, "start", None, 0, 3.0, None, 0.0)]
     assert frame.schema["validation"] == pl.Float64

@@ -7,7 +7,7 @@ from bayesieve.search.exhaustive import ExhaustiveSearch
 from bayesieve.search.greedy import DIRECTIONS, BestFirst, GreedySearch, MultiStart, RankedPath
 from bayesieve.search.problem import Constraint, Objective, Search, SearchState, SubsetProblem, first_record
 from bayesieve.search.subset_values import SubsetValues, evaluate_subsets
-from bayesieve.search.trace import SearchTrace, StepRecorder, TraceRecorder
+from bayesieve.search.trace import SearchTrace, StepRecorder, TraceRecorder, WalkStart
 
 __all__ = [
     "DIRECTIONS",
@@ -30,6 +30,7 @@ __all__ = [
     "SubsetProblem",
     "SubsetValues",
     "TraceRecorder",
+    "WalkStart",
     "evaluate_subsets",
     "first_record",
 ]

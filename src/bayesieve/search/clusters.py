@@ -16,7 +16,7 @@ from bayesieve.counts.pairs import strongest_within_classes
 from bayesieve.engine.progress import Clock, Progress
 from bayesieve.search.problem import Search, SubsetProblem
 from bayesieve.search.subset_values import SubsetValues, walk_subsets
-from bayesieve.search.trace import SearchTrace, TraceRecorder
+from bayesieve.search.trace import SearchTrace, TraceRecorder, WalkStart
 
 LINKAGES = ("complete", "average", "single", "weighted")
 _MOST_CUTS = 100
@@ -218,16 +218,20 @@ class ClusterSearch(Search):
         first = np.sort(np.unique(np.packbits(drawn, axis=1), axis=0, return_index=True)[1])
         subsets, cut = drawn[first], cut[first]
         values = walk_subsets(problem, subsets, n_jobs=self.n_jobs, clock=clock)
-        met = np.flatnonzero(values.evaluated)
-        facts = zip(values.values[met], subsets[met], values.validations[met], values.violations[met], strict=True)
-        walks = [TraceRecorder(float(v), np.flatnonzero(s), float(w), float(x)) for v, s, w, x in facts]
-        ended = {"complete": met.size == len(subsets), "seconds": clock.seconds, "n_models": int(met.size)}
-        null = problem.sign * problem.state().cost
+        evaluated = np.flatnonzero(values.evaluated)
+        columns = (values.values, values.validations, values.violations)
+        numbers = zip(*(column[evaluated].tolist() for column in columns), strict=True)
+        walks = [
+            TraceRecorder(WalkStart(np.flatnonzero(subset), *one))
+            for subset, one in zip(subsets[evaluated], numbers, strict=True)
+        ]
+        ended = {"complete": evaluated.size == len(subsets), "seconds": clock.seconds, "n_models": int(evaluated.size)}
+        null = problem.objective.sign * problem.state().cost
         trace = problem.trace(walks, subsets[values.best], null_criterion=null, **ended)
         return ClusterCandidates(clusters, subsets, cut, q, values, trace)
 
     def _matrix(self, problem: SubsetProblem) -> np.ndarray:
-        n = problem.n_features
+        n = len(problem.names)
         if self.matrix is not None:
             matrix = np.asarray(self.matrix, dtype=float)
             if matrix.shape != (n, n) or not np.isfinite(matrix).all() or not np.allclose(matrix, matrix.T):

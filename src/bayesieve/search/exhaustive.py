@@ -11,7 +11,7 @@ from bayesieve.criteria import ClassBlock, MAPCost
 from bayesieve.engine import map_in_threads
 from bayesieve.engine.progress import Clock, Progress
 from bayesieve.search.problem import Search, SearchState, SubsetProblem, first_record
-from bayesieve.search.trace import SearchTrace, TraceRecorder
+from bayesieve.search.trace import SearchTrace, TraceRecorder, WalkStart
 
 MAX_FEATURES = 25
 """Features beyond which enumeration is refused: 2^25 subsets fill a trace of some gigabytes."""
@@ -61,11 +61,12 @@ class ExhaustiveSearch(Search):
 def _walk(state: SearchState, recorder: TraceRecorder, clock: Clock) -> None:
     """From the empty subset through all others, one feature flipped at a time."""
     problem = state.problem
-    candidates, sign = problem.candidates, problem.sign
+    candidates, sign = problem.candidates, problem.objective.sign
     bit = np.uint64(1) << np.arange(candidates.size, dtype=np.uint64)
     key = np.uint64(0)
     last = candidates.size - 1
-    looks = [] if problem.validated or problem.constrained else [last]  # scored from every subset of the walk
+    on_path = problem.validation is not None or problem.objective.constraints
+    looks = [] if on_path else [last]  # scored from every subset of the walk
     n_steps = 1 << (candidates.size - len(looks))
     best = state.cost
     for step in range(1, n_steps + 1):
@@ -80,8 +81,8 @@ def _walk(state: SearchState, recorder: TraceRecorder, clock: Clock) -> None:
         best = min(best, float(costs.min(initial=np.inf)))
         for feature, cost in zip(features[accepted].tolist(), costs[accepted].tolist(), strict=True):
             state.flip(feature, cost)
-        values = (state.validation(), state.violation())
-        recorder.record(features, adding, sign * costs, accepted, key ^ bit[moves], clock.seconds, *values)
+        keys, outcome = key ^ bit[moves], state.validate()
+        recorder.record(features, adding, sign * costs, accepted, keys, clock.seconds, *outcome)
         for flip in flips:
             key ^= bit[flip]
         if step % _MOVES_AT_ONCE == 0:
@@ -118,14 +119,14 @@ class EverySubset:
 
     def trace(self) -> SearchTrace:
         """The subsets as a walk that changes one feature at a time, for selectors to read their weights from."""
-        walks = [TraceRecorder(float(self.cost[0]))] if self.n_evaluated else []
+        walks = [TraceRecorder(WalkStart.empty(float(self.cost[0])))] if self.n_evaluated else []
         step = np.arange(1, self.n_evaluated, dtype=np.int64)
         if step.size:
             bit = np.log2(step & -step).astype(np.int64)
             number = _gray(step)
             features, adding = self.problem.candidates[bit], (number >> bit & 1).astype(bool)
-            made, keys = np.ones(step.size, dtype=bool), number.astype(np.uint64)
-            walks[0].record(features, adding, self.cost[number], made, keys, self.seconds)
+            accepted, keys = np.ones(step.size, dtype=bool), number.astype(np.uint64)
+            walks[0].record(features, adding, self.cost[number], accepted, keys, self.seconds)
         return self.problem.trace(walks, complete=self.n_evaluated == self.cost.size, seconds=self.seconds)
 
 
@@ -155,9 +156,9 @@ def evaluate_every_subset(
     if obstacle is not None:
         raise ValueError(obstacle)
     clock = Clock(None) if clock is None else clock
-    block, depth = problem.rows.block, k - _cut(problem)
-    factors = row_factors(problem, block)
-    start = np.repeat(problem.rows.priors.T, np.diff(block.offsets), axis=1)
+    rows, depth = problem.objective.rows, k - _cut(problem)
+    factors = row_factors(problem, rows.block)
+    start = np.repeat(rows.priors.T, np.diff(rows.block.offsets), axis=1)
     losses, sizes = np.full(1 << k, np.nan), _bit_counts(k)
 
     def piece(number: int) -> None:
@@ -170,7 +171,7 @@ def evaluate_every_subset(
         walk(factors, ratios, number << depth, depth, losses)
 
     def costs() -> np.ndarray:
-        return problem.criterion.values(losses[:, None], sizes, problem.rows.class_totals)
+        return problem.objective.criterion.values(losses[:, None], sizes, rows.class_totals)
 
     pieces, done = _gray(np.arange(1 << (k - depth))), 0  # those done are then the first part of one walk
     with clock:
@@ -186,9 +187,10 @@ def obstacle_to_walk(problem: SubsetProblem) -> str | None:
     k = problem.candidates.size
     if k > MAX_FEATURES:
         return f"{_too_many(k)}."
-    if problem.rows.block.weights.size:
+    rows = problem.objective.rows
+    if rows.block.weights.size:
         return "Subsets of weighted rows are enumerated by ExhaustiveSearch."
-    reach = sum(float(np.abs(problem.rows.tables.log_factors(int(f))).max(initial=0.0)) for f in problem.candidates)
+    reach = sum(float(np.abs(rows.tables.log_factors(int(f))).max(initial=0.0)) for f in problem.candidates)
     if reach > _LARGEST_LOG:
         return f"Ratios of probabilities of up to e^{reach:.0f} exceed the range of numbers; use ExhaustiveSearch."
     return None
@@ -196,9 +198,10 @@ def obstacle_to_walk(problem: SubsetProblem) -> str | None:
 
 def _is_tree(problem: SubsetProblem) -> bool:
     """Whether one walk through the tree evaluates a problem, in the memory that there is."""
-    if not isinstance(problem.criterion, MAPCost) or problem.constrained or problem.validated:
+    objective, rows = problem.objective, problem.objective.rows
+    if not isinstance(objective.criterion, MAPCost) or objective.constraints or problem.validation is not None:
         return False
-    n_bytes = 8 * problem.candidates.size * problem.rows.block.n_rows * (problem.rows.tables.n_classes - 1)
+    n_bytes = 8 * problem.candidates.size * rows.block.n_rows * (rows.tables.n_classes - 1)
     return n_bytes <= _MOST_BYTES and obstacle_to_walk(problem) is None
 
 
@@ -208,7 +211,8 @@ def _too_many(k: int) -> str:
 
 def _cut(problem: SubsetProblem) -> int:
     """Features whose subsets are pieces of the walk, 2^cut of them."""
-    k, row_work = problem.candidates.size, problem.rows.block.n_rows * (problem.rows.tables.n_classes - 1)
+    k, rows = problem.candidates.size, problem.objective.rows
+    row_work = rows.block.n_rows * (rows.tables.n_classes - 1)
     return min(k, max(_FEWEST_PIECES, k + math.ceil(math.log2(max(1, row_work) / _PIECE_WORK))))
 
 
@@ -219,12 +223,13 @@ def _gray(numbers: np.ndarray) -> np.ndarray:
 
 def row_factors(problem: SubsetProblem, block: ClassBlock) -> np.ndarray:
     """(n_candidates, n_classes - 1, n_rows): what a feature multiplies the ratios of each row by."""
-    factors = np.empty((problem.candidates.size, problem.rows.tables.n_classes - 1, block.n_rows))
+    rows = problem.objective.rows
+    factors = np.empty((problem.candidates.size, rows.tables.n_classes - 1, block.n_rows))
     for at, feature in enumerate(problem.candidates.tolist()):
-        table, levels = np.exp(problem.rows.tables.log_factors(feature)), block.level_codes(feature)
+        table, levels = np.exp(rows.tables.log_factors(feature)), block.level_codes(feature)
         for segment in range(block.n_segments):
-            rows = slice(block.offsets[segment], block.offsets[segment + 1])
-            factors[at, :, rows] = np.take(table[segment], levels[rows], axis=1)
+            chosen = slice(block.offsets[segment], block.offsets[segment + 1])
+            factors[at, :, chosen] = np.take(table[segment], levels[chosen], axis=1)
     return factors
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from bayesieve.counts.information import class_information
 from bayesieve.counts.row_hashes import listed_by_counts
+from bayesieve.criteria import MAPCost
 from bayesieve.engine import effective_jobs
 from bayesieve.engine.progress import Clock, Progress
 from bayesieve.search.problem import Search, SearchState, SubsetProblem, first_record
@@ -89,128 +90,122 @@ class GreedySearch(Search):
             search = MultiStart(1, _MOST_PASSES, self.seed, self.max_seconds, self.n_jobs, tol=self.tol or 0.0)
             trace = search.run(problem, progress)
             return replace(trace, chosen=trace.best_on_path(self.n_features))
-        run = _Run(self, problem, progress)
-        with run.clock:
-            run.search()
-        return run.trace()
+        return _GreedyRun(self, problem, progress).search()
 
 
-class _Run:
+class _GreedyRun:
     """One greedy search under way."""
 
     def __init__(self, options: GreedySearch, problem: SubsetProblem, progress: Progress | None) -> None:
         self._options = options
         self._problem = problem
-        self.clock = Clock(options.max_seconds, progress)
+        self._clock = Clock(options.max_seconds, progress)
         self._state = problem.state(leave_out=options.leave_out, n_jobs=options.n_jobs)
         self._steps = StepRecorder(problem, options.every_move)
-        self._sign = problem.sign
-        self._validation_sign = 1.0 if problem.validation is None else problem.validation.sign
-        self._null = self._sign * self._state.cost
+        self._sign = problem.objective.sign
         self._n_models = 1
         self._walks: list[TraceRecorder] = []
         self._resumed = _Resumed(options.resume, problem.names)
         self._best: tuple[Point, np.ndarray] | None = None
 
-    def search(self) -> None:
-        direction = self._options.direction
+    def search(self) -> SearchTrace:
+        """Run phases that add or drop until one finds nothing better; return the trace."""
+        direction, problem = self._options.direction, self._problem
+        empty_subset = self._sign * self._state.cost
         adding = direction.startswith("forward")
-        subset = np.zeros(self._problem.n_features, dtype=bool)
+        subset = np.zeros(len(problem.names), dtype=bool)
         if not adding:
-            subset[self._problem.candidates] = True
-        while True:
-            before = self._best
-            self._phase(adding, subset)
-            if direction in ("forward", "backward") or not self.clock.complete or self._best is None:
-                return
-            if before is not None and self._best is before:
-                return
-            subset = self._best[1]
-            adding = not adding
+            subset[problem.candidates] = True
+        with self._clock:
+            while True:
+                before = self._best
+                self._phase(adding, subset)
+                if direction in ("forward", "backward") or not self._clock.complete or self._best is None:
+                    break
+                if before is not None and self._best is before:
+                    break
+                subset = self._best[1]
+                adding = not adding
+        return problem.trace(
+            self._walks,
+            self._state.selected.copy() if self._best is None else self._best[1],
+            complete=self._clock.complete,
+            seconds=self._clock.seconds + self._resumed.seconds,
+            null_criterion=empty_subset,
+            n_models=None if self._options.every_move else self._n_models + self._resumed.n_models,
+        )
 
     def _phase(self, adding: bool, subset: np.ndarray) -> None:
         """Add, or drop, feature after feature, from ``subset`` to the end."""
-        state, options = self._state, self._options
+        state, options, clock = self._state, self._options, self._clock
         state.reset(subset)
         recorder = first_record(state)
         self._resumed.begin(recorder)
         self._walks.append(recorder)
-        self._look(recorder.start.validation, recorder.start.violation)
+        self._keep_best(recorder.start.validation, recorder.start.violation)
         while True:
             features = self._problem.candidates[state.selected[self._problem.candidates] != adding]
-            if features.size == 0 or self._at_limit(adding) or self._at_best():
+            if features.size == 0 or self._is_over(adding) or clock.stops():
                 return
-            if self.clock.stops():
-                return
-            known = next(self._resumed.moves, None)
-            if known is None:
+
+            # The best move, or the next one of the search that is resumed.
+            earlier = next(self._resumed.moves, None)
+            if earlier is None:
                 costs = state.candidates(features)
                 ranks = state.ranks(features, costs)
                 tied = ranks <= ranks.min() + _TIE * max(1.0, abs(ranks.min()))
                 best = ranks.size - 1 - int(np.argmax(tied[::-1])) if options.last_of_ties else int(np.argmax(tied))
                 self._n_models += features.size
             else:
-                features, costs, best = np.array(known[:1]), np.array([self._sign * known[1]]), 0
+                features, costs, best = np.array(earlier[:1]), np.array([self._sign * earlier[1]]), 0
                 ranks = state.ranks(features, costs)
             feature, before = int(features[best]), state.selected.copy()
-            if options.tol is not None and not self._worth_it(adding, float(ranks[best])):
-                if known is None:
-                    self._steps.record(recorder, before, features, costs, -1, self.clock.seconds)
+            if options.tol is not None and not self._is_worthwhile(adding, float(ranks[best])):
+                if earlier is None:
+                    self._steps.record(recorder, before, features, costs, -1, clock.seconds)
                 return
-            # Recorded only once it is made: an interrupt in between leaves the record as it was.
+
+            # The move is recorded after it was made: an interrupt in between leaves the record as it was.
             state.flip(feature, float(costs[best]))
-            value = state.validation() if known is None else known[2]
-            violation, seconds = state.violation(), self.clock.seconds + self._resumed.seconds
+            value, violation = state.validate()
+            value = value if earlier is None else earlier[2]
+            seconds = clock.seconds + self._resumed.seconds
             self._steps.record(recorder, before, features, costs, best, seconds, value, violation)
-            self._look(value, violation)
-            self.clock.show(state.n_selected, self._problem.candidates.size, self._sign * state.cost)
-            if self.clock.interrupted:
+            self._keep_best(value, violation)
+            clock.show(state.n_selected, self._problem.candidates.size, self._sign * state.cost)
+            if clock.interrupted:
                 return
 
-    def _at_limit(self, adding: bool) -> bool:
-        limit = self._options.n_features
-        if limit is None:
+    def _is_over(self, adding: bool) -> bool:
+        """Return whether the size asked for is reached, or no larger subset can beat the current one."""
+        options, n_selected, limit = self._options, self._state.n_selected, self._options.n_features
+        if limit is not None and (n_selected >= limit if adding else n_selected <= limit):
+            return adding or options.direction == "backward"
+        best = self._problem.objective.criterion.best
+        if best is None or not options.until_best or options.direction != "forward":
             return False
-        if adding:
-            return self._state.n_selected >= limit
-        return self._options.direction == "backward" and self._state.n_selected <= limit
+        return self._problem.validation is None and self._state.rank <= self._sign * best + _TIE
 
-    def _at_best(self) -> bool:
-        """Whether no subset that is still to come can beat the current one."""
-        problem, best = self._problem, self._problem.criterion.best
-        if best is None or not self._options.until_best or self._options.direction != "forward":
-            return False
-        return not problem.validated and self._state.rank <= problem.sign * best + _TIE
-
-    def _worth_it(self, adding: bool, rank: float) -> bool:
+    def _is_worthwhile(self, adding: bool, rank: float) -> bool:
+        """Return whether a move changes the criterion by enough to be made."""
         tol, current = float(self._options.tol or 0.0), self._state.rank
         tie = _TIE * max(1.0, abs(current))
         if adding:
             return rank < current - tol - tie
         return rank <= current + tol + tie
 
-    def _look(self, validation: float, violation: float) -> None:
-        """Keep the current subset if it is the best so far."""
+    def _keep_best(self, validation: float, violation: float) -> None:
+        """Remember the current subset if it is the best so far."""
         state, limit = self._state, self._options.n_features
         if limit is not None and self._options.direction in ("forward", "backward"):
-            self._best = (Point(0.0, 0), state.selected.copy())  # the size was asked for: where the path ends counts
+            self._best = (Point(0.0, 0), state.selected.copy())  # the end of the path counts, as it has the size wanted
             return
         if limit is not None and state.n_selected > limit:
             return
-        value = self._validation_sign * validation if self._problem.validated else state.cost
+        value = state.cost if self._problem.validation is None else self._problem.validation.sign * validation
         point = Point(value, state.n_selected, violation)
         if self._best is None or point.beats(self._best[0]):
             self._best = (point, state.selected.copy())
-
-    def trace(self) -> SearchTrace:
-        return self._problem.trace(
-            self._walks,
-            self._state.selected.copy() if self._best is None else self._best[1],
-            complete=self.clock.complete,
-            seconds=self.clock.seconds + self._resumed.seconds,
-            null_criterion=self._null,
-            n_models=None if self._options.every_move else self._n_models + self._resumed.n_models,
-        )
 
 
 class _Resumed:
@@ -274,8 +269,8 @@ class BestFirst(Search):
 
     def run(self, problem: SubsetProblem, progress: Progress | None = None) -> SearchTrace:
         clock, steps = Clock(self.max_seconds, progress), StepRecorder(problem)
-        state = problem.state(n_jobs=self.n_jobs)
-        null = problem.sign * state.cost
+        state, sign = problem.state(n_jobs=self.n_jobs), problem.objective.sign
+        null = sign * state.cost
         best, best_rank = state.selected.copy(), state.rank
         waiting = [(best_rank, best)]
         walks: list[TraceRecorder] = []
@@ -300,10 +295,10 @@ class BestFirst(Search):
                     best, stale = state.selected.copy(), 0
                 else:
                     stale += 1
-                steps.record(walk, subset, moves, costs, at, clock.seconds, state.validation(), state.violation())
+                steps.record(walk, subset, moves, costs, at, clock.seconds, *state.validate())
                 walks.append(walk)
-                clock.show(state.n_selected, problem.candidates.size, problem.sign * state.cost)
-        chosen = None if problem.validated else best
+                clock.show(state.n_selected, problem.candidates.size, sign * state.cost)
+        chosen = best if problem.validation is None else None
         return problem.trace(walks, chosen, complete=clock.complete, seconds=clock.seconds, null_criterion=null)
 
 
@@ -342,7 +337,8 @@ class RankedPath(Search):
             raise ValueError("RankedPath needs the rows that probabilities are learnt from; make the problem by `on`.")
         clock, steps = Clock(self.max_seconds, progress), StepRecorder(problem)
         state = problem.state(n_jobs=self.n_jobs)
-        walk, null = first_record(state), problem.sign * state.cost
+        walk, sign = first_record(state), problem.objective.sign
+        null = sign * state.cost
         gains = class_information(problem.learnt.counts)[problem.candidates].round(12)
         with clock:
             for feature in problem.candidates[np.argsort(-gains, kind="stable")].tolist():
@@ -351,8 +347,8 @@ class RankedPath(Search):
                 before = state.selected.copy()
                 state.flip(feature)
                 move, cost = np.array([feature]), np.array([state.cost])
-                steps.record(walk, before, move, cost, 0, clock.seconds, state.validation(), state.violation())
-                clock.show(state.n_selected, problem.candidates.size, problem.sign * state.cost)
+                steps.record(walk, before, move, cost, 0, clock.seconds, *state.validate())
+                clock.show(state.n_selected, problem.candidates.size, sign * state.cost)
         return problem.trace([walk], complete=clock.complete, seconds=clock.seconds, null_criterion=null)
 
 
@@ -385,72 +381,70 @@ class MultiStart(Search):
 
     def run(self, problem: SubsetProblem, progress: Progress | None = None) -> SearchTrace:
         """Search, and return all evaluated subsets; Ctrl-C or the end of ``max_seconds`` keeps those so far."""
-        problem.rows_for(self)
-        clock = Clock(self.max_seconds, progress)
-        n_starts = int(self.n_starts or 0) or self._usual_starts(problem)
-        rng = np.random.default_rng(self.seed)
-        candidates = problem.candidates
+        clock, rng = Clock(self.max_seconds, progress), np.random.default_rng(self.seed)
+        criterion, candidates = problem.objective.criterion, problem.candidates
+        # Columns of one value may not be among the K features of the cost.
+        n_varied = criterion.n_features if isinstance(criterion, MAPCost) else len(problem.names)
+        n_starts, workers = self._schedule(problem, n_varied)
+
+        # Every subset has a key, the exclusive or of the keys of its features (Zobrist).
         if problem.learnt is not None:  # names and orders of columns make no difference
             candidates = listed_by_counts(problem.learnt.counts, candidates)
-        zobrist = np.zeros(problem.n_features, dtype=np.uint64)
-        zobrist[candidates] = rng.integers(1, 2**63, size=problem.n_varied, dtype=np.uint64)[: candidates.size]
+        keys = np.zeros(len(problem.names), dtype=np.uint64)
+        keys[candidates] = rng.integers(1, 2**63, size=n_varied, dtype=np.uint64)[: candidates.size]
+
         walks: list[TraceRecorder] = []
-        known: dict[int, float] = {}
-        waves = _Waves(self, problem, candidates, zobrist, known, clock)
+        waves = _Waves(self, problem, candidates, keys, clock)
         for first in range(0, n_starts, _WAVE):
             seeds = rng.integers(0, 2**63, size=min(_WAVE, n_starts - first)).tolist()
             with clock:
-                for walk in waves.run(seeds, self._workers(problem)):
-                    known.update(walk.known)
+                for walk in waves.run(seeds, workers):
+                    waves.costs.update(walk.costs)
                     walks.append(walk.recorder)
-                clock.show(len(walks), n_starts, problem.sign * min(known.values(), default=np.inf))
+                clock.show(len(walks), n_starts, problem.objective.sign * min(waves.costs.values(), default=np.inf))
             if clock.is_up or not clock.complete:
                 break
         complete = clock.complete and len(walks) == n_starts
         with clock.ended_by_interrupt():  # the walks are not lost while they are put together
             return problem.trace(walks, complete=complete, seconds=clock.seconds)
 
-    def _usual_starts(self, problem: SubsetProblem) -> int:
-        n_starts = max(1, math.ceil(math.log2(max(2.0, problem.n_varied * problem.objective.total))))
-        return _THOROUGH * n_starts if self.thorough and _is_quick(problem) else n_starts
-
-    def _workers(self, problem: SubsetProblem) -> int:
-        rows = problem.rows
+    def _schedule(self, problem: SubsetProblem, n_varied: int) -> tuple[int, int]:
+        """Return the number of starts, and of threads."""
+        rows = problem.rows_for(self)
         n_ratios = rows.block.n_rows * max(1, rows.tables.n_classes - 1)
-        if _is_quick(problem):
-            return 1
-        state_bytes = 8 * n_ratios
-        most = rows.block.engine.most_state_bytes // state_bytes
-        return max(1, min(effective_jobs(self.n_jobs), _WAVE, most))
-
-
-def _is_quick(problem: SubsetProblem) -> bool:
-    rows = problem.rows
-    return rows.block.n_rows * max(1, rows.tables.n_classes - 1) * max(1, problem.candidates.size) < _QUICK_WORK
+        is_quick = n_ratios * max(1, problem.candidates.size) < _QUICK_WORK
+        n_starts = int(self.n_starts or 0)
+        if not n_starts:
+            n_starts = max(1, math.ceil(math.log2(max(2.0, n_varied * problem.objective.total))))
+            n_starts *= _THOROUGH if self.thorough and is_quick else 1
+        if is_quick:
+            return n_starts, 1
+        most = rows.block.engine.most_state_bytes // (8 * n_ratios)
+        return n_starts, max(1, min(effective_jobs(self.n_jobs), _WAVE, most))
 
 
 @dataclass
 class _Waves:
-    """The starts of one search, some at a time; a start knows the costs that were known when its wave began."""
+    """The starts of one search, some at a time; a start knows the costs of subsets from before its wave, by key."""
 
     options: MultiStart
     problem: SubsetProblem
     candidates: np.ndarray
-    zobrist: np.ndarray
-    known: dict[int, float]
+    keys: np.ndarray
     clock: Clock
+    costs: dict[int, float] = field(default_factory=dict)
     _spare: list[SearchState] = field(default_factory=list)
 
     def run(self, seeds: list[int], workers: int) -> list[_Walk]:
         """Walks by their seeds, in order; Ctrl-C, or the end of the time, ends them all."""
-        finished: list[_Walk] = []
+        walks: list[_Walk] = []
         if workers == 1:
             with self.clock:
                 for seed in seeds:
-                    finished.append(self._walk(seed))
+                    walks.append(self._walk(seed))
                     if not self.clock.complete:
                         break
-            return finished
+            return walks
         with ThreadPoolExecutor(workers) as pool:
             futures = [pool.submit(self._walk, seed) for seed in seeds]
             pending = set(futures)
@@ -460,14 +454,18 @@ class _Waves:
             return [future.result() for future in futures]
 
     def _walk(self, seed: int) -> _Walk:
+        """Add and drop features in turn until nothing changes, from the empty subset."""
         try:
             state = self._spare.pop()
             state.reset()
-        except IndexError:  # asked for, not tested before: another thread may take the last one in between
+        except IndexError:  # a test before would not do: another thread may take the last one in between
             state = SearchState(self.problem)
         walk = _Walk(self, state, np.random.default_rng(seed))
         with self.clock:  # everything recorded so far stands; the move under way was not recorded yet
-            walk.run(self.options.max_iter)
+            for _ in range(self.options.max_iter):
+                improved = [walk.try_all(adding=adding) for adding in (True, False)]
+                if self.clock.stops() or not any(improved):
+                    break
         self._spare.append(state)
         return walk
 
@@ -477,55 +475,44 @@ class _Walk:
 
     def __init__(self, waves: _Waves, state: SearchState, rng: np.random.Generator) -> None:
         self._state, self._rng, self._clock = state, rng, waves.clock
-        self._candidates, self._zobrist = waves.candidates, waves.zobrist
-        self._tol, self._sign = waves.options.tol, waves.problem.sign
-        self._key = np.uint64(0)
-        self._batch = max(1, min(_MOST_AHEAD, _AHEAD_WORK // max(1, waves.problem.rows.block.n_rows)))
-        self.known = waves.known.copy()
+        self._candidates, self._keys, self._key = waves.candidates, waves.keys, np.uint64(0)
+        self._tol, self._sign = waves.options.tol, waves.problem.objective.sign
+        n_rows = waves.problem.objective.rows.block.n_rows
+        self._n_ahead = max(1, min(_MOST_AHEAD, _AHEAD_WORK // max(1, n_rows)))
+        self.costs = waves.costs.copy()
         self.recorder = first_record(state)
 
-    def run(self, max_iter: int) -> None:
-        for _ in range(max_iter):
-            added = self._pass(adding=True)
-            dropped = self._pass(adding=False)
-            if self._clock.stops() or not (added or dropped):
-                return
-
-    def _pass(self, *, adding: bool) -> bool:
-        """Try every feature once, in random order; whether any move was made."""
+    def try_all(self, *, adding: bool) -> bool:
+        """Try to add, or to drop, every feature once, in random order; return whether any move was accepted."""
         state = self._state
         order = self._rng.permutation(self._candidates)
         order = order[state.selected[order] != adding]
-        toggles, ways, accepted = self._zobrist[order], np.full(order.size, adding), np.zeros(order.size, dtype=bool)
+        toggles, ways, accepted = self._keys[order], np.full(order.size, adding), np.zeros(order.size, dtype=bool)
         at, size, improved = 0, 1, False
         while at < order.size and not self._clock.stops():
-            end = at + max(size, self._batch)
+            end = at + max(size, self._n_ahead)
             batch, keys = order[at:end], self._key ^ toggles[at:end]
-            costs = self._costs(batch, keys)
+
+            # Costs of subsets met before are looked up.
+            costs = np.array(list(map(self.costs.get, keys.tolist())), dtype=float)  # NaN if a subset is new
+            is_new = np.isnan(costs)
+            if is_new.any():
+                costs[is_new] = new = state.candidates(batch[is_new])
+                self.costs.update(zip(keys[is_new].tolist(), new.tolist(), strict=True))
+
             rank = state.rank
             better = state.ranks(batch, costs) < rank - max(self._tol, 1e-10 * (1.0 + abs(rank)))
             first = int(better.argmax())
-            validation, violation = float("nan"), 0.0
+            outcome = (float("nan"), 0.0)
             if better[first]:
                 end = at + first + 1
                 batch, keys, costs = batch[: first + 1], keys[: first + 1], costs[: first + 1]
                 accepted[end - 1] = improved = True
                 state.flip(int(batch[-1]), float(costs[-1]))
-                validation, violation = state.validation(), state.violation()
-                self._key = keys[-1]
-            self.recorder.record(
-                *(batch, ways[at:end], self._sign * costs, accepted[at:end], keys),
-                *(self._clock.seconds, validation, violation),
-            )
+                outcome, self._key = state.validate(), keys[-1]
+            moves = (batch, ways[at:end], self._sign * costs, accepted[at:end], keys)
+            self.recorder.record(*moves, self._clock.seconds, *outcome)
             # Evaluating ahead pays while nothing is accepted: the rows' state is read once for the whole batch.
             size = 1 if better[first] else min(2 * size, 16)
             at = end
         return improved
-
-    def _costs(self, features: np.ndarray, keys: np.ndarray) -> np.ndarray:
-        costs = np.array(list(map(self.known.get, keys.tolist())), dtype=float)  # NaN where not known
-        unknown = np.isnan(costs)
-        if unknown.any():
-            costs[unknown] = new = self._state.candidates(features[unknown])
-            self.known.update(zip(keys[unknown].tolist(), new.tolist(), strict=True))
-        return costs

@@ -16,7 +16,7 @@ from bayesieve.criteria import Criterion, MAPCost, ScoredRows, check_criterion, 
 from bayesieve.criteria.class_blocks import VERY_MANY_CLASSES
 from bayesieve.engine import effective_jobs, map_in_threads
 from bayesieve.engine.progress import Progress
-from bayesieve.search.trace import SearchTrace, TraceRecorder
+from bayesieve.search.trace import SearchTrace, TraceRecorder, WalkStart
 from bayesieve.table.levels import TableLevels
 
 _TIE = 1e-12  # that rounding may add to a measure, and the distance of one on its bound
@@ -90,8 +90,9 @@ class Objective:
         smoothing : of the probabilities
         constraints : bounds by measures, as `WrapperSelector` takes them
         """
-        made = make_criterion(criterion, coded.n_features, coded.classes)
-        return cls(made, ScoredRows.training(coded, coded.counts, smoothing), make_constraints(constraints, coded))
+        rows = ScoredRows.training(coded, coded.counts, smoothing)
+        measure = make_criterion(criterion, coded.n_features, coded.classes)
+        return cls(measure, rows, make_constraints(constraints, coded))
 
     @property
     def sign(self) -> float:
@@ -103,18 +104,21 @@ class Objective:
         """Rows measured, or the sum of their weights."""
         return float(self.rows.class_totals.sum())
 
-    def measured(self, *, leave_out: bool = False, n_jobs: int | None = None) -> RunningCriterion:
-        """The criterion for the current subset of a search, the empty one; ``leave_out``: rows that no move can change
-        may leave the scan.
+    def follow(self, *, leave_out: bool = False, n_jobs: int | None = None) -> RunningCriterion:
+        """Return the criterion of the current subset of a search, the empty one at first.
+
+        ``leave_out``: rows that no move can change may leave the scan.
         """
         return RunningCriterion(self.rows, self.criterion, leave_out, n_jobs)
 
     @property
     def facts(self) -> dict[str, Any]:
         """Return the validation fields of a trace, for an objective that is measured on separate rows."""
-        own = self.criterion
-        facts = {"validation_name": own.name, "validation_lower_is_better": own.lower_is_better}
-        return {**facts, "validation_total": self.total}
+        return {
+            "validation_name": self.criterion.name,
+            "validation_lower_is_better": self.criterion.lower_is_better,
+            "validation_total": self.total,
+        }
 
     def by(self, criterion: Criterion) -> Objective:
         """Another criterion on the same rows."""
@@ -123,17 +127,17 @@ class Objective:
     def of_subsets(self, subsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(n_subsets,) values, and (n_subsets, n_constraints) measures under constraints."""
         every = [self, *(self.by(bound.measure) for bound in self.constraints)]
-        values, *measures = (each.sign * each.measured().of_subsets(subsets) for each in every)
+        values, *measures = (each.sign * each.follow().of_subsets(subsets) for each in every)
         return values, np.array(measures).reshape(len(measures), len(subsets)).T
 
 
 def make_constraints(constraints: Mapping[str | Criterion, float] | None, coded: CodedTable) -> tuple[Constraint, ...]:
     """Constraints from bounds by measures, as `make_criterion` takes them."""
-    made = []
+    bounds = []
     for measure, bound in (constraints or {}).items():
         criterion = make_criterion(measure, coded.n_features, coded.classes, "constraints")
-        made.append(Constraint(measure if isinstance(measure, str) else repr(measure), criterion, float(bound)))
-    return tuple(made)
+        bounds.append(Constraint(measure if isinstance(measure, str) else repr(measure), criterion, float(bound)))
+    return tuple(bounds)
 
 
 def check_constraints(constraints: object) -> None:
@@ -161,9 +165,6 @@ class SubsetProblem:
     validation : objective that chooses among the subsets met, on other rows, if any.
     evaluation, recoded : of the rows, as in `SearchTrace`.
     learnt : the rows that the probabilities are learnt from, for searches that need more than an objective.
-
-    Searches read ``sign``, what turns costs into values of the criterion, 1 or -1; ``validated``, whether other rows
-    choose among the subsets met; ``constrained``, whether these have to keep bounds.
     """
 
     objective: Objective
@@ -217,42 +218,11 @@ class SubsetProblem:
         n_features = int(objective.rows.tables.n_codes.size)
         return cls(objective, tuple(map(str, range(n_features))), np.arange(n_features))
 
-    @property
-    def rows(self) -> ScoredRows:
-        """The rows that guide the search."""
-        return self.objective.rows
-
     def rows_for(self, search: Search) -> ScoredRows:
-        """Return the evaluation rows; ValueError if there are none, which ``search`` needs."""
-        if self.rows is None:
+        """Return the rows that guide ``search``; ValueError if features are judged without rows, as by CFS."""
+        if self.objective.rows is None:
             raise ValueError(f"{type(search).__name__} evaluates naive Bayes; choose another search here.")
-        return self.rows
-
-    @property
-    def criterion(self) -> Criterion:
-        return self.objective.criterion
-
-    @property
-    def n_features(self) -> int:
-        """Features in all, candidates or not."""
-        return len(self.names)
-
-    @property
-    def n_varied(self) -> int:
-        """Features, without columns of one value if the criterion leaves them out."""
-        return self.criterion.n_features if isinstance(self.criterion, MAPCost) else self.n_features
-
-    @property
-    def sign(self) -> float:
-        return self.objective.sign
-
-    @property
-    def validated(self) -> bool:
-        return self.validation is not None
-
-    @property
-    def constrained(self) -> bool:
-        return bool(self.objective.constraints)
+        return self.objective.rows
 
     def state(self, *, leave_out: bool = False, n_jobs: int | None = None) -> SearchState:
         """The empty subset; ``leave_out``: rows that no move can change may leave the scan."""
@@ -265,11 +235,13 @@ class SubsetProblem:
         """
         if not walks:  # interrupted before the first step
             walks = [first_record(self.state())]
-        facts |= {"criterion_name": self.criterion.name, "lower_is_better": self.criterion.lower_is_better}
-        facts |= {} if self.validation is None else self.validation.facts
+        criterion, validation = self.objective.criterion, self.validation
+        facts |= {"criterion_name": criterion.name, "lower_is_better": criterion.lower_is_better}
+        facts |= {} if validation is None else validation.facts
         trace = SearchTrace.of(self.names, walks, evaluation=self.evaluation, recoded=self.recoded, **facts)
         if chosen is None:
-            chosen = trace.best_on_path() if self.validated or self.constrained else trace.best_subset()
+            on_path = validation is not None or self.objective.constraints
+            chosen = trace.best_on_path() if on_path else trace.best_subset()
         return replace(trace, chosen=chosen)
 
 
@@ -283,8 +255,8 @@ class Search(ABC):
 
 def first_record(state: SearchState) -> TraceRecorder:
     """The record of a walk that starts from the current subset."""
-    start = np.flatnonzero(state.selected)
-    return TraceRecorder(state.problem.sign * state.cost, start, state.validation(), state.violation())
+    value = state.problem.objective.sign * state.cost
+    return TraceRecorder(WalkStart(np.flatnonzero(state.selected), value, *state.validate()))
 
 
 class SearchState:
@@ -299,38 +271,41 @@ class SearchState:
 
     def __init__(self, problem: SubsetProblem, *, leave_out: bool = False, n_jobs: int | None = None) -> None:
         self.problem = problem
-        self._guide = problem.objective.measured(leave_out=leave_out, n_jobs=n_jobs)
-        self._bounds = _bounds(problem.objective, leave_out, n_jobs)
-        self._guiding = [self._guide, *(measured for _, measured in self._bounds)]
-        # On the rows that choose the subset, if these are others.
-        self._validation, self._judging = None, list[RunningCriterion]()
-        self._judged = self._bounds
-        if problem.validation is not None:
-            self._validation = problem.validation.measured(n_jobs=n_jobs)
-            self._judged = _bounds(problem.validation, False, n_jobs)
-            self._judging = [self._validation, *(measured for _, measured in self._judged)]
-        self.selected = np.zeros(problem.n_features, dtype=bool)
+        objective, validation = problem.objective, problem.validation
+        options: dict[str, Any] = {"n_jobs": n_jobs}
+        self._guide = objective.follow(leave_out=leave_out, n_jobs=n_jobs)
+        bounds = [objective.by(one.measure) for one in objective.constraints]
+        self._bounds = [bound.follow(leave_out=leave_out, **options) for bound in bounds]
+        self._measures = [self._guide, *self._bounds]
+        # The rows that choose the subset may be others than those that guide the search.
+        self._validation, self._validation_bounds = None, self._bounds
+        if validation is not None:
+            self._validation = validation.follow(**options)
+            self._validation_bounds = [validation.by(one.measure).follow(**options) for one in validation.constraints]
+            self._measures += [self._validation, *self._validation_bounds]
+        self.selected = np.zeros(len(problem.names), dtype=bool)
         self.n_selected = 0
         self.cost = self._guide.current(0)
-        refuse_unmeasurable(problem.criterion, self.cost)
+        refuse_unmeasurable(objective.criterion, self.cost)
         self._penalty = _PENALTY * max(1.0, abs(self.cost))
 
     def reset(self, selected: np.ndarray | None = None) -> None:
-        """Back to the empty subset, or to any other one."""
-        for measured in (*self._guiding, *self._judging):
-            measured.reset()
+        """Go back to the empty subset, or start afresh from another one."""
         self.selected[:] = False if selected is None else selected
         self.n_selected = int(self.selected.sum())
-        self._apply(np.flatnonzero(self.selected).tolist(), [True] * self.n_selected)
+        for measure in self._measures:
+            measure.reset()
+            measure.move(np.flatnonzero(self.selected).tolist(), [True] * self.n_selected)
         self.cost = self._guide.current(self.n_selected)
 
     def go_to(self, selected: np.ndarray) -> None:
-        """To another subset, by the features that differ if they are few."""
+        """Go to another subset, by the features that differ if they are few."""
         changed = np.flatnonzero(selected != self.selected)
         if changed.size > np.count_nonzero(selected):
             self.reset(selected)
         elif changed.size:
-            self._apply(changed.tolist(), selected[changed].tolist())
+            for measure in self._measures:
+                measure.move(changed.tolist(), selected[changed].tolist())
             self.selected[:] = selected
             self.n_selected = int(self.selected.sum())
             self.cost = self._guide.current(self.n_selected)
@@ -347,7 +322,7 @@ class SearchState:
         """Return the value that a search minimizes: the cost plus a large multiple of the violation of constraints."""
         if not self._bounds:
             return self.cost
-        return self.cost + self._penalty * _counted(self._violation_of(self._bounds))
+        return self.cost + self._penalty * _counted(self._violation_of(self.problem.objective, self._bounds))
 
     def ranks(self, features: np.ndarray, costs: np.ndarray) -> np.ndarray:
         """Ranks of the subsets whose ``costs`` `candidates` returned for ``features``."""
@@ -355,25 +330,27 @@ class SearchState:
             return costs
         adding, violations = ~self.selected[features], np.zeros(features.size)
         sizes = self.n_selected + np.where(adding, 1, -1)
-        for bound, measured in self._bounds:
-            violations += bound.violation(measured.sign * measured.candidates(features, adding, sizes))
+        for bound, measure in zip(self.problem.objective.constraints, self._bounds, strict=True):
+            violations += bound.violation(measure.sign * measure.candidates(features, adding, sizes))
         return costs + self._penalty * _counted(violations)
 
-    def validation(self) -> float:
-        """The value of the current subset on the validation rows; NaN without such rows."""
-        if self._validation is None:
-            return float("nan")
-        return self._validation.sign * self._validation.current(self.n_selected)
+    def validate(self) -> tuple[float, float]:
+        """Evaluate the current subset on the rows that choose the subset.
 
-    def violation(self) -> float:
-        """How far the current subset is from its constraints, on the rows that choose the subset; 0 if it satisfies
-        them.
+        Returns
+        -------
+        value : on the validation rows; NaN without such rows.
+        violation : distance from the constraints; 0 if the subset satisfies them.
         """
-        return self._violation_of(self._judged) if self._judged else 0.0
+        value, validation, bounds = float("nan"), self._validation, self._validation_bounds
+        if validation is not None:
+            value = validation.sign * validation.current(self.n_selected)
+        judge = self.problem.validation or self.problem.objective
+        return value, self._violation_of(judge, bounds) if bounds else 0.0
 
-    def _violation_of(self, bounds: list[tuple[Constraint, RunningCriterion]]) -> float:
-        measures = [measured.sign * measured.current(self.n_selected) for _, measured in bounds]
-        return float(violation([bound for bound, _ in bounds], measures))
+    def _violation_of(self, objective: Objective, bounds: list[RunningCriterion]) -> float:
+        values = [measure.sign * measure.current(self.n_selected) for measure in bounds]
+        return float(violation(objective.constraints, values))
 
     def add_all(self, features: np.ndarray) -> np.ndarray:
         """Add features one after another, by a criterion made of log losses; the costs of the subsets on the way."""
@@ -386,21 +363,11 @@ class SearchState:
     def flip(self, feature: int, cost: float | None = None) -> None:
         """Add ``feature`` if absent, drop it otherwise; ``cost`` is that of the new subset if known."""
         adding = not self.selected[feature]
-        self._apply((int(feature),), (adding,))
+        for measure in self._measures:
+            measure.move((int(feature),), (adding,))
         self.selected[feature] = adding
         self.n_selected += 1 if adding else -1
         self.cost = self._guide.current(self.n_selected) if cost is None else cost
-
-    def _apply(self, features: Sequence[int], adding: Sequence[bool]) -> None:
-        for measured in (*self._guiding, *self._judging):
-            measured.move(features, adding)
-
-
-def _bounds(objective: Objective, leave_out: bool, n_jobs: int | None) -> list[tuple[Constraint, RunningCriterion]]:
-    """The constraints with their measures for the current subset."""
-    measures = [objective.by(bound.measure) for bound in objective.constraints]
-    measured = [measure.measured(leave_out=leave_out, n_jobs=n_jobs) for measure in measures]
-    return list(zip(objective.constraints, measured, strict=True))
 
 
 def violation(constraints: Sequence[Constraint], measures: Iterable[Any]) -> Any:
@@ -437,7 +404,7 @@ class RunningCriterion:
         self._state.multiply(features, adding)
 
     def of_subsets(self, subsets: np.ndarray) -> np.ndarray:
-        """Costs of subsets (n_subsets, n_features), asked for together; the current one is then the last of them."""
+        """Return the costs of subsets (n_subsets, n_features); the current subset is then the last of them."""
         # From the logarithms, so that the way from one subset to another makes no difference.
         state, criterion = self._state, self._criterion
         sums = np.array([criterion.sums(state, state.no_move())[0] for _ in state.walk(subsets)])

@@ -74,7 +74,7 @@ def evaluate_subsets(objective: Objective, subsets: Any, *, n_jobs: int | None =
         For subsets of other features than the objective's.
     """
     problem = SubsetProblem.bare(objective)
-    return walk_subsets(problem, as_subsets(subsets, problem.n_features), n_jobs=n_jobs)
+    return walk_subsets(problem, as_subsets(subsets, len(problem.names)), n_jobs=n_jobs)
 
 
 def walk_subsets(
@@ -86,7 +86,7 @@ def walk_subsets(
     guide, judge, clock = problem.objective, problem.validation, clock or Clock(None)
     values, validations, violations = np.full((3, len(subsets)), np.nan)
     measured = np.full((len(subsets), len(guide.constraints)), np.nan)
-    work = problem.rows.block.n_rows * problem.n_features
+    work = guide.rows.block.n_rows * len(problem.names)
     at_once = effective_jobs(n_jobs) if work * len(subsets) > _PARALLEL_WORK else 1
 
     def walk(numbers: np.ndarray) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
@@ -84,7 +84,7 @@ class Moves:
 
     def at(self, moves: Any) -> Moves:
         """Return these moves only (positions, a slice or a mask)."""
-        return Moves(*(array[moves] for array in vars(self).values()))
+        return Moves(*(getattr(self, one.name)[moves] for one in fields(self)))
 
 
 @dataclass(frozen=True)
@@ -98,15 +98,18 @@ class WalkStart:
     validation: float = float("nan")
     violation: float = 0.0
 
+    @classmethod
+    def empty(cls, criterion: float, validation: float = float("nan")) -> WalkStart:
+        """Return the start of a walk from the empty subset."""
+        return cls(np.zeros(0, dtype=np.int64), criterion, validation)
 
+
+@dataclass
 class TraceRecorder:
-    """Collects the moves of one walk, which starts from the empty subset by default; arguments as in `WalkStart`."""
+    """Record of the moves of one walk: its start, and the moves evaluated from each of its subsets in turn."""
 
-    def __init__(
-        self, criterion: float, features: Any = (), validation: float = float("nan"), violation: float = 0.0
-    ) -> None:
-        self.start = WalkStart(np.asarray(features, dtype=np.int64), criterion, validation, violation)
-        self.parts: list[Moves] = []
+    start: WalkStart
+    steps: list[Moves] = field(default_factory=list)
 
     def record(
         self,
@@ -125,23 +128,23 @@ class TraceRecorder:
         ``validation`` is its value on the validation rows, ``violation`` how far it is from the constraints, and
         ``again`` whether the subset held the feature before.
         """
-        validations = np.where(accepted, validation, np.nan)
         n = len(features)
-        facts = (np.full(n, seconds), validations, np.full(n, violation), np.full(n, again))
-        self.parts.append(Moves(features, adding, costs, accepted, keys, *facts))
+        validations = np.where(accepted, validation, np.nan)
+        more = (np.full(n, seconds), validations, np.full(n, violation), np.full(n, again))
+        self.steps.append(Moves(features, adding, costs, accepted, keys, *more))
 
     def record_one(self, feature: int, adding: bool, cost: float, *facts: Any, **more: Any) -> None:
         """One move that was made, without a key; ``facts`` as for `record`."""
-        made, no_key = np.ones(1, dtype=bool), np.zeros(1, dtype=np.uint64)
-        self.record(np.array([feature]), np.array([adding]), np.array([cost]), made, no_key, *facts, **more)
+        accepted, no_key = np.ones(1, dtype=bool), np.zeros(1, dtype=np.uint64)
+        self.record(np.array([feature]), np.array([adding]), np.array([cost]), accepted, no_key, *facts, **more)
 
 
 class StepRecorder:
     """Records the move made from a subset and, if ``every_move``, before it all others scored."""
 
     def __init__(self, problem: SubsetProblem, every_move: bool = True) -> None:
-        self._sign, self._every_move = problem.sign, every_move
-        self._keys = np.random.default_rng(0).integers(1, 2**63, size=problem.n_features, dtype=np.uint64)
+        self._sign, self._every_move = problem.objective.sign, every_move
+        self._keys = np.random.default_rng(0).integers(1, 2**63, size=len(problem.names), dtype=np.uint64)
 
     def record(
         self, walk: TraceRecorder, subset: np.ndarray, moves: np.ndarray, costs: np.ndarray, at: int, *facts: Any
@@ -160,15 +163,6 @@ class StepRecorder:
         moves = moves[order]
         key = np.bitwise_xor.reduce(self._keys[subset], initial=np.uint64(0)) ^ self._keys[moves]
         walk.record(moves, ~subset[moves], self._sign * costs[order], accepted[order], key, *facts)
-
-
-def joined(walks: list[TraceRecorder]) -> tuple[Moves, np.ndarray]:
-    """The moves of all walks, and the walk of each."""
-    nothing = Moves(*(np.zeros(0, kind) for kind in (int, bool, float, bool, np.uint64, float, float, float, bool)))
-    parts = [nothing, *(part for walk in walks for part in walk.parts)]
-    lengths = [sum(part.cost.size for part in walk.parts) for walk in walks]
-    columns = zip(*(vars(part).values() for part in parts), strict=True)
-    return Moves(*map(np.concatenate, columns)), np.repeat(np.arange(len(walks)), lengths)
 
 
 @dataclass(frozen=True)
@@ -257,7 +251,11 @@ class SearchTrace(ShortRepr):
         ``null_criterion`` is needed if the first walk does not start from the empty subset; ``n_models`` if not
         every subset evaluated was recorded. ``words`` are further attributes of the trace.
         """
-        moves, walk_of = joined(walks)
+        kinds = (int, bool, float, bool, np.uint64, float, float, float, bool)
+        nothing = Moves(*(np.zeros(0, kind) for kind in kinds))
+        steps = [nothing, *(step for walk in walks for step in walk.steps)]
+        moves = Moves(*(np.concatenate([getattr(step, one.name) for step in steps]) for one in fields(Moves)))
+        walk_of = np.repeat(np.arange(len(walks)), [sum(step.cost.size for step in walk.steps) for walk in walks])
         # A subset counts once however often it is met: at its first record, in the order of the starts. Key 0 is the
         # empty subset.
         distinct = np.zeros(moves.key.size, dtype=bool)
@@ -290,8 +288,12 @@ class SearchTrace(ShortRepr):
     def _head(self) -> dict[str, Any]:
         moves = self.moves.at(slice(1000))
         moves = moves.at(np.flatnonzero(moves.accepted)[:10])
-        told = {"feature": [self.names[k] for k in moves.feature], "move": np.where(moves.adding, "add", "drop")}
-        return told | {self.criterion_name: moves.cost, "seconds": moves.seconds}
+        return {
+            "feature": [self.names[k] for k in moves.feature],
+            "move": np.where(moves.adding, "add", "drop"),
+            self.criterion_name: moves.cost,
+            "seconds": moves.seconds,
+        }
 
     def plot(self, *, title: str | None = None) -> Any:
         """Draw the path of the search as a `Figure`: criterion and validation by the number of features.
@@ -343,7 +345,7 @@ class SearchTrace(ShortRepr):
 
         For multi-start searches; `best_on_path` is for greedy ones.
         """
-        moves, selected = self.moves, np.zeros(self.n_features, dtype=int)
+        moves, selected = self.moves, np.zeros(len(self.names), dtype=int)
         sign = 1.0 if self.lower_is_better else -1.0
         costs, at_starts = sign * moves.cost, sign * np.array([start.criterion for start in self.starts])
         first = int(at_starts.argmin())
@@ -364,7 +366,7 @@ class SearchTrace(ShortRepr):
         (within 1e-12) the smallest subset, then the first met. ``most_features`` leaves larger subsets out.
         """
         best: Point | None = None
-        subset = np.zeros(self.n_features, dtype=bool)
+        subset = np.zeros(len(self.names), dtype=bool)
         for start in range(self.n_starts):
             moves = self.walk_moves(start)
             points = self.points(start)
@@ -408,14 +410,14 @@ class SearchTrace(ShortRepr):
         starts = np.array([self.null_criterion] if distinct else [start.criterion for start in self.starts])
         total = weigh(starts).sum() + weight.sum()
         if total <= 0.0:
-            return np.zeros(self.n_features)
+            return np.zeros(len(self.names))
         # A rejected move counts for its own subset only; an accepted one for all that follow in its walk.
         following = weight.copy()
-        for start in range(self.n_starts):
-            walk = self.walk(start)
+        ends = np.searchsorted(self.walk_of, np.arange(len(self.starts) + 1)).tolist()
+        for walk in map(slice, ends, ends[1:]):
             suffix = np.cumsum(weight[walk][::-1])[::-1]
             following[walk] = np.where(moves.accepted[walk], suffix, weight[walk])
-        sums = np.zeros(self.n_features)
+        sums = np.zeros(len(self.names))
         np.add.at(sums, moves.feature, moves.sign * following)
         return np.clip(sums / total, 0.0, 1.0)
 
@@ -578,7 +580,7 @@ def _are_walks(moves: Moves, walk_of: np.ndarray, starts: list[WalkStart]) -> bo
     same = (np.diff(feature) == 0) & (np.diff(walk) == 0)
     first = np.concatenate([[True], ~same])[: adding.size]
     at_start = {(s, f) for s, start in enumerate(starts) for f in start.features.tolist()}
-    held = np.roll(adding, 1)  # before the move
-    held[first] = [pair in at_start for pair in zip(walk[first].tolist(), feature[first].tolist(), strict=True)]
-    fit = np.where(moves.again[order], held & adding, held != adding)
-    return bool(np.all(fit) and np.all(np.diff(walk_of) >= 0))
+    present = np.roll(adding, 1)  # before the move
+    present[first] = [pair in at_start for pair in zip(walk[first].tolist(), feature[first].tolist(), strict=True)]
+    valid = np.where(moves.again[order], present & adding, present != adding)
+    return bool(np.all(valid) and np.all(np.diff(walk_of) >= 0))

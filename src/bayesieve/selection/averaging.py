@@ -12,7 +12,16 @@ from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.engine.callbacks import FitTask
 from bayesieve.engine.progress import SearchProgress
 from bayesieve.parts import Allowed
-from bayesieve.search import Clock, ExhaustiveSearch, MultiStart, SearchState, SearchTrace, SubsetProblem, TraceRecorder
+from bayesieve.search import (
+    Clock,
+    ExhaustiveSearch,
+    MultiStart,
+    SearchState,
+    SearchTrace,
+    SubsetProblem,
+    TraceRecorder,
+    WalkStart,
+)
 from bayesieve.selection.base import SHARED_OPTIONS, CodedSelector, seed_of
 from bayesieve.table.levels import TableLevels
 
@@ -41,14 +50,14 @@ class AllFeatures(CodedSelector):
         clock = Clock(None)
         problem = SubsetProblem.of(coded, self.smoothing)
         state = SearchState(problem)
-        recorder = TraceRecorder(state.cost)
+        recorder = TraceRecorder(WalkStart.empty(state.cost))
         added = problem.candidates
         for first in range(0, added.size, _ADDED_AT_ONCE):
-            moved = added[first : first + _ADDED_AT_ONCE]
-            costs = state.add_all(moved)
-            every = np.ones(moved.size, dtype=bool)
-            keys = np.arange(first + 1, first + 1 + moved.size, dtype=np.uint64)
-            recorder.record(moved, every, costs, every, keys, clock.seconds)
+            features = added[first : first + _ADDED_AT_ONCE]
+            costs = state.add_all(features)
+            every = np.ones(features.size, dtype=bool)
+            keys = np.arange(first + 1, first + 1 + features.size, dtype=np.uint64)
+            recorder.record(features, every, costs, every, keys, clock.seconds)
         self.trace_ = SearchTrace.of(coded.names, [recorder], complete=True, seconds=clock.seconds)
         return state.selected.astype(float)
 
@@ -86,7 +95,7 @@ class SubsetSearchSelector(CodedSelector):
             problem = replace(problem, candidates=np.setdiff1d(problem.candidates, coded.levels.by_chance))
         with SearchProgress(f"{type(self).__name__}: searching", self.verbose) as shown:
             progress = shown if task is None else task.with_moves(shown)
-            n, row_work = problem.candidates.size, problem.objective.total * (problem.rows.tables.n_classes - 1)
+            n, row_work = problem.candidates.size, problem.objective.total * (coded.n_classes - 1)
             is_small = n <= _AUTO_FEATURES and 2.0**n * row_work <= _AUTO_WORK
             if is_small if self.exhaustive == "auto" else self.exhaustive:
                 trace = ExhaustiveSearch(self.max_seconds, self.n_jobs).run(problem, progress)
@@ -97,7 +106,7 @@ class SubsetSearchSelector(CodedSelector):
                 trace = search.run(problem, progress)
         self._warn_if_interrupted(trace, self.max_seconds)
         self.trace_ = trace
-        self.n_iter_ = trace.n_starts
+        self.n_iter_ = len(trace.starts)
         return self.weigh(trace)
 
     @abstractmethod

@@ -13,7 +13,7 @@ from bayesieve.counts.contingency import ContingencyCounts, JointCodes, left_ove
 from bayesieve.engine.callbacks import FitTask
 from bayesieve.engine.progress import Clock, Progress, SearchProgress
 from bayesieve.parts import Allowed, Score
-from bayesieve.search import SearchTrace, TraceRecorder
+from bayesieve.search import SearchTrace, TraceRecorder, WalkStart
 from bayesieve.selection.base import SHARED_OPTIONS, CodedSelector
 
 EDGE = "edge"
@@ -136,7 +136,7 @@ class BoostedSelector(CodedSelector):
         chosen[list(_winners(walks))] = True
         return SearchTrace.of(
             coded.names,
-            [walk.recorder for walk in walks] or [TraceRecorder(1.0)],
+            [walk.recorder for walk in walks] or [TraceRecorder(WalkStart.empty(1.0))],
             complete=clock.complete,
             seconds=clock.seconds,
             n_models=1 + sum(walk.n_rounds for walk in walks) * candidates.size,
@@ -243,11 +243,11 @@ class _AgainstRest:
         self._smoothing, self._names, self._weights = smoothing, coded.names, weights
         self._total = weights.total(number)
         share = weights.of_class(number) / self._total
-        self.recorder = TraceRecorder((2.0 * share - 1.0) ** 2)
+        self.recorder = TraceRecorder(WalkStart.empty((2.0 * share - 1.0) ** 2))
 
     @property
     def n_rounds(self) -> int:
-        return len(self.recorder.parts)
+        return len(self.recorder.steps)
 
     def round(self, candidates: np.ndarray, clock: Clock) -> str | None:
         """Let the best feature win and weigh the rows again; the reason to end, if there is one."""
@@ -304,7 +304,7 @@ def _targets(coded: CodedTable) -> list[int]:
 
 def _winners(walks: list[_AgainstRest]) -> set[int]:
     """The features that won a round; from the records, which an interrupt leaves whole."""
-    return {int(part.feature[0]) for walk in walks for part in walk.recorder.parts}
+    return {int(step.feature[0]) for walk in walks for step in walk.recorder.steps}
 
 
 def _reasons(walks: list[_AgainstRest], coded: CodedTable) -> str:

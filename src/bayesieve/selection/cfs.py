@@ -142,7 +142,7 @@ class MeritObjective(Objective):
 
     merits: Any = None
 
-    def measured(self, *, leave_out: bool = False, n_jobs: int | None = None) -> Any:
+    def follow(self, *, leave_out: bool = False, n_jobs: int | None = None) -> Any:
         self.merits.reset()
         return self.merits
 

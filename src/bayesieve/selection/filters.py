@@ -24,7 +24,16 @@ from bayesieve.counts.pairs import PairInformation
 from bayesieve.criteria import Criterion
 from bayesieve.engine.progress import SearchProgress
 from bayesieve.parts import Allowed, Score
-from bayesieve.search import Clock, Objective, ScoredRows, SearchState, SearchTrace, SubsetProblem, TraceRecorder
+from bayesieve.search import (
+    Clock,
+    Objective,
+    ScoredRows,
+    SearchState,
+    SearchTrace,
+    SubsetProblem,
+    TraceRecorder,
+    WalkStart,
+)
 from bayesieve.selection.base import SHARED_OPTIONS, CodedSelector, seed_of
 from bayesieve.selection.row_splits import hold_out, recoder_for, validation_criterion
 
@@ -79,7 +88,7 @@ class RankedSelector(CodedSelector):
             objective = Objective(criterion, rows)
             values = nested_values(objective, ranking, options.get("n_jobs"))
             facts = {**objective.facts, "evaluation": "holdout", "recoded": recoded}
-        recorder, every = TraceRecorder(0.0, (), float(values[0])), np.ones(ranking.size, dtype=bool)
+        recorder, every = TraceRecorder(WalkStart.empty(0.0, float(values[0]))), np.ones(ranking.size, dtype=bool)
         keys = np.arange(1, ranking.size + 1, dtype=np.uint64)
         recorder.record(ranking, every, scores, every, keys, clock.seconds, values[1:])
         facts |= {"criterion_name": score.name, "lower_is_better": score.lower_is_better}

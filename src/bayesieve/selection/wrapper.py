@@ -101,7 +101,7 @@ class SubsetSelector(CodedSelector):
     ) -> np.ndarray:
         """Search, set ``trace_`` and ``feasible_``, and return the weights."""
         name = type(self).__name__
-        with SearchProgress(f"{name}: searching", self.verbose, problem.criterion.name) as progress:
+        with SearchProgress(f"{name}: searching", self.verbose, problem.objective.criterion.name) as progress:
             trace = run(problem, progress if task is None else task.with_moves(progress))
         advice = "; pass its trace_ as resume= to go on" if hasattr(self, "resume") else ""
         self._warn_if_interrupted(trace, max_seconds, advice)
@@ -280,9 +280,10 @@ class WrapperSelector(CallbackSupportMixin, SubsetSelector):
         size = self.n_features_to_select
         if isinstance(size, str):
             return None
-        if size > problem.n_features:
+        n_features = len(problem.names)
+        if size > n_features:
             raise ValueError(
-                f"n_features_to_select={size} is more than the {problem.n_features} features of the table; use at "
+                f"n_features_to_select={size} is more than the {n_features} features of the table; use at "
                 "most that many, or 'best'."
             )
         return min(int(size), problem.candidates.size)

@@ -281,7 +281,7 @@ def largest_area(subsets: RatedSubsets) -> tuple[int, float]:
     """
     problem = subsets.problem
     state = SearchState(replace(problem, objective=problem.objective.by(AUC())))
-    selected = np.zeros(problem.n_features, dtype=bool)
+    selected = np.zeros(len(problem.names), dtype=bool)
     best, exact = -np.inf, dict[int, float]()
     for number in np.argsort(-subsets.area_bounds[1], kind="stable").tolist():
         if subsets.area_bounds[1, number] < best - _SLACK:
