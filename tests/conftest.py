@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 from bayesieve.compiling import ALONE
+from tests.limits import LIMITS, Limits
 
 os.environ[ALONE] = "1"  # no test waits for processes that compile what others test
 
@@ -17,3 +20,14 @@ settings.register_profile(
 )
 settings.register_profile("ci", settings.get_profile("default"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
+
+
+@pytest.fixture
+def limits(monkeypatch: pytest.MonkeyPatch) -> Limits:
+    """Set limits by their names in `LIMITS` until the test ends: ``limits(block_rows=100)``."""
+
+    def change(**values: Any) -> None:
+        for name, value in values.items():
+            monkeypatch.setattr(f"bayesieve.{LIMITS[name]}", value)
+
+    return change

@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 
 from bayesieve import IndicatorEncoder, SelectiveNB, TableEncoder
+from tests.limits import absent
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
@@ -265,16 +266,12 @@ def test_columns_without_a_type_or_rows(small: tuple[SelectiveNB, pl.DataFrame])
 
 
 def test_relations_need_the_extra_for_exports(
-    small: tuple[SelectiveNB, pl.DataFrame], monkeypatch: pytest.MonkeyPatch
+    small: tuple[SelectiveNB, pl.DataFrame],
 ) -> None:
     model, rows = small
     relation = in_engine(rows, "duckdb")
-    for name in [name for name in sys.modules if name.startswith(("sqlglot", "bayesieve.scorecard.export.sql"))]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "sqlglot", None)
-    with pytest.raises(
-        ModuleNotFoundError, match=r"needs sqlglot; install the extra: pip install 'bayesieve\[export\]'"
-    ):
+    message = r"needs sqlglot; install the extra: pip install 'bayesieve\[export\]'"
+    with absent("sqlglot", "bayesieve.scorecard.export.sql"), pytest.raises(ModuleNotFoundError, match=message):
         model.with_predictions(relation)
 
 

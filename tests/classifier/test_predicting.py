@@ -22,6 +22,7 @@ from bayesieve.table.reading import read_table
 from tests.classifier.mixed_data import fitted, frame, labels
 from tests.classifier.processes import dies_at, exit_code
 from tests.classifier.scoring import predict_to
+from tests.limits import Limits, interrupted
 
 pytestmark = pytest.mark.filterwarnings("ignore:Column")
 
@@ -66,20 +67,14 @@ def test_files_become_a_file(folder: Path, name: str) -> None:
     assert pl.read_parquet(folder / "all.parquet").columns[: rows.width + 1] == [*rows.columns, "row"]
 
 
-def test_an_input_is_never_replaced_and_an_interrupt_leaves_nothing(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
+def test_an_input_is_never_replaced_and_an_interrupt_leaves_nothing(folder: Path) -> None:
     before = sorted(os.listdir(folder))
     for source in (folder, str(folder / "*.parquet"), [folder / "part0.parquet", folder / "part1.parquet"]):
         with pytest.raises(ValueError, match=r"part1\.parquet is one of the files that are read"):
             predict_to(fitted(), folder / "part1.parquet", source)
     with pytest.raises(ValueError, match="There is no column 'colour'"):
         predict_to(fitted(), folder / "out.parquet", folder, keep=["colour"])
-    monkeypatch.setattr(scored_files.RowProgress, "__call__", interrupt)
-    with pytest.raises(KeyboardInterrupt):
+    with interrupted(scored_files.RowProgress, "__call__"), pytest.raises(KeyboardInterrupt):
         predict_to(fitted(), folder / "out.parquet", folder)
     assert sorted(os.listdir(folder)) == before
 
@@ -184,7 +179,7 @@ def test_only_what_changed_is_predicted_again(by_year: Path, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("kind", ["text", "query", "frame", "groups"])
-def test_folders_of_any_source(kind: str, by_year: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folders_of_any_source(kind: str, by_year: Path, tmp_path: Path, limits: Limits) -> None:
     rows, model, scored = frame(), fitted(), tmp_path / "scored"
     names = ["part-00000.parquet"]
     source: object = rows if kind == "frame" else rows.lazy()
@@ -192,7 +187,7 @@ def test_folders_of_any_source(kind: str, by_year: Path, tmp_path: Path, monkeyp
         rows.write_csv(tmp_path / "rows.csv.gz", compression="gzip")
         source, names = str(tmp_path / "*.csv.gz"), ["rows.parquet"]
     if kind == "groups":  # a large file in parts
-        monkeypatch.setattr(scored_files, "_OUTPUT_ROWS", 80)
+        limits(output_rows=80)
         rows.write_parquet(tmp_path / "rows.parquet", row_group_size=80)
         source, names = tmp_path / "rows.parquet", [f"rows-{i:05}.parquet" for i in range(3)]
     for _ in range(2):
@@ -289,11 +284,11 @@ def test_a_full_disk_leaves_nothing_half_written(by_year: Path, tmp_path: Path) 
     assert files == {"claims", "model.json"}
 
 
-def test_memory_limit_bounds_the_rows_at_a_time(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_limit_bounds_the_rows_at_a_time(folder: Path, monkeypatch: pytest.MonkeyPatch, limits: Limits) -> None:
     model, rows, heights = fitted(), frame(), []
     of_rows = scored_files.of_rows
     monkeypatch.setattr(scored_files, "of_rows", lambda m, block: heights.append(block.height) or of_rows(m, block))
-    monkeypatch.setattr(scored_files, "_LEAST_ROWS", 7)
+    limits(least_rows=7)
     predict_to(model, folder / "out.arrow", str(folder / "*.parquet"), memory_limit="512MiB")
     assert max(heights) == 7
     np.testing.assert_array_equal(pl.read_ipc(folder / "out.arrow")[:, 1:].to_numpy(), model.predict_proba(rows))

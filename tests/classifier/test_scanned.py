@@ -30,13 +30,13 @@ from bayesieve import (
     scan,
 )
 from bayesieve.criteria import Benefit
-from bayesieve.discretize import row_tasks
 from bayesieve.engine import Mapped
 from bayesieve.engine.files import bytes_of
 from bayesieve.table.scanned import ScannedTable
 from bayesieve.table.target import ClassRuns
 from tests.classifier.processes import exit_code
 from tests.classifier.scoring import predict_to
+from tests.limits import Limits
 
 
 def claims(n_rows: int = 3000, seed: int = 0) -> pl.DataFrame:
@@ -80,9 +80,10 @@ def assert_same(one: SelectiveNB, other: SelectiveNB, X: pl.DataFrame) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_model_is_that_of_the_rows_in_memory(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_tasks, "BLOCK_ROWS", 700)
-    monkeypatch.setattr("bayesieve.table.target._RUN", 512)
+def test_the_model_is_that_of_the_rows_in_memory(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limits: Limits
+) -> None:
+    limits(block_rows=700, target_run=512)
     frame = claims(seed=seed).drop("weight", "agent")
     X = frame.drop("paid")
     table = bayesieve.scan(written(frame, tmp_path, seed))
@@ -145,22 +146,19 @@ def test_roles_are_names_of_columns(tmp_path: Path) -> None:
         SelectiveNB().fit(table)
 
 
-def test_the_row_of_a_value_that_cannot_be_used_is_that_of_the_table(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(row_tasks, "BLOCK_ROWS", 500)
+def test_the_row_of_a_value_that_cannot_be_used_is_that_of_the_table(tmp_path: Path, limits: Limits) -> None:
+    limits(block_rows=500)
     infinite = pl.when(pl.arange(2000) == 1742).then(float("inf")).otherwise(pl.col("amount"))
     source = written(claims(2000).with_columns(amount=infinite), tmp_path, 6)
     with pytest.raises(ValueError, match=r"Column 'amount' contains infinity \(first in row 1742\)"):
         SelectiveNB().fit(source, "paid")
 
 
-def test_too_many_numbers_are_counted_in_cells_of_a_grid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_numbers_are_counted_in_cells_of_a_grid(tmp_path: Path, limits: Limits) -> None:
     frame = claims(4000).select("amount", "age", "paid")
     source = bayesieve.scan(written(frame, tmp_path, 3))
     exact = TableEncoder().fit(source, "paid")
-    monkeypatch.setattr("bayesieve.discretize.row_blocks.EXACT_ROWS", 100)
-    monkeypatch.setattr("bayesieve.discretize.row_blocks.MOST_NUMBERS", 1000)
+    limits(exact_rows=100, most_numbers=1000)
     on_grid = TableEncoder(n_quantiles=500)
     coded = on_grid.fit_transform_coded(source, "paid")
     assert exact.levels_[1].to_json() == on_grid.levels_[1].to_json()
@@ -169,10 +167,9 @@ def test_too_many_numbers_are_counted_in_cells_of_a_grid(tmp_path: Path, monkeyp
     np.testing.assert_array_equal(coded.counts.feature(0), on_grid.levels_[0].counts)
 
 
-def test_too_many_categories_count_as_never_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_categories_count_as_never_seen(tmp_path: Path, limits: Limits) -> None:
     frame = claims(2000).select("town", "age", "paid")
-    monkeypatch.setattr("bayesieve.discretize.row_blocks.EXACT_ROWS", 100)
-    monkeypatch.setattr("bayesieve.discretize.row_blocks.MOST_CATEGORIES", 20)
+    limits(exact_rows=100, most_categories=20)
     source = written(frame, tmp_path, 4)
     with pytest.warns(UserWarning, match="Only the most frequent 20 different values count in 'town'"):
         model = SelectiveNB().fit(bayesieve.scan(source), "paid")
@@ -227,12 +224,14 @@ def test_pairs_of_a_model_read_rows_without_names() -> None:
     np.testing.assert_array_equal(predicted, model.predict_proba(frame.drop("paid")))
 
 
-def test_max_seconds_that_is_over_before_the_rows_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_max_seconds_that_is_over_before_the_rows_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limits: Limits
+) -> None:
     frame = claims(300).select("amount", "town", "paid")
     source = bayesieve.scan(written(frame, tmp_path, 3))
     model = SelectiveNB("all", calibrate=False, max_seconds=60.0).fit(source, "paid")
     assert_same(model, SelectiveNB("all", calibrate=False).fit(source, "paid"), frame.drop("paid"))
-    monkeypatch.setattr(row_tasks, "BLOCK_ROWS", 100)
+    limits(block_rows=100)
     monkeypatch.setattr("bayesieve.engine.progress.Clock.is_up", property(lambda clock: next(looks)))
     looks = iter([False, False, True])
     with pytest.raises(

@@ -39,6 +39,7 @@ from bayesieve.evidence import calibration
 from bayesieve.search import SearchState
 from bayesieve.table.cautions import silenced
 from tests.classifier.mixed_data import N, data, fitted, frame, labels
+from tests.limits import interrupted
 
 SELECTORS = ("all", "map", "bayesian", "compression")
 
@@ -237,22 +238,12 @@ def test_sample_weights_are_routed() -> None:
 
 
 def test_an_interrupted_search_still_gives_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = iter(range(10**6))
-    candidates = SearchState.candidates
-
-    def interrupted(state: SearchState, features: np.ndarray) -> np.ndarray:
-        if next(calls) == 3:
-            raise KeyboardInterrupt
-        return candidates(state, features)
-
     models = [SelectiveNB("compression", max_seconds=0).fit(frame(), labels())]
-    with monkeypatch.context() as patch:
-        patch.setattr(SearchState, "candidates", interrupted)
-        with pytest.warns(UserWarning, match="CompressionAveraging keeps the best so far"):
-            models.append(SelectiveNB().fit(frame(), labels()))
-        patch.setattr(MODLDiscretizer, "fit_blocks", interrupt)
-        with pytest.raises(KeyboardInterrupt):  # while there is no model yet
-            SelectiveNB().fit(frame(), labels())
+    message = "CompressionAveraging keeps the best so far"
+    with interrupted(SearchState, "candidates", 3), pytest.warns(UserWarning, match=message):
+        models.append(SelectiveNB().fit(frame(), labels()))
+    with interrupted(MODLDiscretizer, "fit_blocks"), pytest.raises(KeyboardInterrupt):  # while there is no model yet
+        SelectiveNB().fit(frame(), labels())
     for model in models:
         assert np.all(np.isfinite(model.predict_proba(frame())))
         assert not model.trace_.complete
@@ -298,19 +289,18 @@ def test_ctrl_c_at_any_moment_after_the_search_keeps_a_model(during: str, monkey
     np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
 
 
-def test_an_interrupted_calibration_keeps_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
-    with monkeypatch.context() as patch:
-        patch.setattr(calibration.CalibrationRows, "of", interrupt)
-        with pytest.warns(UserWarning, match=r"^Calibration was interrupted: the model keeps .* search, and") as caught:
-            model = SelectiveNB(smoothing=0.001).fit(frame(), labels())
+def test_an_interrupted_calibration_keeps_the_search() -> None:
+    message = r"^Calibration was interrupted: the model keeps .* search, and"
+    with interrupted(calibration.CalibrationRows, "of"), pytest.warns(UserWarning, match=message) as caught:
+        model = SelectiveNB(smoothing=0.001).fit(frame(), labels())
     assert caught[0].filename == __file__
     assert model.trace_.complete
     search = CompressionAveraging(n_starts=model.trace_.n_starts, smoothing=0.001)
     expected = SelectiveNB(search, smoothing=0.001, calibrate=False).fit(frame(), labels())
     np.testing.assert_array_equal(model.feature_weights_, np.round(expected.feature_weights_, 9))
     np.testing.assert_allclose(model.predict_proba(frame()), expected.predict_proba(frame()), rtol=0, atol=1e-8)
-    monkeypatch.setattr(calibration, "fit_weights", interrupt)
-    with pytest.warns(UserWarning, match=r"search times 0\.\d+, and may be overconfident"):
+    message = r"search times 0\.\d+, and may be overconfident"
+    with interrupted(calibration, "fit_weights"), pytest.warns(UserWarning, match=message):
         model = SelectiveNB(smoothing=0.001).fit(frame(), labels())
     assert 0 < model.weight_factor_ < 1
     np.testing.assert_array_equal(model.feature_weights_, model.weight_factor_ * np.round(expected.feature_weights_, 9))

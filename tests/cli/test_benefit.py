@@ -11,9 +11,9 @@ import polars as pl
 import pytest
 
 from bayesieve import BenefitClassifier, load
-from bayesieve.classifier import scored_files
 from bayesieve.words import format_money
 from tests.cli.conftest import GERMAN, Run
+from tests.limits import Limits
 
 RULE: dict[str, Any] = {
     "benefit": [[0, 0], [-500, 100]],
@@ -127,10 +127,10 @@ def test_one_clear_sentence(fails: Run, model: Path, rule: Any, message: str, co
 
 
 def test_one_clear_sentence_about_missing_files_and_amounts(
-    run: Run, fails: Run, model: Path, german: pl.DataFrame, monkeypatch: pytest.MonkeyPatch
+    run: Run, fails: Run, model: Path, german: pl.DataFrame, limits: Limits
 ) -> None:
     assert "nowhere.json cannot be read" in fails("predict", model, GERMAN, "--benefit", "nowhere.json")
-    monkeypatch.setattr(scored_files, "_BLOCK_ROWS", 70)
+    limits(scored_rows=70)
     row = pl.int_range(pl.len())
     hollow = german.with_columns(
         pl.when(row != 605).then("credit_amount").alias("credit_amount"),

@@ -11,6 +11,7 @@ import pytest
 
 from bayesieve import load
 from tests.cli.conftest import GERMAN, Run
+from tests.limits import Limits
 
 
 @pytest.mark.parametrize(("row", "predicted", "other"), [(0, "good", "bad"), (3, "bad", "good")])
@@ -87,14 +88,12 @@ def test_missing_and_unseen_values(succeeds: Run, model: Path, german: pl.DataFr
 
 
 @pytest.mark.slow
-def test_files_are_explained_block_by_block(
-    succeeds: Run, model: Path, german: pl.DataFrame, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_are_explained_block_by_block(succeeds: Run, model: Path, german: pl.DataFrame, limits: Limits) -> None:
     german.write_parquet("t.parquet", row_group_size=170)
     Path("parts").mkdir()
     for i in range(2):
         german[i * 500 : (i + 1) * 500].write_parquet(f"parts/{i}.parquet")
-    monkeypatch.setattr("bayesieve.cli.models._BLOCK_ROWS", 300)
+    limits(explained_rows=300)
     for table in ("t.parquet", "parts/*.parquet"):
         succeeds("explain", model, table, "-o", "all.parquet")
         succeeds("explain", model, GERMAN, "-o", "expected.parquet")

@@ -17,6 +17,7 @@ import pytest
 
 import bayesieve
 from tests.cli.conftest import GERMAN, Run, invoke
+from tests.limits import interrupted
 
 
 def test_what_it_writes(fitted: Path) -> None:
@@ -178,12 +179,8 @@ def test_a_write_that_fails_leaves_the_old_file(
     folder = tmp_path / "out"
     folder.mkdir()
     (folder / "model.json").write_text("the old model", encoding="utf-8")
-
-    def full(*_: object, **__: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-    line = fails("fit", toy, "-t", "ziel", "-o", folder, "-q", "--no-report")
+    with interrupted(os, "fsync", error=OSError(28, "No space left on device")):
+        line = fails("fit", toy, "-t", "ziel", "-o", folder, "-q", "--no-report")
     assert "model.json" in line
     assert "No space left on device" in line
     assert [path.name for path in folder.iterdir()] == ["model.json"]
@@ -228,18 +225,14 @@ def test_ctrl_c_during_a_search_keeps_the_best_subset(
     assert Path("bayesieve-output/model.json").exists()
 
 
-def test_an_unexpected_error_asks_to_be_reported(
-    fails: Run, run: Run, toy: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unexpected_error_asks_to_be_reported(fails: Run, run: Run, toy: Path) -> None:
     from bayesieve import SelectiveNB
 
-    def stumble(*_: object, **__: object) -> None:
-        raise ZeroDivisionError("here")
-
-    monkeypatch.setattr(SelectiveNB, "fit", stumble)
-    line = fails("fit", toy, "-t", "ziel", status=1)
+    with interrupted(SelectiveNB, "fit", error=ZeroDivisionError("here")):
+        line = fails("fit", toy, "-t", "ziel", status=1)
     assert line == "error: Internal error (ZeroDivisionError: here); please report it with what --debug shows."
-    shown = run("fit", toy, "-t", "ziel", "--debug").stderr
+    with interrupted(SelectiveNB, "fit", error=ZeroDivisionError("here")):
+        shown = run("fit", toy, "-t", "ziel", "--debug").stderr
     assert "Traceback" in shown
     assert shown.endswith(f"{line}\n")
 

@@ -12,6 +12,7 @@ import pytest
 from bayesieve import SelectiveNB, load
 from tests.classifier.test_scanned import claims, written
 from tests.cli.conftest import Run
+from tests.limits import Limits
 
 
 @pytest.fixture
@@ -69,9 +70,7 @@ def test_errors_are_one_line(fails: Run, table: tuple[pl.DataFrame, str]) -> Non
     assert not Path("bayesieve-output").exists()
 
 
-def test_benefits_of_rows_in_files(
-    succeeds: Run, run: Run, table: tuple[pl.DataFrame, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_benefits_of_rows_in_files(succeeds: Run, run: Run, table: tuple[pl.DataFrame, str], limits: Limits) -> None:
     frame, pattern = table
     classes = sorted(frame["paid"].cast(pl.String).unique())
     rule = {
@@ -94,5 +93,5 @@ def test_benefits_of_rows_in_files(
     pl.read_parquet(first).with_columns(unknown).write_parquet(first)
     pl.read_parquet(second).with_columns(unknown, pl.lit(None, pl.Float64).alias("weight")).write_parquet(second)
     row = pl.read_parquet(first).height + 8
-    monkeypatch.setattr("bayesieve.discretize.row_tasks.BLOCK_ROWS", 15)
+    limits(block_rows=15)
     assert f"has no number in row {row} (counting from 1)" in run("fit", pattern, *options).stderr

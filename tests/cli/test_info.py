@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import numpy as np
 import polars as pl
-import pytest
 
 import bayesieve
 from tests.cli.conftest import Run
+from tests.limits import absent
 
 
 def test_info(succeeds: Run, model: Path) -> None:
@@ -52,9 +51,9 @@ def test_usage_errors_are_one_line(fails: Run) -> None:
     assert "unexpected" in fails("info", "a", "b")
 
 
-def test_what_an_export_needs_is_said(fails: Run, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "sqlglot", None)
-    line = fails("export", model, "-o", "scoring.sql")
+def test_what_an_export_needs_is_said(fails: Run, model: Path) -> None:
+    with absent("sqlglot"):
+        line = fails("export", model, "-o", "scoring.sql")
     assert "error: The export to sql needs sqlglot; install the extra: pip install 'bayesieve[export]'." in line
 
 

@@ -13,9 +13,9 @@ import polars as pl
 import pytest
 
 from bayesieve import SelectiveNB, load
-from bayesieve.classifier import scored_files
 from bayesieve.engine.progress import RowProgress
 from tests.cli.conftest import GERMAN, Run
+from tests.limits import Limits, interrupted
 
 
 @pytest.fixture
@@ -52,16 +52,10 @@ def test_outputs_that_cannot_be(fails: Run, model: Path, name: str, message: str
     assert message in fails("predict", model, GERMAN, "-o", name)
 
 
-def test_a_write_that_fails_leaves_the_old_file(
-    fails: Run, model: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_write_that_fails_leaves_the_old_file(fails: Run, model: Path, tmp_path: Path) -> None:
     (tmp_path / "p.csv").write_text("old", encoding="utf-8")
-
-    def refuse(*_: object, **__: object) -> None:
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr(os, "replace", refuse)
-    assert "p.csv cannot be written (Permission denied)" in fails("predict", model, GERMAN, "-o", "p.csv")
+    with interrupted(os, "replace", error=PermissionError(13, "Permission denied")):
+        assert "p.csv cannot be written (Permission denied)" in fails("predict", model, GERMAN, "-o", "p.csv")
     assert (tmp_path / "p.csv").read_text("utf-8") == "old"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model.json", "p.csv"]
 
@@ -95,10 +89,10 @@ def test_folders_and_patterns(
     expected: pl.DataFrame,
     table: str,
     name: str,
-    monkeypatch: pytest.MonkeyPatch,
+    limits: Limits,
 ) -> None:
     _parts(german, Path("parts"))
-    monkeypatch.setattr(scored_files, "_BLOCK_ROWS", 70)
+    limits(scored_rows=70)
     assert "1,000 predictions in" in succeeds("predict", model, table, "-o", name).stdout
     assert pl.read_csv(io.StringIO(succeeds("predict", model, table).stdout)).equals(expected)  # one header
     read = pl.read_parquet(name) if name == "p.parquet" else pl.read_csv(name)
@@ -113,15 +107,10 @@ def test_the_output_is_no_input(fails: Run, model: Path, german: pl.DataFrame) -
     assert pl.read_parquet("parts/1.parquet").height == 400
 
 
-def test_an_interrupted_prediction_leaves_nothing(
-    fails: Run, model: Path, german: pl.DataFrame, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
+def test_an_interrupted_prediction_leaves_nothing(fails: Run, model: Path, german: pl.DataFrame) -> None:
     _parts(german, Path("parts"))
-    monkeypatch.setattr(RowProgress, "__call__", interrupt)
-    assert "Interrupted" in fails("predict", model, "parts", "-o", "p.parquet", status=130)
+    with interrupted(RowProgress, "__call__"):
+        assert "Interrupted" in fails("predict", model, "parts", "-o", "p.parquet", status=130)
     assert sorted(path.name for path in Path().iterdir()) == ["model.json", "parts"]
 
 

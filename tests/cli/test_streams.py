@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 from bayesieve.cli.app import app
 from tests.cli.conftest import GERMAN, Run
+from tests.limits import Limits
 
 
 def piped(content: bytes, *arguments: object) -> Any:
@@ -61,11 +62,10 @@ def test_streams_that_are_no_tables(content: bytes, message: str) -> None:
 
 
 @pytest.mark.parametrize("line", [b"a,y\n1,x\n2,z\n", b"no line ends"])
-def test_endless_text_is_refused(monkeypatch: pytest.MonkeyPatch, line: bytes) -> None:
+def test_endless_text_is_refused(monkeypatch: pytest.MonkeyPatch, limits: Limits, line: bytes) -> None:
     from bayesieve.table import files
 
-    monkeypatch.setattr(files, "_MOST_BYTES", 1 << 20)
-    monkeypatch.setattr(files, "_PIECE", 1 << 16)
+    limits(stream_bytes=1 << 20, stream_piece=1 << 16)
     read = 0
 
     class Endless(io.RawIOBase):

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, strategies as st
 from sklearn.metrics import mutual_info_score
 
-from bayesieve.counts import CodedTable, pairs as counting
+from bayesieve.counts import CodedTable
 from bayesieve.counts.pairs import PairInformation
+from tests.limits import Limits
 from tests.reference import information
 
 
@@ -130,9 +131,8 @@ def test_many_features_in_pieces_and_threads() -> None:
 
 @pytest.mark.parametrize("given_class", [False, True])
 @pytest.mark.parametrize(("counts_at_once", "right_at_once"), [(1, 1), (8, 3), (40, 7), (1000, 12)])
-def test_small_pieces(monkeypatch: Any, counts_at_once: int, right_at_once: int, given_class: bool) -> None:
-    monkeypatch.setattr(counting, "_COUNTS_AT_ONCE", counts_at_once)
-    monkeypatch.setattr(counting, "_RIGHT_AT_ONCE", right_at_once)
+def test_small_pieces(limits: Limits, counts_at_once: int, right_at_once: int, given_class: bool) -> None:
+    limits(counts_at_once=counts_at_once, right_at_once=right_at_once)
     coded = random_pairs(8, 90, [2, 3, 2, 2, 4, 2, 1, 30, 3, 2], unseen=True, n_classes=2)
     check(coded, given_class=given_class)
     check(coded.select([0, 2, 3, 5, 9]), given_class=given_class)
@@ -171,13 +171,11 @@ def test_nothing_to_count() -> None:
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("given_class", [False, True])
-def test_pairs_of_very_many_values_do_not_take_a_table(
-    monkeypatch: pytest.MonkeyPatch, weighted: bool, given_class: bool
-) -> None:
+def test_pairs_of_very_many_values_do_not_take_a_table(limits: Limits, weighted: bool, given_class: bool) -> None:
     """Where a table of counts would be too large only its cells with rows are kept, with the same sums."""
     coded = random_pairs(5, 300, [60, 2, 300, 150, 30], weighted=weighted, unseen=True)
     tables = PairInformation(coded, given_class=given_class).mutual_information()
-    monkeypatch.setattr(counting, "_MOST_CELLS", 1)
+    limits(cells_of_a_pair=1)
     np.testing.assert_array_equal(PairInformation(coded, given_class=given_class).mutual_information(), tables)
 
 

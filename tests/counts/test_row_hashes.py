@@ -12,8 +12,8 @@ import scipy.sparse
 from bayesieve import SelectiveNB
 from bayesieve.counts import row_hashes
 from bayesieve.counts.row_hashes import Content, RowSamples, drawn_by_content, hash_codes, hash_rows, mixed
-from bayesieve.evidence import calibration_rows
 from bayesieve.table import Rows, as_table
+from tests.limits import Limits
 
 
 def test_a_sample_holds_the_same_rows_in_any_order() -> None:
@@ -104,10 +104,8 @@ def test_rows_are_told_apart_whatever_the_names_units_and_orders() -> None:
 
 
 @pytest.mark.parametrize("calibrate", ["weights", "cells"])
-def test_a_model_of_sampled_rows_does_not_depend_on_their_order(
-    monkeypatch: pytest.MonkeyPatch, calibrate: str
-) -> None:
-    monkeypatch.setattr(calibration_rows, "_MOST_ROWS", 1000)
+def test_a_model_of_sampled_rows_does_not_depend_on_their_order(limits: Limits, calibrate: str) -> None:
+    limits(rows_of_evidence=1000)
     rng = np.random.default_rng(2)
     y = rng.integers(0, 2, 2500)
     X = rng.normal(size=(2500, 4)) + 0.5 * y[:, None] * [1, 1, 0.5, 0]

@@ -22,6 +22,7 @@ from bayesieve.criteria import (
 from bayesieve.engine import Engine, Mapped
 from bayesieve.search import Objective, ScoredRows, SearchState, SubsetProblem, evaluate_subsets
 from tests.criteria.coded_tables import coded_table
+from tests.limits import Limits
 from tests.reference import wrapper
 
 COSTS = np.array([[0.0, 1.0, 2.0], [4.0, 0.5, 1.0], [2.0, 2.0, -1.0]])
@@ -118,7 +119,7 @@ def test_subsets_and_candidates_are_worth_what_refitted_models_are(
 
 @every_criterion
 @two_or_three_classes
-def test_what_changes_nothing(name: str, n_classes: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+def test_what_changes_nothing(name: str, n_classes: int, limits: Limits, tmp_path: Any) -> None:
     """The order of rows, threads, rows left out, blocks in memory and in files, subsets at once, and the way back."""
     coded = table(n_classes, weighted=True, n_rows=1500, n_levels=2 + n_classes % 2)
     state = state_of(name, coded)
@@ -134,9 +135,9 @@ def test_what_changes_nothing(name: str, n_classes: int, monkeypatch: pytest.Mon
         np.testing.assert_array_equal(walk(state_of(name, coded.on(engine))), expected)
     shuffled = coded.take(np.random.default_rng(2).permutation(coded.n_rows))
     np.testing.assert_allclose(walk(state_of(name, shuffled)), expected, rtol=1e-12, atol=1e-12)
-    monkeypatch.setattr("bayesieve.search.problem._PARALLEL_WORK", 1)
+    limits(parallel_work=1)
     np.testing.assert_array_equal(walk(state_of(name, coded, n_jobs=3)), expected)
-    monkeypatch.setattr("bayesieve.criteria.row_ratios._SCANNED_CODES", 0)
+    limits(scanned_codes=0)
     np.testing.assert_allclose(walk(state_of(name, coded, leave_out=True)), expected, rtol=1e-11, atol=1e-12)
 
 

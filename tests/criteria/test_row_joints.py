@@ -8,12 +8,12 @@ import pytest
 
 from bayesieve import TableEncoder
 from bayesieve.counts import CodedTable
-from bayesieve.criteria import row_ratios
 from bayesieve.criteria.losses import RowJoints
 from bayesieve.criteria.row_ratios import RowRatios
 from bayesieve.discretize.coding_options import CodingOptions
 from bayesieve.engine import Engine
 from bayesieve.search import SearchState, SubsetProblem
+from tests.limits import Limits
 
 
 def coded_table(n_classes: int, *, weights: bool = False, block_rows: int | None = None) -> CodedTable:
@@ -25,8 +25,8 @@ def coded_table(n_classes: int, *, weights: bool = False, block_rows: int | None
     return TableEncoder().fit_transform_coded(pl.DataFrame(columns), y, by_weight, CodingOptions(Engine(block_rows)))
 
 
-def costs_of_a_walk(coded: CodedTable, monkeypatch: pytest.MonkeyPatch, many: int) -> np.ndarray:
-    monkeypatch.setattr(row_ratios, "MANY_CLASSES", many)
+def costs_of_a_walk(coded: CodedTable, limits: Limits, many: int) -> np.ndarray:
+    limits(many_classes=many)
     problem = SubsetProblem.of(coded)
     state, random = SearchState(problem), np.random.default_rng(0)
     rows = state._guide._state
@@ -43,22 +43,22 @@ def costs_of_a_walk(coded: CodedTable, monkeypatch: pytest.MonkeyPatch, many: in
 
 
 @pytest.mark.parametrize(("n_classes", "weights"), [(3, False), (30, False), (30, True)])
-def test_costs_are_those_of_ratios(n_classes: int, weights: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_costs_are_those_of_ratios(n_classes: int, weights: bool, limits: Limits) -> None:
     coded = coded_table(n_classes, weights=weights)
-    found, wanted = (costs_of_a_walk(coded, monkeypatch, many) for many in (2, 1000))
+    found, wanted = (costs_of_a_walk(coded, limits, many) for many in (2, 1000))
     np.testing.assert_allclose(found, wanted, rtol=1e-11)
 
 
-def test_costs_do_not_depend_on_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole, blocks = (costs_of_a_walk(coded_table(3, block_rows=rows), monkeypatch, 2) for rows in (None, 512))
+def test_costs_do_not_depend_on_blocks(limits: Limits) -> None:
+    whole, blocks = (costs_of_a_walk(coded_table(3, block_rows=rows), limits, 2) for rows in (None, 512))
     np.testing.assert_array_equal(whole, blocks)
 
 
-def test_tables_of_two_classes_each_are_made_when_they_are_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tables_of_two_classes_each_are_made_when_they_are_needed(limits: Limits) -> None:
     coded = coded_table(30)
     made = []
     for many in (2, 1000):
-        monkeypatch.setattr(row_ratios, "MANY_CLASSES", many)
+        limits(many_classes=many)
         tables = SubsetProblem.of(coded).objective.rows.tables
         features = np.array([0, 2])
         made.append(

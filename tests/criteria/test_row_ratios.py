@@ -12,6 +12,7 @@ from bayesieve.counts import CodedTable
 from bayesieve.criteria import ClassBlock, ErrorProbability, row_ratios
 from bayesieve.search import SearchState, SubsetProblem
 from tests.criteria.coded_tables import coded_table, log_joint, slow_cost
+from tests.limits import Limits
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 
@@ -65,8 +66,8 @@ def test_tables_built_when_asked_for(problem: tuple[CodedTable, list[int]]) -> N
         walk_and_check(coded, moves)
 
 
-def test_many_classes_of_many_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_ratios, "_PRECOMPUTED_BYTES", 0)
+def test_many_classes_of_many_rows(limits: Limits) -> None:
+    limits(precomputed_bytes=0)
     coded = coded_table(3, n_rows=900, n_features=6, n_classes=40, strength=0.9, n_levels=9)
     walk_and_check(coded, [0, 1, 2, 0, 3])
 

@@ -17,6 +17,7 @@ from bayesieve import (
     MODLDiscretizer,
     MODLGrouper,
 )
+from tests.limits import Limits
 from tests.reference import modl
 
 BINNERS = [EqualFrequencyDiscretizer(2), EqualWidthDiscretizer(2)]
@@ -137,8 +138,8 @@ def test_tables_without_numbers_are_told_what_to_do(coder: Any) -> None:
         coder.fit(X[["colour"]], Y)
 
 
-def test_too_many_distinct_values_name_the_column(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bayesieve.discretize.modl.MAX_OPTIMAL_BLOCKS", 50)
+def test_too_many_distinct_values_name_the_column(limits: Limits) -> None:
+    limits(most_optimal_blocks=50)
     with pytest.raises(ValueError, match=r"^Column 'noise': \d+ distinct values .* use method='greedy'\.$"):
         MODLDiscretizer(method="optimal").fit(X[["noise"]], Y)
     cities = pd.DataFrame({"city": [f"c{i % 40}" for i in range(N)]})

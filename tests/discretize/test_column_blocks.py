@@ -29,6 +29,7 @@ from bayesieve.discretize.value_counts import ClassOrder, ValueBlocks, ValueCoun
 from bayesieve.engine import Engine
 from bayesieve.table import as_table
 from tests.discretize.columns import Found, fit_intervals
+from tests.limits import Limits
 
 CODERS = (
     MODLDiscretizer(),
@@ -73,12 +74,11 @@ def test_a_block_is_its_columns(coder: Any, seed: int, n_rows: int, n_classes: i
             assert found.cut_points.tobytes() == expected.cut_points.tobytes()
 
 
-def test_columns_too_large_for_the_exact_search_are_searched_greedily(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_columns_too_large_for_the_exact_search_are_searched_greedily(limits: Limits) -> None:
     X, classes = draw_table(1, 200, 2, "distinct")
     order = ClassOrder.of(classes, 2, None)
     exact = Found.each(fit_intervals(MODLDiscretizer(), X.T, order, True))
-    monkeypatch.setattr("bayesieve.discretize.modl._EXACT_WORK", 2_000)
-    monkeypatch.setattr("bayesieve.discretize.modl._COARSE_WORK", 400)
+    limits(exact_work=2_000, coarse_work=400)
     together = Found.each(fit_intervals(MODLDiscretizer(), X.T, order, True))
     for i, found in enumerate(together):
         alone = Found.each(fit_intervals(MODLDiscretizer(), X.T[i : i + 1], order, True))[0]

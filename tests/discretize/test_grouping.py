@@ -13,6 +13,7 @@ from bayesieve.discretize.criterion import Groups
 from bayesieve.discretize.modl import group_values
 from bayesieve.discretize.value_counts import ClassOrder, ValueCounts
 from bayesieve.table import Categories
+from tests.limits import Limits
 from tests.reference import modl
 
 COST = 1e-8
@@ -126,9 +127,9 @@ def test_100_000_categories_in_seconds(n_classes: int) -> None:
     np.testing.assert_array_equal(np.sort(np.concatenate(found.groups)), np.arange(100_000))
 
 
-def test_rare_values_among_frequent_ones_are_joined_sensibly(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rare_values_among_frequent_ones_are_joined_sensibly(limits: Limits) -> None:
     # 40 frequent values in three kinds and hundreds of rare ones: the frequent ones must stay apart.
-    monkeypatch.setattr("bayesieve.discretize.modl._MAX_PAIRED", 60)
+    limits(most_paired=60)
     rng = np.random.default_rng(1)
     kinds = np.array([[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]])
     frequent = [rng.multinomial(200, kinds[v % 3]) for v in range(40)]
@@ -139,12 +140,12 @@ def test_rare_values_among_frequent_ones_are_joined_sensibly(monkeypatch: pytest
         assert len({v % 3 for v in group if v < 40}) <= 1
 
 
-def test_values_of_nearly_equal_ratio_are_joined_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_values_of_nearly_equal_ratio_are_joined_first(limits: Limits) -> None:
     rng = np.random.default_rng(2)
     share = np.linspace(0.05, 0.95, 300)
     counts = np.array([rng.multinomial(50, [1 - p, p]) for p in share], dtype=np.int32)
     exact = group_values(counts)
-    monkeypatch.setattr("bayesieve.discretize.modl._MAX_ORDERED", 32)
+    limits(most_ordered=32)
     found = group_values(counts)
     assert exact.cost - COST <= found.cost <= exact.cost * 1.02
     assert group_values(counts, method="optimal").cost == pytest.approx(exact.cost, abs=COST)

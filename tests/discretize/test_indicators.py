@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 from bayesieve import DiscreteNB, EqualFrequencyDiscretizer, IndicatorEncoder
+from tests.limits import Limits
 
 RNG = np.random.default_rng(11)
 N = 300
@@ -184,8 +185,8 @@ def test_rows_without_weight_teach_nothing() -> None:
 
 
 @pytest.mark.parametrize("n_jobs", [None, 1, 3])
-def test_results_do_not_depend_on_the_number_of_threads(n_jobs: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bayesieve.discretize.indicators._PARALLEL_ROWS", 0)
+def test_results_do_not_depend_on_the_number_of_threads(n_jobs: int | None, limits: Limits) -> None:
+    limits(parallel_indicators=0)
     expected = IndicatorEncoder(7).fit_transform_coded(FRAME, Y)
     coded = IndicatorEncoder(7, n_jobs=n_jobs).fit_transform_coded(FRAME, Y)
     assert coded.names == expected.names

@@ -12,6 +12,7 @@ from hypothesis import given, settings, strategies as st
 from bayesieve.discretize import value_counts
 from bayesieve.discretize.criterion import interval_prior
 from tests.discretize.columns import Found, columns, counts_of, intervals_of, table_of
+from tests.limits import Limits
 from tests.reference import modl
 
 Column = tuple[np.ndarray, np.ndarray, int]
@@ -19,10 +20,10 @@ COST = 1e-8
 
 
 @pytest.fixture
-def only_greedy(monkeypatch: pytest.MonkeyPatch) -> None:
+def only_greedy(limits: Limits) -> None:
     """Small columns go through the greedy search too."""
-    monkeypatch.setattr("bayesieve.discretize.modl._EXACT_WORK", 0)
-    monkeypatch.setattr("bayesieve.discretize.modl._COARSE_WORK", 400)  # some 14 intervals of two classes
+    limits(exact_work=0)
+    limits(coarse_work=400)  # some 14 intervals of two classes
 
 
 def check_consistent(found: Found, values: np.ndarray, codes: np.ndarray, n_classes: int) -> None:
@@ -159,13 +160,13 @@ def noisy(n_rows: int, n_classes: int, seed: int = 0) -> Column:
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_many_values_joined_in_rounds(monkeypatch: pytest.MonkeyPatch, n_classes: int) -> None:
+def test_many_values_joined_in_rounds(limits: Limits, n_classes: int) -> None:
     values, codes, _ = noisy(2000, n_classes)
     best = intervals_of(values, codes, n_classes, method="optimal")
     assert len(best.counts) > 3
-    monkeypatch.setattr("bayesieve.discretize.modl._EXACT_WORK", 0)
+    limits(exact_work=0)
     for joined in (300, 500):
-        monkeypatch.setattr("bayesieve.discretize.modl._COARSE_WORK", n_classes * joined**2)
+        limits(coarse_work=n_classes * joined**2)
         found = intervals_of(values, codes, n_classes)
         check_consistent(found, values, codes, n_classes)
         assert best.cost - COST <= found.cost <= best.cost * 1.001

@@ -18,6 +18,7 @@ from bayesieve.discretize.coding_options import CodingOptions
 from bayesieve.discretize.modl import group_values
 from bayesieve.table.derived_levels import PairLevels
 from bayesieve.table.levels import columns_of
+from tests.limits import Limits
 
 N = 400
 
@@ -181,28 +182,28 @@ def test_of_many_columns_the_promising_pairs_are_looked_at() -> None:
     assert named_pairs(encoder) == [("left", "right")]
 
 
-def test_of_very_many_columns_those_of_highest_level_score_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_very_many_columns_those_of_highest_level_score_are_looked_at(limits: Limits) -> None:
     frame, y = table()
     plain = TableEncoder().fit(frame, y)
     scores = dict(zip(frame.columns, plain.level_scores_.tolist(), strict=True))
     low = min(scores["left"], scores["right"])
     higher = [name for name in frame.columns if scores[name] > low and name not in ("left", "right")]
-    monkeypatch.setattr(pairs, "MOST_COLUMNS", len(higher) + 2)
+    limits(columns_of_pairs=len(higher) + 2)
     first = frame.select(["left", "right", *(name for name in frame.columns if name not in ("left", "right"))])
     assert ("left", "right") in named_pairs(TableEncoder(pairs="auto").fit(first, y))
-    monkeypatch.setattr(pairs, "MOST_COLUMNS", 1)
+    limits(columns_of_pairs=1)
     assert named_pairs(TableEncoder(pairs="auto").fit(first, y)) == []
 
 
 @pytest.mark.parametrize("is_ranked", [False, True])
-def test_numbers_may_be_in_pairs_with_categories_only(is_ranked: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_numbers_may_be_in_pairs_with_categories_only(is_ranked: bool, limits: Limits) -> None:
     rng = np.random.default_rng(3)
     signs = rng.choice([-1.0, 1.0], (1000, 8))
     y = (signs[:, 0] * signs[:, 1] + signs[:, 2] * signs[:, 3] + rng.normal(0, 0.5, 1000) > 0).astype(int)
     columns = {f"number {i}": signs[:, i] * rng.random(1000) for i in range(8)}
     columns["sign"] = np.where(signs[:, 3] > 0, "plus", "minus")
     if is_ranked:
-        monkeypatch.setattr(pairs, "_MOST_GROUPED", 5)
+        limits(most_grouped=5)
     names = []
     for apart in (False, True):
         coding = CodingOptions(skips_number_pairs=lambda levels, n_classes, apart=apart: apart)

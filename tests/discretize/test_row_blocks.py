@@ -11,7 +11,7 @@ import pytest
 
 import bayesieve
 from bayesieve import TableEncoder
-from bayesieve.discretize import refitting, row_blocks, row_tasks, value_sums
+from bayesieve.discretize import refitting, value_sums
 from bayesieve.discretize.coding_options import CodingOptions
 from bayesieve.discretize.value_counts import ClassOrder, ValueCounts
 from bayesieve.discretize.value_sums import (
@@ -29,8 +29,9 @@ from bayesieve.discretize.value_sums import (
 from bayesieve.engine import IN_MEMORY, Engine, Mapped
 from bayesieve.table import FeatureLevels, columns
 from bayesieve.table.columns import column_of_series
+from tests.limits import Limits, interrupted
 
-LIMITS = {"EXACT_ROWS": 300, "MOST_NUMBERS": 150, "MOST_CATEGORIES": 40, "MOST_TEXTS": 60}
+LIMITS = {"exact_rows": 300, "most_numbers": 150, "most_categories": 40, "most_texts": 60}
 
 
 def table(n_rows: int, seed: int) -> pl.DataFrame:
@@ -65,10 +66,9 @@ def encoded(frame: pl.DataFrame, *known: Any, engine: Any = IN_MEMORY) -> tuple[
 @pytest.mark.parametrize(("seed", "weighted"), [(0, True), (1, False), (2, True)])
 @pytest.mark.filterwarnings("ignore")
 def test_engines_blocks_files_and_orders_give_the_same_levels(
-    seed: int, weighted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    seed: int, weighted: bool, tmp_path: Path, limits: Limits
 ) -> None:
-    for name, value in LIMITS.items():
-        monkeypatch.setattr(row_blocks, name, value)
+    limits(**LIMITS)
     frame = table(2000, seed)
     frame = frame if weighted else frame.drop("weight")
 
@@ -82,7 +82,7 @@ def test_engines_blocks_files_and_orders_give_the_same_levels(
     engines = [Engine(700), Engine(512), Mapped(tmp_path, block_rows=600)]
     others = [in_memory(frame, engine) for engine in engines]
     for block_rows, group in ((90, 333), (777, 100)):
-        monkeypatch.setattr(row_tasks, "BLOCK_ROWS", block_rows)
+        limits(block_rows=block_rows)
         path = tmp_path / f"{group}.parquet"
         frame.write_parquet(path, row_group_size=group)
         others.append(encoded(bayesieve.scan(path), "paid", *(["weight"] if weighted else [])))
@@ -96,14 +96,9 @@ def test_engines_blocks_files_and_orders_give_the_same_levels(
     np.testing.assert_array_equal(shuffled[1], codes[:, order])
 
 
-def test_an_interruption_says_what_was_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interruption_says_what_was_interrupted(tmp_path: Path) -> None:
     table(200, 0).write_parquet(tmp_path / "rows.parquet")
-
-    def interrupted(*_: Any) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(value_sums, "count_values", interrupted)
-    with pytest.raises(KeyboardInterrupt, match="still reading the rows"):
+    with interrupted(value_sums, "count_values"), pytest.raises(KeyboardInterrupt, match="still reading the rows"):
         TableEncoder(n_jobs=1).fit(bayesieve.scan(tmp_path / "rows.parquet"), "paid")
 
 
@@ -221,13 +216,13 @@ def test_long_texts_are_counted_in_parts_and_have_room_by_their_bytes(monkeypatc
             np.testing.assert_allclose(count, frequent[value], rtol=1e-12)
 
 
-def test_codes_and_cells_of_long_texts_are_the_same_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_codes_and_cells_of_long_texts_are_the_same_in_parts(limits: Limits) -> None:
     rng = np.random.default_rng(5)
     texts = [None if i == 0 else f"{i % 20:0300}" for i in rng.integers(0, 700, 3000)]
     column, weights = column_of_series("x", pl.Series("x", texts)), rng.random(3000)
     level = FeatureLevels("x", "categorical", "text", None, (tuple(f"{i:0300}" for i in range(12)), (None, "other")), 1)
     codes, whole = level.code(column), [refitting.cells_of(level, column, weights, most) for most in (None, 6)]
-    monkeypatch.setattr(columns, "_PART_BYTES", 300 * 100)
+    limits(part_bytes=300 * 100)
     assert len(column.in_parts()) == 30
     np.testing.assert_array_equal(level.code(column), codes)
     for cells, most in zip(whole, (None, 6), strict=True):
@@ -235,11 +230,11 @@ def test_codes_and_cells_of_long_texts_are_the_same_in_parts(monkeypatch: pytest
     assert [cells.n_levels for cells in whole] == [14, 7]  # 6, and that of missing values
 
 
-def test_hashes_of_texts_are_the_same_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hashes_of_texts_are_the_same_in_parts(limits: Limits) -> None:
     from bayesieve.counts import row_hashes
 
     texts = pl.Series(["", "a", None, "é" * 50, "", "b" * 200, "c", None])
     whole = row_hashes.text_hashes(texts)
     for n_bytes in (1, 60, 150):
-        monkeypatch.setattr(row_hashes, "_JOINED_BYTES", n_bytes)
+        limits(joined_bytes=n_bytes)
         np.testing.assert_array_equal(row_hashes.text_hashes(texts), whole)

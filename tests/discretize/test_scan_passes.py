@@ -17,14 +17,15 @@ from sklearn.base import clone
 
 import bayesieve
 from bayesieve import SelectiveNB, TableEncoder
-from bayesieve.discretize import row_blocks, row_tasks, scan_passes
+from bayesieve.discretize import row_blocks, scan_passes
 from bayesieve.discretize.coding_options import CodingOptions
 from bayesieve.discretize.scan_passes import _block_starts
 from bayesieve.engine import Mapped
 from bayesieve.engine.executors import executor_of
 from bayesieve.table.scanned import scanned_rows
+from tests.limits import Limits
 
-LIMITS = {"EXACT_ROWS": 300, "MOST_NUMBERS": 150, "MOST_CATEGORIES": 40, "MOST_TEXTS": 60}
+LIMITS = {"exact_rows": 300, "most_numbers": 150, "most_categories": 40, "most_texts": 60}
 
 
 def table(n_rows: int, n_values: int, seed: int = 0) -> pl.DataFrame:
@@ -80,33 +81,32 @@ def assert_equal(one: list[Any], other: list[Any]) -> None:
 
 @pytest.mark.filterwarnings("ignore")
 def test_memory_files_and_executors_give_the_same_bits(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, limits: Limits, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name, value in LIMITS.items():
-        monkeypatch.setattr(row_blocks, name, value)
-    monkeypatch.setattr(row_tasks, "BLOCK_ROWS", 700)
+    limits(**LIMITS)
+    limits(block_rows=700)
     frame = table(3000, 500)
     scan = bayesieve.scan(written(frame, tmp_path, 3))
     known = frame.filter(frame["y"].is_not_null())
     expected = coded((known.drop("y", "w"), known["y"], known["w"]))
     assert {caution.kind for caution in expected[-1]} == {"many values", "quantiles"}
     assert_equal(coded((scan, "y", "w")), expected)
-    monkeypatch.setattr(scan_passes, "_BLOCK_CELLS", 1400)  # two columns at a time
+    limits(block_cells=1400)  # two columns at a time
     assert_equal(coded((scan, "y", "w")), expected)
     with ThreadPoolExecutor(3) as pool:
         assert_equal(coded((scan, "y", "w"), pool, verbose=1), expected)
         told = capsys.readouterr().err
         assert "Pass for counts: 2,924 rows, 5 columns; " in told
         assert "MB sent, 0." in told
-        monkeypatch.setattr(scan_passes, "_TASK_CELLS", 3000)  # a few columns of a block
-        monkeypatch.setattr(scan_passes, "_MOST_SENT", 2000)
+        limits(task_cells=3000)  # a few columns of a block
+        limits(most_sent=2000)
         assert_equal(coded((scan, "y", "w"), pool), expected)
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_a_model_is_the_same_by_an_executor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_is_the_same_by_an_executor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limits: Limits) -> None:
     """Also with weights that are divided by their mean, and a class whose rows weigh nothing."""
-    monkeypatch.setattr(row_tasks, "BLOCK_ROWS", 300)
+    limits(block_rows=300)
     frame = table(900, 30).with_columns(w=pl.when(pl.col("y") == "maybe").then(0.0).otherwise(pl.col("w")))
     scan = bayesieve.scan(written(frame, tmp_path, 2))
     with ThreadPoolExecutor(2) as pool:
@@ -142,8 +142,8 @@ def scan_without_reading(scan: Any) -> tuple[Any, Any]:
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_an_error_of_a_worker_is_that_of_the_caller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_tasks, "BLOCK_ROWS", 100)
+def test_an_error_of_a_worker_is_that_of_the_caller(tmp_path: Path, limits: Limits) -> None:
+    limits(block_rows=100)
     frame = table(500, 9)
     infinite = pl.when(pl.arange(500) == 377).then(np.inf).otherwise(frame["numbers"])
     scan = bayesieve.scan(written(frame.with_columns(numbers=infinite), tmp_path, 2))
@@ -155,8 +155,8 @@ def test_an_error_of_a_worker_is_that_of_the_caller(tmp_path: Path, monkeypatch:
             assert (type(error), str(error)) == (type(raised.value), str(raised.value))
 
 
-def test_blocks_begin_at_rows_with_a_target(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_tasks, "BLOCK_ROWS", 10)
+def test_blocks_begin_at_rows_with_a_target(limits: Limits) -> None:
+    limits(block_rows=10)
     rng = np.random.default_rng(0)
     for share in (0.05, 0.5, 1.0):
         known = rng.random(157) < share
@@ -197,9 +197,8 @@ def test_a_large_table_gives_the_same_bits_by_processes_and_dask(tmp_path: Path)
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_long_texts_are_read_in_parts_of_a_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scan_passes, "_FEWEST_ROWS", 50)
-    monkeypatch.setattr(scan_passes, "_BLOCK_CELLS", 40_000)
+def test_long_texts_are_read_in_parts_of_a_block(tmp_path: Path, limits: Limits) -> None:
+    limits(rows_of_a_part=50, block_cells=40_000)
     rng = np.random.default_rng(0)
     frame = table(2000, 50).drop("w").with_columns(long=pl.Series([f"{i:01000}" for i in rng.integers(0, 40, 2000)]))
     frame = frame.with_columns(long=pl.when(pl.col("y") == "maybe").then(pl.lit(f"{1:01000}")).otherwise("long"))

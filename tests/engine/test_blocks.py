@@ -16,6 +16,7 @@ from bayesieve.criteria import RowLoss, make_criterion
 from bayesieve.engine import Engine, Mapped
 from bayesieve.search import SearchState, SubsetProblem
 from tests.criteria.coded_tables import coded_table
+from tests.limits import Limits
 
 
 class CutAt(Engine):
@@ -142,10 +143,10 @@ def test_take_any_rows() -> None:
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("mapped", [False, True])
 def test_rows_left_out_and_ratios_out_of_range(
-    criterion: str, weighted: bool, mapped: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    criterion: str, weighted: bool, mapped: bool, tmp_path: Path, limits: Limits
 ) -> None:
     """Which rows leave the scan, and when ratios are rescaled, is decided over all blocks, cut or in files."""
-    monkeypatch.setattr("bayesieve.engine.files._IN_MEMORY_BYTES", 0)
+    limits(bytes_in_memory=0)
     n_features = 20 if criterion == "auc" else 150
     weights = np.random.default_rng(0).random(3000) if weighted else None
     coded = coded_table(2, 3000, n_features, 3, strength=1.0, weights=weights, n_levels=4).by_class

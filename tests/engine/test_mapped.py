@@ -14,12 +14,13 @@ import pytest
 from bayesieve import TableEncoder
 from bayesieve.discretize.coding_options import CodingOptions
 from bayesieve.engine import Engine, Mapped
+from tests.limits import Limits
 
 
 @pytest.fixture
-def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Mapped:
+def engine(tmp_path: Path, limits: Limits) -> Mapped:
     """Every array in a file, however small, in small blocks."""
-    monkeypatch.setattr("bayesieve.engine.files._IN_MEMORY_BYTES", 0)
+    limits(bytes_in_memory=0)
     return Mapped(tmp_path, block_rows=1000, resident_bytes=1 << 14)
 
 

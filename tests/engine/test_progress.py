@@ -10,6 +10,7 @@ import pytest
 
 from bayesieve.engine import progress as module
 from bayesieve.engine.progress import RowProgress, SearchProgress, stage
+from tests.limits import Limits
 
 
 @pytest.mark.parametrize(
@@ -17,9 +18,9 @@ from bayesieve.engine.progress import RowProgress, SearchProgress, stage
     [(5.0, 1000, ""), (0.0, 1, "Searching: 3 of 10, best cost 12.38 nats, after 0:01:05\n")],
 )
 def test_lines_without_a_terminal_are_few_and_tell_the_time(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, seconds: float, n_calls: int, lines: str
+    capsys: pytest.CaptureFixture[str], limits: Limits, seconds: float, n_calls: int, lines: str
 ) -> None:
-    monkeypatch.setattr(module, "_SECONDS_BETWEEN_LINES", seconds)
+    limits(seconds_between_lines=seconds)
     with SearchProgress("Searching", 0) as progress:
         assert progress is None
     with SearchProgress("Searching", 1) as progress:
@@ -44,8 +45,8 @@ def test_a_bar_on_a_terminal_ends_with_the_search(
     assert capsys.readouterr().out == ""
 
 
-def test_a_long_stage_shows_a_clock(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_SECONDS_BETWEEN_LINES", 0.02)
+def test_a_long_stage_shows_a_clock(capsys: pytest.CaptureFixture[str], limits: Limits) -> None:
+    limits(seconds_between_lines=0.02)
     with stage("Fitting", 1):
         time.sleep(0.3)
     lines = capsys.readouterr().err.splitlines()
@@ -56,8 +57,8 @@ def test_a_long_stage_shows_a_clock(capsys: pytest.CaptureFixture[str], monkeypa
     assert capsys.readouterr() == ("", "")
 
 
-def test_a_stage_changes_its_title(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_SECONDS_BETWEEN_LINES", 0.02)
+def test_a_stage_changes_its_title(capsys: pytest.CaptureFixture[str], limits: Limits) -> None:
+    limits(seconds_between_lines=0.02)
     with stage("Looking", 1) as rename:
         rename("Copying: 10 rows")
         time.sleep(0.1)
@@ -65,9 +66,9 @@ def test_a_stage_changes_its_title(capsys: pytest.CaptureFixture[str], monkeypat
 
 
 def test_a_stage_is_silent_while_a_search_shows_its_progress(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    capsys: pytest.CaptureFixture[str], limits: Limits
 ) -> None:
-    monkeypatch.setattr(module, "_SECONDS_BETWEEN_LINES", 0.05)
+    limits(seconds_between_lines=0.05)
     with stage("Fitting", 1):
         with SearchProgress("Searching", 1) as progress:
             assert progress is not None
@@ -78,9 +79,11 @@ def test_a_stage_is_silent_while_a_search_shows_its_progress(
     assert capsys.readouterr().err.startswith("Fitting: 0:00:0")
 
 
-def test_a_stage_ends_with_an_error(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stage_ends_with_an_error(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, limits: Limits
+) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    monkeypatch.setattr(module, "_PATIENCE", 0.01)
+    limits(seconds_without_a_bar=0.01)
 
     def interrupted() -> None:
         with stage("Fitting", 1):
@@ -93,8 +96,10 @@ def test_a_stage_ends_with_an_error(capsys: pytest.CaptureFixture[str], monkeypa
     assert capsys.readouterr().out == ""
 
 
-def test_rows_and_the_time_left(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_SECONDS_BETWEEN_LINES", 0.0)
+def test_rows_and_the_time_left(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, limits: Limits
+) -> None:
+    limits(seconds_between_lines=0.0)
     now = [0.0]
     monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=lambda: now[0]))
     with RowProgress("Predicting", 1_000, 8_000_000, 1) as rows:
@@ -127,9 +132,9 @@ class Kernel:
 
 
 def test_a_cell_of_a_notebook_shows_one_line(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, limits: Limits
 ) -> None:
-    monkeypatch.setattr(module, "_SECONDS_BETWEEN_UPDATES", 0.05)
+    limits(seconds_between_updates=0.05)
     kernel = Kernel(monkeypatch)
     for kernel.execution_count in (1, 2):
         with stage("Fitting", 1):
@@ -147,10 +152,10 @@ def test_a_cell_of_a_notebook_shows_one_line(
 
 
 def test_ipython_without_a_notebook_writes_lines(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, limits: Limits
 ) -> None:
     kernel = Kernel(monkeypatch, is_notebook=False)
-    monkeypatch.setattr(module, "_SECONDS_BETWEEN_LINES", 0.0)
+    limits(seconds_between_lines=0.0)
     with SearchProgress("Searching", 1) as progress:
         assert progress is not None
         progress(3, 10, 1.0)

@@ -22,6 +22,7 @@ from bayesieve.evidence.calibration import (
     fit_weights,
 )
 from bayesieve.evidence.standard_errors import slope_variances
+from tests.limits import Limits, interrupted
 
 
 def table(seed: int, n_rows: int, n_features: int, n_classes: int, weights: np.ndarray | None = None) -> CodedTable:
@@ -146,15 +147,15 @@ def test_the_smoothing_that_predicts_the_rows_best_takes_the_place_of_the_m_esti
     assert calibrated(coded, averaged, 0.01).smoothing == 0.01  # what was asked for is kept
 
 
-def test_with_few_rows_for_each_weight_the_weights_stay_close(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_with_few_rows_for_each_weight_the_weights_stay_close(limits: Limits) -> None:
     wide = table(5, 40, 400, 2)
     averaged = np.full(400, 0.002)
     found = calibrated(wide, averaged)
     narrow = PRIOR_DEVIATION * 40 / (ROWS_PER_WEIGHT * 400)
     loss = loss_of(wide, found.smoothing)
-    monkeypatch.setattr(calibration, "ROWS_PER_WEIGHT", 1e-9)
+    limits(rows_per_weight=1e-9)
     free = fit_weights(loss, averaged, found.factor)
-    monkeypatch.setattr(calibration, "PRIOR_DEVIATION", narrow)
+    limits(prior_deviation=narrow)
     np.testing.assert_allclose(found.weights, fit_weights(loss, averaged, found.factor))
     centre = found.factor * averaged
     assert np.abs(found.weights - centre).max() < 0.1 * np.abs(free - centre).max()
@@ -190,11 +191,11 @@ def test_rows_of_weight_zero_do_not_count() -> None:
     np.testing.assert_allclose(fitted(same, np.full(3, 0.5))[0], found, atol=1e-6)
 
 
-def test_of_many_rows_a_sample_stands_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_many_rows_a_sample_stands_for_all(limits: Limits) -> None:
     coded = table(2, 6000, 4, 2)
     everything = loss_of(coded)(np.full(4, 0.5))[0]
     whole, _ = fitted(loss_of(coded), np.full(4, 0.5))
-    monkeypatch.setattr(calibration_rows, "_MOST_ROWS", 2000)
+    limits(rows_of_evidence=2000)
     sampled = loss_of(coded)
     assert 3 * sampled(np.full(4, 0.5))[0] == pytest.approx(everything, rel=0.1)  # a row counts once
     np.testing.assert_allclose(fitted(sampled, np.full(4, 0.5))[0], whole, atol=0.1)
@@ -214,21 +215,16 @@ class Hourglass:
         return self._left < 0
 
 
-def test_what_is_interrupted_keeps_the_best_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_interrupted_keeps_the_best_so_far() -> None:
     coded, averaged = table(3, 60, 5, 3), np.array([0.8, 0.0, 0.8, 0.8, 0.8])
     whole = calibrated(coded, averaged)
     assert whole.complete
-
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(calibration, "fit_weights", interrupt)
+    with interrupted(calibration, "fit_weights"):
         found = calibrated(coded, averaged)
     np.testing.assert_array_equal(found.weights, whole.factor * averaged)
     assert (found.factor, found.smoothing, found.complete) == (whole.factor, whole.smoothing, False)
-    monkeypatch.setattr(LeaveOneOutLoss, "least_by_factor", interrupt)
-    assert calibrated(coded, averaged) == CalibratedWeights(averaged, 1.0, SMOOTHINGS[0], complete=False)
+    with interrupted(LeaveOneOutLoss, "least_by_factor"):
+        assert calibrated(coded, averaged) == CalibratedWeights(averaged, 1.0, SMOOTHINGS[0], complete=False)
 
 
 def test_calibration_ends_when_the_time_is_up() -> None:
@@ -285,12 +281,12 @@ def test_groups_of_rare_values_are_weighed_by_rows_that_did_not_make_them() -> N
     np.testing.assert_allclose(found, np.diff(expected, axis=1), rtol=0, atol=1e-10)
 
 
-def test_rare_values_no_longer_make_predictions_overconfident(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rare_values_no_longer_make_predictions_overconfident(limits: Limits) -> None:
     X, y = many_values()
     new, truth = many_values(540, seed=0)[0][270:], y[270:]
     losses = []
     for least in (0, calibration_rows.LEAST_ROWS_PER_VALUE):
-        monkeypatch.setattr(calibration_rows, "LEAST_ROWS_PER_VALUE", least)
+        limits(least_rows_per_value=least)
         model = SelectiveNB(encoder=TableEncoder(categorical=MODLGrouper())).fit(X[:270], y[:270])
         losses.append(-model.predict_log_proba(new)[np.arange(270), truth].mean())
     assert losses[1] < 0.9 * losses[0]

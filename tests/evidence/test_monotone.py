@@ -12,11 +12,12 @@ import pytest
 from scipy.optimize import minimize
 
 from bayesieve import IndicatorEncoder, SelectiveNB, TableEncoder, load
-from bayesieve.evidence import solver
+from bayesieve.evidence import calibration, solver
 from bayesieve.evidence.monotone import merged_evidence, monotone, rising_cells
 from bayesieve.evidence.shapes import Shape
 from bayesieve.table import FeatureLevels
 from tests.evidence.test_solver import CURVE, designs, known, log_joint, mode, penalised, precisions, problem
+from tests.limits import interrupted
 from tests.reference.evidence import optimum
 
 
@@ -169,25 +170,17 @@ def test_the_order_of_cells() -> None:
     assert rising_cells(shared, 1).tolist() == [0, 1]
 
 
-def test_an_early_end_is_monotone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_early_end_is_monotone() -> None:
     X, y = frame(6, 600)
     whole = SelectiveNB(calibrate="cells", pairs=0).fit(X, y)
     assert (np.diff(contrast(whole, "turns")) < 0).any()
-
-    def interrupted(*_: Any, **options: Any) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(solver, "find_mode", interrupted)
-        with pytest.warns(UserWarning, match="fit of the evidence was interrupted"):
-            model = SelectiveNB(calibrate="cells", pairs=0, monotone={"turns": 1}).fit(X, y)
+    with interrupted(solver, "find_mode"), pytest.warns(UserWarning, match="fit of the evidence was interrupted"):
+        model = SelectiveNB(calibrate="cells", pairs=0, monotone={"turns": 1}).fit(X, y)
     assert (np.diff(contrast(model, "turns")) >= 0).all()
-    with monkeypatch.context() as patch:
-        patch.setattr("bayesieve.evidence.calibration.fit_weights", interrupted)
-        with pytest.warns(UserWarning, match="Calibration was interrupted"):
-            model = SelectiveNB(calibrate="cells", pairs=0, monotone={"turns": 1}).fit(X, y)
-        with pytest.warns(UserWarning, match="Calibration was interrupted"):
-            free = SelectiveNB(calibrate="cells", pairs=0).fit(X, y)
+    with interrupted(calibration, "fit_weights"), pytest.warns(UserWarning, match="Calibration was interrupted"):
+        model = SelectiveNB(calibrate="cells", pairs=0, monotone={"turns": 1}).fit(X, y)
+    with interrupted(calibration, "fit_weights"), pytest.warns(UserWarning, match="Calibration was interrupted"):
+        free = SelectiveNB(calibrate="cells", pairs=0).fit(X, y)
     assert (np.diff(contrast(free, "turns")) < 0).any()
     assert np.ptp(contrast(model, "turns")) > 0.1
     assert (np.diff(contrast(model, "turns")) >= 0).all()

@@ -7,7 +7,7 @@ import warnings
 from dataclasses import replace
 from itertools import pairwise
 from types import SimpleNamespace
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -16,11 +16,12 @@ from scipy.special import log_softmax
 
 from bayesieve import MODLGrouper, SelectiveNB, TableEncoder, load
 from bayesieve.counts import CodedTable
-from bayesieve.evidence import calibration_rows, problem as module, shapes, solver, terms
+from bayesieve.evidence import solver, terms
 from bayesieve.evidence.posterior import Stop, find_mode, laplace_metric
 from bayesieve.evidence.problem import Curvature, EvidenceProblem, logit_scale
 from bayesieve.evidence.shapes import Shape
 from bayesieve.evidence.solver import solve, start_with_fewer
+from tests.limits import Limits, interrupted
 from tests.reference.evidence import optimum, penalised_loss
 from tests.report.markup import payload
 
@@ -206,8 +207,8 @@ def test_levels_learnt_for_each_fold_are_trusted_and_cuts_of_many_values_least()
     np.testing.assert_allclose(trusted, refitted * [0.4, 0.9, 1.0, 0.9], rtol=0.01)
 
 
-def test_as_many_directions_as_can_be_fitted_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shapes, "_MOST_CURVATURES", 49)
+def test_as_many_directions_as_can_be_fitted_together(limits: Limits) -> None:
+    limits(most_curvatures=49)
     features = [term(n, weight) for n, weight in ((4, 0.2), (4, 0.9), (3, 0.5), (2, 0.1))]
     assert [shape.groups.size for shape in terms.choose_shapes(features, 2)] == [0, 4, 3, 0]
 
@@ -335,8 +336,8 @@ def test_a_feature_without_weight_comes_back_through_its_cells() -> None:
 
 
 @pytest.mark.parametrize("calibrate", ["weights", "levels", "cells"])
-def test_a_sample_is_believed_as_far_as_its_rows_go(monkeypatch: pytest.MonkeyPatch, calibrate: Any) -> None:
-    monkeypatch.setattr(calibration_rows, "_MOST_ROWS", 600)
+def test_a_sample_is_believed_as_far_as_its_rows_go(limits: Limits, calibrate: Any) -> None:
+    limits(rows_of_evidence=600)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(12_000, 10))
     y = (rng.random(12_000) < 1 / (1 + np.exp(2 - 0.15 * X.sum(axis=1)))).astype(int)
@@ -412,21 +413,17 @@ def test_copies_and_noise_drop_out_of_the_default_and_all_features_stay_elsewher
     assert proba[0] > proba[1] - 0.01
 
 
-def test_a_fit_that_ends_before_features_are_dropped_keeps_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fit_that_ends_before_features_are_dropped_keeps_them() -> None:
     rng = np.random.default_rng(7)
     y = rng.integers(0, 2, 400)
     X = pl.DataFrame({f"x{k}": y + rng.normal(size=400) for k in range(6)})
     model = SelectiveNB(pairs=0)
-    monkeypatch.setattr(solver, "find_mode", _interrupt)
-    with pytest.warns(UserWarning, match="The fit of the evidence was interrupted: the model keeps the best"):
+    message = "The fit of the evidence was interrupted: the model keeps the best"
+    with interrupted(solver, "find_mode"), pytest.warns(UserWarning, match=message):
         model.fit(X, y)
     searched = np.flatnonzero(model.selector_.weights_)
     assert set(searched) <= set(model.scorecard_.used)
     assert all((feature.standard_errors > 0).all() for feature in model.scorecard_.used_features)
-
-
-def _interrupt(*_: Any, **options: Any) -> NoReturn:
-    raise KeyboardInterrupt
 
 
 def test_the_report_shows_every_cell_of_a_group() -> None:
@@ -445,9 +442,7 @@ def test_the_report_shows_every_cell_of_a_group() -> None:
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_sums_over_blocks_are_those_over_all_rows_whatever_the_threads(
-    monkeypatch: pytest.MonkeyPatch, n_classes: int
-) -> None:
+def test_sums_over_blocks_are_those_over_all_rows_whatever_the_threads(limits: Limits, n_classes: int) -> None:
     shapes = [Shape.free(3), APART, CURVE]
     whole = problem(8, n_classes, n_rows=500, shapes=shapes)
     rows, point = (
@@ -459,7 +454,7 @@ def test_sums_over_blocks_are_those_over_all_rows_whatever_the_threads(
     start, _ = start_with_fewer(rough, whole.design, kept)
     smaller = (rows.codes[kept], [shapes[0], shapes[2]], offset, classes, weights)
     loss = EvidenceProblem.of_rows(*smaller).evaluate(start).loss
-    monkeypatch.setattr("bayesieve.engine.base._MOST_ROWS_AT_ONCE", 64)
+    limits(rows_at_once=64)
     one, two = (EvidenceProblem.of_rows(rows.codes, shapes, offset, classes, weights, n_jobs) for n_jobs in (1, 2))
     assert len(one.chunks) == 8
     for ours, theirs in ((one.evaluate(point), two.evaluate(point)), (one.slopes(point), two.slopes(point))):
@@ -474,8 +469,8 @@ def test_sums_over_blocks_are_those_over_all_rows_whatever_the_threads(
     assert fewer.evaluate(start).loss == pytest.approx(loss, rel=1e-12)
 
 
-def test_the_rows_of_the_curvature_do_not_depend_on_the_order_of_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_CURVATURE_ROWS", 50)
+def test_the_rows_of_the_curvature_do_not_depend_on_the_order_of_the_rows(limits: Limits) -> None:
+    limits(curvature_rows=50)
     rng = np.random.default_rng(0)
     codes, classes = rng.integers(0, 3, (2, 400)).astype(np.uint8), rng.integers(0, 2, 400)
     order = rng.permutation(400)
@@ -511,7 +506,7 @@ def wavy(seed: int, n_rows: int) -> tuple[pl.DataFrame, np.ndarray]:
     return pl.DataFrame({"a": a, "b": b, "k": [f"k{i}" for i in k], "noise": rng.normal(size=n_rows)}), y
 
 
-def test_evidence_is_fitted_to_all_rows_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_evidence_is_fitted_to_all_rows_in_the_end(limits: Limits) -> None:
     X, y = wavy(0, 20_000)
     new, truth = wavy(1, 20_000)
 
@@ -519,24 +514,28 @@ def test_evidence_is_fitted_to_all_rows_in_the_end(monkeypatch: pytest.MonkeyPat
         return -float(model.predict_log_proba(new)[np.arange(truth.size), truth].mean())
 
     whole = SelectiveNB().fit(X, y)
-    monkeypatch.setattr(calibration_rows, "_MOST_ROWS", 1500)
+    limits(rows_of_evidence=1500)
     every = SelectiveNB().fit(X, y)
     assert all(counts.sum() == y.size for counts in [feature.counts for feature in every.scorecard_.features])
-    monkeypatch.setattr(calibration_rows, "_MOST_LAST_ROWS", 1500)
+    limits(last_rows_of_evidence=1500)
     few = SelectiveNB().fit(X, y)
     assert log_loss(every) < log_loss(few) - 0.002
     assert log_loss(every) < log_loss(whole) + 0.001
 
 
-def test_a_fit_to_all_rows_that_ends_early_has_the_errors_of_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fit_to_all_rows_that_ends_early_has_the_errors_of_all_rows(
+    monkeypatch: pytest.MonkeyPatch, limits: Limits
+) -> None:
     X, y = wavy(0, 6000)
-    monkeypatch.setattr(calibration_rows, "_MOST_ROWS", 1500)
+    limits(rows_of_evidence=1500)
     whole, find = SelectiveNB().fit(X, y).scorecard_, solver.find_mode
 
-    def interrupted(problem: EvidenceProblem, *arguments: Any, **options: Any) -> Any:
-        return _interrupt() if problem.n_rows > 1500 else find(problem, *arguments, **options)
+    def early_end(problem: EvidenceProblem, *arguments: Any, **options: Any) -> Any:
+        if problem.n_rows > 1500:
+            raise KeyboardInterrupt
+        return find(problem, *arguments, **options)
 
-    monkeypatch.setattr(solver, "find_mode", interrupted)
+    monkeypatch.setattr(solver, "find_mode", early_end)
     with pytest.warns(UserWarning, match="The fit of the evidence was interrupted: the model keeps the best"):
         early = SelectiveNB().fit(X, y).scorecard_
     for name in ("a", "b", "k"):
@@ -544,8 +543,8 @@ def test_a_fit_to_all_rows_that_ends_early_has_the_errors_of_all_rows(monkeypatc
         assert early[name].factors.any()
 
 
-def test_more_rows_predict_no_worse(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calibration_rows, "_MOST_ROWS", 2000)  # so that the larger tables are sampled
+def test_more_rows_predict_no_worse(limits: Limits) -> None:
+    limits(rows_of_evidence=2000)  # so that the larger tables are sampled
     X, y = wavy(10, 16_000)
     new, truth = wavy(20, 20_000)
     losses = []

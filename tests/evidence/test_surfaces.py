@@ -16,10 +16,11 @@ from bayesieve.classifier.plan import FitPlan
 from bayesieve.classifier.report_data import report_data
 from bayesieve.engine import IN_MEMORY
 from bayesieve.engine.progress import Clock
-from bayesieve.evidence import calibration_rows, joint_fit, shapes, surfaces as module
+from bayesieve.evidence import joint_fit, surfaces as module
 from bayesieve.evidence.inclusion import TRIED_VARIANCES, averaged_log_bayes
 from bayesieve.evidence.surfaces import grid_gains, surface_gains
 from bayesieve.table.derived_levels import PairLevels
+from tests.limits import Limits
 
 
 def frame(seed: int, n_rows: int, *, noise: float = 1.0) -> tuple[pl.DataFrame, np.ndarray]:
@@ -147,7 +148,7 @@ def test_the_report_shows_a_heat_map(fitted: tuple[SelectiveNB, pl.DataFrame, np
         assert feature["note"].startswith("A surface")
 
 
-def test_pairs_of_numbers_are_left_to_surfaces_where_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pairs_of_numbers_are_left_to_surfaces_where_there_is_room(limits: Limits) -> None:
     rng = np.random.default_rng(5)
     X = pl.DataFrame({name: rng.normal(size=2000) for name in "abcd"} | {"kind": rng.choice(["u", "v"], 2000)})
     sign = np.where(X["kind"] == "u", 1, -1)
@@ -163,7 +164,7 @@ def test_pairs_of_numbers_are_left_to_surfaces_where_there_is_room(monkeypatch: 
     assert {"a", "b"} not in coarse()
     assert {"a", "b"} in coarse(pairs=[("a", "b")])
     assert {"a", "b"} in [{part.name for part in level.parts} for level in surfaces(SelectiveNB().fit(X, y))]
-    monkeypatch.setattr(shapes, "_MOST_IN_COLUMNS", 0.0)
+    limits(most_in_columns=0.0)
     assert {"a", "b"} in coarse()
 
 
@@ -193,9 +194,9 @@ def test_an_early_end_keeps_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
     assert np.isfinite(model.predict_log_proba(X)).all()
 
 
-def test_a_surface_may_be_all_that_is_worth_keeping(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_surface_may_be_all_that_is_worth_keeping(monkeypatch: pytest.MonkeyPatch, limits: Limits) -> None:
     X, y = frame(8, 3000)
-    monkeypatch.setattr(calibration_rows, "_MOST_ROWS", 1500)  # all rows follow
+    limits(rows_of_evidence=1500)  # all rows follow
     monkeypatch.setattr(joint_fit, "worth_keeping", lambda nats, *_: np.arange(len(nats)) == len(nats) - 1)
     model = SelectiveNB().fit(X, y)
     (surface,) = surfaces(model)
@@ -214,11 +215,11 @@ def test_a_number_of_pairs_limits_surfaces() -> None:
 
 
 def test_grids_of_many_cells_are_left_out_and_take_no_gigabytes(
-    fitted: tuple[SelectiveNB, pl.DataFrame, np.ndarray], monkeypatch: pytest.MonkeyPatch
+    fitted: tuple[SelectiveNB, pl.DataFrame, np.ndarray], limits: Limits
 ) -> None:
     model, X, y = fitted
     sizes = [level.parts[0].n_levels * level.parts[1].n_levels for level in surfaces(model)]
-    monkeypatch.setattr(module, "_MOST_CELLS", max(sizes) - 1)
+    limits(cells_of_a_surface=max(sizes) - 1)
     fewer = [level.parts[0].n_levels * level.parts[1].n_levels for level in surfaces(clone(model).fit(X, y))]
     assert max(fewer, default=0) < max(sizes)
     rng = np.random.default_rng(0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from bayesieve import DependenceClusterSelector, calibration_summary, gains_curv
 from bayesieve.report import Figure, clusters_figure, gains_figure, profit_figure, reliability_figure
 from bayesieve.report.charts import chart, layer, number, theme
 from bayesieve.report.report import dependence_figure
+from tests.limits import absent
 
 RNG = np.random.default_rng(5)
 SCORE = RNG.random(2000)
@@ -64,9 +64,8 @@ def test_half_characters_are_drawn_saved_and_shown(tmp_path: Path) -> None:
     assert {"text/html", "image/svg+xml"} <= set(figure._repr_mimebundle_())
 
 
-def test_pictures_ask_for_their_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "vl_convert", None)
-    with pytest.raises(ImportError, match="pip install vl-convert-python"):
+def test_pictures_ask_for_their_library(tmp_path: Path) -> None:
+    with absent("vl_convert"), pytest.raises(ImportError, match="pip install vl-convert-python"):
         small().save(tmp_path / "figure.svg")
     small().save(tmp_path / "figure.html")
 

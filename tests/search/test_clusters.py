@@ -14,9 +14,10 @@ from scipy.stats import chisquare
 from bayesieve.counts import CodedTable
 from bayesieve.counts.pairs import PairInformation
 from bayesieve.criteria import Accuracy, Recall
-from bayesieve.search import ClusterSearch, FeatureClusters, Objective, ScoredRows, SubsetProblem, subset_values
+from bayesieve.search import ClusterSearch, FeatureClusters, Objective, ScoredRows, SubsetProblem
 from bayesieve.search.problem import Constraint
 from tests.criteria.coded_tables import coded_table
+from tests.limits import Limits
 
 
 def matrix(seed: int, n: int) -> np.ndarray:
@@ -143,9 +144,8 @@ def test_all_features_are_a_candidate_that_has_to_satisfy_the_constraints(coded:
     assert beyond.values.violations[chosen] == beyond.values.violations.min() == max(1.0 - of_all.max(), 1e-12)
 
 
-def test_threads_do_not_change_the_answer(coded: CodedTable, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(subset_values, "_PIECE", 7)
-    monkeypatch.setattr(subset_values, "_PARALLEL_WORK", 0)
+def test_threads_do_not_change_the_answer(coded: CodedTable, limits: Limits) -> None:
+    limits(values_at_once=7, parallel_values=0)
     alone, several = (ClusterSearch(n_jobs=n, dependence="spearman").explore(problem_of(coded)) for n in (1, 3))
     np.testing.assert_array_equal(several.values.values, alone.values.values)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
@@ -28,12 +29,11 @@ from bayesieve.search import (
     SearchTrace,
     SubsetProblem,
     evaluate_subsets,
-    exhaustive,
     greedy,
-    subset_values,
 )
 from bayesieve.search.trace import Point
 from tests.criteria.coded_tables import coded_table, slow_cost
+from tests.limits import Limits, interrupted
 
 SEARCHES: tuple[Any, ...] = (
     *map(GreedySearch, greedy.DIRECTIONS),
@@ -55,13 +55,9 @@ def coded() -> CodedTable:
 
 
 @pytest.fixture
-def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_pieces(limits: Limits) -> None:
     """Searches look at the clock, and start threads, in small problems, too."""
-    for module, name, value in (
-        *((exhaustive, "_MOVES_AT_ONCE", 8), (exhaustive, "_PIECE_WORK", 320), (exhaustive, "_AT_ONCE", 2)),
-        *((greedy, "_QUICK_WORK", 0), (subset_values, "_PIECE", 7)),
-    ):
-        monkeypatch.setattr(module, name, value)
+    limits(moves_at_once=8, piece_work=320, pieces_at_once=2, quick_work=0, values_at_once=7)
 
 
 def problem_by(coded: CodedTable, bounds: dict[Any, float], criterion: str = "log_loss") -> SubsetProblem:
@@ -176,47 +172,35 @@ def test_an_early_end_keeps_the_best_so_far(search: Any, end: str, kind: str, sm
 
 @each
 @pytest.mark.parametrize("at", [0, 1, 6, 40])
-def test_ctrl_c_in_a_scan(search: Search, at: int, small_pieces: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_in_a_scan(search: Search, at: int, small_pieces: None, limits: Limits) -> None:
     # One candidate at a time: many places to be interrupted.
-    monkeypatch.setattr("bayesieve.search.greedy._AHEAD_WORK", 1)
-    problem, calls, scan = problem_of("weights"), itertools.count(), SearchState.candidates
-
-    def interrupted(state: SearchState, features: np.ndarray) -> np.ndarray:
-        if next(calls) == at:
-            raise KeyboardInterrupt
-        return scan(state, features)
-
-    monkeypatch.setattr(SearchState, "candidates", interrupted)
-    trace = search.run(problem)
-    monkeypatch.undo()
-    assert trace.complete == (next(calls) <= at)
+    limits(ahead_work=1)
+    problem = problem_of("weights")
+    with interrupted(SearchState, "candidates", at) as calls:
+        trace = search.run(problem)
+    assert trace.complete == (len(calls) <= at)
     check_values(problem, trace)
 
 
 @each
-def test_other_errors_come_through(search: Search, small_pieces: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_: Any) -> None:
-        raise MemoryError("no room")
-
-    problem = problem_of("weights")
-    for owner, method in ((SearchState, "candidates"), (SearchState, "flip"), (Objective, "of_subsets")):
-        monkeypatch.setattr(owner, method, broken)
-    with pytest.raises(MemoryError, match="no room"):
+def test_other_errors_come_through(search: Search, small_pieces: None) -> None:
+    problem, error = problem_of("weights"), MemoryError("no room")
+    with ExitStack() as stack:
+        for owner, method in ((SearchState, "candidates"), (SearchState, "flip"), (Objective, "of_subsets")):
+            stack.enter_context(interrupted(owner, method, error=error))
+        stack.enter_context(pytest.raises(MemoryError, match="no room"))
         search.run(problem)
 
 
 @each
 @pytest.mark.parametrize("kind", ["log_loss", "auc", "halves"])
 def test_neither_threads_nor_rows_left_out_change_anything(
-    search: Any, kind: str, small_pieces: None, monkeypatch: pytest.MonkeyPatch
+    search: Any, kind: str, small_pieces: None, limits: Limits
 ) -> None:
     problem = problem_of(kind)
     alone = {"leave_out": False} if isinstance(search, GreedySearch) else {}
     plain = replace(search, n_jobs=1, **alone).run(problem)
-    monkeypatch.setattr("bayesieve.search.problem._PARALLEL_WORK", 1)
-    monkeypatch.setattr("bayesieve.search.problem._CANDIDATES_AT_ONCE", 2)
-    monkeypatch.setattr("bayesieve.criteria.row_ratios._SCANNED_CODES", 0)
-    monkeypatch.setattr(subset_values, "_PARALLEL_WORK", 0)
+    limits(parallel_work=1, candidates_at_once=2, scanned_codes=0, parallel_values=0)
     threads = replace(search, n_jobs=3).run(problem)
     left, right = (trace.to_frame(evaluated=True).drop("seconds") for trace in (plain, threads))
     assert left.drop("criterion").equals(right.drop("criterion"))

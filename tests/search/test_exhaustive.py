@@ -12,6 +12,7 @@ from bayesieve.search import ExhaustiveSearch, SubsetProblem, exhaustive
 from bayesieve.search._kernels import sum_of_logs
 from bayesieve.search.exhaustive import evaluate_every_subset
 from tests.criteria.coded_tables import coded_table, slow_cost
+from tests.limits import Limits, interrupted
 from tests.search.test_contract import models_of
 
 HALVES = {"weights": np.full(80, 0.5)}  # rows with weights are walked step by step
@@ -29,11 +30,8 @@ def test_rounding_errors_do_not_add_up(weights: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("weights", "pieces"), [({}, [(32, 64), (64, 64)]), (HALVES, [(8, 64), (16, 64), (24, 64), (32, 64)])]
 )
-def test_progress_is_told(
-    monkeypatch: pytest.MonkeyPatch, weights: dict[str, Any], pieces: list[tuple[int, int]]
-) -> None:
-    monkeypatch.setattr(exhaustive, "_MOVES_AT_ONCE", 8)
-    monkeypatch.setattr(exhaustive, "_PIECE_WORK", 2 * 80)
+def test_progress_is_told(limits: Limits, weights: dict[str, Any], pieces: list[tuple[int, int]]) -> None:
+    limits(moves_at_once=8, piece_work=2 * 80)
     told: list[tuple[int, int, float]] = []
     coded = coded_table(4, 80, n_features=8, **weights)
     trace = ExhaustiveSearch().run(SubsetProblem.of(coded), lambda *now: told.append(now))
@@ -41,13 +39,10 @@ def test_progress_is_told(
     assert told[-1][2] == pytest.approx(trace.best_criterion)
 
 
-def test_an_interrupt_before_the_first_piece_leaves_the_empty_subset(monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*_: Any) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(exhaustive, "map_in_threads", interrupted)
+def test_an_interrupt_before_the_first_piece_leaves_the_empty_subset() -> None:
     coded = coded_table(4, 80, n_features=8)
-    trace = ExhaustiveSearch().run(SubsetProblem.of(coded))
+    with interrupted(exhaustive, "map_in_threads"):
+        trace = ExhaustiveSearch().run(SubsetProblem.of(coded))
     assert (trace.n_models, trace.complete) == (1, False)
     assert trace.null_criterion == pytest.approx(slow_cost(coded, ()))
 
@@ -63,12 +58,11 @@ def test_every_subset_has_its_own_cost(n_features: int, n_classes: int) -> None:
         assert subsets.cost[number] == pytest.approx(slow_cost(coded, features), rel=1e-11)
 
 
-def test_nothing_depends_on_pieces_and_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_depends_on_pieces_and_threads(limits: Limits) -> None:
     problem = SubsetProblem.of(coded_table(5, 150, 9, 3, strength=0.7))
-    monkeypatch.setattr(exhaustive, "_PIECE_WORK", 2 * 2 * 150)
+    limits(piece_work=2 * 2 * 150)
     threads = evaluate_every_subset(problem, n_jobs=2)
-    monkeypatch.setattr(exhaustive, "_FEWEST_PIECES", 0)
-    monkeypatch.setattr(exhaustive, "_PIECE_WORK", 10**9)
+    limits(fewest_pieces=0, piece_work=10**9)
     whole = evaluate_every_subset(problem)
     np.testing.assert_array_equal(threads.cost, whole.cost)
 

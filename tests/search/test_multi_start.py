@@ -18,9 +18,9 @@ from bayesieve.search import (
     SearchState,
     SearchTrace,
     SubsetProblem,
-    greedy,
 )
 from tests.criteria.coded_tables import coded_table
+from tests.limits import Limits
 
 PROBLEM = SubsetProblem.of(coded_table(11, n_rows=150, n_features=30, n_classes=3, strength=0.9))
 WIDE_KEYS = np.array([3, 2**64 - 1], dtype=np.uint64)
@@ -61,12 +61,12 @@ def test_number_of_starts_and_progress() -> None:
     assert told == sorted(told, key=lambda entry: -entry[2])
 
 
-def test_a_quick_search_can_be_thorough(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_quick_search_can_be_thorough(limits: Limits) -> None:
     plain, thorough = MultiStart().run(PROBLEM), MultiStart(thorough=True).run(PROBLEM)
     assert thorough.n_starts == 4 * plain.n_starts
     assert records(thorough)[: len(records(plain))] == records(plain)
     assert MultiStart(n_starts=3, thorough=True).run(PROBLEM).n_starts == 3
-    monkeypatch.setattr(greedy, "_QUICK_WORK", 0)
+    limits(quick_work=0)
     assert MultiStart(thorough=True).run(PROBLEM).n_starts == plain.n_starts
 
 
@@ -78,10 +78,10 @@ def test_seeds_and_the_order_of_walks() -> None:
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_results_do_not_depend_on_threads(monkeypatch: pytest.MonkeyPatch, weighted: bool) -> None:
+def test_results_do_not_depend_on_threads(monkeypatch: pytest.MonkeyPatch, limits: Limits, weighted: bool) -> None:
     weights = np.random.default_rng(2).exponential(size=150) if weighted else None
     coded = coded_table(12, n_rows=150, n_features=30, n_classes=3, strength=0.9, weights=weights)
-    monkeypatch.setattr(greedy, "_QUICK_WORK", 0)
+    limits(quick_work=0)
     threads: set[int] = set()
     candidates = SearchState.candidates
 
@@ -104,8 +104,8 @@ def test_starts_without_end_take_memory_only_when_their_turn_comes() -> None:
     assert trace.best_criterion <= trace.null_criterion
 
 
-def test_the_memory_of_all_threads_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(greedy, "_QUICK_WORK", 0)
+def test_the_memory_of_all_threads_is_bounded(monkeypatch: pytest.MonkeyPatch, limits: Limits) -> None:
+    limits(quick_work=0)
     assert MultiStart(n_jobs=3)._schedule(PROBLEM, 30)[1] == 3
     assert MultiStart(n_jobs=99)._schedule(PROBLEM, 30)[1] == 4  # starts of a wave
     monkeypatch.setattr(Engine, "most_state_bytes", 8 * 150 * 2 * 2)

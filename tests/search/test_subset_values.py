@@ -9,10 +9,11 @@ import pytest
 
 from bayesieve import IndicatorEncoder
 from bayesieve.counts import CodedTable
-from bayesieve.criteria import CRITERIA, make_criterion, row_ratios
+from bayesieve.criteria import CRITERIA, make_criterion
 from bayesieve.search import Objective, ScoredRows, SearchState, SubsetProblem, evaluate_subsets
 from bayesieve.search.problem import Constraint
 from tests.criteria.coded_tables import coded_table
+from tests.limits import Limits
 
 
 @pytest.fixture(scope="module", params=[2, 3])
@@ -84,13 +85,11 @@ def test_leave_one_out_rows_and_the_order_of_the_list(coded: CodedTable) -> None
 
 
 @pytest.mark.parametrize("room", [0, 1, 1_000])
-def test_subsets_that_have_room_in_memory_make_no_difference(
-    coded: CodedTable, room: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_subsets_that_have_room_in_memory_make_no_difference(coded: CodedTable, room: int, limits: Limits) -> None:
     subsets = np.random.default_rng(4).random((50, 12)) < 0.4
     objective = Objective.of(coded, "log_loss", 1.0)
     expected = evaluate_subsets(objective, subsets).values
-    monkeypatch.setattr(row_ratios, "_MAX_STEPS", room)
+    limits(most_steps=room)
     np.testing.assert_array_equal(evaluate_subsets(objective, subsets).values, expected)
 
 

@@ -20,6 +20,7 @@ from bayesieve.cli.app import SELECTOR_TITLES
 from bayesieve.criteria import CRITERIA, ExpectedCost
 from bayesieve.engine.progress import SearchProgress
 from bayesieve.selection import SELECTORS, CodedSelector, make_selector
+from tests.limits import Limits, interrupted
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -207,16 +208,13 @@ def test_the_end_of_the_time_asked_for_is_no_warning(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [n for n, kind in SELECTORS.own.items() if "max_seconds" in kind().get_params()])
-def test_ctrl_c_warns_and_keeps_the_best_so_far(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*_: Any) -> None:
-        raise KeyboardInterrupt
-
+def test_ctrl_c_warns_and_keeps_the_best_so_far(name: str) -> None:
     selector = made(name, verbose=1)
     if "exhaustive" in selector.get_params():
         selector.set_params(exhaustive=False)
     whole = clone(selector).set_params(verbose=0).fit(FRAME, Y).trace_
-    monkeypatch.setattr(SearchProgress, "__call__", interrupted)
-    with pytest.warns(UserWarning, match=r"interrupted after \d+ models: \w+ keeps the best"):
+    message = r"interrupted after \d+ models: \w+ keeps the best"
+    with interrupted(SearchProgress, "__call__"), pytest.warns(UserWarning, match=message):
         selector.fit(FRAME, Y)
     assert not selector.trace_.complete
     assert selector.trace_.n_models <= whole.n_models
@@ -225,8 +223,8 @@ def test_ctrl_c_warns_and_keeps_the_best_so_far(name: str, monkeypatch: pytest.M
     assert best >= best_of_all if whole.lower_is_better else best <= best_of_all
 
 
-def test_progress_is_shown_if_asked_for(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bayesieve.engine.progress._SECONDS_BETWEEN_LINES", 0.0)
+def test_progress_is_shown_if_asked_for(capfd: pytest.CaptureFixture[str], limits: Limits) -> None:
+    limits(seconds_between_lines=0.0)
     made("wrapper", criterion="auc").fit(FRAME, Y)
     assert capfd.readouterr() == ("", "")
     made("wrapper", criterion="auc", verbose=1).fit(FRAME, Y)

@@ -19,8 +19,8 @@ from bayesieve import (
     WrapperSelector,
     pair_statistics,
 )
-from bayesieve.selection import filters
 from tests import golden
+from tests.limits import Limits
 
 
 @pytest.mark.parametrize("name", golden.SNB_TABLES)
@@ -101,9 +101,9 @@ def test_golden_imprecise_gains(name: str, s: int) -> None:
 @pytest.mark.parametrize(("form", "key"), [("difference", "MID"), ("quotient", "MIQ")])
 @pytest.mark.parametrize("table", golden.MRMR_TABLES)
 @pytest.mark.parametrize("whole_matrix", [True, False])
-def test_golden_rankings(monkeypatch: Any, table: str, form: Any, key: str, whole_matrix: bool) -> None:
+def test_golden_rankings(limits: Limits, table: str, form: Any, key: str, whole_matrix: bool) -> None:
     if not whole_matrix:
-        monkeypatch.setattr(filters, "_WHOLE_MATRIX", 0)
+        limits(whole_matrix=0)
     names, codes, classes = golden.coded_table(table)
     values = golden.values("mrmr", table)
     assert list(names) == values["columns"]

@@ -31,6 +31,7 @@ from bayesieve.criteria.scored_rows import folds_by_class
 from bayesieve.discretize.coding_options import CodingOptions
 from bayesieve.search import SearchTrace
 from bayesieve.selection import row_splits
+from tests.limits import Limits
 from tests.selection.moves import moves
 
 
@@ -207,14 +208,14 @@ def test_rows_in_another_order_and_some_rows_only_keep_their_raw_values() -> Non
     np.testing.assert_array_equal(rest.class_codes, y[order[1::2]])
 
 
-def test_large_tables_and_codes_say_where_their_levels_come_from(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_tables_and_codes_say_where_their_levels_come_from(limits: Limits) -> None:
     X, y = mixed_table()
     coded = TableEncoder().fit_transform_coded(X, y)
     with pytest.raises(ValueError, match="recode=True learns levels again from raw values"):
         WrapperSelector(encoder=None, recode=True).fit(coded.codes.T, y)
     assert WrapperSelector(encoder=None).fit(coded.codes.T, y).trace_.recoded is None
     assert WrapperSelector(recode=np.True_, evaluation=3).fit(X, y).trace_.recoded
-    monkeypatch.setattr(row_splits, "MOST_RECODED_CELLS", 3 * 4 * 150)
+    limits(recoded_cells=3 * 4 * 150)
     assert WrapperSelector(evaluation=3).fit(X, y).trace_.recoded is True
     large = WrapperSelector(evaluation=4).fit(X, y)
     assert large.trace_.recoded is False

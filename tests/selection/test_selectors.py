@@ -23,9 +23,9 @@ from bayesieve import (
     WrapperSelector,
     pair_statistics,
 )
-from bayesieve.search import greedy
-from bayesieve.selection import SELECTORS, CodedSelector, averaging, make_selector
+from bayesieve.selection import SELECTORS, CodedSelector, make_selector
 from tests.criteria.coded_tables import coded_table
+from tests.limits import Limits
 from tests.reference import selective
 
 KINDS = (AllFeatures, MAPSelector, BayesianAveraging, CompressionAveraging)
@@ -95,8 +95,8 @@ def test_what_is_no_selector(wrong: Any) -> None:
         make_selector(wrong)
 
 
-def test_the_number_of_threads_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(greedy, "_QUICK_WORK", 0)
+def test_the_number_of_threads_is_checked(limits: Limits) -> None:
+    limits(quick_work=0)
     for kind in SEARCHING:
         with pytest.raises(ValueError, match="n_jobs must be a positive number of threads"):
             kind(n_jobs=0, exhaustive=False).fit(FRAME, Y)
@@ -209,16 +209,16 @@ def test_seeds(kind: type[CodedSelector]) -> None:
     assert fitted(np.random.RandomState(5)) == fitted(np.random.RandomState(5)) != fitted(np.random.RandomState(6))
 
 
-def test_auto_enumerates_small_tables_only(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_auto_enumerates_small_tables_only(limits: Limits) -> None:
     table = coded_table(1, n_rows=50, n_features=8)
     codes, y = table.codes.T.astype(int), table.class_codes
     assert MAPSelector(encoder=None).fit(codes, y).trace_.n_models == 2**7
-    monkeypatch.setattr(averaging, "_AUTO_WORK", 2**7 * 50 - 1)
+    limits(averaged_work=2**7 * 50 - 1)
     assert MAPSelector(encoder=None).fit(codes, y).trace_.n_starts > 1
     assert MAPSelector(encoder=None, exhaustive=True).fit(codes, y).trace_.n_models == 2**7
-    monkeypatch.setattr(averaging, "_AUTO_WORK", 2**7 * 50)
+    limits(averaged_work=2**7 * 50)
     assert MAPSelector(encoder=None).fit(codes, y).trace_.n_models == 2**7
-    monkeypatch.setattr(averaging, "_AUTO_FEATURES", 6)
+    limits(averaged_features=6)
     assert MAPSelector(encoder=None).fit(codes, y).trace_.n_starts > 1
     assert CompressionAveraging(encoder=None).fit(codes, y).trace_.n_starts > 1
 

@@ -19,8 +19,9 @@ from sklearn.model_selection import (
 
 from bayesieve import WrapperSelector
 from bayesieve.counts import CodedTable
-from bayesieve.criteria import ExpectedCost, Precision, Recall, row_ratios
+from bayesieve.criteria import ExpectedCost, Precision, Recall
 from bayesieve.selection import row_splits
+from tests.limits import Limits
 from tests.reference import wrapper
 
 TOLERANCE = 1e-10
@@ -227,11 +228,9 @@ def test_tolerance(direction: str, tol: float) -> None:
 @pytest.mark.parametrize("name", CRITERIA)
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_rows_that_leave_the_scan_change_nothing(
-    name: str, n_classes: int, weighted: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_that_leave_the_scan_change_nothing(name: str, n_classes: int, weighted: bool, limits: Limits) -> None:
     # Many near copies of one strong feature: nearly all rows are sure, right or wrong, long before the end of the path.
-    monkeypatch.setattr(row_ratios, "_SCANNED_CODES", 0)
+    limits(scanned_codes=0)
     rng = np.random.default_rng(n_classes)
     y = np.arange(80) % n_classes
     strong = np.where(rng.random(80) < 0.9, y, rng.integers(0, n_classes, 80))

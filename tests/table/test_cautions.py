@@ -20,6 +20,7 @@ from bayesieve.table import cautions as rule
 from bayesieve.table.cautions import Caution, issue, silenced, weights_caution
 from bayesieve.table.target import normalized_weights
 from bayesieve.words import named
+from tests.limits import Limits
 
 
 def test_many_columns_are_counted() -> None:
@@ -177,11 +178,9 @@ def test_rows_of_weight_zero_are_none() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
-def test_marks_do_not_depend_on_where_the_rows_are(
-    weighted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_marks_do_not_depend_on_where_the_rows_are(weighted: bool, tmp_path: Path, limits: Limits) -> None:
     n = 2500
-    monkeypatch.setattr(rule, "MOST_JUDGED_ROWS", 1000)
+    limits(judged_rows=1000)
     rng = np.random.default_rng(4)
     columns = marked(n, 4) | unmarked(n, 4) | {"y": rng.integers(0, 2, n)}
     frame = pl.DataFrame(columns).with_columns(weight=pl.Series(rng.integers(0, 3, n).astype(float)))

@@ -8,7 +8,6 @@ import os
 import shutil
 import signal
 import sqlite3
-import sys
 import threading
 from contextlib import closing
 from pathlib import Path
@@ -22,6 +21,7 @@ from bayesieve.classifier.predicting import levels_of_columns
 from bayesieve.table.reading import read_header, read_table
 from tests.classifier.scoring import predict_to
 from tests.cli.conftest import GERMAN
+from tests.limits import absent
 
 HOSTILE = 'a"b; DROP TABLE "odd" -- /*ü.csv'
 
@@ -199,7 +199,7 @@ def test_an_interrupt_stops_a_query_of_sqlite() -> None:
         signal.signal(signal.SIGINT, before)
 
 
-def test_files_that_are_no_databases(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_that_are_no_databases() -> None:
     for named in ("none.db", "none.db::table"):
         with pytest.raises(FileNotFoundError, match=r"There is no file none\.db"):
             read_table(named)
@@ -216,8 +216,8 @@ def test_files_that_are_no_databases(monkeypatch: pytest.MonkeyPatch) -> None:
         connection.execute("VACUUM")
     with pytest.raises(ValueError, match=r"empty.db has no table ''; it has none\."):
         scan("empty.db")
-    monkeypatch.setitem(sys.modules, "duckdb", None)
-    with pytest.raises(ValueError, match=r"whole-duckdb.db is read by DuckDB; run pip install 'bayesieve\[scale\]'\."):
+    message = r"whole-duckdb.db is read by DuckDB; run pip install 'bayesieve\[scale\]'\."
+    with absent("duckdb"), pytest.raises(ValueError, match=message):
         scan("whole-duckdb.db")
     assert scan("whole-sqlite.db").n_rows == 5000
 

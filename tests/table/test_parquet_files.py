@@ -19,6 +19,7 @@ from polars.testing import assert_frame_equal
 import bayesieve
 from bayesieve import SelectiveNB
 from bayesieve.table import to_parquet
+from tests.limits import Limits
 
 FRAME = pl.DataFrame({"a": range(1000), "b": [f"text {i % 17}" for i in range(1000)]})
 NOON = dt.datetime(2024, 2, 29, 12)
@@ -249,8 +250,8 @@ def test_a_query_ends_with_a_copy_that_fails(tmp_path: Path, monkeypatch: pytest
     assert not is_running, error  # although its traceback lives on
 
 
-def test_a_copy_leaves_room_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(to_parquet, "_BYTES_LEFT", 1 << 62)
+def test_a_copy_leaves_room_on_the_disk(tmp_path: Path, limits: Limits) -> None:
+    limits(bytes_left=1 << 62)
     with pytest.raises(ValueError, match=r"would fill the disk of .*; give a folder= on a larger one"):
         bayesieve.scan(FRAME.lazy(), folder=tmp_path)
     assert list(tmp_path.iterdir()) == []

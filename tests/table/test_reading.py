@@ -16,16 +16,17 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from polars.testing import assert_frame_equal
 
 import bayesieve
-from bayesieve.table import as_table, read_table, to_parquet
+from bayesieve.table import as_table, read_table
 from bayesieve.table.reading import read_header
 from bayesieve.table.text_files import sniff_separator
 from bayesieve.table.text_types import TextType
+from tests.limits import Limits
 
 
 @pytest.fixture(autouse=True)
-def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_blocks(limits: Limits) -> None:
     """Text is scanned in blocks of a few rows."""
-    monkeypatch.setattr(to_parquet, "BLOCK_ROWS", 23)
+    limits(parquet_rows=23)
 
 
 def scanned(path: Path) -> pl.DataFrame:

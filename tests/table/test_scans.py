@@ -6,7 +6,6 @@ import datetime as dt
 import gzip
 import itertools
 import pickle
-import sys
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -24,6 +23,7 @@ from bayesieve.table.parquet_files import common_type
 from bayesieve.table.reading import read_header
 from bayesieve.table.scans import Scan, read_rows
 from bayesieve.table.values import canonical_text
+from tests.limits import absent
 
 DAY = dt.datetime(2024, 2, 29, 13, 5, 6, 789_000)
 VALUES: dict[str, tuple[Any, list[Any]]] = {
@@ -164,7 +164,7 @@ def test_every_engine_reads_alike(engine: Callable[..., Scan], tmp_path: Path) -
     assert not copies.is_dir() or not list(copies.iterdir())
 
 
-def test_types_of_duckdb(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_types_of_duckdb() -> None:
     duckdb = pytest.importorskip("duckdb")
     query = """
         SELECT i % 3 AS k, (i % 3)::HUGEINT AS h, (i % 3)::DECIMAL(9, 2) AS d, ('a' || i % 2)::ENUM('a0', 'a1') AS e,
@@ -176,9 +176,9 @@ def test_types_of_duckdb(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = pl.concat(source.blocks())
     assert rows.schema == source.schema
     assert rows["u"][1] == "00000001-0000-0000-0000-000000000000"
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    again = bayesieve.scan(connection.sql(query))
-    assert_frame_equal(pl.concat(again.select(["e", "d"]).blocks()), rows[["e", "d"]])
+    with absent("pyarrow"):
+        again = bayesieve.scan(connection.sql(query))
+        assert_frame_equal(pl.concat(again.select(["e", "d"]).blocks()), rows[["e", "d"]])
 
 
 def test_frames_of_pandas() -> None:

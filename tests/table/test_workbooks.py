@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import io
 import struct
-import sys
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -17,9 +16,9 @@ import xlsxwriter
 
 from bayesieve import SelectiveNB
 from bayesieve.classifier.predicting import levels_of_columns
-from bayesieve.table import workbooks
 from bayesieve.table.reading import read_header, read_table
 from tests.cli.conftest import GERMAN, invoke
+from tests.limits import Limits, absent
 
 pytest.importorskip("fastexcel")
 
@@ -46,7 +45,7 @@ def test_workbooks_on_the_command_line(tmp_path: Path, monkeypatch: pytest.Monke
     assert Path(".xlsx.csv").read_bytes() == Path(".csv.csv").read_bytes()
 
 
-def test_workbooks_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workbooks_that_cannot_be_read(tmp_path: Path) -> None:
     path = tmp_path / "t.xlsx"
     path.write_bytes(b"PK no workbook")
     with pytest.raises(ValueError, match=r"t\.xlsx cannot be read as a workbook"):
@@ -57,8 +56,7 @@ def test_workbooks_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.Monke
     pl.DataFrame({"a": []}).write_excel(path)
     with pytest.raises(ValueError, match=r"t\.xlsx has columns but no rows"):
         read_table(path)
-    monkeypatch.setitem(sys.modules, "fastexcel", None)
-    with pytest.raises(ValueError, match=r"needs fastexcel; run pip install 'bayesieve\[excel\]'"):
+    with absent("fastexcel"), pytest.raises(ValueError, match=r"needs fastexcel; run pip install 'bayesieve\[excel\]'"):
         read_table(path)
 
 
@@ -201,10 +199,10 @@ def test_repeated_cells_are_as_far_as_others(tmp_path: Path) -> None:
 )
 @pytest.mark.parametrize("honest", [True, False])
 def test_a_workbook_that_unpacks_to_far_more_than_a_table_is_refused(
-    tmp_path: Path, part: str, honest: bool, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, part: str, honest: bool, limits: Limits
 ) -> None:
     """Of true sizes, and of sizes that the archive states as smaller than they are."""
-    monkeypatch.setattr(workbooks, "_MOST_BYTES", 1 << 20)
+    limits(workbook_bytes=1 << 20)
     pl.DataFrame({"a": [1, 2]}).write_excel(path := tmp_path / "plain.xlsx")
     assert read_table(path)["a"].to_list() == [1, 2]
     with zipfile.ZipFile(path) as archive:
