@@ -61,7 +61,7 @@ def coded(rows: tuple[Any, Any, Any], executor: Executor | None = None, verbose:
     part = encoder.fit_transform_coded(*rows, coding=coding)
     part = part.by_class
     positions = part.drawn(20)
-    values = [column.texts() if column.kind != "numeric" else column.numbers() for column in sampled(part, positions)]
+    values = [[column.value(row) for row in range(20)] for column in sampled(part, positions)]
     levels = [repr(level.to_json()) for level in encoder.levels_]
     return [levels, part.codes, part.row_hashes(), positions, *map(np.asarray, values), encoder.cautions_]
 

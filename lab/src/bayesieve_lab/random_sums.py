@@ -188,7 +188,8 @@ def _sums(table: Table, terms: np.ndarray) -> np.ndarray:
             if i not in known:
                 column = table.column(i)
                 known[i] = column.read_numbers("number", [])[0]  # text that is no number is missing
-                column.refuse_infinite(known[i])
+                if np.isinf(known[i]).any():
+                    raise column.infinity_error(known[i])
             values[:, k] += known[i]
     return values
 

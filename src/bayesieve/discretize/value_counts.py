@@ -12,7 +12,7 @@ import numpy as np
 
 from bayesieve.discretize.criterion import Prior
 from bayesieve.table import Categories
-from bayesieve.table.encoding import merge_values
+from bayesieve.table.column_values import merge_values
 from bayesieve.table.target import count_classes
 
 if TYPE_CHECKING:

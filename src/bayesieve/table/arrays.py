@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
-from numbers import Number
-from types import NoneType
 from typing import Any
 
 import numpy as np
 
-from bayesieve.table.encoding import encoded_by_identity, is_text_to_pandas
-from bayesieve.table.values import COUNT, TYPES_OF_MOMENTS, is_missing, unmasked
+from bayesieve.table.values import unmasked
 
 
 def as_array(X: Any) -> np.ndarray:
@@ -77,82 +73,6 @@ def _refuse_other_shapes(array: np.ndarray) -> None:
         )
     if array.ndim > 2:
         raise ValueError(f"Found array with dim {array.ndim}, while dim <= 2 is required.")
-
-
-def missing_objects(column: np.ndarray) -> np.ndarray:
-    """Which entries of an object array are None, NaN, NaT or ``pandas.NA``."""
-    pandas = sys.modules.get("pandas")
-    if pandas is not None:
-        try:
-            return np.asarray(pandas.isna(column))
-        except ArithmeticError:  # a signalling NaN among Decimals
-            pass
-    return np.fromiter((is_missing(value) for value in column), dtype=bool, count=len(column))
-
-
-def type_of_objects(column: np.ndarray) -> str:
-    """The `Column.type` of an object array: what all its values are, or "mixed"."""
-    by_identity = encoded_by_identity(column)
-    if by_identity is not None:
-        column = np.empty(len(by_identity[1]), dtype=object)
-        column[:] = by_identity[1]
-    if is_text_to_pandas(column):
-        return "text"
-    kinds = set(map(type, column))
-    if not kinds <= {str, NoneType}:
-        kinds = set(map(type, column[~missing_objects(column)]))
-    names = {_name_of_type(kind) for kind in kinds - {NoneType}}
-    if not names:
-        return "number"  # all missing
-    if names == {"date", "datetime"}:
-        return "datetime"
-    return names.pop() if len(names) == 1 else "mixed"
-
-
-def _name_of_type(kind: type) -> str:
-    """The `Column.type` of one Python type."""
-    if issubclass(kind, (complex, np.complexfloating)):
-        raise ValueError("Complex data not supported: split it into its real and imaginary parts.")
-    for base, name in (
-        ((bool, np.bool_), "boolean"),
-        *TYPES_OF_MOMENTS,
-        ((Number, np.number), "number"),
-        (str, "text"),
-    ):
-        if issubclass(kind, base):
-            return name
-    return "mixed"
-
-
-def plain_objects(column: np.ndarray, type_: str) -> tuple[np.ndarray, np.ndarray | None]:
-    """Values and missing mask of an object array of numbers, booleans, dates or times."""
-    missing = missing_objects(column)
-    present = column[~missing]
-    if type_ in COUNT:
-        present_values = np.array([COUNT[type_](value) for value in present], dtype=np.int64)
-    else:
-        present_values = present.astype(bool if type_ == "boolean" else _dtype_of_numbers(present) or np.float64)
-    values = np.zeros(len(column), dtype=present_values.dtype)
-    values[~missing] = present_values
-    return values, missing if missing.any() else None
-
-
-def objects_round(column: np.ndarray) -> bool:
-    """Whether numbers lose digits in `plain`: Decimals, fractions, and whole numbers beyond 64 bits or among floats."""
-    return _dtype_of_numbers(column[~missing_objects(column)]) is None
-
-
-def _dtype_of_numbers(present: np.ndarray) -> type | None:
-    """The NumPy type that holds all of these numbers exactly, or None."""
-    kinds = set(map(type, present))
-    if all(issubclass(kind, float) for kind in kinds):  # shorter floats have other texts
-        return np.float64
-    if all(issubclass(kind, (int, np.integer)) for kind in kinds):
-        lowest, highest = int(present.min()), int(present.max())
-        if lowest >= -(2**63) and highest < 2**63:
-            return np.int64
-        return np.uint64 if lowest >= 0 and highest < 2**64 else None
-    return None
 
 
 def as_csc(X: Any) -> Any:

@@ -6,17 +6,24 @@ import decimal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
 
 import narwhals as nw
 import numpy as np
 
 from bayesieve.table.arrays import as_csc, column_of_csc
 from bayesieve.table.cautions import warn_caller
-from bayesieve.table.encoding import drop_unused, encode_plain, sort_codes
-from bayesieve.table.raw_columns import RawColumn
+from bayesieve.table.column_values import (
+    ColumnValues,
+    EncodedValues,
+    NumberValues,
+    TextValues,
+    TooLarge,
+    read_values,
+    sort_codes,
+)
 from bayesieve.table.values import (
     HIGHEST_SPECIAL,
     MICROSECONDS_PER_DAY,
@@ -24,7 +31,7 @@ from bayesieve.table.values import (
     Scalar,
     canonical_text,
     canonical_value,
-    format_temporal,
+    number_type,
     spelt_out,
     unmasked,
 )
@@ -77,7 +84,11 @@ def special_number(k: Any) -> Any:
     return -1.7e308 + 1e303 * k
 
 
-class ValueInRow(ValueError):
+class ColumnError(ValueError):
+    """Error whose sentence names the column."""
+
+
+class ValueInRow(ColumnError):
     """A value that a column cannot hold.
 
     Parameters
@@ -117,7 +128,7 @@ def rows_from(first: int) -> Iterator[None]:
 
 
 class Column:
-    """One column of a `Table`, converted when its values are used.
+    """One column of a `Table`, read when its values are first used.
 
     Different columns may be converted in different threads; the heavy parts release the GIL, except for columns of
     Python objects.
@@ -125,13 +136,13 @@ class Column:
     Parameters
     ----------
     name : str
-    data : native column or RawColumn
-        A polars or pandas Series, a pyarrow ChunkedArray, or a 1-D NumPy array.
+    data : native column, or function
+        A polars or pandas Series, a pyarrow ChunkedArray, or a 1-D NumPy array; or a function that returns
+        `ColumnValues`.
     kind : "numeric", "categorical", SpecialValues or None
         None takes the kind that follows from the column's type.
     row_number : function
         Number of a row of the data in the table that the data are a block of.
-    rows : positions of the rows of the data that the column has, in its order; None for all.
     """
 
     def __init__(
@@ -140,53 +151,68 @@ class Column:
         data: Any,
         kind: Kind | SpecialValues | None = None,
         row_number: Callable[[int], int] = int,
-        rows: np.ndarray | None = None,
     ) -> None:
-        self.name, self.row_number = name, row_number
-        self._raw = data if isinstance(data, RawColumn) else RawColumn(data)
-        self._rows, self._given_kind = rows, kind
+        self.name, self.row_number, self._given_kind = name, row_number, kind
+        self._read: Callable[[], ColumnValues] = data if callable(data) else partial(read_values, data)
         self._special = kind.special if isinstance(kind, SpecialValues) else ()
         self._kind: Kind | None = "numeric" if isinstance(kind, SpecialValues) else kind
 
     def __len__(self) -> int:
-        return self._raw.n_rows if self._rows is None else len(self._rows)
+        return len(self.values)
 
     def __repr__(self) -> str:
         return f"Column({self.name!r}, kind={self.kind!r}, type={self.type!r}, n_rows={len(self)})"
 
     @cached_property
-    def _natural_type(self) -> str:
-        """The type that all rows of the data have."""
-        with self._reading():
-            return self._raw.type
+    def values(self) -> ColumnValues:
+        """The values as they were read; ValueError, which names the column, if they cannot be read."""
+        try:
+            return self._read()
+        except Exception as error:
+            self._refuse_unreadable(error)
 
     @property
     def kind(self) -> Kind:
         """How the column is read: "numeric" or "categorical"."""
         if self._kind is not None:
             return self._kind
-        return "numeric" if self._natural_type in ("number", *TEMPORAL) else "categorical"
+        return "numeric" if self.values.type in ("number", *TEMPORAL) else "categorical"
 
     @property
     def type(self) -> str:
         """The type of the values: number, boolean, text, category, date, datetime, duration, time or mixed."""
-        natural = self._natural_type
+        natural = self.values.type
         return "number" if self._kind == "numeric" and natural not in TEMPORAL else natural
-
-    @property
-    def declared_type(self) -> str | None:
-        """The type that the data declare; None for Python objects, whose type depends on the values."""
-        return self._raw.declared_type
 
     def read_as(self, name: str, kind: Kind | SpecialValues | None) -> Column:
         """Return the column under another name or, unless `kind` is None, as another kind."""
-        kind = self._given_kind if kind is None else kind
-        return Column(name, self._raw, kind, self.row_number, self._rows)
+        return Column(name, self._same_values, self._given_kind if kind is None else kind, self.row_number)
+
+    def _same_values(self) -> ColumnValues:
+        return self.values
 
     def take(self, rows: np.ndarray) -> Column:
-        """Return the column of these rows only; the values are gathered when they are converted."""
-        rows = rows if self._rows is None else self._rows[rows]
-        return Column(self.name, self._raw, self._given_kind, self.row_number, rows)
+        """Return the column of these rows only (positions); the values are gathered when they are used."""
+        return Column(self.name, partial(self._values_at, rows), self._given_kind, partial(self._number_of, rows))
+
+    def _values_at(self, rows: np.ndarray) -> ColumnValues:
+        return self.values.take(rows)
+
+    def _number_of(self, rows: np.ndarray, row: int) -> int:
+        """Return the number of a row of `take` in the table."""
+        return self.row_number(int(rows[row]))
+
+    def read_once(self) -> Column:
+        """Return a copy for taking many subsets of its rows: numbers, or categories, that are converted only once."""
+        return self if self._special else Column(self.name, self._converted, self._given_kind, self.row_number)
+
+    def _converted(self) -> ColumnValues:
+        """Return the numbers or the categories of the column as its values."""
+        if self.kind == "numeric":
+            return NumberValues(self.numbers(), None, number_type(self.values.type))
+        categories = self.categories()
+        encoded = categories.codes, categories.values
+        return EncodedValues(self.values.type, len(categories.codes), encoded, is_sorted=True)
 
     def value(self, row: int) -> Any:
         """The value of one row, as `categories` has it; None if missing."""
@@ -195,8 +221,7 @@ class Column:
 
     def error_in_row(self, before: str, row: int, after: str) -> ValueInRow:
         """Return the error of a value in this row of the column; ``before`` and ``after`` stand around its number."""
-        number = self.row_number(int(row if self._rows is None else self._rows[row]))
-        return ValueInRow(before, after, self.name, number, self.value(row))
+        return ValueInRow(before, after, self.name, self.row_number(row), self.value(row))
 
     def numbers(self, type_: str | None = None) -> np.ndarray:
         """The column as float64, NaN = missing; without a copy if the memory allows it.
@@ -222,13 +247,13 @@ class Column:
         CautionWarning
             If different whole numbers become one float, which has 15 to 17 digits.
         """
-        natural = self._natural_type
-        if type_ is None:
-            type_ = natural if natural in TEMPORAL else "number"
-        by_value = natural in _READ_AS_TEXT or self._special
-        values = self.read_numbers(type_)[0] if by_value else self._typed_numbers(type_)
-        self.refuse_infinite(values)
-        return values
+        natural = self.values.type
+        type_ = number_type(natural) if type_ is None else type_
+        is_read_by_value = natural in _READ_AS_TEXT or self._special
+        numbers = self.read_numbers(type_)[0] if is_read_by_value else self._typed_numbers(type_)
+        if np.isinf(numbers).any():
+            raise self.infinity_error(numbers)
+        return numbers
 
     def read_numbers(
         self, type_: str, complaints: list[str] | None = None, day_first: bool | None = None
@@ -255,17 +280,12 @@ class Column:
             If values are unreadable and ``complaints`` is None, or if the column is by its data type, not by single
             values, of another type.
         """
-        natural, of_objects = self._natural_type, self.declared_type is None
-        if natural == type_ and of_objects and not self._special:
-            with suppress(ValueError):  # one value beyond 64 bits: each is read by itself
-                return self._typed_numbers(type_), np.zeros(len(self), dtype=bool)
-        if natural not in _READ_AS_TEXT and not of_objects:
-            numbers, unreadable = self._typed_numbers(type_), np.zeros(len(self), dtype=bool)
-            if self._special:
-                numbers = numbers.copy()
-                self._read_special(numbers, unreadable, type_)
-            return numbers, unreadable
-        numbers, unreadable = self._numbers_of_texts(type_, complaints, day_first)
+        values = self.values
+        if isinstance(values, NumberValues) and (values.type == type_ or not values.by_value):
+            numbers, unreadable = self._typed_numbers(type_), np.zeros(len(values), dtype=bool)
+            numbers = numbers.copy() if self._special else numbers
+        else:
+            numbers, unreadable = self._numbers_of_texts(type_, complaints, day_first)
         if self._special:
             self._read_special(numbers, unreadable, type_)
         if unreadable.any():
@@ -276,7 +296,7 @@ class Column:
                 raise self.error_in_row(f"Column {self.name!r} is read as a {type_} but ", row, after)
             complaints.append(
                 f"Column {self.name!r} is read as a {type_} but holds {text}: {np.count_nonzero(unreadable)} of "
-                f"{len(self)} values cannot be read and count as never seen in training{_FORMS.get(type_, '')}."
+                f"{len(values)} values cannot be read and count as never seen in training{_FORMS.get(type_, '')}."
             )
         return numbers, unreadable
 
@@ -306,13 +326,13 @@ class Column:
 
     def _typed_numbers(self, type_: str) -> np.ndarray:
         """Return the numbers of a column of numbers, booleans, dates or times, read as another type if need be."""
-        natural = self._natural_type
-        with self._reading():
-            values, missing = self._raw.plain(self._rows)
+        if not isinstance(self.values, NumberValues):  # Python objects
+            self._refuse_unreadable(TooLarge(self.values.type))
+        natural, values, missing = self.values.type, self.values.numbers, self.values.missing
         numbers = np.ascontiguousarray(values, dtype=np.float64)
-        # Floats hold all whole numbers of 32 bits, and 64-bit floats themselves.
-        may_merge = natural == "number" and values.size and values.dtype.itemsize >= 8
-        if may_merge and (values.dtype.kind in "iu" or self._raw.declared_type is None or self._raw.rounds):
+        # Floats hold all whole numbers of 32 bits.
+        is_wide = values.dtype.kind in "iu" and values.dtype.itemsize == 8
+        if natural == "number" and values.size and (is_wide or self.values.exact is not None):
             self._warn_of_merged(values, numbers)
         if missing is not None:
             numbers = numbers if numbers is not values else numbers.copy()
@@ -326,7 +346,7 @@ class Column:
         if np.isnan(numbers).all():
             return numbers
         first = int(np.argmin(np.isnan(numbers)))
-        raise ValueError(
+        raise ColumnError(
             f"Column {self.name!r} holds values of type {natural} where values of type {type_} are expected; its first "
             f"value is {quoted_text(canonical_text(self.value(first)))}. Convert the column to {type_} first."
         )
@@ -335,7 +355,7 @@ class Column:
         """Warn if different values became one float."""
         if not (np.fmax.reduce(numbers) >= ALL_WHOLE or np.fmin.reduce(numbers) <= -ALL_WHOLE):
             return
-        distinct = np.unique(values).size if values.dtype.kind in "iu" else len(self.distinct())
+        distinct = np.unique(values).size if values.dtype.kind in "iu" else len(self.values.encoded[1])
         if distinct > np.unique(numbers[~np.isnan(numbers)]).size:
             warn_caller(
                 f"Column {self.name!r} is read as numbers, but some of its different values are equal as 64-bit "
@@ -352,11 +372,13 @@ class Column:
 
         texts = self.texts()
         codes: np.ndarray | None = None
-        values: list[Any] = []
+        values: Sequence[Any] = []
         if texts is None:
-            with self._reading():
-                codes, values = self._raw.encoded(self._rows)
-            texts = pl.Series([*(spelt_out(canonical_text(value)) for value in values), None], dtype=pl.String)
+            try:
+                codes, values = self.values.encoded
+                texts = pl.Series([*(spelt_out(canonical_text(value)) for value in values), None], dtype=pl.String)
+            except Exception as error:
+                self._refuse_unreadable(error)
         other = None if day_first is None or complaints is None else other_order(texts, day_first)
         if other is not None and complaints is not None:
             first, second = ("day", "month") if day_first else ("month", "day")
@@ -380,83 +402,55 @@ class Column:
 
         With ``merged=False`` 2 and "2" among other objects stay two values, in any order.
         """
-        natural = self._natural_type
-        is_plain = natural in ("number", "boolean") or (natural in TEMPORAL and self.declared_type is not None)
-        if not is_plain or self.rounds:
-            with self._reading():
-                codes, values = self._raw.encoded(self._rows)
-                if not merged:
-                    return Categories(codes, [canonical_value(value) for value in values])
-                return Categories(*sort_codes(codes, values))
-        codes, raw = encode_plain(*self.plain())
-        if natural in TEMPORAL:
-            raw = [format_temporal(number, natural) for number in raw]
-        return Categories(*sort_codes(codes, raw))
+        values = self.values
+        try:
+            codes, distinct = values.encoded
+            if not merged:
+                return Categories(codes, [canonical_value(value) for value in distinct])
+            if isinstance(values, EncodedValues) and values.is_sorted:
+                return Categories(codes, list(distinct))
+            return Categories(*sort_codes(codes, distinct))
+        except Exception as error:
+            self._refuse_unreadable(error)
 
     def texts(self) -> pl.Series | None:
         """The column itself if it is a polars series of texts, which are their own canonical texts; or None."""
-        import polars as pl
-
-        with self._reading():
-            values = self._raw.values
-            is_text = isinstance(values, pl.Series) and values.dtype == pl.String
-            return None if not is_text else values if self._rows is None else self._raw.of_rows(self._rows)
+        return self.values.series if isinstance(self.values, TextValues) else None
 
     def in_parts(self) -> list[Column]:
         """Return the column in parts of at most 64 MiB of texts, as their conversion copies them several times; other
         columns whole.
         """
-        texts = self.texts() if len(self) > _FEW_ROWS else None
-        n_parts = 1 if texts is None else -(-int(texts.str.len_bytes().sum() or 0) // _PART_BYTES)
-        return [self] if n_parts <= 1 else [self.take(at) for at in np.array_split(np.arange(len(self)), n_parts)]
+        values = self.values
+        if not isinstance(values, TextValues) or len(values) <= _FEW_ROWS:
+            return [self]
+        n_parts = -(-int(values.series.str.len_bytes().sum() or 0) // _PART_BYTES)
+        return [self] if n_parts <= 1 else [self.take(at) for at in np.array_split(np.arange(len(values)), n_parts)]
 
-    def distinct(self) -> list[Any]:
-        """The distinct values of a column that holds no dates or times as they are: 1 and "1" are two."""
-        with self._reading():
-            return list(self._raw.encoded(self._rows)[1])
-
-    @property
-    def rounds(self) -> bool:
-        """Whether `plain` may give two different numbers as one: Decimals, whole numbers beyond 64 bits."""
-        with self._reading():
-            return self._raw.type == "number" and self._raw.rounds
-
-    def plain(self) -> tuple[np.ndarray, np.ndarray | None]:
-        """Values and missing mask (None: no mask, but NaN is missing) of a number, boolean or temporal column."""
-        with self._reading():
-            return self._raw.plain(self._rows)
-
-    @contextmanager
-    def _reading(self) -> Iterator[None]:
-        """Turn errors of a dataframe library into a sentence about the column."""
-        try:
-            yield
-        except OverflowError:
-            raise ValueError(
-                f"Column {self.name!r} holds values of type {vars(self._raw).get('type', 'object')} that are too large "
-                f"to read; replace them by a missing value, or convert the column to text."
+    def _refuse_unreadable(self, error: Exception) -> NoReturn:
+        """Raise the error of a dataframe library as a sentence about the column."""
+        if isinstance(error, (ColumnError, TypeError, MemoryError)) or str(error).startswith("Complex data"):
+            raise error
+        if isinstance(error, OverflowError):
+            type_ = error.type if isinstance(error, TooLarge) else "object"
+            raise ColumnError(
+                f"Column {self.name!r} holds values of type {type_} that are too large to read; replace them by a "
+                "missing value, or convert the column to text."
             ) from None
-        except UnicodeEncodeError:
-            raise ValueError(
+        if isinstance(error, UnicodeEncodeError):
+            raise ColumnError(
                 f"Column {self.name!r} holds text with half a character (a lone surrogate), which this type of column "
                 "cannot have; convert the column to Python objects, or repair the text."
             ) from None
-        except (TypeError, MemoryError):
-            raise
-        except Exception as error:
-            if isinstance(error, ValueError) and str(error).startswith("Complex data"):
-                raise
-            reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-            raise ValueError(
-                f"Column {self.name!r} cannot be read ({reason}); convert it to numbers, dates or text first."
-            ) from error
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise ColumnError(
+            f"Column {self.name!r} cannot be read ({reason}); convert it to numbers, dates or text first."
+        ) from error
 
-    def refuse_infinite(self, values: np.ndarray) -> None:
-        """ValueError that names the column and the first row where the numbers of the column are infinite."""
-        infinite = np.isinf(values)
-        if infinite.any():
-            before = f"Column {self.name!r} contains infinity (first in "
-            raise self.error_in_row(before, int(np.argmax(infinite)), f"); {INFINITE_REMEDY}")
+    def infinity_error(self, numbers: np.ndarray) -> ValueInRow:
+        """Return the error that names the column and the first row whose number is infinite."""
+        before = f"Column {self.name!r} contains infinity (first in "
+        return self.error_in_row(before, int(np.argmax(np.isinf(numbers))), f"); {INFINITE_REMEDY}")
 
 
 def column_of_series(name: str, values: Any) -> Column:
@@ -563,8 +557,7 @@ class Table:
 
     def read_once(self) -> Table:
         """Return a copy for taking many subsets of its rows: the values of a column are converted at most once."""
-        columns = [_ReadColumn(self.column(i), None, {}) for i in range(self.n_columns)]
-        return Table(columns, self.n_rows, self.named)
+        return Table([self.column(i).read_once() for i in range(self.n_columns)], self.n_rows, self.named)
 
 
 class MatrixTable(Table):
@@ -647,45 +640,3 @@ class MatrixTable(Table):
             return super().take(rows)
         picked = np.arange(self.n_rows)[rows if isinstance(rows, slice) else np.asarray(rows)]
         return MatrixTable(as_csc(self._matrix[picked]), self.names, self.named, self._kinds)
-
-
-class _ReadColumn(Column):
-    """Some rows of a column whose conversions are remembered, for these and for other parts of its rows.
-
-    Parameters
-    ----------
-    whole : all rows.
-    taken : positions of some of them; None for all.
-    read : conversions of the whole column so far, by type; it grows.
-    """
-
-    def __init__(self, whole: Column, taken: np.ndarray | None, read: dict[str, Any]) -> None:
-        rows = whole if taken is None else whole.take(taken)
-        super().__init__(whole.name, whole._raw, whole._given_kind, whole.row_number, rows._rows)
-        self._whole, self._taken, self._read = whole, taken, read
-
-    def take(self, rows: np.ndarray) -> Column:
-        return _ReadColumn(self._whole, rows if self._taken is None else self._taken[rows], self._read)
-
-    def numbers(self, type_: str | None = None) -> np.ndarray:
-        type_ = (self.type if self.type in TEMPORAL else "number") if type_ is None else type_
-        if type_ not in self._read:
-            self._read[type_] = self._whole.numbers(type_)
-        whole: np.ndarray = self._read[type_]
-        return whole if self._taken is None else whole[self._taken]
-
-    def read_numbers(
-        self, type_: str, complaints: list[str] | None = None, day_first: bool | None = None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        values = self.numbers(type_)  # that all values are numbers is known since the levels were first fitted
-        return values, np.zeros(values.size, dtype=bool)
-
-    def in_parts(self) -> list[Column]:
-        return [self]  # all texts are converted once
-
-    def categories(self, *, merged: bool = True) -> Categories:
-        if "categories" not in self._read:
-            self._read["categories"] = self._whole.categories()
-        whole: Categories = self._read["categories"]
-        codes = whole.codes if self._taken is None else whole.codes[self._taken]
-        return Categories(*drop_unused(codes, whole.values))

@@ -14,8 +14,8 @@ from sklearn.utils.validation import _get_feature_names
 
 from bayesieve.forking import refuse_fork
 from bayesieve.table.arrays import as_array, as_csc
+from bayesieve.table.column_values import to_arrow
 from bayesieve.table.columns import KINDS, Column, MatrixTable, SpecialValues, Table, refuse_duplicates
-from bayesieve.table.raw_columns import to_arrow
 from bayesieve.table.scanned import ScannedTable, scanned_rows
 from bayesieve.table.scans import Scan
 from bayesieve.table.target import Target, as_sample_weight, as_target

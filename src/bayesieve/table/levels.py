@@ -255,7 +255,8 @@ class FeatureLevels(ShortRepr):
             values.
         """
         if self.kind == "categorical":
-            if column.declared_type == "boolean" and column.categories(merged=False).values:
+            is_boolean = column.values.type == "boolean" and not column.values.by_value
+            if is_boolean and column.categories(merged=False).values:
                 self.check_booleans()
             parts = [self.code_categories(part.categories(merged=False)) for part in column.in_parts()]
             return parts[0] if len(parts) == 1 else np.concatenate(parts)
@@ -268,7 +269,8 @@ class FeatureLevels(ShortRepr):
             column = column.read_as(column.name, SpecialValues(self.special))
         type_ = self.type if self.type in TEMPORAL else "number"
         numbers, unreadable = column.read_numbers(type_, [] if one_level else complaints, self.day_first)
-        column.refuse_infinite(numbers)
+        if np.isinf(numbers).any():
+            raise column.infinity_error(numbers)
         codes = self.code_numbers(numbers)
         if unreadable.any():
             codes[unreadable] = 0 if one_level else self.unseen_code

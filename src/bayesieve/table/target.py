@@ -15,8 +15,8 @@ import numpy as np
 
 from bayesieve.table.arrays import holds_exactly
 from bayesieve.table.cautions import warn_caller
+from bayesieve.table.column_values import NumberValues, encode_plain
 from bayesieve.table.columns import Column, column_of_series
-from bayesieve.table.encoding import encode_plain
 from bayesieve.table.levels import smallest_unsigned
 from bayesieve.table.values import unmasked
 from bayesieve.words import ShortRepr
@@ -99,9 +99,13 @@ def as_target(y: Any) -> Target:
     if len(column) == 0:
         raise ValueError("Found array with 0 sample(s) (shape=(0,)) while a minimum of 1 is required.")
     if column.type == "number":
-        numbers = column.categories().values if column.rounds else []
-        exact = any(abs(value) >= 2**53 for value in numbers if not isinstance(value, str))  # beyond floats
-        labels, codes = _category_labels(column, as_unicode) if exact else _numeric_labels(column)
+        read = column.values
+        numbers = [] if isinstance(read, NumberValues) and read.exact is None else column.categories().values
+        is_large = any(abs(value) >= 2**53 for value in numbers if not isinstance(value, str))  # beyond floats
+        if isinstance(read, NumberValues) and not is_large:
+            labels, codes = _numeric_labels(read)
+        else:
+            labels, codes = _category_labels(column, as_unicode)
     elif column.type in ("text", "category", "mixed", "boolean"):
         if column.type in ("category", "mixed"):
             _refuse_other_labels(column)
@@ -249,10 +253,10 @@ def _warn_column_vector() -> None:
     )
 
 
-def _numeric_labels(column: Column) -> tuple[np.ndarray, np.ndarray]:
-    values, missing = column.plain()
-    if missing is not None:
-        _refuse_missing(missing)
+def _numeric_labels(column: NumberValues) -> tuple[np.ndarray, np.ndarray]:
+    values = column.numbers
+    if column.missing is not None:
+        _refuse_missing(column.missing)
     dtype = values.dtype
     if dtype.kind == "f":
         _refuse_missing(np.isnan(values))
@@ -289,7 +293,7 @@ def _category_labels(column: Column, as_unicode: bool) -> tuple[np.ndarray, np.n
 
 def _refuse_other_labels(column: Column) -> None:
     """1 and "1" have the same text, and must not become one class; the text of other objects says too little."""
-    kinds = set(map(type, column.distinct()))
+    kinds = set(map(type, column.values.encoded[1]))
     for kind in sorted(kinds - {str, bytes}, key=str):
         if not issubclass(kind, (str, Number, np.number, np.bool_)):
             raise ValueError(

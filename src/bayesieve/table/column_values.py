@@ -1,0 +1,609 @@
+"""Values of columns of any library, read once: numbers, texts, or codes of distinct values."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from functools import cached_property, partial
+from numbers import Number
+from types import NoneType
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from bayesieve.table.values import (
+    COUNT,
+    TEMPORAL,
+    TYPES_OF_MOMENTS,
+    Scalar,
+    canonical_value,
+    count_moments,
+    format_temporal,
+    is_missing,
+)
+
+_TYPES = {
+    "Boolean": "boolean",
+    "String": "text",
+    "Categorical": "category",
+    "Enum": "category",
+    "Date": "date",
+    "Datetime": "datetime",
+    "Duration": "duration",
+    "Time": "time",
+}
+_MERGE_ORDER = {bool: 0, int: 1, float: 2, str: 3}
+_FEW_ROWS = 20_000  # below, encoding by addresses is not worth a compiled loop
+
+
+Encoding = tuple[np.ndarray, Sequence[Any]]
+"""Codes (int32, -1 = missing) and the distinct raw values that they stand for, all of which occur."""
+
+
+class TooLarge(OverflowError):
+    """Error for a value of a column of this type that does not fit into 64 bits."""
+
+    def __init__(self, type_: str) -> None:
+        super().__init__(type_)
+        self.type = type_
+
+
+class NumberValues:
+    """Numbers, booleans, dates (in days since 1970), datetimes, durations or times (in microseconds).
+
+    Parameters
+    ----------
+    numbers : array, shape (n_rows,)
+        As the caller's library stores them, NaN for missing floats.
+    missing : bool array, shape (n_rows,), or None
+        Which numbers are missing; None: those that are NaN.
+    type_ : "number", "boolean", "date", "datetime", "duration" or "time"
+    by_value : whether the data are Python objects, each of which is read by itself.
+    exact : Encoding, function that returns it, or None
+        The raw values, if ``numbers`` may give two of them as one: Decimals, whole numbers beyond 64 bits.
+    """
+
+    def __init__(
+        self,
+        numbers: np.ndarray,
+        missing: np.ndarray | None,
+        type_: str,
+        *,
+        by_value: bool = False,
+        exact: Encoding | Callable[[], Encoding] | None = None,
+    ) -> None:
+        self.numbers, self.missing, self.type, self.by_value, self.exact = numbers, missing, type_, by_value, exact
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    @property
+    def encoded(self) -> Encoding:
+        """The values as codes of the distinct ones."""
+        if self.exact is not None:
+            return self.exact() if callable(self.exact) else self.exact
+        codes, numbers = encode_plain(self.numbers, self.missing)
+        return codes, [format_temporal(n, self.type) for n in numbers] if self.type in TEMPORAL else numbers
+
+    def take(self, rows: np.ndarray) -> NumberValues:
+        """Return the values of these rows (positions)."""
+        missing = None if self.missing is None else self.missing[rows]
+        exact = None if self.exact is None else partial(_encoded_rows, self, rows)
+        return NumberValues(self.numbers[rows], missing, self.type, by_value=self.by_value, exact=exact)
+
+
+class EncodedValues:
+    """Values of any type as codes of the distinct ones, encoded when they are first used.
+
+    Parameters
+    ----------
+    type_ : `Column.type` of all rows.
+    n_rows : number of rows.
+    encode : the codes and values, or a function that returns them.
+    by_value : whether the data are Python objects, each of which is read by itself.
+    is_sorted : whether the distinct values are canonical and in the order of their texts.
+    """
+
+    def __init__(
+        self,
+        type_: str,
+        n_rows: int,
+        encode: Encoding | Callable[[], Encoding],
+        *,
+        by_value: bool = False,
+        is_sorted: bool = False,
+    ) -> None:
+        self.type, self.n_rows, self.by_value, self.is_sorted, self._encode = type_, n_rows, by_value, is_sorted, encode
+
+    def __len__(self) -> int:
+        return self.n_rows
+
+    @cached_property
+    def encoded(self) -> Encoding:
+        """The values as codes of the distinct ones."""
+        return self._encode() if callable(self._encode) else self._encode
+
+    def take(self, rows: np.ndarray) -> EncodedValues:
+        """Return the values of these rows (positions)."""
+        encode = partial(_encoded_rows, self, rows)
+        return EncodedValues(self.type, len(rows), encode, by_value=self.by_value, is_sorted=self.is_sorted)
+
+
+class TextValues:
+    """Texts of a polars series, which are encoded anew at each use: codes would stay in memory beside them."""
+
+    type = "text"
+    by_value = is_sorted = False
+
+    def __init__(self, series: Any) -> None:
+        self.series = series
+
+    def __len__(self) -> int:
+        return len(self.series)
+
+    @property
+    def encoded(self) -> Encoding:
+        """The texts as codes of the distinct ones."""
+        return encoded_series(self.series)
+
+    def take(self, rows: np.ndarray) -> TextValues:
+        """Return the values of these rows (positions)."""
+        return TextValues(self.series.gather(rows))
+
+
+ColumnValues = NumberValues | EncodedValues | TextValues
+
+
+def _encoded_rows(values: ColumnValues, rows: np.ndarray) -> tuple[np.ndarray, list[Any]]:
+    """Return the codes and the distinct values of some rows."""
+    codes, distinct = values.encoded
+    return drop_unused(codes[rows], distinct)
+
+
+def type_of_dtype(dtype: Any) -> str:
+    """The `Column.type` of a data type of polars or narwhals."""
+    if dtype.is_numeric():
+        return "number"
+    return _TYPES.get((dtype if isinstance(dtype, type) else type(dtype)).__name__, "mixed")
+
+
+def read_values(column: Any) -> ColumnValues:
+    """Read a column of any library: a NumPy array, or a series of polars, pandas or pyarrow.
+
+    Raises
+    ------
+    TooLarge
+        If a moment or duration does not fit into 64 bits.
+    """
+    if isinstance(column, np.ndarray):
+        return _read_array(column)
+    if nw.dependencies.is_polars_series(column):
+        return _read_series(column)
+    if not nw.dependencies.is_pandas_series(column):
+        return _read_arrow(to_arrow(column))
+    import pandas as pd
+
+    dtype = column.dtype
+    if isinstance(dtype, np.dtype):
+        return _read_array(column.to_numpy())
+    if isinstance(dtype, pd.ArrowDtype) or getattr(dtype, "storage", None) == "pyarrow":
+        return _read_arrow(to_arrow(column))
+    if isinstance(dtype, pd.SparseDtype):
+        return _read_array(column.array.to_dense())  # never guessed to be text that Arrow would refuse
+    if isinstance(dtype, pd.CategoricalDtype):
+        codes, categories = column.cat.codes.to_numpy().astype(np.int32), column.cat.categories.tolist()
+        return EncodedValues("category", len(column), partial(drop_unused, codes, categories))
+    if isinstance(dtype, pd.DatetimeTZDtype):
+        return _read_array(column.dt.tz_convert(None).to_numpy())
+    if not hasattr(dtype, "numpy_dtype") or dtype.kind not in "biuf":
+        type_ = type_of_dtype(nw.from_native(column, series_only=True).dtype)
+        return EncodedValues(type_, len(column), partial(encoded_objects, column.to_numpy(dtype=object)))
+    if dtype.kind == "f":
+        return NumberValues(column.to_numpy(dtype=np.float64, na_value=np.nan), None, "number")
+    missing = column.isna().to_numpy() if column.hasnans else None
+    column = column if missing is None else column.fillna(False if dtype.kind == "b" else 0)
+    return NumberValues(column.to_numpy(dtype=dtype.numpy_dtype), missing, "boolean" if dtype.kind == "b" else "number")
+
+
+def _read_array(column: np.ndarray) -> ColumnValues:
+    """Read an array of NumPy."""
+    kind = column.dtype.kind
+    if kind in "iufb" and column.dtype.itemsize <= 8:
+        return NumberValues(column, None, "boolean" if kind == "b" else "number")
+    if kind == "O":
+        return _read_objects(column)
+    if kind in "mM":
+        is_date = kind == "M" and np.datetime_data(column.dtype)[0] in ("Y", "M", "W", "D")
+        return _read_moments(column, "duration" if kind == "m" else "date" if is_date else "datetime")
+    encode = partial(encoded_objects, column)
+    if kind == "f":  # longer than 64 bits
+        return NumberValues(column.astype(np.float64), None, "number", exact=encode)
+    return EncodedValues("text" if kind in "UST" else "mixed", len(column), encode)
+
+
+def _read_moments(moments: np.ndarray, type_: str) -> NumberValues:
+    missing = np.isnat(moments)
+    try:
+        numbers = count_moments(moments, "D" if type_ == "date" else "us")
+    except OverflowError as error:
+        raise TooLarge(type_) from error
+    return NumberValues(numbers, missing if missing.any() else None, type_)
+
+
+def _read_objects(column: np.ndarray, declared: str | None = None) -> ColumnValues:
+    """Read an array of Python objects; ``declared`` is the type of the column that they come from, if it has one."""
+    by_identity, by_value = encoded_by_identity(column), declared is None
+    encode = partial(encoded_objects, column) if by_identity is None else by_identity
+    type_ = declared or _type_of_objects(column if by_identity is None else _as_objects(by_identity[1]))
+    if type_ not in ("number", "boolean", *TEMPORAL):
+        return EncodedValues(type_, len(column), encode, by_value=by_value)
+    missing = missing_objects(column)
+    present = column[~missing]
+    dtype: Any = bool if type_ == "boolean" else np.int64 if type_ in COUNT else _dtype_of_numbers(present)
+    try:
+        if type_ in COUNT:
+            known = np.array([COUNT[type_](value) for value in present], dtype=np.int64)
+        else:
+            known = present.astype(np.float64 if dtype is None else dtype)
+    except OverflowError:
+        return EncodedValues(type_, len(column), encode, by_value=by_value)
+    numbers = np.zeros(len(column), dtype=known.dtype)
+    numbers[~missing] = known
+    exact = encode if dtype is None else None
+    return NumberValues(numbers, missing if missing.any() else None, type_, by_value=by_value, exact=exact)
+
+
+def _read_series(column: Any) -> ColumnValues:
+    """Read a series of polars. It loses its name: ``*`` and ``^...$`` are patterns to polars' own methods."""
+    import polars as pl
+
+    column, dtype = column.alias(""), column.dtype
+    if dtype == pl.String:
+        return TextValues(column)
+    if dtype == pl.Object:
+        return _read_objects(column.to_numpy())
+    if dtype == pl.Null:
+        column = column.cast(pl.Float64)
+    type_ = type_of_dtype(column.dtype)
+    if dtype in (pl.Decimal, pl.Int128, pl.UInt128):
+        return NumberValues(column.cast(pl.Float64).to_numpy(), None, "number", exact=partial(encoded_series, column))
+    if type_ not in ("number", "boolean", *TEMPORAL):
+        return EncodedValues(type_, len(column), partial(encoded_series, column))
+    if getattr(dtype, "time_unit", None) == "ms":
+        # Polars itself panics, with a trace on the error stream, if the result does not fit into 64 bits.
+        column = column.to_physical()
+        lowest, highest = column.min(), column.max()
+        if lowest is not None and max(-lowest, highest) >= 2**63 // 1000:
+            raise TooLarge(type_)
+        column = column * 1000
+    elif type_ in ("datetime", "duration"):
+        column = column.dt.cast_time_unit("us")
+    column = column.to_physical()
+    if type_ == "time":
+        column = column // 1000  # polars counts nanoseconds since midnight
+    if column.null_count() == 0 or column.dtype.is_float():
+        return NumberValues(column.to_numpy(), None, type_)  # nulls become NaN
+    zero = False if type_ == "boolean" else 0
+    return NumberValues(column.fill_null(zero).to_numpy(), column.is_null().to_numpy(), type_)
+
+
+def to_arrow(column: Any) -> Any:
+    """Return a column of pandas or pyarrow as chunks of Arrow in a layout that all of its functions accept: no views,
+    no run-end encoding.
+    """
+    import pyarrow as pa
+
+    if not isinstance(column, pa.ChunkedArray):
+        column = column if isinstance(column, pa.Array) else pa.array(column)
+        column = column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
+    if pa.types.is_null(column.type):
+        return column.cast(pa.float64())
+    if pa.types.is_run_end_encoded(column.type):
+        # Arrow decodes few types of values, and Python has no dates after the year 9999: take each row's run instead.
+        chunks = [to_arrow(chunk.values).take(_runs(chunk)) for chunk in column.chunks]
+        plain = [piece for chunk in chunks for piece in chunk.chunks]
+        return pa.chunked_array(plain) if plain else to_arrow(pa.chunked_array([], column.type.value_type))
+    if "_view" in str(column.type):
+        import polars as pl
+
+        return pa.chunked_array([pl.Series(column).to_arrow(compat_level=pl.CompatLevel.oldest())])
+    return column
+
+
+def _runs(chunk: Any) -> np.ndarray:
+    """Return the position of each row's run in a run-end encoded array of Arrow, shape (n_rows,)."""
+    rows = np.arange(chunk.offset, chunk.offset + len(chunk))
+    return np.searchsorted(chunk.run_ends.to_numpy(), rows, side="right")
+
+
+def _read_arrow(column: Any) -> ColumnValues:
+    """Read chunks of Arrow, in the layout of `to_arrow`."""
+    import polars as pl
+    import pyarrow.types as pt
+
+    kind = column.type
+    if pt.is_string(kind) or pt.is_large_string(kind) or pt.is_dictionary(kind):
+        type_ = "category" if pt.is_dictionary(kind) else "text"
+        return EncodedValues(type_, len(column), partial(_encoded_arrow, column))
+    if pt.is_date(kind) or pt.is_timestamp(kind) or pt.is_duration(kind):
+        type_ = "date" if pt.is_date(kind) else "datetime" if pt.is_timestamp(kind) else "duration"
+        return _read_moments(column.to_numpy(), type_)
+    if pt.is_floating(kind) or (pt.is_integer(kind) and not column.null_count):
+        return _read_array(column.to_numpy())
+    is_plain = pt.is_integer(kind) or pt.is_boolean(kind) or pt.is_time(kind)
+    if is_plain or (pt.is_decimal(kind) and not pt.is_decimal256(kind)):
+        return _read_series(pl.Series(column))
+    objects = _as_objects(column.to_pylist())
+    if pt.is_decimal(kind):
+        return _read_objects(objects, "number")
+    return EncodedValues("mixed", len(column), partial(encoded_objects, objects))
+
+
+def _encoded_arrow(column: Any) -> tuple[np.ndarray, list[Any]]:
+    """Codes (-1 = missing) and distinct values of chunks of texts, or of a dictionary."""
+    import pyarrow as pa
+    import pyarrow.types as pt
+
+    kind = column.type
+    is_dictionary = pt.is_dictionary(kind)
+    if not is_dictionary:
+        column = column.dictionary_encode()
+    elif pt.is_string(kind.value_type) and not any(chunk.dictionary.null_count for chunk in column.chunks):
+        column = column.unify_dictionaries()  # Arrow cannot do so for all types, and garbles half floats
+    # Chunks may have dictionaries of their own: the codes of each begin after the values of those before it.
+    codes_by_chunk: list[np.ndarray] = []
+    values: list[Any] = []
+    dictionary, first = None, 0
+    for chunk in column.chunks:
+        if dictionary is None or not chunk.dictionary.equals(dictionary):
+            dictionary, first = chunk.dictionary, len(values)
+            values += dictionary.to_pylist()
+        codes = chunk.indices.cast(pa.int32()).fill_null(-1).to_numpy()
+        codes_by_chunk.append(codes + first * (codes >= 0) if first else codes)
+    codes = codes_by_chunk[0] if len(codes_by_chunk) == 1 else np.concatenate([np.empty(0, np.int32), *codes_by_chunk])
+    return drop_unused(codes, values) if is_dictionary else (codes, values)
+
+
+def missing_objects(column: np.ndarray) -> np.ndarray:
+    """Which entries of an object array are None, NaN, NaT or ``pandas.NA``."""
+    pandas = sys.modules.get("pandas")
+    if pandas is not None:
+        try:
+            return np.asarray(pandas.isna(column))
+        except ArithmeticError:  # a signalling NaN among Decimals
+            pass
+    return np.fromiter((is_missing(value) for value in column), dtype=bool, count=len(column))
+
+
+def _as_objects(values: Sequence[Any]) -> np.ndarray:
+    """Return values as an array of objects, lists and tuples among them as they are."""
+    column = np.empty(len(values), dtype=object)
+    column[:] = values
+    return column
+
+
+def _type_of_objects(column: np.ndarray) -> str:
+    """The `Column.type` of an object array: that of all its values, or "mixed"."""
+    if is_text_to_pandas(column):
+        return "text"
+    kinds = set(map(type, column))
+    if not kinds <= {str, NoneType}:
+        kinds = set(map(type, column[~missing_objects(column)]))
+    names = {_name_of_type(kind) for kind in kinds - {NoneType}}
+    if not names:
+        return "number"  # all missing
+    if names == {"date", "datetime"}:
+        return "datetime"
+    return names.pop() if len(names) == 1 else "mixed"
+
+
+def _name_of_type(kind: type) -> str:
+    """The `Column.type` of one Python type."""
+    if issubclass(kind, (complex, np.complexfloating)):
+        raise ValueError("Complex data not supported: split it into its real and imaginary parts.")
+    for base, name in (
+        ((bool, np.bool_), "boolean"),
+        *TYPES_OF_MOMENTS,
+        ((Number, np.number), "number"),
+        (str, "text"),
+    ):
+        if issubclass(kind, base):
+            return name
+    return "mixed"
+
+
+def _dtype_of_numbers(present: np.ndarray) -> type | None:
+    """The NumPy type that holds all of these numbers exactly, or None."""
+    kinds = set(map(type, present))
+    if all(issubclass(kind, float) for kind in kinds):  # shorter floats have other texts
+        return np.float64
+    if all(issubclass(kind, (int, np.integer)) for kind in kinds):
+        lowest, highest = int(present.min()), int(present.max())
+        if lowest >= -(2**63) and highest < 2**63:
+            return np.int64
+        return np.uint64 if lowest >= 0 and highest < 2**64 else None
+    return None
+
+
+def encoded_objects(column: np.ndarray) -> tuple[np.ndarray, list[Any]]:
+    """Codes (-1 = missing) and distinct raw values of an array of text or objects."""
+    import polars as pl
+
+    column = column.astype(object, copy=False)
+    if is_text_to_pandas(column):
+        codes, raw = sys.modules["pandas"].factorize(column)
+        return codes.astype(np.int32), raw.tolist()
+    values = column.tolist()
+    if all(issubclass(kind, (str, NoneType)) for kind in set(map(type, values))):  # polars panics at some Decimals
+        with suppress(UnicodeEncodeError):  # half characters
+            return encoded_series(pl.Series(values, dtype=pl.String, strict=True))
+    return _encoded_one_by_one(values)
+
+
+def encoded_by_identity(column: np.ndarray) -> tuple[np.ndarray, list[Any]] | None:
+    """Encode by the addresses of the objects: the same few objects usually stand in all rows. None if there are many.
+
+    The loop neither touches the objects nor needs the GIL. Equal values at different addresses are merged later, as
+    different spellings of one value are.
+    """
+    if len(column) < _FEW_ROWS:
+        return None
+    from bayesieve.table._kernels import code_addresses
+
+    column = np.ascontiguousarray(column)
+    memory = (ctypes.c_char * column.nbytes).from_address(column.ctypes.data)
+    addresses: np.ndarray = np.frombuffer(memory, dtype=np.int64)  # type: ignore[call-overload]
+    codes = np.empty(len(column), dtype=np.int32)
+    rows = code_addresses(addresses, codes)
+    if not len(rows):
+        return None
+    values = column[rows].tolist()
+    known = np.array([not is_missing(value) for value in values])
+    place = np.where(known, np.cumsum(known) - 1, -1).astype(np.int32)
+    return place[codes], [value for value, there in zip(values, known, strict=True) if there]
+
+
+def is_text_to_pandas(column: np.ndarray) -> bool:
+    """Whether an object array is text and missing values only, if pandas is loaded."""
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and pandas.api.types.infer_dtype(column, skipna=True) == "string"
+
+
+def _encoded_one_by_one(values: Iterable[Any]) -> tuple[np.ndarray, list[Any]]:
+    """Encode any Python objects: True, 1 and 1.0 are three values; what cannot be hashed is encoded by its text."""
+    index: dict[Any, int] = {}
+    raw: list[Any] = []
+    codes: list[int] = []
+    for value in values:
+        key: Any = (value.__class__, value)
+        try:
+            code = index.get(key)
+        except Exception:  # hashing or comparing any object may fail in any way
+            key = (object, None if is_missing(value) else canonical_value(value))
+            code = index.get(key)
+        if code is None:
+            code = -1 if is_missing(value) else len(raw)
+            if code >= 0:
+                raw.append(value)
+            index[key] = code
+        codes.append(code)
+    return np.array(codes, dtype=np.int32), raw
+
+
+def encoded_series(column: Any) -> tuple[np.ndarray, list[Any]]:
+    """Codes (int32, -1 = missing) and distinct raw values of a polars series."""
+    import polars as pl
+
+    if column.dtype == pl.Binary or column.dtype.is_nested() or column.dtype.is_numeric():
+        try:
+            values = column.to_list()
+        except ValueError as error:  # moments in lists, of years that Python's types do not hold
+            raise TooLarge(type_of_dtype(column.dtype)) from error
+        return _encoded_one_by_one(values)
+    pool = None
+    if column.dtype == pl.String:
+        # Its own pool of categories: the shared one would hand out codes that grow with every other column.
+        pool = pl.Categories.random()
+        column = column.cast(pl.Categorical(pool))
+    codes = column.to_physical().cast(pl.UInt32)
+    if codes.null_count():  # filling them takes longer than all the rest in small tables
+        codes = codes.fill_null(2**32 - 1)
+    codes = codes.to_numpy().view(np.int32)
+    if pool is not None:
+        return codes, pool.to_series().to_list()  # while `column` lives: an unused pool is emptied
+    if column.dtype == pl.Enum:
+        return drop_unused(codes, column.dtype.categories.to_list())
+    # The pool of categories may be shared with other columns and far larger than what this one uses.
+    used = column.drop_nulls().unique()
+    position = np.full(int(used.to_physical().max() or 0) + 2, -1, dtype=np.int32)
+    position[used.to_physical().to_numpy()] = np.arange(len(used))
+    return position[codes], used.cast(pl.String).to_list()
+
+
+def encode_plain(values: np.ndarray, missing: np.ndarray | None) -> tuple[np.ndarray, Sequence[Any]]:
+    """Distinct values of a number or boolean array; NaN counts as missing."""
+    raw: Sequence[Any]
+    if values.dtype.kind == "b":
+        codes, raw = values.astype(np.int32), [False, True]
+    elif (offsets := _whole_offsets(values)) is not None:
+        codes, raw = offsets
+    else:
+        distinct, inverse = np.unique(values, return_inverse=True)
+        codes = inverse.astype(np.int32)
+        if distinct.size and distinct[-1] != distinct[-1]:
+            codes[codes == distinct.size - 1] = -1
+        raw = list(distinct) if distinct.dtype.kind == "f" and distinct.itemsize < 8 else distinct.tolist()
+    if missing is not None:
+        codes[missing] = -1
+    return drop_unused(codes, raw)
+
+
+def _whole_offsets(values: np.ndarray) -> tuple[np.ndarray, range] | None:
+    """Integers that span no more numbers than there are rows: distances to the lowest (int32), and the range.
+
+    None for other arrays; this spares the others' sort.
+    """
+    if values.dtype.kind not in "iu" or not len(values):
+        return None
+    lowest, highest = int(values.min()), int(values.max())
+    if highest - lowest > max(1024, len(values)):
+        return None
+    wide = values.astype(np.int64 if values.dtype.kind == "i" else np.uint64, copy=False)
+    return (wide - wide.dtype.type(lowest)).astype(np.int32), range(lowest, highest + 1)
+
+
+def merge_values(raw: Iterable[Any]) -> tuple[list[Scalar], np.ndarray]:
+    """Merge raw values with the same canonical text and sort them by it.
+
+    Parameters
+    ----------
+    raw : iterable of scalars
+        Distinct raw values; missing ones (None, NaN ...) are allowed.
+
+    Returns
+    -------
+    values : list of bool, int, float or str
+        One representative per canonical text, in ascending order of that text.
+    position : int32 array, one entry more than `raw`
+        Where each raw value went, -1 for missing ones. The extra last entry is -1, so that indexing this array with
+        codes maps the missing code -1 to itself.
+    """
+    scalars = [None if is_missing(value) else canonical_value(value) for value in raw]
+    texts = [value if isinstance(value, str) or value is None else str(value) for value in scalars]
+    best: dict[str, Scalar] = {}
+    for text, value in zip(texts, scalars, strict=True):
+        if text is None or value is None:
+            continue
+        known = best.get(text)
+        if known is None or _MERGE_ORDER[type(value)] < _MERGE_ORDER[type(known)]:
+            best[text] = value
+    order = sorted(best)
+    index: dict[str | None, int] = {text: i for i, text in enumerate(order)}
+    index[None] = -1
+    position = np.empty(len(texts) + 1, dtype=np.int32)
+    position[:-1] = [index[text] for text in texts]
+    position[-1] = -1
+    return [best[text] for text in order], position
+
+
+def sort_codes(codes: np.ndarray, raw: Sequence[Any]) -> tuple[np.ndarray, list[Scalar]]:
+    """Recode a dictionary encoding (-1 = missing) of values that all occur: merged and sorted by canonical text."""
+    values, position = merge_values(raw)
+    if np.array_equal(position[:-1], np.arange(len(raw))):
+        return codes, values
+    return position[codes], values
+
+
+def drop_unused(codes: np.ndarray, raw: Sequence[Any]) -> tuple[np.ndarray, list[Any]]:
+    """A dictionary encoding (-1 = missing) without the values that do not occur."""
+    used = np.zeros(len(raw) + 1, dtype=bool)
+    used[codes] = True
+    rows = np.flatnonzero(used[:-1])  # the last entry stands for the missing code
+    if len(rows) == len(raw):
+        return codes, list(raw)
+    position = np.full(len(raw) + 1, -1, dtype=np.int32)
+    position[rows] = np.arange(len(rows))
+    return position[codes], [raw[int(i)] for i in rows]
