@@ -14,9 +14,9 @@ from bayesieve.classifier.predicting import look_at_first_rows, own_columns, pre
 from bayesieve.forking import refuse_fork
 from bayesieve.scorecard.export.plan import Plan, Reader
 from bayesieve.table.cautions import silenced
+from bayesieve.table.column_values import type_of_dtype
 from bayesieve.table.columns import INFINITE_REMEDY, ValueInRow
 from bayesieve.table.frames import whole_frame
-from bayesieve.table.column_values import type_of_dtype
 from bayesieve.table.scans import Scan
 from bayesieve.table.values import canonical_text
 from bayesieve.words import listed
