@@ -124,7 +124,7 @@ def curve_ends(cells: Sequence[Interval]) -> tuple[float, float] | None:
 
 def density_frame(cells: Sequence[Interval], low: float, high: float) -> dict[str, list[float]]:
     """Return a histogram of the training rows of a curve between two ends, each cell's rows spread evenly over it."""
-    edges = np.linspace(low, high, _N_BINS + 1)
+    edges = 2.0 * np.linspace(low / 2.0, high / 2.0, _N_BINS + 1)  # the range may be that of all numbers
     inside = [cell for cell in cells if cell[0] is not None or cell[1] is not None]
     starts = np.array([low if start is None else start for start, _, _ in inside])
     ends = np.array([high if end is None else end for _, end, _ in inside])
