@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh
-from scipy.special import expit, logit, logsumexp, softmax
+from scipy.special import expit, logit, softmax
 
 from bayesieve.evidence.posterior import Metric
 from bayesieve.evidence.problem import Design, logit_scale
@@ -123,7 +123,9 @@ def averaged_log_bayes(logs: np.ndarray) -> np.ndarray:
 
     Without effect, the expectation of the mean is 1, whatever the number of variances.
     """
-    return np.asarray(logsumexp(logs, axis=-1) - np.log(logs.shape[-1]))
+    largest = logs.max(axis=-1, keepdims=True)
+    shares = np.exp(logs - largest).sum(axis=-1)
+    return np.asarray(np.log(shares / logs.shape[-1]) + largest[..., 0])
 
 
 def marginal_log_bayes(counts: np.ndarray, basis: np.ndarray | None) -> float:

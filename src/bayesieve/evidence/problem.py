@@ -402,6 +402,8 @@ class EvidenceProblem:
 
     def draw_sample(self) -> CurvatureSample:
         """Draw the rows that curvatures are computed from, by their content."""
+        from bayesieve.evidence._kernels import fill_design
+
         design, rows = self.design, np.arange(self.n_rows)
         if rows.size > _CURVATURE_ROWS:
             rows = drawn_by_content(self.row_hashes(), _CURVATURE_ROWS)
@@ -413,15 +415,11 @@ class EvidenceProblem:
             np.concatenate([np.ascontiguousarray(chunk.codes[:, at]) for chunk, at in pairs], axis=1),
             *(np.concatenate([chunk[i][at] for chunk, at in pairs]) for i in (1, 2, 3)),
         )
-        # A row picks a line of the basis for each feature that has basis functions.
-        matrix = np.ones((rows.size, design.intercept + 1), dtype=design.precision)
-        features = np.flatnonzero(np.diff(design.first_function))
-        codes = some.codes[features].T.astype(np.int64)
-        row, at = np.nonzero(codes < design.n_cells[features])
-        cells = (codes + design.first_cell[features])[row, at]
-        stops = np.append(0, np.cumsum(np.bincount(row, minlength=len(codes))))
-        lines = csr_array((np.ones(row.size), cells, stops), shape=(len(codes), int(design.first_cell[-1])))
-        matrix[:, :-1] = (lines @ design.basis[:, : design.intercept]).toarray()
+        matrix = np.zeros((rows.size, design.intercept + 1), dtype=design.precision)
+        basis = design.basis
+        entries = basis.indptr, basis.indices, basis.data
+        fill_design(some.codes, design.n_cells, design.first_cell, *entries, matrix[:, :-1])
+        matrix[:, -1] = 1.0
         return CurvatureSample(some, matrix)
 
     def narrowed(

@@ -39,10 +39,14 @@ def cut_grid(
     best, best_bounds = -np.inf, start
     for first in (0, 1):
         bounds, costs = list(start), [0.0, 0.0]
+        others_before: list[np.ndarray | None] = [None, None]
         for step in range(2 * _ROUNDS):
             axis = (first + step) % 2
             if is_cut[axis]:
                 others = bounds[1 - axis][:-1]
+                if others_before[axis] is not None and np.array_equal(others, others_before[axis]):
+                    break  # the cuts of both columns stay as they are
+                others_before[axis] = others
                 sums = [np.add.reduceat(np.moveaxis(table, axis, 0), others, axis=1) for table in (gradient, curvature)]
                 bounds[axis], costs[axis] = _cut(sums[0], sums[1], n_special[axis])
             if step > 0:
@@ -79,18 +83,24 @@ def _cut(gradient: np.ndarray, curvature: np.ndarray, n_special: int) -> tuple[n
 
     bounds = np.append(np.arange(n_special + 1), n_cells)
     logs = logs_between(bounds[:-1], bounds[1:]).sum(axis=1)
-    while n_cuts < n_cells - n_special - 1:
-        cuts = np.setdiff1d(np.arange(n_special + 1, n_cells), bounds)
-        at = np.searchsorted(bounds, cuts)
-        lower, upper = bounds[at - 1], bounds[at]
-        changes = logs_between(lower, cuts) + logs_between(cuts, upper) - logs_between(lower, upper)
-        gains, next_cost = gain(logs[:, None] + changes), _log_choices(n_cells - n_special - 1, n_cuts + 1)
+    cuts = np.arange(n_special + 1, n_cells)
+    lower, upper = np.full(cuts.size, n_special), np.full(cuts.size, n_cells)  # of the interval that each cut divides
+    changes, is_chosen = np.empty((2, cuts.size, TRIED_VARIANCES.size)), np.zeros(cuts.size, dtype=bool)
+    divided = slice(0, cuts.size)
+    while n_cuts < cuts.size:
+        # A cut changes the gains of others only within the interval that it divides.
+        below, at, above = lower[divided], cuts[divided], upper[divided]
+        changes[:, divided] = logs_between(below, at) + logs_between(at, above) - logs_between(below, above)
+        gains, next_cost = gain(logs[:, None] + changes), _log_choices(cuts.size, n_cuts + 1)
+        gains[is_chosen] = -np.inf
         best = int(np.argmax(gains))
         if gains[best] - next_cost <= gain(logs) - cost:
             break
         logs, cost, n_cuts = logs + changes[:, best], next_cost, n_cuts + 1
-        bounds = np.insert(bounds, at[best], cuts[best])
-    return bounds, cost
+        is_chosen[best] = True
+        divided = slice(lower[best] - n_special, upper[best] - n_special - 1)
+        upper[divided.start : best] = lower[best + 1 : divided.stop] = cuts[best]
+    return np.sort(np.append(bounds, cuts[is_chosen])), cost
 
 
 def _log_bayes(gradient: np.ndarray, curvature: np.ndarray) -> np.ndarray:

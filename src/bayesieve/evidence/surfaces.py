@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 
 from bayesieve.discretize.refitting import merged_cells
-from bayesieve.engine.base import map_in_threads, one_blas_thread
-from bayesieve.evidence.inclusion import TRIED_VARIANCES, averaged_log_bayes, log_bayes_factors
+from bayesieve.engine.base import map_in_threads
+from bayesieve.evidence.inclusion import TRIED_VARIANCES, averaged_log_bayes
 from bayesieve.evidence.problem import EvidenceProblem, logit_scale
 from bayesieve.evidence.shapes import Shape, cosines_over, most_functions
 from bayesieve.evidence.steps import cut_grid
@@ -25,6 +25,7 @@ _N_BINS = 20  # intervals of a numeric column, about as many rows each
 _N_COSINES = 5
 _MOST_GROUPS = 8  # of a categorical column
 _MOST_CELLS = 4096  # of a grid
+_PAIRS_AT_ONCE = 64  # of a thread
 _CAUTION = 0.5
 """Share of the nats by which one table of noise in a hundred gets a surface: the fit has the last word
 (benchmarks/decisions/surfaces.md)."""
@@ -96,7 +97,7 @@ class Surface:
         Parameters
         ----------
         codes : (2, n_rows) cells of the rows.
-        residuals, curvature : (n_rows, n_logits) as `surface_gains` takes them.
+        residuals, curvature : (n_rows, n_logits) of the log loss; see `EvidenceProblem.slopes`.
         """
         size = tuple(part.bin_of_cell.size for part in self.parts)
         known = (codes < np.array(size)[:, None]).all(axis=0)
@@ -208,16 +209,13 @@ def find_surfaces(
 
     # Gradients and curvatures of a sample of rows give the Bayes factors of all pairs.
     bins = np.array([part.code(of_rows) for part, of_rows in zip(every, cells, strict=True)])
-    bases, n_bins = [part.basis for part in every], np.array([part.bins.n_levels for part in every])
-    n_functions = max(int(n_bins.sum()), sum(basis.shape[1] for basis in bases))
+    bases = [part.basis for part in every]
+    n_functions = int(np.sum([basis.shape for basis in bases], axis=0).max())
     rows = drawn(max(1000, int(_MOST_PRODUCTS / (n_functions**2 * problem.design.n_logits))))
     slopes = [slope[rows] for slope in problem.slopes(point)]
-    some = bins[:, rows], *slopes
-    ways = [partial(surface_gains, bases, *some), partial(grid_gains, n_bins, *some)]
-    gains = np.logaddexp(*map_in_threads(lambda way: way(), ways, problem.n_jobs)) - math.log(len(ways))
     is_numeric = [part.bins.kind == "numeric" for part in every]
     pairs = [(i, j) for j in range(len(every)) for i in range(j) if is_numeric[i] or is_numeric[j]]
-    log_bayes = np.array([gains[pair] for pair in pairs])
+    log_bayes = pair_gains(pairs, bins[:, rows], bases, *slopes, problem.n_jobs)
 
     # The best pairs become surfaces, as long as there are basis functions left.
     least = _CAUTION * math.log(100.0 * max(1, len(pairs)))
@@ -247,62 +245,41 @@ def _nearest(with_rows: np.ndarray, basis: np.ndarray) -> np.ndarray:
     return other[nearest]
 
 
-def surface_gains(
-    bases: Sequence[np.ndarray], bins: np.ndarray, residuals: np.ndarray, curvature: np.ndarray
+def pair_gains(
+    pairs: Sequence[tuple[int, int]],
+    bins: np.ndarray,
+    bases: Sequence[np.ndarray],
+    residuals: np.ndarray,
+    curvature: np.ndarray,
+    n_jobs: int | None,
 ) -> np.ndarray:
-    """Return log Bayes factors (n, n) of a surface of two features against no surface, in nats.
+    """Return log Bayes factors (n_pairs,) of a surface of two features against no surface, in nats.
 
-    Each product of two basis functions has a gradient and a curvature of the log loss. A matrix product gives those of
-    all pairs at once.
+    It is the mean Bayes factor of a smooth surface, of the products of two basis functions, and of a grid, of cells
+    that deviate one by one. Each product and cell has a gradient and a curvature of the log loss.
 
     Parameters
     ----------
-    bases : of each of the n features, (n_bins, n_functions), of mean 0 over the rows.
+    pairs : of the n features.
     bins : (n, n_rows) the bin of every row, n_bins for none.
+    bases : of each feature, (n_bins, n_functions), of mean 0 over the rows.
     residuals, curvature : (n_rows, n_logits) of the log loss; see `EvidenceProblem.slopes`.
+    n_jobs : threads.
     """
-    starts = np.cumsum([0, *(basis.shape[1] for basis in bases)])
-    largest = max(float(curvature.max()), float(np.abs(residuals).max()), 1e-300)  # single precision holds any weight
-    design = np.zeros((len(residuals), int(starts[-1])), dtype=np.float32)
-    for k, basis in enumerate(bases):
-        design[:, starts[k] : starts[k + 1]] = np.append(basis, np.zeros((1, basis.shape[1])), axis=0)[bins[k]]
-    squares = design * design
-    square, share = logit_scale(residuals.shape[1])
-    variances = TRIED_VARIANCES / square
-    gains = np.zeros((len(bases), len(bases), variances.size))
-    with one_blas_thread():  # sums come in one order
-        for slope, steep in zip(residuals.T / largest, curvature.T / largest, strict=True):
-            gradient = (design.T @ (design * slope[:, None].astype(np.float32))).astype(np.float64) * largest
-            steepness = (squares.T @ (squares * steep[:, None].astype(np.float32))).astype(np.float64) * largest
-            for k, variance in enumerate(variances):
-                nats = share * log_bayes_factors(gradient, steepness, variance)
-                gains[:, :, k] += np.add.reduceat(np.add.reduceat(nats, starts[:-1], axis=0), starts[:-1], axis=1)
-    return averaged_log_bayes(gains)
+    from bayesieve.evidence._kernels import pair_log_bayes
 
-
-def grid_gains(n_bins: np.ndarray, bins: np.ndarray, residuals: np.ndarray, curvature: np.ndarray) -> np.ndarray:
-    """Compute `surface_gains` with a basis function for each bin.
-
-    Sums by cell read the rows once for each pair, but take far fewer operations than products of indicators of bins.
-    """
-    from bayesieve.evidence._kernels import sum_by_level
-
-    n, n_logits = len(n_bins), residuals.shape[1]
+    n_bins, n_functions = np.array([basis.shape for basis in bases], dtype=np.int64).T
+    starts = np.append(0, np.cumsum(n_bins * n_functions)[:-1])
+    values = np.concatenate([basis.ravel() for basis in bases])
     slopes = np.concatenate([residuals, curvature], axis=1)
-    kind = smallest_unsigned(int(n_bins.max()) ** 2)
-    codes_of_bins = bins.astype(kind)
-    known = codes_of_bins < n_bins[:, None]
-    square, share = logit_scale(n_logits)
-    variances = TRIED_VARIANCES / square
-    gains = np.zeros((n, n))
-    for i in range(n - 1):
-        n_cells = n_bins[i] * n_bins[i + 1 :]
-        codes = codes_of_bins[i] * n_bins[i + 1 :, None].astype(kind) + codes_of_bins[i + 1 :]
-        codes = np.where(known[i] & known[i + 1 :], codes, n_cells[:, None].astype(kind))
-        starts = np.append(0, np.cumsum(n_cells))
-        sums = np.zeros((starts[-1] + 1, 2 * n_logits))
-        sum_by_level(codes, 0, n_cells, starts[:-1] * 2 * n_logits, slopes, sums.ravel())
-        gradient, steepness = sums[:-1, :n_logits], sums[:-1, n_logits:]
-        of_cells = log_bayes_factors(gradient[..., None], steepness[..., None], variances).sum(axis=1)
-        gains[i, i + 1 :] = averaged_log_bayes(share * np.add.reduceat(of_cells, starts[:-1]))
-    return gains + gains.T
+    square, share = logit_scale(residuals.shape[1])
+    features, variances = np.array(pairs, dtype=np.int64).reshape(-1, 2), TRIED_VARIANCES / square
+    logs = np.empty((len(features), 2, variances.size))
+    bins = bins.astype(smallest_unsigned(int(n_bins.max())))
+
+    def fill(some: slice) -> None:
+        pair_log_bayes(features[some], bins, n_bins, slopes, values, starts, n_functions, variances, logs[some])
+
+    map_in_threads(fill, [slice(at, at + _PAIRS_AT_ONCE) for at in range(0, len(logs), _PAIRS_AT_ONCE)], n_jobs)
+    of_ways = averaged_log_bayes(share * logs)
+    return np.asarray(np.logaddexp(of_ways[:, 0], of_ways[:, 1]) - math.log(2.0))
