@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -123,10 +124,18 @@ def test_means_are_over_what_all_methods_have() -> None:
 
 def test_a_contest_runs_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = load_iris(return_X_y=True, as_frame=True)
-    made = {"best": Timed(GaussianNB()), DEFAULT: Timed(MeasuredNB("map", n_jobs=1)), TREES: Timed(GaussianNB())}
-    contest = contests.Contest("p", "best", {"iris": lambda: (X, y.to_numpy())}, RepeatedFolds(3, 1, 0), lambda _: made)
+    made: list[str] = []
+
+    def maker(name: str, model: Any) -> Callable[[], Timed]:
+        return lambda: made.append(name) or Timed(model)  # type: ignore[func-returns-value]
+
+    models = {"best": GaussianNB(), DEFAULT: MeasuredNB("map", n_jobs=1), TREES: GaussianNB()}
+    makers = {name: maker(name, model) for name, model in models.items()}
+    data = {"iris": lambda: (X, y.to_numpy())}
+    contest = contests.Contest("p", "best", data, RepeatedFolds(3, 1, 0), lambda _: makers)
     monkeypatch.setattr(contests, "CONTESTS", {"p": lambda folder: contest})
     contests.run(tmp_path, tmp_path, "p", ("best",), ())
+    assert made == ["best"], "packages of methods that are not run need not be installed"
     contests.run(tmp_path, tmp_path, "p", (), ())
     shown = table(tmp_path, Shown("p", "best", 2))
     assert shown is not None
@@ -149,9 +158,9 @@ def test_ebm_is_shown_if_it_was_run_everywhere(
     sets: tuple[str, ...], rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     X, y = load_iris(return_X_y=True)
-    made = {name: Timed(GaussianNB()) for name in ("best", DEFAULT, TREES, EBM)}
+    makers = {name: lambda: Timed(GaussianNB()) for name in ("best", DEFAULT, TREES, EBM)}
     data = {name: lambda: (X, y) for name in ("iris", "again")}
-    contest = contests.Contest("p", "best", data, RepeatedFolds(2, 1, 0), lambda _: made)
+    contest = contests.Contest("p", "best", data, RepeatedFolds(2, 1, 0), lambda _: makers)
     monkeypatch.setattr(contests, "CONTESTS", {"p": lambda folder: contest})
     contests.run(tmp_path, tmp_path, "p", ("best", DEFAULT, TREES), ())
     contests.run(tmp_path, tmp_path, "p", (EBM,), sets)

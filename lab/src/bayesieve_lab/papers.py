@@ -45,7 +45,6 @@ def papers_page(folder: Path) -> str:
             {
                 "name": paper,
                 "citation": PAPERS[paper].citation,
-                "answer": ledger.answer,
                 "lines": lines_table(verdicts, ledger.lines),
                 "title": title,
                 "table": table,

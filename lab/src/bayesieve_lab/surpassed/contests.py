@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,9 @@ from bayesieve_lab.rabenoro2015.study import EngineIndicators
 from bayesieve_lab.registry import Options, make_study
 from bayesieve_lab.surpassed.successors import SUCCESSORS
 from bayesieve_lab.surpassed.timed import Timed, TimedCampaign, TimedLetters
+
+Makers = dict[str, Callable[[], Any]]
+"""Functions that make a method, by its name."""
 
 DEFAULT, KHIOPS, TREES, EBM = "bayesieve", "Khiops 11 (fractional)", "gradient boosting", "EBM"
 OTHERS: Mapping[str, Callable[[], Any]] = {
@@ -71,28 +74,28 @@ class OnIndicators(ClassifierMixin, BaseEstimator):
 
 
 def _frame(coded: Any) -> pl.DataFrame:
-    """The codes as a table."""
-    codes = coded.codes
-    return pl.DataFrame(dict(zip(coded.names, codes, strict=True)))
+    """Return the codes as a table, a column for each feature."""
+    return pl.DataFrame(dict(zip(coded.names, coded.codes, strict=True)))
 
 
 @dataclass(frozen=True)
 class Contest:
-    """The sets of a paper and what learns from them.
+    """The data sets of a paper, and the methods that are compared on them.
 
     Attributes
     ----------
-    best : the name of the paper's best method.
+    best : name of the paper's best method.
     data : loaders of tables and classes, which are numbered from 0, by name.
     split : how rows are split.
-    methods : by name, for a data set.
+    methods : gives the makers of the methods by name, for a data set. A method is made only if it is run, so that its
+        package need not be installed otherwise.
     """
 
     paper: str
     best: str
     data: Mapping[str, Callable[[], tuple[Any, np.ndarray]]]
     split: Split
-    methods: Callable[[str], dict[str, Any]]
+    methods: Callable[[str], Makers]
 
 
 def _numbered(load: Callable[[str], tuple[Any, np.ndarray]], name: str) -> tuple[Any, np.ndarray]:
@@ -103,21 +106,24 @@ def _numbered(load: Callable[[str], tuple[Any, np.ndarray]], name: str) -> tuple
 def _cross_validated(paper: str, best: Callable[[str], Any], title: str, folder: Path | None) -> Contest:
     study: Any = make_study(paper, Options(data=folder, grid="observed" if paper == "abellan2017" else None))
 
-    def methods(name: str) -> dict[str, Any]:
-        known = study.methods_of(name) if hasattr(study, "methods_of") else study.methods()
-        named = best(name) if best(name).startswith(f"{title},") else title  # with its options, if they differ by set
-        return {named: Timed(known[best(name)])} | {one: Timed(make()) for one, make in OTHERS.items()}
+    def methods(name: str) -> Makers:
+        of_paper = study.methods_of(name) if hasattr(study, "methods_of") else study.methods()
+        shown = best(name) if best(name).startswith(f"{title},") else title  # with its options, if they differ by set
+        return {shown: partial(Timed, of_paper[best(name)])} | _timed(OTHERS)
 
     names = [one.ours for one in REAL if one.ours in study.names] if paper == "blanquero2021" else study.names
     data = {name: partial(_numbered, study.load, name) for name in names}
     return Contest(paper, title, data, RepeatedFolds(N_FOLDS, 1, 0), methods)
 
 
+def _timed(makers: Mapping[str, Callable[[], Any]], wrap: Callable[[Any], Any] = Timed) -> Makers:
+    """Return makers of the same methods with their fits timed; ``wrap`` makes a timed method of a method."""
+    return {name: lambda make=make: wrap(make()) for name, make in makers.items()}  # type: ignore[misc]
+
+
 def _of_boulle(folder: Path | None) -> Contest:
     contest = _cross_validated("boulle2007", lambda _: REFERENCE, REFERENCE, folder)
-    of_paper = contest.methods
-    more = {name: Timed(make()) for name, make in SUCCESSORS.items()}
-    return Contest(**(vars(contest) | {"methods": lambda name: of_paper(name) | more}))
+    return replace(contest, methods=lambda name: contest.methods(name) | _timed(SUCCESSORS))
 
 
 def _of_blanquero(folder: Path | None) -> Contest:
@@ -137,10 +143,8 @@ def _of_rabenoro(folder: Path | None) -> Contest:
     study: Any = make_study("rabenoro2015", Options(repetitions=N_DRAWS))
     best = "Backward-forward, probability"
 
-    def methods(_: str) -> dict[str, Any]:
-        return {best: Timed(study.methods()[best])} | {
-            name: Timed(OnIndicators(make())) for name, make in OTHERS.items()
-        }
+    def methods(_: str) -> Makers:
+        return {best: lambda: Timed(study.methods()[best])} | _timed(OTHERS, lambda model: Timed(OnIndicators(model)))
 
     data = {name: partial(_numbered, lambda name: study.data()[name](), name) for name in study.data()}
     return Contest("rabenoro2015", best, data, study.protocol, methods)
@@ -150,10 +154,11 @@ def _of_gidofalvi(campaign: str, n_draws: int, folder: Path | None) -> Contest:
     study: Any = make_study("gidofalvi", Options(data=folder, repetitions=n_draws, only=(campaign,)))
     (one,) = study.campaigns
 
-    def methods(_: str) -> dict[str, Any]:
-        best = CampaignNB(as_published("forward-MSE"), one.gifts, response=one.response)
-        others = {method: TimedLetters(make(), one.gifts, one.response) for method, make in OTHERS.items()}
-        return {BEST_OF_DONORS: TimedCampaign(best)} | others
+    def best() -> TimedCampaign:
+        return TimedCampaign(CampaignNB(as_published("forward-MSE"), one.gifts, response=one.response))
+
+    def methods(_: str) -> Makers:
+        return {BEST_OF_DONORS: best} | _timed(OTHERS, lambda model: TimedLetters(model, one.gifts, one.response))
 
     return Contest("gidofalvi", BEST_OF_DONORS, study.data(), study.protocol, methods)
 
@@ -169,7 +174,7 @@ CONTESTS: Mapping[str, Callable[[Path | None], Contest]] = {
 
 
 def results_of(paper: str) -> str:
-    """The name of the file with the results."""
+    """Return the name of the file with the results."""
     return f"surpassed-{paper}.jsonl"
 
 
@@ -178,15 +183,15 @@ def run(folder: Path, output: Path, paper: str, chosen: Sequence[str], sets: Seq
     contest = CONTESTS[paper](folder)
     folds = N_FOLDS if isinstance(contest.split, RepeatedFolds) else "draws"
     for name in sets or contest.data:
-        offered = contest.methods(name).items()
-        methods = {one: model for one, model in offered if not chosen or any(map(one.startswith, chosen))}
+        makers = contest.methods(name).items()
+        methods = {method: make() for method, make in makers if not chosen or any(map(method.startswith, chosen))}
         results = output / results_of(paper)
         compare_many(methods, {name: contest.data[name]}, contest.split, results=results, n_jobs=1, verbose=1)
         record(results, {"seed": 0, "folds": folds, "threads": 1, "defaults": "of all classifiers"})
 
 
 def main() -> None:
-    """Run what the command line names."""
+    """Run the comparison that the command line names."""
     parser = ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
     parser.add_argument("folder", type=Path, help="folder of the data sets")
     parser.add_argument("output", type=Path, help="folder of the results")
@@ -195,8 +200,8 @@ def main() -> None:
         "--method", action="append", default=[], help="run those whose name begins with this; may be repeated"
     )
     parser.add_argument("--data", action="append", default=[], help="run on this set; may be repeated")
-    given = parser.parse_args()
-    run(given.folder, given.output, given.paper, given.method, given.data)
+    arguments = parser.parse_args()
+    run(arguments.folder, arguments.output, arguments.paper, arguments.method, arguments.data)
 
 
 if __name__ == "__main__":
