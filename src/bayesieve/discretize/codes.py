@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_non_negative, validate_data
 from bayesieve.counts import CodedTable
 from bayesieve.table.arrays import as_array
 from bayesieve.table.cautions import warn_caller
-from bayesieve.table.columns import refuse_duplicates
+from bayesieve.table.columns import duplicate_error
 from bayesieve.table.frames import require_table, whole_frame
 from bayesieve.table.levels import smallest_unsigned
 from bayesieve.table.values import is_missing
@@ -55,7 +55,7 @@ def read_codes(estimator: Any, X: Any, *, reset: bool) -> CodedTable:
     if nw.dependencies.is_into_dataframe(X):
         names = [str(name) for name in getattr(X, "column_names", X.columns)]
         if len(set(names)) < len(names):
-            refuse_duplicates(names)
+            raise duplicate_error(names)
     if (isinstance(X, (list, tuple)) and np.ndim(X[:1]) > 1) or isinstance(X, np.ma.MaskedArray):
         X = as_array(X)
     try:

@@ -254,7 +254,7 @@ def _copied(table: Table, target: Target, sample: np.ndarray, columns: Sequence[
     found, some = dict[int, np.ndarray](), np.array(columns, dtype=np.int64)
     if some.size == 0:
         return found
-    glance = np.sort(table.numbers_at(sample[:_GLANCE_ROWS], some), axis=1)
+    glance = np.sort(table.numbers(some, sample[:_GLANCE_ROWS]), axis=1)
     n_equal = np.count_nonzero(glance[:, 1:] == glance[:, :-1], axis=1)
     n_distinct = np.count_nonzero(~np.isnan(glance), axis=1) - n_equal
     for i in some[(n_equal >= _FEWEST_EQUAL) & (n_distinct >= _FEWEST_JOINED)].tolist():

@@ -212,7 +212,7 @@ def possible_marks(table: Table, columns: Sequence[int], rows: np.ndarray, n_row
         found, at_once = [candidates[:0]], max(1, _CELLS_AT_ONCE // glance.size)
         for begin in range(0, candidates.size, at_once):
             some = candidates[begin : begin + at_once]
-            values = table.numbers_at(glance, some)
+            values = table.numbers(some, glance)
             values = np.where(values > HIGHEST_SPECIAL, values, np.nan)
             whole = np.all((values == np.floor(values)) | np.isnan(values), axis=1)
             some, values = some[whole], np.sort(values[whole], axis=1)  # NaN last

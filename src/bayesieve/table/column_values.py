@@ -589,14 +589,6 @@ def merge_values(raw: Iterable[Any]) -> tuple[list[Scalar], np.ndarray]:
     return [best[text] for text in order], position
 
 
-def sort_codes(codes: np.ndarray, raw: Sequence[Any]) -> tuple[np.ndarray, list[Scalar]]:
-    """Recode a dictionary encoding (-1 = missing) of values that all occur: merged and sorted by canonical text."""
-    values, position = merge_values(raw)
-    if np.array_equal(position[:-1], np.arange(len(raw))):
-        return codes, values
-    return position[codes], values
-
-
 def drop_unused(codes: np.ndarray, raw: Sequence[Any]) -> tuple[np.ndarray, list[Any]]:
     """A dictionary encoding (-1 = missing) without the values that do not occur."""
     used = np.zeros(len(raw) + 1, dtype=bool)

@@ -21,8 +21,8 @@ from bayesieve.table.column_values import (
     NumberValues,
     TextValues,
     TooLarge,
+    merge_values,
     read_values,
-    sort_codes,
 )
 from bayesieve.table.values import (
     HIGHEST_SPECIAL,
@@ -409,7 +409,10 @@ class Column:
                 return Categories(codes, [canonical_value(value) for value in distinct])
             if isinstance(values, EncodedValues) and values.is_sorted:
                 return Categories(codes, list(distinct))
-            return Categories(*sort_codes(codes, distinct))
+            merged_values, position = merge_values(distinct)
+            if not np.array_equal(position[:-1], np.arange(len(distinct))):
+                codes = position[codes]
+            return Categories(codes, merged_values)
         except Exception as error:
             self._refuse_unreadable(error)
 
@@ -478,11 +481,10 @@ def column_of(values: Any, name: str, n_rows: int) -> Column:
     return column
 
 
-def refuse_duplicates(names: Sequence[str]) -> None:
-    """ValueError for a name that appears more than once."""
-    if len(set(names)) < len(names):
-        name = next(name for i, name in enumerate(names) if name in names[:i])
-        raise ValueError(f"Column name {name!r} appears more than once; give every column its own name.")
+def duplicate_error(names: Sequence[Any]) -> ValueError:
+    """Return the error about the first of the names that appears more than once."""
+    name = next(str(name) for i, name in enumerate(names) if name in names[:i])
+    return ValueError(f"Column name {name!r} appears more than once; give every column its own name.")
 
 
 class Table:
@@ -530,16 +532,17 @@ class Table:
         """The type of each column; see `Column.type`."""
         return [column.type for column in self._columns]
 
-    def numbers(self, positions: np.ndarray) -> np.ndarray:
-        """The columns at these ascending positions as float64, NaN = missing, (n, n_rows); see `Column.numbers`."""
-        values = np.empty((positions.size, self.n_rows))
+    def numbers(self, positions: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
+        """Return the columns at these ascending positions as float64, NaN = missing, of some rows (positions) or of
+        all; shape (n, n_rows).
+        """
+        if self.reads_rows and rows is not None:  # once, not for each column
+            return self.select(positions.tolist()).take(rows).numbers(np.arange(positions.size))
+        values = np.empty((positions.size, self.n_rows if rows is None else rows.size))
         for at, i in enumerate(positions.tolist()):
-            values[at] = self.column(i).numbers()
+            column = self.column(i)
+            values[at] = (column if rows is None else column.take(rows)).numbers()
         return values
-
-    def numbers_at(self, rows: np.ndarray, positions: np.ndarray) -> np.ndarray:
-        """Return the numbers of these rows only, shape (n, rows.size)."""
-        return self.select(positions.tolist()).take(rows).numbers(np.arange(positions.size))
 
     def read_as(self, names: Sequence[str], kinds: Mapping[str, Any]) -> Table:
         """Return the columns under other names, or those that ``kinds`` names as other kinds."""
@@ -601,7 +604,11 @@ class MatrixTable(Table):
             return ["number"] * self.n_columns
         return ["number" if kind == "numeric" else "boolean" for kind in self.kinds()]
 
-    def numbers(self, positions: np.ndarray) -> np.ndarray:
+    def numbers(self, positions: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
+        if rows is not None:
+            cells = self._matrix[rows][:, positions]
+            dense = cells if self._is_dense else cells.toarray()
+            return np.ascontiguousarray(dense.T, dtype=np.float64)
         first, stop = int(positions[0]), int(positions[-1]) + 1
         if stop - first != positions.size:
             return super().numbers(positions)
@@ -614,11 +621,6 @@ class MatrixTable(Table):
             for at in np.flatnonzero(np.isinf(values).any(axis=1)).tolist():
                 self.column(first + at).numbers()  # names the row
         return values
-
-    def numbers_at(self, rows: np.ndarray, positions: np.ndarray) -> np.ndarray:
-        cells = self._matrix[rows][:, positions]
-        dense = cells if self._is_dense else cells.toarray()
-        return np.ascontiguousarray(dense.T, dtype=np.float64)
 
     def read_as(self, names: Sequence[str], kinds: Mapping[str, Any]) -> Table:
         given: dict[int, Any] = {i: kinds[name] for i, name in enumerate(names) if name in kinds}

@@ -15,7 +15,7 @@ from sklearn.utils.validation import _get_feature_names
 from bayesieve.forking import refuse_fork
 from bayesieve.table.arrays import as_array, as_csc
 from bayesieve.table.column_values import to_arrow
-from bayesieve.table.columns import KINDS, Column, MatrixTable, SpecialValues, Table, refuse_duplicates
+from bayesieve.table.columns import KINDS, Column, MatrixTable, SpecialValues, Table, duplicate_error
 from bayesieve.table.scanned import ScannedTable, scanned_rows
 from bayesieve.table.scans import Scan
 from bayesieve.table.target import Target, as_sample_weight, as_target
@@ -62,7 +62,8 @@ def as_table(X: Any, *, kinds: Mapping[str, Any] | None = None, feature_names: S
     if table.n_columns == 0 or table.n_rows == 0:
         _refuse_empty(table, X)
     names = list(table.names) if feature_names is None else _given_names(feature_names, table.n_columns)
-    refuse_duplicates(names)
+    if len(set(names)) < len(names):
+        raise duplicate_error(names)
     if kinds is not None:
         _check_kinds(kinds, names)
     return table if feature_names is None and not kinds else table.read_as(names, kinds or {})
@@ -166,7 +167,7 @@ def take_rows(X: Any, rows: np.ndarray) -> Any:
             return nw.from_native(X, eager_only=True)[rows].to_native()
         except NotImplementedError:  # Arrow takes no rows of some layouts
             return nw.from_native(_in_arrow_layout(X), eager_only=True)[rows].to_native()
-    if _is_sparse(X):
+    if hasattr(X, "tocsc"):  # a sparse matrix of SciPy, which is not loaded to find out
         return (X if X.format in ("csr", "csc") else X.tocsr())[rows]
     return (X if isinstance(X, np.ndarray) else as_array(X))[rows]
 
@@ -191,14 +192,9 @@ def select_columns(X: Any, positions: np.ndarray) -> Any:
     """Return columns of a dataframe, array or sparse matrix, as the same kind of table."""
     if nw.dependencies.is_into_dataframe(X):
         return nw.from_native(X, eager_only=True)[:, positions.tolist()].to_native()
-    if _is_sparse(X):
+    if hasattr(X, "tocsc"):  # a sparse matrix of SciPy, which is not loaded to find out
         return X.tocsc()[:, positions].asformat(X.format)
     return as_array(X)[:, positions]
-
-
-def _is_sparse(X: Any) -> bool:
-    sparse = sys.modules.get("scipy.sparse")  # SciPy is not loaded to find out
-    return sparse is not None and bool(sparse.issparse(X))
 
 
 def _read(X: Any, library: str | None = None) -> Table:
@@ -209,7 +205,7 @@ def _read(X: Any, library: str | None = None) -> Table:
     X = nw.to_native(X, pass_through=True)
     names: list[str] | None = None
     # Common types come first: narwhals takes long to find out that an object is no frame.
-    if isinstance(X, np.ndarray) or _is_sparse(X):
+    if isinstance(X, np.ndarray) or hasattr(X, "tocsc"):  # a sparse matrix
         matrix = as_array(X) if isinstance(X, np.ndarray) else as_csc(X)
         columns = []
         if matrix.dtype.kind not in "biuf":
@@ -223,7 +219,7 @@ def _read(X: Any, library: str | None = None) -> Table:
     elif nw.dependencies.is_pandas_dataframe(X):
         names, columns, dtypes, library = list(X.columns), [], list(X.dtypes), library or "pandas"
         if len(set(names)) < len(names):
-            refuse_duplicates([str(name) for name in names])
+            raise duplicate_error(names)
         names = None if _get_feature_names(X) is None else names  # an error if only some are strings
         is_wide = len(dtypes) >= WIDE and all(dtype == dtypes[0] for dtype in dtypes)
         matrix = _matrix_of_pandas(X) if is_wide else None

@@ -589,6 +589,8 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
         self._made = {**made, **(known or {}), **dict(enumerate(pairs, self.n_columns))}
         self.names = (*names, *[pair.name for pair in pairs])
         self.types = [*types, *[pair.type for pair in pairs]] if pairs else types
+        # Features whose levels are intervals of numbers with cuts in `cut_points`.
+        self.is_numeric = self._in_arrays & np.array([type_ == "number" for type_ in self.types], dtype=bool)
         self.n_levels = np.append(n_levels, np.array([pair.n_levels for pair in pairs], dtype=n_levels.dtype))
         self.level_scores = np.append(level_scores, [pair.level_score for pair in pairs])
         self.missing = np.append(missing, np.full(len(pairs), -1))
@@ -688,11 +690,6 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
     def created(self) -> list[FeatureLevels]:
         """The features created so far, among them all groups of values."""
         return list(self._made.values())
-
-    @property
-    def is_numeric(self) -> np.ndarray:
-        """Return which features are intervals of numbers, (n_features,) bool, whose cuts are in `cut_points`."""
-        return self._in_arrays & np.array([type_ == "number" for type_ in self.types])
 
     def cut_points(self, first: int, stop: int) -> np.ndarray:
         """Cut points of the features ``first`` to ``stop - 1``, one after another; see ``cut_starts``."""

@@ -255,11 +255,11 @@ def _warn_column_vector() -> None:
 
 def _numeric_labels(column: NumberValues) -> tuple[np.ndarray, np.ndarray]:
     values = column.numbers
-    if column.missing is not None:
-        _refuse_missing(column.missing)
     dtype = values.dtype
+    missing = np.isnan(values) if column.missing is None and dtype.kind == "f" else column.missing
+    if missing is not None and missing.any():
+        raise _missing_error(missing)
     if dtype.kind == "f":
-        _refuse_missing(np.isnan(values))
         if np.isinf(values).any():
             raise ValueError("Input y contains infinity or a value too large for dtype('float64').")
         if (values != np.trunc(values)).any():
@@ -272,7 +272,8 @@ def _numeric_labels(column: NumberValues) -> tuple[np.ndarray, np.ndarray]:
 
 def _category_labels(column: Column, as_unicode: bool) -> tuple[np.ndarray, np.ndarray]:
     categories = column.categories()
-    _refuse_missing(categories.codes < 0)
+    if (categories.codes < 0).any():
+        raise _missing_error(categories.codes < 0)
     values = categories.values
     types = {type(value) for value in values}
     if str in types and len(types) > 1 and column.type != "number":
@@ -304,12 +305,11 @@ def _refuse_other_labels(column: Column) -> None:
         raise ValueError(_MIXED)
 
 
-def _refuse_missing(missing: np.ndarray) -> None:
-    if missing.any():
-        raise ValueError(
-            f"Input y contains NaN or missing labels (first in row {int(np.argmax(missing))}); "
-            f"remove these rows or give them a label."
-        )
+def _missing_error(missing: np.ndarray) -> ValueError:
+    return ValueError(
+        f"Input y contains NaN or missing labels (first in row {int(np.argmax(missing))}); "
+        f"remove these rows or give them a label."
+    )
 
 
 def _smallest(codes: np.ndarray, n_classes: int) -> np.ndarray:

@@ -15,7 +15,7 @@ import narwhals as nw
 import polars as pl
 
 from bayesieve.table.arrow_files import look_at
-from bayesieve.table.columns import refuse_duplicates
+from bayesieve.table.columns import duplicate_error
 from bayesieve.table.paths import checked_path
 from bayesieve.table.scans import BLOCK_ROWS, CopyProgress, DataFile, FileState, Scan
 from bayesieve.table.values import canonical_text
@@ -234,7 +234,8 @@ def _from_pandas(frame: Any) -> pl.DataFrame:
         If a column holds values of several types, or of one that polars does not know; the message names it.
     """
     names = [str(name) for name in frame.columns]
-    refuse_duplicates(names)
+    if len(set(names)) < len(names):
+        raise duplicate_error(names)
     columns = []
     for i, name in enumerate(names):
         column = frame.iloc[:, i]
