@@ -148,13 +148,13 @@ def challenges(case: Case) -> None:
             model.fit(X, y, weights)
     if not all(invariants.repeatable(model) for model in models):
         return
-    given = case.pick(({}, {"share": 0.3}, {"threshold": 0.5}, {"share": 1.0}, {"threshold": 0.0}))
+    given: dict[str, Any] = case.pick(({}, {"share": 0.3}, {"threshold": 0.5}, {"share": 1.0}, {"threshold": 0.0}))
     if len(models[0].classes_) != 2:
         given = {}
     case.note(repr(given))
     with case.step("challenge", must=True):
-        found = bayesieve.challenge(*models, X, y, sample_weight=weights, **given)
-        back = bayesieve.challenge(*models[::-1], X, y, sample_weight=weights, **given)
+        found = bayesieve.challenge(models[0], models[1], X, y, sample_weight=weights, **given)
+        back = bayesieve.challenge(models[1], models[0], X, y, sample_weight=weights, **given)
         same = bayesieve.challenge(models[0], models[0], X, y, sample_weight=weights, **given)
     tests, mirrored = polars_of(found.tests), polars_of(back.tests)
     case.check(
