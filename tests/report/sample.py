@@ -29,7 +29,9 @@ def feature(name: str, k: int, weight: float, counts: Sequence[tuple[str, bool, 
     raw = float(rows @ np.abs(weight * evidence).max(axis=1))
     texts = {"name": name, "kind": kind, "type": type_, "columns": (name,), "note": None, "caution": None}
     numbers = {"position": k, "weight": weight, "level_score": 0.3 * weight, "n_levels": len(counts), "monotone": 0}
-    nothing = dict.fromkeys(("gain", "chance_tables", "information_value", "by_hand", "others", "grid", "variances"))
+    nothing = dict.fromkeys(
+        ("gain", "chance_tables", "information_value", "by_hand", "effect", "others", "grid", "variances")
+    )
     unseen = [0.0] * table.shape[1]
     whole = texts | numbers | nothing | {"by_chance": "", "cells": cells, "unseen": unseen, "importance": raw}
     return whole | {"selected": raw > 0}

@@ -449,10 +449,34 @@ def test_rules_and_edits_by_hand_are_shown_with_their_effect() -> None:
     assert by_hand["purpose"] == "groups: car, boat; missing"
     assert by_hand["employed"] == "exclude: yes"
     assert by_hand["income"] is None
+    effects = {feature["name"]: feature["effect"] for feature in report.features if feature["effect"]}
+    assert effects.keys() == {feature["name"] for feature in report.features if feature["selected"]} & levels.keys()
     assert "employed" in report.left_out["Excluded by hand"]
     lines = texts(read(render_report(report)), "td")
     assert "cuts: 30, 50; special: none (-1)" in lines
     assert "edits" not in [e.attributes.get("data-part") for e in read(render_report(report_data(finished({}, TWO))))]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_effects_of_rules_are_gains_on_held_out_rows(weighted: bool) -> None:
+    """Good cuts predict held-out rows as well as learnt ones, bad ones do not; both stand on the page."""
+    x = RNG.permutation(400)
+    y = np.where(RNG.random(400) < np.where(x < 200, 0.1, 0.9), "p", "q")
+    weights = np.where(np.arange(400) < 300, 1.0, 0.0) if weighted else None
+    gains = []
+    for cut in (199.5, 20.5):
+        rules = {"x": {"cuts": [cut], "include": True}}
+        model = SelectiveNB(levels=rules, calibrate=False).fit(pl.DataFrame({"x": x}), y, weights)
+        report = report_data(model, pl.DataFrame({"x": x}), y, weights, held_out=True)
+        gains.append(report.features[0]["effect"])
+        assert f"{gains[-1].by_hand:.4f}" in texts(read(render_report(report)), "td")
+    (good, learnt, n_learnt), (bad, *same) = gains
+    assert same == [learnt, n_learnt]
+    assert n_learnt == 2
+    assert good == pytest.approx(learnt, abs=0.03) == pytest.approx(math.log(2) - 0.325, abs=0.08)
+    assert bad < 0.1
+    few = SelectiveNB(levels={"x": {"cuts": [4.5]}}, calibrate=False).fit(pl.DataFrame({"x": range(8)}), ["p", "q"] * 4)
+    assert report_data(few, pl.DataFrame({"x": range(8)}), ["p", "q"] * 4, held_out=True).features[0]["effect"] is None
 
 
 def test_importances_of_columns_and_dependence() -> None:

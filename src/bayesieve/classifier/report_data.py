@@ -25,6 +25,7 @@ from bayesieve.evaluation.evaluating import Estimate, Segment
 from bayesieve.evaluation.judged import JudgedRows, groups_of, judged_rows, scorecard_in
 from bayesieve.evaluation.performance import Performance, Unmeasured, measure
 from bayesieve.evaluation.periods import challenged, score_by_period
+from bayesieve.evaluation.rule_effects import RuleEffect, effects_of_rules
 from bayesieve.evaluation.splits import fingerprint, moments_of
 from bayesieve.forking import refuse_fork
 from bayesieve.report import ReportData
@@ -121,9 +122,9 @@ def report_data(
         of_rows["challenger"] = challenger
         parts = _on_both(model, place, (X, y, sample_weight), test, {"cv": cv, "held_out": held_out}, of_rows)
         if min_count > 1:  # segments and cells tell numbers of rows
-            parts |= {"segments": (), "others": None}
+            parts |= {"segments": (), "others": None, "effects": None}
         warn_caller(*parts["warnings"])
-    by_rows = {name: parts.pop(name, None) for name in ("others", "gains")}
+    by_rows = {name: parts.pop(name, None) for name in ("others", "gains", "effects")}
     data, told = of_features(model, positive, max(min_count, least), **by_rows), facts_of(model)
     own = _facts(model, place, told) | {str(name): str(value) for name, value in (facts or {}).items()}
     program = _program(model, place, told) if min_count <= 1 else ""
@@ -202,6 +203,15 @@ def _without(X: Any, names: set[str]) -> Any:
     return X
 
 
+def _effects_of_rules(model: SelectiveNB, rows: JudgedRows) -> dict[str, RuleEffect] | None:
+    """Return the effect of each rule for a column in the model, against the levels that the rows give without it."""
+    rules = summary.rules_of(model)
+    if rules is None:
+        return None
+    ruled = [own.levels for own in model.scorecard_.used_features if own.name in rules.rules and own.kind != "pair"]
+    return effects_of_rules(rows, ruled[:_MOST_SEGMENTED]) if ruled else None
+
+
 def _program(model: SelectiveNB, positive: int, facts: Mapping[str, str]) -> str:
     """The model as JavaScript; empty for one that reads what a page cannot, or without anything to choose."""
     if not model.scorecard_.used.size:
@@ -275,6 +285,7 @@ def _on_rows(
             if folds := measured.columns:
                 parts["stability"] = {name: sum(name in used for used in folds) / len(folds) for name in needed}
             parts["others"] = None if measured.is_training else _rows_of_cells(model, judged)
+            parts["effects"] = _effects_of_rules(model, judged)
             if is_timed:
                 parts["periods"] = score_by_period(measured, baseline)
     except Unmeasured as reason:
@@ -445,10 +456,12 @@ def of_features(
     min_count: int = 1,
     others: Mapping[int, np.ndarray] | None = None,
     gains: Mapping[str, float] | None = None,
+    effects: Mapping[str, RuleEffect] | None = None,
 ) -> ReportData:
     """Return the data of the training table and all features, most important first: without rows, search and program.
 
-    ``others`` are rows by cell and class, by position of a feature; ``gains`` nats per held-out row, by name.
+    ``others`` are rows by cell and class, by position of a feature; ``gains`` nats per held-out row, by name;
+    ``effects`` those of rules for levels, by column.
     """
     place, card = _place(model, positive), model.scorecard_
     side = sign_of_positive(card.classes, place)
@@ -458,11 +471,13 @@ def of_features(
     for k in sorted(range(len(levels)), key=lambda k: scores[k], reverse=True):
         gain = None if gains is None else gains.get(levels[k].name, 0.0)
         rule = None if rules is None else rules.rules.get(levels[k].name)
-        words = {
+        words: dict[str, Any] = {
             "note": summary.feature_note(model, k, rules),
             "by_hand": None if rule is None else "; ".join(f"{name}: {text}" for name, text in rule.options.items()),
         }
-        features.append(feature_data(card, k, side, min_count, gain=gain, others=others.get(k), **words))
+        of_rows: dict[str, Any] = {"gain": gain, "others": others.get(k)}
+        of_rows["effect"] = (effects or {}).get(levels[k].name)
+        features.append(feature_data(card, k, side, min_count, **of_rows, **words))
     return ReportData(
         title=f"Predicting {model.target_name_ or 'target'}",
         target=model.target_name_ or "target",

@@ -30,6 +30,7 @@ def feature_data(
     gain: float | None = None,
     others: np.ndarray | None = None,
     by_hand: str | None = None,
+    effect: Any = None,
 ) -> dict[str, Any]:
     """Return one feature as plain data, with its cells if it is in the model.
 
@@ -41,6 +42,7 @@ def feature_data(
     note : one sentence that a reader should not miss, such as why the feature has a single level.
     gain : mean nats by which the feature lowers the log loss of rows that its model did not learn from.
     by_hand : rules by hand for the levels of the column, in words.
+    effect : `evaluation.rule_effects.RuleEffect` of these rules, if it was measured.
     others : (n_cells + 1, n_classes) rows among other rows than those of training, unseen values last.
     """
     feature, words = card.features[k], Wording.of(card)
@@ -59,6 +61,7 @@ def feature_data(
         "monotone": side * feature.sign,
         "note": note,
         "by_hand": by_hand,
+        "effect": effect,
         "caution": support_caution(feature, words, min_count),
         "information_value": information_value(card, feature),
         "gain": gain,
