@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from bayesieve.classifier.persistence import CHECKSUM, checksum
+from bayesieve.classifier.file_content import CHECKSUM, checksum
 
 
 def signed(content: dict[str, Any]) -> str:

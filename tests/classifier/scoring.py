@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from bayesieve.classifier.predicting import scan_for
 from bayesieve.classifier.scored_files import PredictedRows, refuse_own_file
+from bayesieve.classifier.scoring import scan_for
 from bayesieve.engine.progress import RowProgress
 from bayesieve.table.writing import FrameFile, is_folder
 

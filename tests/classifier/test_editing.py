@@ -21,7 +21,8 @@ from sklearn.metrics import log_loss, roc_auc_score
 import bayesieve
 from bayesieve import BenefitClassifier, IndicatorEncoder, SelectiveNB, TableEncoder
 from bayesieve.classifier.editing import ModelEditor
-from bayesieve.scorecard.record import UNSEEN, Feature
+from bayesieve.scorecard.explanation import UNSEEN
+from bayesieve.scorecard.record import Feature
 from tests.classifier.model_files import signed
 from tests.scorecard.test_scorecard import N, rows
 

@@ -17,8 +17,8 @@ from polars.testing import assert_frame_equal
 
 import bayesieve
 from bayesieve import SelectiveNB, challenge, drift, evaluate
-from bayesieve.classifier.predicting import with_card
 from bayesieve.classifier.report_data import report_data
+from bayesieve.classifier.scoring import with_card
 from bayesieve.scorecard.hidden_counts import with_hidden_counts
 from tests.classifier.model_files import signed
 

@@ -17,7 +17,7 @@ from sklearn.base import clone
 
 import bayesieve
 from bayesieve import SelectiveNB
-from bayesieve.classifier import predicting as module, scored_files
+from bayesieve.classifier import scored_files, scoring as module
 from bayesieve.table.reading import read_table
 from tests.classifier.mixed_data import fitted, frame, labels
 from tests.classifier.processes import dies_at, exit_code

@@ -160,7 +160,7 @@ def test_the_report_shows_what_decisions_bring(succeeds: Run, german: pl.DataFra
 
 
 def test_damaged_benefits_of_a_model_are_refused(fails: Run, succeeds: Run) -> None:
-    from bayesieve.classifier.persistence import checksum
+    from bayesieve.classifier.file_content import checksum
 
     options = ("--target", "class", "--selector", "map", "--no-report", "--benefit", written(RULE))
     succeeds("fit", GERMAN, *options, "--output", "with")

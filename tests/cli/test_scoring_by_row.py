@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 from bayesieve import load
-from bayesieve.classifier.predicting import levels_of_columns
+from bayesieve.classifier.scoring import levels_of_columns
 from bayesieve.table.reading import read_table
 from tests.cli.conftest import Run
 

@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 import bayesieve
 from bayesieve.classifier.plan import resolve_calibrate
-from bayesieve.classifier.predicting import with_card
+from bayesieve.classifier.scoring import with_card
 from bayesieve.counts.contingency import Shrinkage
 from bayesieve.parts import OptionText
 from bayesieve.scorecard.hidden_counts import with_hidden_counts

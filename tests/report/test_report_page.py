@@ -15,8 +15,8 @@ from scipy.special import softmax
 from sklearn.metrics import log_loss, roc_auc_score
 
 from bayesieve import SelectiveNB, TableEncoder, challenge, evaluate, pair_statistics
-from bayesieve.classifier.predicting import with_card
 from bayesieve.classifier.report_data import report_data
+from bayesieve.classifier.scoring import with_card
 from bayesieve.report import ReportData, render_card, render_report
 from bayesieve.report.changes import change_data
 from bayesieve.report.feature_data import by_chance

@@ -12,8 +12,8 @@ import pytest
 
 import bayesieve
 from bayesieve import IndicatorEncoder, SelectiveNB
-from bayesieve.classifier.predicting import with_card
 from bayesieve.classifier.report_data import report_data
+from bayesieve.classifier.scoring import with_card
 from bayesieve.scorecard.hidden_counts import with_hidden_counts
 from tests.scorecard.test_counterfactuals import rows
 

@@ -15,7 +15,7 @@ import bayesieve
 from bayesieve import DiscreteNB, SelectiveNB, TableEncoder
 from bayesieve.classifier.report_data import of_features
 from bayesieve.counts.contingency import Shrinkage
-from bayesieve.scorecard.record import UNSEEN
+from bayesieve.scorecard.explanation import UNSEEN
 
 N = 1200
 FITS = ("auto", "cells", "levels", "weights")

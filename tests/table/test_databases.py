@@ -17,7 +17,7 @@ import polars as pl
 import pytest
 
 from bayesieve import SelectiveNB, scan
-from bayesieve.classifier.predicting import levels_of_columns
+from bayesieve.classifier.scoring import levels_of_columns
 from bayesieve.table.reading import read_header, read_table
 from tests.classifier.scoring import predict_to
 from tests.cli.conftest import GERMAN

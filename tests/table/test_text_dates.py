@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from bayesieve import SelectiveNB, load, merge, scan
-from bayesieve.classifier.predicting import levels_of_columns, scan_for
+from bayesieve.classifier.scoring import levels_of_columns, scan_for
 from bayesieve.table.reading import read_table
 from bayesieve.table.text_types import TextType
 

@@ -15,7 +15,7 @@ import pytest
 import xlsxwriter
 
 from bayesieve import SelectiveNB
-from bayesieve.classifier.predicting import levels_of_columns
+from bayesieve.classifier.scoring import levels_of_columns
 from bayesieve.table.reading import read_header, read_table
 from tests.cli.conftest import GERMAN, invoke
 from tests.limits import Limits, absent

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from bayesieve.classifier.predicting import read, with_card
+from bayesieve.classifier.predicting import Predicting
+from bayesieve.classifier.scoring import table_of_rows, with_card
 from bayesieve.discretize.pairs import cells_of_pair
 from bayesieve.evaluation.judged import known_labels
 from bayesieve.scorecard import combining
@@ -63,10 +64,8 @@ def merge(models: Sequence[SelectiveNB]) -> SelectiveNB:
     >>> both.n_rows_, both.scorecard_.class_counts.tolist()
     (80, [50.0, 30.0])
     """
-    from bayesieve.classifier.selective import SelectiveNB
-
     models = list(models)
-    if not models or not all(isinstance(model, SelectiveNB) for model in models):
+    if not models or not all(isinstance(model, Predicting) for model in models):
         raise ValueError(f"merge takes a list of fitted SelectiveNB models, got {models!r:.80}.")
     for model in models:
         check_is_fitted(model, "scorecard_")
@@ -79,7 +78,7 @@ def update(model: SelectiveNB, X: Any, y: Any, sample_weight: Any) -> SelectiveN
     """Compute `SelectiveNB.update`."""
     refuse_scan(X, y if isinstance(y, str) else "", "update", "pass a dataframe, such as polars.read_parquet(path)")
     X, y, sample_weight = split_columns(X, y, sample_weight)
-    table = read(model, X)
+    table = table_of_rows(model, X)
     _, codes, weights = known_labels(model, table, y, sample_weight)
     card = model.scorecard_
     every = np.arange(len(card.features))

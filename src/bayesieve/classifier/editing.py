@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesieve.classifier.predicting import read, with_card
+from bayesieve.classifier.scoring import table_of_rows, with_card
 from bayesieve.counts.contingency import Shrinkage
 from bayesieve.evidence.fitting import FeatureEvidence, fit_around
 from bayesieve.parts import is_number
@@ -187,7 +187,7 @@ class ModelEditor:
 
         model = self._model
         with silenced():
-            rows, table = judged_rows(model, X, y), read(model, X)
+            rows, table = judged_rows(model, X, y), table_of_rows(model, X)
         figures, labels = [], np.asarray(rows.labels)
         for card in (model.scorecard_, *(card for _, card in self._steps)):
             logs = log_probabilities(card.joint(table))

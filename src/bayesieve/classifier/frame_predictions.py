@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 import numpy as np
 
-from bayesieve.classifier.predicting import look_at_first_rows, own_columns, prediction_names
+from bayesieve.classifier.scoring import prediction_names, training_columns, warn_of_first_rows
 from bayesieve.forking import refuse_fork
 from bayesieve.scorecard.export.plan import Plan, Reader
 from bayesieve.table.cautions import silenced
@@ -63,7 +63,7 @@ def of_rows(model: SelectiveNB, frame: Any) -> Any:
     names, labels = prediction_names(model), model.classes_.tolist()
     probability = np.zeros((0, len(labels)))
     if len(whole):
-        probability = model.predict_proba(own_columns(model, whole))
+        probability = model.predict_proba(training_columns(model, whole))
     predicted = [labels[j] for j in probability.argmax(axis=1).tolist()]
     columns = [predicted, *map(np.ascontiguousarray, probability.T)]
     dtypes = [_label_dtype(labels), *[nw.Float64] * len(labels)]
@@ -100,7 +100,7 @@ def _of_lazy_frame(model: SelectiveNB, frame: pl.LazyFrame) -> pl.LazyFrame:
     for name in columns:
         if schema[name] == pl.Object:
             raise ValueError(f"Column {name!r} holds Python objects, which no query reads; convert it to one type.")
-    look_at_first_rows(model, nw.from_native(frame))
+    warn_of_first_rows(model, nw.from_native(frame))
     names = prediction_names(model)
 
     def predict(rows: pl.Series) -> pl.Series:
@@ -164,7 +164,7 @@ def _of_relation(model: SelectiveNB, relation: Any) -> Any:
     results[label] = f"CAST({_quoted(label)} AS {label_type.get(dtype, 'VARCHAR')})"
     results |= {name: _quoted(name) for name in shares}
     selected = ", ".join(f"{result} AS {_quoted(name)}" for name, result in results.items())
-    look_at_first_rows(model, nw.from_native(relation))
+    warn_of_first_rows(model, nw.from_native(relation))
     return relation.query(
         "bayesieve_rows",
         f"WITH bayesieve_prepared AS (SELECT {', '.join(columns)} FROM bayesieve_rows) "

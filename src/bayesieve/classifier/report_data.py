@@ -16,8 +16,8 @@ from scipy.spatial.distance import squareform
 from sklearn.utils.validation import check_is_fitted
 
 from bayesieve.classifier import summary
-from bayesieve.classifier.persistence import facts_of
-from bayesieve.classifier.predicting import drawn_from, explain_rows, with_card
+from bayesieve.classifier.file_content import export_header
+from bayesieve.classifier.scoring import drawn_from, explain_rows, with_card
 from bayesieve.counts import SymmetricalUncertainty
 from bayesieve.evaluation.deciding import Deciding
 from bayesieve.evaluation.drift import drift
@@ -33,10 +33,10 @@ from bayesieve.report.changes import change_data
 from bayesieve.report.feature_data import feature_data
 from bayesieve.report.page import in_five_digits
 from bayesieve.report.search import SearchSummary, summarise_trace
+from bayesieve.scorecard.explanation import UNSEEN
 from bayesieve.scorecard.export import export
 from bayesieve.scorecard.hidden_counts import with_hidden_counts
 from bayesieve.scorecard.reasons import columns_in_use
-from bayesieve.scorecard.record import UNSEEN
 from bayesieve.scorecard.wording import Wording
 from bayesieve.selection.row_splits import is_number_of_folds
 from bayesieve.statistics import metrics
@@ -125,7 +125,7 @@ def report_data(
             parts |= {"segments": (), "others": None, "effects": None}
         warn_caller(*parts["warnings"])
     by_rows = {name: parts.pop(name, None) for name in ("others", "gains", "effects")}
-    data, told = of_features(model, positive, max(min_count, least), **by_rows), facts_of(model)
+    data, told = of_features(model, positive, max(min_count, least), **by_rows), export_header(model)
     own = _facts(model, place, told) | {str(name): str(value) for name, value in (facts or {}).items()}
     program = _program(model, place, told) if min_count <= 1 else ""
     table = None if X is None else as_table(X)
@@ -422,7 +422,7 @@ def _dependence(model: SelectiveNB, rows: JudgedRows) -> tuple[tuple[str, ...], 
 
 
 def _facts(model: SelectiveNB, place: int, told: Mapping[str, str]) -> dict[str, str]:
-    """Return the first facts that a validator needs; ``told`` is from `facts_of`."""
+    """Return the first facts that a validator needs; ``told`` is from `export_header`."""
     import platform
 
     card = model.scorecard_

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesieve.classifier.frame_predictions import of_rows
-from bayesieve.classifier.predicting import columns_to_read, prediction_names
+from bayesieve.classifier.scoring import columns_to_read, prediction_names
 from bayesieve.engine.files import bytes_of
 from bayesieve.engine.progress import RowProgress
 from bayesieve.scorecard.model_file import card_to_plain

@@ -14,7 +14,8 @@ from bayesieve.classifier import fit_steps as steps
 from bayesieve.classifier.cautions import fit_cautions, model_cautions
 from bayesieve.classifier.fit_provenance import provenance_of
 from bayesieve.classifier.plan import FitPlan
-from bayesieve.classifier.predicting import Predicting, with_card
+from bayesieve.classifier.predicting import Predicting
+from bayesieve.classifier.scoring import with_card
 from bayesieve.compiling import compiling_elsewhere
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.discretize.criterion import Prior

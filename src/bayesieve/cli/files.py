@@ -36,7 +36,7 @@ def read_table(path: Path, screen: Screen, *models: Any, date_orders: dict[str, 
 
     CommandError for files that memory does not hold.
     """
-    from bayesieve.classifier.predicting import levels_of_columns
+    from bayesieve.classifier.scoring import levels_of_columns
     from bayesieve.table import reading
 
     source = open_source(path, screen, *models) if is_several(path) else None
@@ -112,7 +112,7 @@ def open_source(path: Path, screen: Screen, *models: Any) -> Scan:
     """Open the rows of a file, folder or pattern for reading block by block. With models, text is read by their levels,
     those of the first come first.
     """
-    from bayesieve.classifier.predicting import levels_of_columns
+    from bayesieve.classifier.scoring import levels_of_columns
     from bayesieve.table.scanning import scan, scan_to_score
 
     with screen.working(f"Looking at {shown(path)} ...") as rename:

@@ -15,7 +15,7 @@ import polars as pl
 from sklearn.base import clone
 
 from bayesieve import SelectiveNB, TableEncoder, as_published
-from bayesieve.classifier.predicting import labelled
+from bayesieve.classifier.scoring import labelled
 from bayesieve.cli import compiling, files
 from bayesieve.cli.commands import CommandError, Screen, interruptible, require_choice
 from bayesieve.cli.files import amounts_of, shown

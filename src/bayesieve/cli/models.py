@@ -36,8 +36,8 @@ _PART = re.compile(r"\s*([0-9]{1,18})\s*(?:-\s*([0-9]{1,18})\s*)?")
 
 def predict(given: Any) -> None:
     """Predict every row of a table."""
-    from bayesieve.classifier.predicting import prediction_names
     from bayesieve.classifier.scored_files import PredictedRows
+    from bayesieve.classifier.scoring import prediction_names
     from bayesieve.decision.benefit_classifier import BenefitRule
     from bayesieve.engine.progress import RowProgress
     from bayesieve.scorecard.direction import REASONS, directions, warn_of_direction
@@ -120,7 +120,7 @@ def _asked(texts: Sequence[str], model: Any, own: Sequence[str], results: Sequen
 
 def explain(given: Any) -> None:
     """Explain rows of a table."""
-    from bayesieve.classifier.predicting import explain_rows, own_columns
+    from bayesieve.classifier.scoring import explain_rows, training_columns
 
     files.check_output(given.output)
     screen, table, output = Screen(), given.table, given.output
@@ -135,7 +135,7 @@ def explain(given: Any) -> None:
         return
     chosen = list(range(min(_FIRST, source.n_rows))) if given.rows is None else chosen_rows(given.rows, source.n_rows)
     block = _rows_of(source, chosen)
-    X = own_columns(model, block)
+    X = training_columns(model, block)
     what = f"Explaining {plural(len(chosen), 'row')} ..."
     with files.locating(table, rows=chosen), compiling.announced(screen), screen.working(what):
         explanation = replace(explain_rows(model, X, "score"), rows=np.array(chosen))
@@ -240,7 +240,7 @@ def _identified(explanation: Any, block: pl.DataFrame, ids: list[str]) -> pl.Dat
 
 def _write_all(model: Any, source: Scan, output: Path, ids: list[str], against: Any) -> None:
     """Explain all rows, block by block."""
-    from bayesieve.classifier.predicting import explain_rows, own_columns
+    from bayesieve.classifier.scoring import explain_rows, training_columns
     from bayesieve.engine.progress import RowProgress
     from bayesieve.table.columns import rows_from
 
@@ -248,7 +248,7 @@ def _write_all(model: Any, source: Scan, output: Path, ids: list[str], against: 
     with interruptible("no explanations were written"), files.written(output) as write, progress:
         for block in source.blocks(block_rows=_BLOCK_ROWS):
             with rows_from(at):
-                explanation = explain_rows(model, own_columns(model, block), "score")
+                explanation = explain_rows(model, training_columns(model, block), "score")
             explanation = explanation if against is None else explanation.against(against)
             write(_identified(replace(explanation, rows=np.arange(at, at + block.height)), block, ids))
             at += block.height
@@ -518,13 +518,13 @@ def reason_columns(model: Any, n: int, before: Any, block: pl.DataFrame, probabi
     """Add the reasons of the rows, the strongest first, to the columns that another function returns for a block."""
     import polars as pl
 
-    from bayesieve.classifier.predicting import own_columns
+    from bayesieve.classifier.scoring import training_columns
 
     names = reason_names(model, n)
     texts: list[list[str | None]] = [[None] * block.height for _ in names]
     if block.height:
         kinds = ["text", *["code"] * (len(names) > n)]
-        found = model.reasons(own_columns(model, block), n).select("row", "rank", *kinds)
+        found = model.reasons(training_columns(model, block), n).select("row", "rank", *kinds)
         for row, rank, *of_kinds in found.iter_rows():
             for k, text in enumerate(of_kinds):
                 texts[k * n + rank - 1][row] = text

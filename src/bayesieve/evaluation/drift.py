@@ -15,7 +15,8 @@ from bayesieve.evaluation.evaluating import Segment, labelled
 from bayesieve.evaluation.judged import JudgedRows, grouped_rows, scorecard_in
 from bayesieve.parts import Allowed, check_allowed
 from bayesieve.scorecard import Scorecard
-from bayesieve.scorecard.record import UNSEEN, Feature
+from bayesieve.scorecard.explanation import UNSEEN
+from bayesieve.scorecard.record import Feature
 from bayesieve.selection.base import seed_of
 from bayesieve.table.frames import in_library, library_of, results_frame
 from bayesieve.table.writing import check_html, write_atomically

@@ -20,8 +20,9 @@ import numpy as np
 from scipy.special import expit, logit
 
 from bayesieve.parts import Allowed, check_allowed, is_number, is_sign
+from bayesieve.scorecard.explanation import UNSEEN
 from bayesieve.scorecard.reasons import DECIMALS, code_by
-from bayesieve.scorecard.record import UNSEEN, Scorecard, bounds_of
+from bayesieve.scorecard.record import Scorecard, bounds_of
 from bayesieve.scorecard.wording import Wording
 from bayesieve.table import FeatureLevels, Table
 from bayesieve.table.columns import Categories

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from bayesieve.scorecard.record import Scorecard
 from bayesieve.scorecard.wording import Wording
 from bayesieve.words import listed, plural
+
+if TYPE_CHECKING:
+    from bayesieve.scorecard.record import Scorecard
 
 _MOST_CLASSES = 6
 _MOST_FEATURES = 3

@@ -19,8 +19,9 @@ from bayesieve.discretize.criterion import summed
 from bayesieve.evidence.monotone import monotone as risen, rising_cells
 from bayesieve.evidence.standard_errors import class_variances
 from bayesieve.parts import is_number, is_sign
+from bayesieve.scorecard.explanation import UNSEEN
 from bayesieve.scorecard.probabilities import number_variances
-from bayesieve.scorecard.record import UNSEEN, Feature, Scorecard, centred
+from bayesieve.scorecard.record import Feature, Scorecard, centred
 from bayesieve.table import FeatureLevels
 from bayesieve.table.derived_levels import IndicatorLevels, PairLevels
 from bayesieve.table.labels import cut_texts

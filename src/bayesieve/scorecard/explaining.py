@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bayesieve.parts import is_choice
-from bayesieve.scorecard.explanation import Explanation, columns_of_texts
+from bayesieve.scorecard.explanation import EXPLAINED_LEVEL, UNSEEN, Explanation, columns_of_texts
 from bayesieve.scorecard.look_up import Cell, ScoreReader, is_row, table_of, text_of
 from bayesieve.scorecard.reasons import code_by, columns_in_use, part_texts, told_apart
-from bayesieve.scorecard.record import EXPLAINED_LEVEL, UNSEEN, Scorecard
 from bayesieve.scorecard.wording import Wording, described
 from bayesieve.table import Table
+
+if TYPE_CHECKING:
+    from bayesieve.scorecard.record import Scorecard
 
 
 def explain(card: Scorecard, X: Any, by: str) -> Explanation:

@@ -14,6 +14,12 @@ from bayesieve.table.frames import frame_of_columns
 from bayesieve.table.target import class_position
 from bayesieve.words import ShortRepr
 
+UNSEEN = "(not seen in training)"
+"""Label of values that no cell holds."""
+
+EXPLAINED_LEVEL = 0.9
+"""Share of the rows whose intervals in an explanation hold the true probability."""
+
 
 @dataclass(frozen=True, repr=False)
 class Explanation(ShortRepr):

@@ -19,18 +19,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bayesieve.parts import Allowed, check_allowed
+from bayesieve.scorecard.explanation import UNSEEN
 from bayesieve.scorecard.look_up import RowReader, ScoreReader
-from bayesieve.scorecard.record import UNSEEN, Feature, Scorecard
 from bayesieve.scorecard.wording import Wording
 from bayesieve.table import FeatureLevels, Table
 from bayesieve.table.cautions import silenced
 from bayesieve.table.levels import TableLevels
 from bayesieve.words import did_you_mean, named
+
+if TYPE_CHECKING:
+    from bayesieve.scorecard.record import Feature, Scorecard
 
 DECIMALS = 9
 _ALLOWED = {

@@ -18,7 +18,7 @@ from bayesieve.discretize.refitting import coarser_codes
 from bayesieve.evidence.fitting import Evidence
 from bayesieve.evidence.neutral import mean_line
 from bayesieve.evidence.standard_errors import class_variances, counting_variances
-from bayesieve.scorecard.explanation import Explanation
+from bayesieve.scorecard.explanation import UNSEEN, Explanation
 from bayesieve.scorecard.look_up import CellTables, RowReader, intervals_of, table_of
 from bayesieve.scorecard.probabilities import chance, check_level, number_variances, probabilities
 from bayesieve.table import FeatureLevels
@@ -29,12 +29,9 @@ from bayesieve.table.target import class_position, sign_of_positive
 from bayesieve.table.values import canonical_text
 from bayesieve.words import ShortRepr
 
-UNSEEN = "(not seen in training)"
 _ERRORS_TIMES = 1.1  # of variances, for the choice of levels, weights and columns (benchmarks/decisions/intervals.md)
 _RARE = 10.0  # rows of a level whose variance of counting counts by half although the weight of the feature is small
 _ROUNDING = 1e-12  # nats, or share of the largest contribution
-EXPLAINED_LEVEL = 0.9
-"""Share of the rows whose intervals in an explanation hold the true probability."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

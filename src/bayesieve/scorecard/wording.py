@@ -7,19 +7,21 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 
 from bayesieve.scorecard.explanation import Explanation
-from bayesieve.scorecard.record import Scorecard
 from bayesieve.table import FeatureLevels
 from bayesieve.table.derived_levels import IndicatorLevels, PairLevels, pair_name
 from bayesieve.table.labels import AS_SIGNS, AS_WORDS, cell_labels, group_labels, interval_labels
 from bayesieve.table.values import canonical_text
 from bayesieve.table.yaml_files import read_yaml
 from bayesieve.words import did_you_mean, named
+
+if TYPE_CHECKING:
+    from bayesieve.scorecard.record import Scorecard
 
 
 class Label(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):

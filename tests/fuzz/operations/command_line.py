@@ -12,7 +12,7 @@ from typing import Any
 from typer.testing import CliRunner
 
 import bayesieve
-from bayesieve.classifier.predicting import own_columns
+from bayesieve.classifier.scoring import training_columns
 from bayesieve.table.reading import read_table
 from tests.fuzz import invariants, options, outcome
 from tests.fuzz.case import Case, Ended, operation, without_details
@@ -186,7 +186,7 @@ def weighted_command(case: Case) -> None:
     printed = run(case, "predict", "predict", out / "model.json", train, "--quiet", must=True)
     with case.step("load", must=True):
         model = bayesieve.load(out / "model.json")
-        p = model.predict_proba(own_columns(model, read_table(train)))
+        p = model.predict_proba(training_columns(model, read_table(train)))
     rows = list(csv.reader(io.StringIO(printed, newline="")))[1:]
     case.same([[float(cell) for cell in row[1:]] for row in rows], p, "the command predicts what Python does")
     run(case, "explain", "explain", out / "model.json", train, "--rows", case.pick(("0", "0-1", "99", "-1", "a", "")))

@@ -13,7 +13,7 @@ import polars as pl
 
 import bayesieve
 from bayesieve import BenefitClassifier, SelectiveNB, ThresholdTuner
-from bayesieve.classifier.predicting import explain_rows, rows_in_memory
+from bayesieve.classifier.scoring import explain_rows, rows_in_memory
 from tests.classifier.scoring import predict_to
 from tests.fuzz import options
 from tests.fuzz.case import Case, operation

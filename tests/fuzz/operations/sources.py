@@ -16,7 +16,7 @@ import polars as pl
 
 import bayesieve
 from bayesieve import SelectiveNB, TableEncoder, scan
-from bayesieve.classifier.predicting import levels_of_columns
+from bayesieve.classifier.scoring import levels_of_columns
 from bayesieve.table.reading import read_table
 from tests.fuzz.case import Case, operation
 

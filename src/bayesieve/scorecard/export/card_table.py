@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesieve.scorecard.record import UNSEEN, Feature, bounds_of
+from bayesieve.scorecard.explanation import UNSEEN
+from bayesieve.scorecard.record import Feature, bounds_of
 from bayesieve.scorecard.wording import Wording
 from bayesieve.table import FeatureLevels
 from bayesieve.table.frames import results_frame

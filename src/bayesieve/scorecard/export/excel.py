@@ -15,11 +15,12 @@ from decimal import ROUND_FLOOR, Context
 from typing import Any, ClassVar
 
 from bayesieve.scorecard.direction import POINTS, REASONS, class_in_words
+from bayesieve.scorecard.explanation import UNSEEN
 from bayesieve.scorecard.export.plan import Plan, Reader
 from bayesieve.scorecard.export.point_card import Points
 from bayesieve.scorecard.export.target import Export
 from bayesieve.scorecard.reasons import DECIMALS
-from bayesieve.scorecard.record import UNSEEN, Scorecard
+from bayesieve.scorecard.record import Scorecard
 from bayesieve.table.values import BLANKS
 from bayesieve.words import cut, quoted, visible
 

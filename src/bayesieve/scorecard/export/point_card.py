@@ -19,11 +19,12 @@ from sklearn.metrics import roc_auc_score
 from bayesieve.parts import Allowed
 from bayesieve.scorecard.direction import POINTS
 from bayesieve.scorecard.edits import joined
+from bayesieve.scorecard.explanation import UNSEEN
 from bayesieve.scorecard.export.card_table import card_table
 from bayesieve.scorecard.export.plan import Against, Plan
 from bayesieve.scorecard.export.target import Export
 from bayesieve.scorecard.reasons import reasons_of
-from bayesieve.scorecard.record import UNSEEN, Feature, Scorecard, bounds_of
+from bayesieve.scorecard.record import Feature, Scorecard, bounds_of
 from bayesieve.scorecard.strategy import strategy_table
 from bayesieve.scorecard.wording import Wording
 from bayesieve.table import FeatureLevels

@@ -12,10 +12,11 @@ from textwrap import TextWrapper
 from typing import Any, ClassVar
 
 from bayesieve.scorecard.direction import REASONS
+from bayesieve.scorecard.explanation import UNSEEN
 from bayesieve.scorecard.export.plan import Against, ExportedTerm, Plan, Reader
 from bayesieve.scorecard.export.target import Export
 from bayesieve.scorecard.reasons import reference_scores
-from bayesieve.scorecard.record import UNSEEN, Scorecard
+from bayesieve.scorecard.record import Scorecard
 
 _WIDTH = 118
 _LARGEST = 2**53 - 1  # of the whole numbers that JavaScript tells apart

@@ -1,0 +1,100 @@
+"""Content of a model file: its plain values, their text and their checksum."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from bayesieve.plain_values import Damaged
+from bayesieve.scorecard.model_file import FORMAT, VERSION, card_to_plain
+from bayesieve.version import __version__
+from bayesieve.words import format_count, utc_now
+
+if TYPE_CHECKING:
+    from bayesieve.classifier.selective import SelectiveNB
+
+CHECKSUM = "sha256"
+"""The name of the checksum in a file."""
+_Write = Callable[[Any], str]
+_dumps: _Write = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+_sorted_dumps: _Write = json.JSONEncoder(ensure_ascii=False, allow_nan=False, sort_keys=True).encode
+
+
+def model_content(model: SelectiveNB) -> dict[str, Any]:
+    """Return the content of a model file but its checksum; ValueError if a file cannot hold the classes."""
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "written_by": __version__,
+        "target": model.target_name_,
+        "named": hasattr(model, "feature_names_in_"),
+        **card_to_plain(model.scorecard_),
+        "cautions": [asdict(caution) | {"columns": list(caution.columns)} for caution in model.cautions_],
+        **({} if model.benefit_rule_ is None else {"benefit_rule": model.benefit_rule_.to_json()}),
+        **({"id_columns": list(model.id_columns_)} if model.id_columns_ else {}),
+        "search": model.trace_.to_json(),
+    }
+
+
+def export_header(model: SelectiveNB, name: str | None = None) -> dict[str, str]:
+    """Return the provenance that every export of a model states; the checksum is that of its file."""
+    try:
+        content = checksum(model_content(model))
+    except (Damaged, TypeError, ValueError):
+        content = "none, as a file cannot hold the model"
+    return {
+        "model": name or model.target_name_ or "SelectiveNB",
+        **({"target": model.target_name_} if model.target_name_ else {}),
+        "exported": utc_now(),
+        "bayesieve": __version__,
+        "rows": format_count(model.n_rows_),
+        "checksum": content,
+    }
+
+
+def _parts(data: dict[str, Any], dumps: _Write) -> dict[str, list[str]]:
+    """Every part of a model as JSON that depends on its content only, a list of objects entry by entry."""
+    try:
+        return {
+            key: [dumps(entry) for entry in value] if _is_list_of_objects(value) else [dumps(value)]
+            for key, value in data.items()
+        }
+    except RecursionError:
+        raise Damaged("it is nested too deep") from None
+    except ValueError:
+        raise Damaged("it holds a number that is not finite") from None
+
+
+def _is_list_of_objects(value: Any) -> bool:
+    return isinstance(value, list) and len(value) > 0 and isinstance(value[0], dict)
+
+
+def checksum(data: dict[str, Any]) -> str:
+    """SHA-256 of everything else in a file; layout and order make no difference."""
+    return _sum_of(_parts(data, _sorted_dumps))
+
+
+def _sum_of(parts: dict[str, list[str]]) -> str:
+    digest = hashlib.sha256()
+    try:
+        for key in sorted(parts):
+            for piece in (key, *parts[key]):
+                digest.update(piece.encode())
+                digest.update(b"\n")
+    except UnicodeEncodeError:
+        raise Damaged("it holds half a character, which is not text") from None
+    return digest.hexdigest()
+
+
+def content_to_text(data: dict[str, Any]) -> str:
+    """One part a line, and one feature a line; entries stay in order, as those of special values matter."""
+    parts = _parts(data, _dumps)
+    lines = [
+        f"{json.dumps(key)}: "
+        + ("[\n" + ",\n".join(parts[key]) + "\n]" if _is_list_of_objects(value) else parts[key][0])
+        for key, value in data.items()
+    ]
+    return "{\n" + ",\n".join([*lines, f'"{CHECKSUM}": "{checksum(data)}"']) + "\n}\n"

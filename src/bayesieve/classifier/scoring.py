@@ -1,0 +1,229 @@
+"""Rows of a fitted model: its columns, their cells, and the values computed from these, in memory or block by block."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from bayesieve.classifier.fit_steps import offset_of
+from bayesieve.counts import CodedTable
+from bayesieve.discretize.row_samples import drawn_from_scan
+from bayesieve.scorecard.explaining import check_way, explain_cells
+from bayesieve.scorecard.explanation import Explanation
+from bayesieve.scorecard.look_up import Cell, ScoreReader, is_row, one_row
+from bayesieve.scorecard.record import Scorecard
+from bayesieve.scorecard.unseen import EXAMPLE_ROWS, unseen_said_once, warn_of_unseen
+from bayesieve.table import FeatureLevels, Table
+from bayesieve.table.cautions import Caution, silenced
+from bayesieve.table.columns import rows_from
+from bayesieve.table.frames import is_scan, new_table, whole_frame
+from bayesieve.table.levels import columns_of
+from bayesieve.table.scanned import scanned_rows
+from bayesieve.table.scanning import scan, scan_to_score
+from bayesieve.table.scans import CopyProgress, Scan
+
+if TYPE_CHECKING:
+    from bayesieve.classifier.selective import SelectiveNB
+
+
+def labelled(model: SelectiveNB, labels: Mapping[str, Any]) -> SelectiveNB:
+    """Return a copy of a model with labels, as `read_labels` returns them."""
+    card, named = model.scorecard_, dict(labels)
+    return with_card(model, replace(card, provenance={**card.provenance, "labels": named}))
+
+
+def with_card(model: SelectiveNB, card: Scorecard) -> SelectiveNB:
+    """Return a copy of a model that predicts by another scorecard."""
+    other = copy(model)
+    other.scorecard_ = card
+    return other
+
+
+def levels_of_columns(*models: SelectiveNB) -> dict[str, FeatureLevels]:
+    """The levels of the columns that models were trained on, by name; they define how values are read. Of a column of
+    several models, those of the first.
+    """
+    levels = [columns_of([feature.levels for feature in model.scorecard_.features]) for model in models[::-1]]
+    return {level.column: level for of_model in levels for level in of_model}
+
+
+def scan_for(model: SelectiveNB, source: Any, progress: CopyProgress | None = None) -> Scan:
+    """A source whose text, in files without types, is read by the levels of a model."""
+    return scan_to_score(source, levels_of_columns(model), progress)
+
+
+def columns_to_read(model: SelectiveNB, source: Scan) -> list[str]:
+    """The columns of a source that predictions depend on; at least one, or no row is read."""
+    needed = set(model.scorecard_.reader.needed)
+    return [name for name in source.names if name in needed] or list(source.names[:1])
+
+
+def training_columns(model: SelectiveNB, frame: Any) -> Any:
+    """The columns that a model was trained on, in its order, without names if it had none. Columns that predictions
+    do not depend on may be missing, and are empty then.
+
+    ValueError, which names it, if another column is missing.
+    """
+    names, whole = model.scorecard_.columns, nw.from_native(whole_frame(frame), eager_only=True)
+    model.scorecard_.reader.check(whole.columns)
+    empty = [nw.lit(None, nw.Float64).alias(name) for name in names if name not in whole.columns]
+    chosen = whole.with_columns(*empty)[:, list(names)]  # `select` takes some names for patterns
+    if hasattr(model, "feature_names_in_"):
+        return chosen.to_native()
+    return np.array(chosen.rows(), dtype=object)  # trained on an array
+
+
+def table_of_rows(model: SelectiveNB, X: Any) -> Table:
+    """Rows in memory with the columns of the fit, in their order, or their scores; a row of values by column."""
+    return one_row(X) if is_row(X) else new_table(model, X)
+
+
+def joint_of_rows(model: SelectiveNB, X: Any, offset: Any = None) -> np.ndarray:
+    """Return log joint probabilities, (n_rows, n_classes), in nats, up to a number for each row.
+
+    ``offset``: log odds known beforehand, as `SelectiveNB.fit` takes them.
+    """
+    check_is_fitted(model, "scorecard_")
+    tables = model.scorecard_.tables
+    joint = value_rows(model, X, tables.joint, tables.joint_of_row)
+    return joint if offset is None else joint + offset_of(offset, *joint.shape)
+
+
+def value_rows(
+    model: SelectiveNB,
+    X: Any,
+    of_cells: Callable[[np.ndarray], np.ndarray],
+    of_row: Callable[[Sequence[int]], np.ndarray] | None = None,
+) -> np.ndarray:
+    """Compute values of rows in memory, of coded rows, or of a source, which is read block by block.
+
+    Parameters
+    ----------
+    of_cells : function from cells, (n_used, n_rows), to values, an array whose first dimension is the rows.
+    of_row : faster function from the cells of one row to its values.
+    """
+    card = model.scorecard_
+    if isinstance(X, CodedTable):
+        return of_cells(card.cells(X))
+    if is_scan(X, ""):
+        source = scan_for(model, X)
+        values: list[np.ndarray] = []
+        with unseen_said_once(card, source.n_rows), silenced():
+            for frame in source.blocks(columns_to_read(model, source)):
+                with rows_from(sum(map(len, values))):
+                    values.append(value_rows(model, training_columns(model, frame), of_cells, of_row))
+        return np.concatenate(values)
+    cells = cells_of_row(model, X)
+    if cells is not None:
+        codes = [code for code, _ in cells]
+        return of_cells(np.array(codes, dtype=np.int64).reshape(-1, 1)) if of_row is None else of_row(codes)[None]
+    table = table_of_rows(model, X)
+    cells_of_table, unseen = card.reader.code(table, model.n_jobs)
+    if unseen.any():
+        warn_of_unseen(card, table, unseen)
+    return of_cells(cells_of_table)
+
+
+def cells_of_row(model: SelectiveNB, X: Any) -> list[Cell] | None:
+    """The cells of one row, given as values by column or as a dataframe with the columns of the fit; None for other
+    rows, and for those that take a table.
+    """
+    reader = model.scorecard_.reader
+    if is_row(X):
+        return reader.read_row(X)
+    names = getattr(model, "feature_names_in_", None)
+    if names is None or not nw.dependencies.is_into_dataframe(X) or len(X) != 1 or list(X.columns) != names.tolist():
+        return None
+    frame = nw.from_native(X, eager_only=True)
+    is_polars = nw.dependencies.is_polars_dataframe(X)  # whose own types take a tenth of the time
+    types = X.dtypes if is_polars else frame.schema.values()
+    moments = [name for name, type_ in zip(X.columns, types, strict=True) if type_.is_temporal()]
+    if not all(_is_in_calendar(frame[name]) for name in moments):
+        return None
+    try:
+        values = frame.rows()[0]
+    except OverflowError:  # a duration that Python cannot hold
+        return None
+    return reader.read_row(dict(zip(X.columns, values, strict=True)))
+
+
+def _is_in_calendar(column: nw.Series[Any]) -> bool:
+    """Whether the one value is no date that Python cannot hold, at which polars panics; a table can hold it."""
+    if isinstance(column.dtype, (nw.Time, nw.Duration)):
+        return True
+    if column.is_null()[0]:  # in pandas, the year of a missing date has no truth value
+        return True
+    year = column.dt.year().to_list()[0]  # null beyond what polars can tell
+    return year is not None and dt.MINYEAR <= year <= dt.MAXYEAR
+
+
+def rows_in_memory(model: SelectiveNB, X: Any) -> Any:
+    """Rows to be explained; those of a source with the columns that predictions depend on."""
+    if not is_scan(X, ""):
+        return X
+    import polars as pl
+
+    source = scan_for(model, X)
+    return training_columns(model, pl.concat(list(source.blocks(columns_to_read(model, source)))))
+
+
+def drawn_from(
+    model: SelectiveNB, X: Any, y: Any, sample_weight: Any, time: Any = None, n_rows: int = 50_000
+) -> tuple[Any, Any, Any, Any, Caution | None]:
+    """Rows of a source with the columns of a model, their labels, weights and times, drawn at random if there are more,
+    and a caution that says so.
+    """
+    if time is not None and not isinstance(time, str):
+        raise ValueError("time must be the name of a column of the scanned table.")
+    source, own = scan(X), {*model.scorecard_.columns, y, sample_weight, time}
+    rows = scanned_rows(source.select([name for name in source.names if name in own]), y, sample_weight)
+    drawn = drawn_from_scan(*rows[:3], n_rows)
+    caution = None
+    if drawn.size < rows.table.n_rows:
+        sentence = (
+            f"Performance is that of models of {drawn.size:,} rows drawn at random from {rows.table.n_rows:,}; the "
+            "model itself is learnt from all of them."
+        )
+        caution = Caution("sample", (), sentence, warns=False)
+    weights = None if rows.weights is None else rows.weights[drawn]
+    frame = rows.table.frame(drawn)
+    if time is not None and time not in frame.columns:
+        raise ValueError(f"There is no column {time!r} to order the rows by.")
+    moments, labels = None if time is None else frame[time], rows.target.classes[rows.target.codes[drawn]]
+    return training_columns(model, frame), labels, weights, moments, caution
+
+
+def warn_of_first_rows(model: SelectiveNB, frame: nw.DataFrame[Any] | nw.LazyFrame[Any]) -> None:
+    """Warn of values never seen in training in the first rows of a query, which no Python is going to see."""
+    if isinstance(model.scorecard_.reader, ScoreReader):
+        return
+    try:
+        first = frame.head(EXAMPLE_ROWS)
+        head = training_columns(model, first.collect() if isinstance(first, nw.LazyFrame) else first)
+        table = table_of_rows(model, head)
+        _, unseen = model.scorecard_.reader.code(table)
+    except Exception:  # a query fails in any way, and says so when it is run
+        return
+    warn_of_unseen(
+        model.scorecard_, table, unseen, "" if table.n_rows < EXAMPLE_ROWS else f"first {table.n_rows:,} rows"
+    )
+
+
+def prediction_names(model: SelectiveNB) -> list[str]:
+    """Return the names of the prediction columns."""
+    return ["prediction", *(f"P({label})" for label in model.classes_.tolist())]
+
+
+def explain_rows(model: SelectiveNB, X: Any, by: Any) -> Explanation:
+    """Explain rows in memory, as `Scorecard.explain`, by the columns of the fit."""
+    check_way(by)
+    cells = None if by == "column" else cells_of_row(model, X)
+    card = model.scorecard_
+    return card.explain(table_of_rows(model, X), by) if cells is None else explain_cells(card, cells)
