@@ -70,7 +70,7 @@ def _inner(function: Callable[..., Any], **options: Any) -> Any:
 
 
 def compile_seconds() -> float:
-    """Seconds that this process has spent so far on compiling kernels, or on loading them from disk."""
+    """Return seconds that this process has spent so far on compiling kernels, or on loading them from disk."""
     return _TIMER.seconds
 
 
@@ -168,13 +168,13 @@ def _folder() -> Path | None:
 
 
 def _nothing() -> None:
-    """A kernel that is never called."""
+    """Do nothing: a kernel whose compiled signature is read, and which is never called."""
 
 
 @cache
 def processors() -> tuple[str, ...]:
-    """The processors whose code runs on this one, the fastest first: itself, any with vectors of 256 bits (x86-64-v3),
-    which wrapper searches need, and any of its kind.
+    """Return the processors whose code runs on this one, the fastest first: itself, any with vectors of 256 bits
+    (x86-64-v3), which wrapper searches need, and any of its kind.
     """
     from llvmlite.binding import get_host_cpu_name
     from numba.core.codegen import get_host_cpu_features
@@ -185,8 +185,8 @@ def processors() -> tuple[str, ...]:
 
 
 def stamp(family: str) -> Path | None:
-    """The file that tells that a family of kernels is on disk, compiled by these versions for one of the `processors`;
-    None if nothing can be saved.
+    """Return the file that tells that a family of kernels is on disk, compiled by these versions for one of the
+    `processors`; None if nothing can be saved.
     """
     import numba
 
@@ -203,8 +203,8 @@ def stamp(family: str) -> Path | None:
 
 @contextmanager
 def compiling_elsewhere(families: Sequence[str]) -> Iterator[None]:
-    """Families of kernels that are not on disk yet are compiled by other processes while the block runs, and a little
-    longer if need be: Numba compiles one kernel at a time in a process. What they do not compile, this process does.
+    """Compile families of kernels that are not on disk yet in other processes while the block runs, because Numba
+    compiles one kernel at a time in a process. This process compiles the remaining ones.
     """
     started: list[subprocess.Popen[bytes]] = []
     wanted = bool(families and sys.executable) and os.environ.get(ALONE) != "1"
@@ -224,7 +224,7 @@ def compiling_elsewhere(families: Sequence[str]) -> Iterator[None]:
 
 
 def start(family: str) -> subprocess.Popen[bytes]:
-    """A process that compiles a family."""
+    """Return a process that compiles a family."""
     command = [sys.executable, "-m", "bayesieve", "compile", family, "--quiet"]
     nowhere = subprocess.DEVNULL
     return subprocess.Popen(command, stdin=nowhere, stdout=nowhere, stderr=nowhere, env={**os.environ, ALONE: "1"})

@@ -65,12 +65,12 @@ _SECTION = re.compile(r"\n\n(?=[A-Z]\w+\n-{3,}\n)")
 
 @cache
 def arguments(kind: type) -> dict[str, Any]:
-    """The arguments of a constructor, with their defaults."""
+    """Return the arguments of a constructor, with their defaults."""
     return {name: parameter.default for name, parameter in inspect.signature(kind).parameters.items()}
 
 
 def options_of(part: Any) -> dict[str, Any]:
-    """The arguments of a part's constructor, from its attributes, as scikit-learn names them."""
+    """Return the arguments of a part's constructor, from its attributes, as scikit-learn names them."""
     return {name: getattr(part, name) for name in arguments(type(part))}  # type: ignore[arg-type]
 
 
@@ -183,7 +183,7 @@ def with_shared_docs(documented: Documented) -> Documented:
 
 
 def _entries(section: str) -> dict[str, str]:
-    """The description of each parameter of a section; one description may be that of several."""
+    """Return the description of each parameter of a section; one description may be that of several."""
     entries = re.split(r"\n(?=\S)", section.strip())
     return {name: entry for entry in entries for name in entry.partition(" : ")[0].split(", ")}
 
@@ -196,17 +196,17 @@ _PARAGRAPHS = _entries(_SHARED)
 
 
 def is_choice(value: object, names: Container[str]) -> bool:
-    """Whether ``value`` is one of the names; False for arrays, lists and values of any other type."""
+    """Return whether ``value`` is one of the names; False for arrays, lists and values of any other type."""
     return isinstance(value, str) and value in names
 
 
 def is_number(value: object) -> bool:
-    """Whether this is a real number; True and False are none."""
+    """Return whether this is a real number; True and False are none."""
     return isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
 
 
 def is_sign(value: Any) -> bool:
-    """Whether this is 1 or -1."""
+    """Return whether this is 1 or -1."""
     return is_number(value) and value in (1, -1)
 
 
@@ -227,14 +227,14 @@ class Allowed:
 
     @classmethod
     def count(cls, *values: str | None, low: int = 1) -> Allowed:
-        """A whole number of at least ``low``, or one of the values."""
+        """Return a whole number of at least ``low``, or one of the values."""
         names = "".join(f"{value!r} or " for value in values if value is not None)
         or_none = " or None" if None in values else ""
         return cls(f"be {names}a whole number of at least {low}{or_none}", values, Integral, low)
 
     @classmethod
     def choice(cls, *values: str | bool) -> Allowed:
-        """One of the values."""
+        """Return one of the values."""
         *first, last = map(repr, values)
         return cls(f"be {', '.join(first)} or {last}", values)
 

@@ -27,7 +27,7 @@ class Damaged(ValueError):
 
 
 def table(values: Any, shape: tuple[int, ...], what: str) -> np.ndarray:
-    """Numbers of this shape as floats, whatever their size."""
+    """Return numbers of this shape as floats, whatever their size."""
     try:
         array = np.asarray(values)
     except (ValueError, OverflowError):  # lines of different lengths
@@ -40,7 +40,7 @@ def table(values: Any, shape: tuple[int, ...], what: str) -> np.ndarray:
 
 
 def numbers(values: Any, shape: tuple[int, ...], what: str, low: float = -math.inf, high: float = math.inf) -> Any:
-    """Numbers of this shape, from ``low`` to ``high``."""
+    """Return numbers of this shape, from ``low`` to ``high``."""
     array = table(values, shape, what)
     if not np.all((array >= low) & (array <= high)):
         raise Damaged(f"its {what} {'are' if shape else 'is'} out of range")
@@ -48,7 +48,7 @@ def numbers(values: Any, shape: tuple[int, ...], what: str, low: float = -math.i
 
 
 def converted(data: Any, kind: type[Result], what: str) -> Result:
-    """Plain values as a msgspec type, with all its types and ranges."""
+    """Return plain values as a msgspec type, with all its types and ranges."""
     try:
         return msgspec.convert(data, kind)
     except msgspec.ValidationError as error:
@@ -59,12 +59,12 @@ def converted(data: Any, kind: type[Result], what: str) -> Result:
 
 
 def number(value: Any) -> float:
-    """The float written by `number_to_json`."""
+    """Return the float written by `number_to_json`."""
     return _NOT_FINITE.get(value, value)
 
 
 def number_to_json(value: float) -> Any:
-    """A number that JSON has: infinity as text, NaN as null."""
+    """Return a number that JSON has: infinity as text, NaN as null."""
     return value if math.isfinite(value) else None if math.isnan(value) else str(value)
 
 
@@ -83,7 +83,7 @@ def read_by(function: Callable[..., Result], *values: Any) -> Result:
 
 
 def _types(values: Any, depth: int) -> set[type]:
-    """The types of the entries of lists within lists."""
+    """Return the types of the entries of lists within lists."""
     if depth == 0:
         return {type(values)}
     entries: Iterable[Any] = values

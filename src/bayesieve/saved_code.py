@@ -16,7 +16,7 @@ from bayesieve import compiling
 
 
 def _public(name: str) -> Any:
-    """A class of Numba, which older versions hide."""
+    """Return a class of Numba, which older versions hide."""
     return getattr(caching, name, None) or getattr(caching, f"_{name}")
 
 

@@ -25,14 +25,14 @@ _FEW = 4  # numbers that are shown as they are
 
 
 def _with_minus(text: str) -> str:
-    """Typographic minus, and no sign on a number that rounds to zero."""
+    """Return typographic minus, and no sign on a number that rounds to zero."""
     if text.startswith("-"):
         return MINUS + text[1:] if any(digit in text for digit in "123456789n") else text[1:]
     return text
 
 
 def format_number(value: float | None, digits: int = 3) -> str:
-    """A number with a fixed number of decimals, or a dash for none.
+    """Return a number with a fixed number of decimals, or a dash for none.
 
     Examples
     --------
@@ -45,7 +45,7 @@ def format_number(value: float | None, digits: int = 3) -> str:
 
 
 def format_count(value: float | None) -> str:
-    """A number of rows, with one decimal if row weights make it fractional.
+    """Return a number of rows, with one decimal if row weights make it fractional.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def format_count(value: float | None) -> str:
 
 
 def format_money(value: float, unit: str = "") -> str:
-    """An amount, whole where it is large, with its unit: a sign before it, a word after it.
+    """Return an amount, whole where it is large, with its unit: a sign before it, a word after it.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def format_money(value: float, unit: str = "") -> str:
 
 
 def format_percent(value: float | None, digits: int = 1) -> str:
-    """A share as a percentage.
+    """Return a share as a percentage.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def format_percent(value: float | None, digits: int = 1) -> str:
 
 
 def format_signed(value: float | None, digits: int = 2) -> str:
-    """A number that always shows its sign, unless it rounds to zero.
+    """Return a number that always shows its sign, unless it rounds to zero.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def format_signed(value: float | None, digits: int = 2) -> str:
 
 
 def format_seconds(value: float | None) -> str:
-    """A duration with a suitable unit.
+    """Return a duration with a suitable unit.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def format_seconds(value: float | None) -> str:
 
 
 def utc_now() -> str:
-    """The time of day in UTC by ISO 8601, to the second.
+    """Return the time of day in UTC by ISO 8601, to the second.
 
     >>> len(utc_now()), utc_now()[-6:]
     (25, '+00:00')
@@ -122,7 +122,7 @@ def utc_now() -> str:
 
 
 def local_now() -> str:
-    """The time of day here, to the minute.
+    """Return the time of day here, to the minute.
 
     >>> len(local_now())
     16
@@ -131,7 +131,7 @@ def local_now() -> str:
 
 
 def p_text(p_value: float) -> str:
-    """A p-value as text.
+    """Return a p-value as text.
 
     Examples
     --------
@@ -144,7 +144,7 @@ def p_text(p_value: float) -> str:
 
 
 def plural(number: float, singular: str, several: str | None = None) -> str:
-    """The number with its noun.
+    """Return the number with its noun.
 
     Examples
     --------
@@ -156,7 +156,7 @@ def plural(number: float, singular: str, several: str | None = None) -> str:
 
 
 def shorten(text: str, limit: int) -> str:
-    """At most `limit` characters, an ellipsis in place of the rest.
+    """Return at most `limit` characters, an ellipsis in place of the rest.
 
     Examples
     --------
@@ -167,12 +167,12 @@ def shorten(text: str, limit: int) -> str:
 
 
 def not_blank(text: str) -> str:
-    """The text, or a description if it is invisible."""
+    """Return the text, or a description if it is invisible."""
     return text if text.strip() else "(empty)" if not text else "(blank)"
 
 
 def visible(text: object) -> str:
-    """A text with escaped control characters, so that a name cannot move the cursor or break a line."""
+    """Return a text with escaped control characters, so that a name cannot move the cursor or break a line."""
     return "".join(_escaped(c) if unicodedata.category(c) in _UNPRINTABLE else c for c in _spelt_out(str(text)))
 
 
@@ -196,28 +196,28 @@ def printable(text: str) -> str:
 
 
 def sentence(text: str) -> str:
-    """A message as one line that ends like a sentence."""
+    """Return a message as one line that ends like a sentence."""
     line = visible(" ".join(text.split()))
     return line if line.endswith((".", "?", "!", ")")) else f"{line}."
 
 
 def cut(text: str, limit: int) -> str:
-    """At most `limit` characters, three dots in place of the rest."""
+    """Return at most `limit` characters, three dots in place of the rest."""
     return text if len(text) <= limit else text[: limit - 3] + "..."
 
 
 def quoted(name: object) -> str:
-    """A name in quotation marks, cut short if it would fill the screen."""
+    """Return a name in quotation marks, cut short if it would fill the screen."""
     return f"'{visible(cut(str(name), _LONGEST))}'"
 
 
 def quoted_text(text: str) -> str:
-    """A value in quotes, as Python writes it, cut if it is long."""
+    """Return a value in quotes, as Python writes it, cut if it is long."""
     return repr(cut(text, 60))
 
 
 def named(names: Iterable[object], most: int = _MOST_NAMED) -> str:
-    """Names in quotation marks, the first few of many.
+    """Return names in quotation marks, the first few of many.
 
     Examples
     --------
@@ -229,13 +229,13 @@ def named(names: Iterable[object], most: int = _MOST_NAMED) -> str:
 
 
 def listed(texts: Sequence[str], most: int = _MOST_NAMED) -> str:
-    """Texts as one list, the first few of many."""
+    """Return texts as one list, the first few of many."""
     shown = [*texts[:most], *([f"{len(texts) - most:,} more"] if len(texts) > most else [])]
     return f"{', '.join(shown[:-1])} and {shown[-1]}" if len(shown) > 1 else "".join(shown)
 
 
 def agreeing(columns: Sequence[str], sentence: str, most: int = 5) -> str:
-    """A sentence about one column or several: each ``[one|several]`` says it of as many, and their names replace
+    """Return a sentence about one column or several: each ``[one|several]`` says it of as many, and their names replace
     ``{}``.
     """
     words = re.sub(r"\[(.*?)\|(.*?)\]", r"\1" if len(columns) == 1 else r"\2", sentence)
@@ -243,7 +243,7 @@ def agreeing(columns: Sequence[str], sentence: str, most: int = 5) -> str:
 
 
 def similar(name: str, names: Sequence[str]) -> list[str]:
-    """Up to three names similar to `name`, the closest first."""
+    """Return up to three names similar to `name`, the closest first."""
     import difflib
 
     folded = {other.casefold(): other for other in reversed(names)}
@@ -281,7 +281,7 @@ class ShortRepr:
         return {field.name: getattr(self, field.name) for field in fields(self) if field.repr}
 
     def _head(self) -> Mapping[str, Sequence[Any]]:
-        """A few rows of the content, as columns; at most ten, and no more work than these need."""
+        """Return a few rows of the content, as columns; at most ten, and no more work than these need."""
         return {}
 
     def __repr__(self) -> str:
@@ -308,7 +308,7 @@ def _cell(value: Any) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value in a few characters: itself if it is short, else its first entries, or its type and size.
+    """Return a value in a few characters: itself if it is short, else its first entries, or its type and size.
 
     Examples
     --------
@@ -336,7 +336,7 @@ def shown(value: Any) -> str:
 
 
 def _entries(values: list[Any] | tuple[Any, ...], n: int) -> str | None:
-    """The first of ``n`` values, as many as fit, or None if none does."""
+    """Return the first of ``n`` values, as many as fit, or None if none does."""
     texts = [shown(value) for value in values]
     for k in (n, 3, 2, 1):
         inside = ", ".join([*texts[:k], *([f"... {n - k:,} more"] if k < n else [])])

@@ -73,7 +73,7 @@ class Differences:
 
     @classmethod
     def of(cls, first: Sequence[float] | np.ndarray, second: Sequence[float] | np.ndarray, **options: Any) -> Self:
-        """Of the pairs that are known."""
+        """Build the comparison of the pairs that are known."""
         values = np.subtract(first, second, dtype=float)
         return cls(values[~np.isnan(values)], **options)
 
@@ -86,7 +86,7 @@ class Differences:
         return f"{self.values.size} {self.over}"
 
     def p_value(self, bound: float = 0.0) -> float:
-        """Two-sided, of a mean other than ``bound``; 1 without a test."""
+        """Return two-sided, of a mean other than ``bound``; 1 without a test."""
         away = np.round(self.values - bound, DIGITS)  # smaller differences of shares are rounding errors
         if self.fixed:
             return 1.0 if self.mean == bound else 0.0
@@ -95,12 +95,12 @@ class Differences:
         return float(np.nan_to_num(corrected_resampled_t(away, np.zeros(away.size), self.share).p_value, nan=1.0))
 
     def beyond(self, bound: float, side: int) -> float:
-        """The one-sided p-value of a mean above (``side`` 1) or below (-1) ``bound``."""
+        """Return the one-sided p-value of a mean above (``side`` 1) or below (-1) ``bound``."""
         p_value = self.p_value(bound)
         return p_value / 2 if side * (self.mean - bound) > 0 else 1.0 - p_value / 2
 
     def least(self) -> float:
-        """The least two-sided p-value that this number of values can have."""
+        """Return the least two-sided p-value that this number of values can have."""
         return 2.0 ** (1 - self.values.size) if self.share is None and not self.fixed else 0.0
 
 
@@ -129,7 +129,7 @@ class Check:
     printed: str = NO_NUMBER
 
     def text(self, name: str) -> str:
-        """A field as text."""
+        """Return a field as text."""
         value = getattr(self, name)
         return value if isinstance(value, str) else number_text(value, self.form)
 
@@ -179,7 +179,7 @@ class Judged:
         return reasons[0] if reasons else _verdict({*outcomes})
 
     def summary(self, name: str) -> str:
-        """A field of all comparisons, or the range of the numbers of many."""
+        """Return a field of all comparisons, or the range of the numbers of many."""
         known = [check for check in self.checks if getattr(check, name) != ""]
         texts = list(dict.fromkeys(check.text(name) for check in known))
         values = [getattr(check, name) for check in known]
@@ -397,7 +397,7 @@ def compare(
 
 
 def in_words(claim: Judged) -> str:
-    """A claim and its verdict as a sentence."""
+    """Return a claim and its verdict as a sentence."""
     return f"{claim.sentence}: {claim.verdict_in_words}."
 
 
@@ -419,7 +419,7 @@ def claims_table(claims: Sequence[Judged]) -> TextTable:
 
 
 def _numbers(claim: Judged) -> tuple[str, str, str, str]:
-    """The paper's number, ours, the test and the repetitions of a claim with a single comparison."""
+    """Return the paper's number, ours, the test and the repetitions of a claim with a single comparison."""
     (check,) = claim.checks
     return check.text("paper"), check.text("ours"), claim.tested, check.over
 
@@ -446,7 +446,7 @@ def variants_table(claims: Mapping[str, Sequence[Judged]]) -> TextTable:
 
 
 def _cell(claim: Judged | None, number: int, verdict: str) -> str:
-    """Our number, the p-value and the verdict of a comparison of a claim."""
+    """Return our number, the p-value and the verdict of a comparison of a claim."""
     if claim is None or number >= len(claim.checks):
         return ""
     check = claim.checks[number]
@@ -455,7 +455,7 @@ def _cell(claim: Judged | None, number: int, verdict: str) -> str:
 
 
 def reasons(claims: Sequence[Judged]) -> str:
-    """Why claims do not hold or are not like for like, in Markdown."""
+    """Return why claims do not hold or are not like for like, in Markdown."""
     explained = {
         (one.where, one.sentence): " ".join(text for text in (one.unlike, one.why) if text)
         for one in claims
@@ -475,7 +475,7 @@ class Closeness:
 def closeness(
     where: str, numbers: Sequence[tuple[str, float, float]], margin: float = MARGIN, form: str = ".3f", unit: str = ""
 ) -> Closeness:
-    """The distances of (what, paper's number, our number)."""
+    """Return the distances of (what, paper's number, our number)."""
     off = sorted(((abs(ours - paper), what) for what, paper, ours in numbers if ours == ours), reverse=True)
     within, mean = sum(distance <= margin for distance, _ in off), float(np.mean([distance for distance, _ in off]))
     far, what = off[0]

@@ -51,7 +51,7 @@ class CrossValidatedStudy(Study):
         self._protocol = RepeatedFolds(folds, options.repetitions or repeats, options.seed)
 
     def paper_names(self) -> tuple[str, ...]:
-        """Data sets of the paper that can be loaded, in the order of the catalogue."""
+        """Return data sets of the paper that can be loaded, in the order of the catalogue."""
         return self.sets.names(f"in_{self.paper.rstrip('0123456789')}")
 
     @property
@@ -74,7 +74,7 @@ class CrossValidatedStudy(Study):
         return {name: partial(self.load, name) for name in self.names}
 
     def load(self, name: str) -> tuple[Any, np.ndarray]:
-        """Table and classes of a data set."""
+        """Return table and classes of a data set."""
         return self.sets.load(name)
 
     @property
@@ -95,7 +95,7 @@ class CrossValidatedStudy(Study):
 
 
 def failures(comparison: Comparison) -> str:
-    """The data sets on which a method failed, in Markdown; empty if there are none."""
+    """Return the data sets on which a method failed, in Markdown; empty if there are none."""
     lines = [f"- {data}, {method}: {n} folds failed ({error})" for data, method, n, error in comparison.errors()]
     return "\n".join(["Data sets on which a method failed are in no table above:", "", *lines]) if lines else ""
 
@@ -114,7 +114,7 @@ class Group:
 
     @classmethod
     def of(cls, comparison: Comparison, names: Iterable[str] | None = None) -> Self:
-        """The named data sets, or all, as far as the comparison has them."""
+        """Return the named data sets, or all, as far as the comparison has them."""
         names = comparison.data if names is None else names
         group = cls(comparison, tuple(name for name in names if name in comparison.data))
         columns = [cls.methods.index(method) for method in cls.needed or cls.methods]
@@ -123,17 +123,17 @@ class Group:
         return cls(comparison, tuple(compress(group.names, known)))
 
     def folds(self, measure: str, name: str) -> np.ndarray:
-        """(n_splits, n_methods) values of a measure, or of a method's own, on a data set."""
+        """Return (n_splits, n_methods) values of a measure, or of a method's own, on a data set."""
         values = self.comparison.folds if measure in NUMBERS else self.comparison.figure
         return values(measure, name)[:, [self.comparison.methods.index(method) for method in self.methods]]
 
     def matrix(self, measure: str) -> np.ndarray:
-        """(n_data, n_methods) means over folds; NaN if a method failed on a fold that another method has."""
+        """Return (n_data, n_methods) means over folds; NaN if a method failed on a fold that another method has."""
         return means_over_folds([self.folds(measure, name) for name in self.names], len(self.methods))
 
     def records(self, measure: str, *, corrected: bool) -> dict[str, WinsLosses]:
-        """Significant wins and losses of the reference against every other method, by `paired_t` or the corrected
-        test.
+        """Return significant wins and losses of the reference against every other method, by `paired_t` or the
+        corrected test.
         """
         lines = [
             (name, method, split, value)

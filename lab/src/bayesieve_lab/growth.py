@@ -16,7 +16,7 @@ MARGIN = 0.1
 
 
 def power(sizes: Sequence[float], seconds: Sequence[float]) -> float:
-    """The power b of seconds ~ sizes^b, by least squares on logarithms.
+    """Return the power b of seconds ~ sizes^b, by least squares on logarithms.
 
     Examples
     --------
@@ -28,12 +28,12 @@ def power(sizes: Sequence[float], seconds: Sequence[float]) -> float:
 
 
 def grows(what: str, measured: float, most: float, over: str) -> Check:
-    """Whether times grow with no more than a power of ``what``."""
+    """Return whether times grow with no more than a power of ``what``."""
     return fact(what, measured <= most + MARGIN, measured, f"at most {most:g}", f"power, margin {MARGIN}", over, ".2f")
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
-    """The lines of a file of measurements; none if there is no file."""
+    """Return the lines of a file of measurements; none if there is no file."""
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
 
 

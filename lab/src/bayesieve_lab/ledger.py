@@ -169,7 +169,7 @@ Verdicts = dict[tuple[str, str], dict[Source, Judged]]
 
 
 def judged(folder: Path, sources: Sequence[Source]) -> tuple[Verdicts, dict[str, str]]:
-    """All claims about which the results of a paper are informative, and how close its tables come, by place."""
+    """Return all claims about which the results of a paper are informative, and how close its tables come, by place."""
     verdicts: Verdicts = {}
     close: dict[str, str] = {}
     for source in sources:
@@ -201,7 +201,7 @@ def details(folder: Path, paper: str) -> str:
 
 
 def _more_claims(folder: Path, sources: Sequence[Source], unmeasured: Sequence[Entry]) -> list[str]:
-    """Claims that no report shows: with a column for each variant, or as they are."""
+    """Return claims that no report shows: with a column for each variant, or as they are."""
     variants: dict[str, list[Judged]] = {}
     for source in sources:
         if not source.reported:
@@ -221,7 +221,7 @@ def _more_claims(folder: Path, sources: Sequence[Source], unmeasured: Sequence[E
 
 
 def _links(paths: Sequence[str]) -> str:
-    """Links from a page of the results to files of the repository."""
+    """Return links from a page of the results to files of the repository."""
     return ", ".join(f"[{Path(path).name}](../../{path})" for path in paths)
 
 
@@ -244,7 +244,7 @@ def _shown(lines: Sequence[Entry], close: Mapping[str, str]) -> TextTable:
 
 
 def _made(results: Sequence[str], made: Mapping[str, Any]) -> TextTable:
-    """Files of results with the commits and settings that made them."""
+    """Return files of results with the commits and settings that made them."""
     rows = []
     for name in dict.fromkeys(results):
         known = made.get(name, {"commits": {}, "settings": {}})

@@ -16,13 +16,13 @@ _HERE = Path(__file__).parent
 
 
 def commit() -> str | None:
-    """The commit that this code is, with a "+" if it was changed since; None outside of a repository."""
+    """Return the commit that this code is, with a "+" if it was changed since; None outside of a repository."""
     named = _git("rev-parse", "--short=10", "HEAD")
     return None if named is None else f"{named}{'+' if _git('status', '--porcelain', '--', *_code()) else ''}"
 
 
 def _code() -> list[str]:
-    """The folders of the code, this package and the library."""
+    """Return the folders of the code, this package and the library."""
     import bayesieve
 
     return [str(_HERE), str(Path(bayesieve.__file__).parent)]
@@ -37,7 +37,7 @@ def _git(*words: str) -> str | None:
 
 
 def n_results(path: Path) -> int:
-    """Lines of a file of results."""
+    """Return lines of a file of results."""
     return len(path.read_text(encoding="utf-8").splitlines())
 
 
@@ -47,7 +47,9 @@ def digest(path: Path) -> str:
 
 
 def read_made(folder: Path) -> dict[str, dict[str, Any]]:
-    """By file: ``commits``, with the number of lines once each was done, ``settings``, and the ``digest`` then."""
+    """Return by file ``commits``, with the number of lines once each was done, ``settings``, and the
+    ``digest`` then.
+    """
     path = folder / MADE
     return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else {}
 

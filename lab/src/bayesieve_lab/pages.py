@@ -21,14 +21,14 @@ HERE = Path(__file__).parent
 
 
 def _report(name: str, paper: str, folder: Path, **options: Any) -> Files:
-    """The report of a study on its results, and its drawings."""
+    """Return the report of a study on its results, and its drawings."""
     study = make_study(paper, Options(**options))
     report = study.report(study.saved(folder / f"{name}.jsonl"))
     return {f"{paper}.md": report.markdown, **report.files}
 
 
 def _boulle(folder: Path) -> Files:
-    """Tables 3 and 4, the reasons of differences, and the challenge, which has a study of its own."""
+    """Return tables 3 and 4, the reasons of differences, and the challenge, which has a study of its own."""
     files, of_challenge = (
         _report(name, "boulle2007", folder, challenge=challenge)
         for name, challenge in (("boulle2007", False), ("boulle2007-challenge", True))
@@ -39,7 +39,7 @@ def _boulle(folder: Path) -> Files:
 
 
 def _abellan(folder: Path) -> Files:
-    """The page with its claims judged anew: it has means of folds that are too many to be kept."""
+    """Return the page with its claims judged anew: it has means of folds that are too many to be kept."""
     text = (folder / "abellan2017.md").read_text(encoding="utf-8")
     study = make_study("abellan2017")
     claims = claims_section(study.judged(study.saved(folder / "abellan2017-means.csv")))

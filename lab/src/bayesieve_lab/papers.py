@@ -84,7 +84,7 @@ def lines_table(verdicts: Verdicts, lines: Sequence[Line]) -> TextTable:
 
 
 def _short(claim: Judged) -> str:
-    """Our numbers in few words: the only one, their range, or how many comparisons hold."""
+    """Return our numbers in few words: the only one, their range, or how many comparisons hold."""
     checks = claim.checks
     numbers = [check.ours for check in checks if isinstance(check.ours, int | float)]
     if len(checks) == 1 or len(numbers) < len(checks):

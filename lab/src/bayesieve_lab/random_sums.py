@@ -145,7 +145,7 @@ class RandomSums(TransformerMixin, BaseEstimator):
         return columns[drawn]
 
     def transform(self, X: Any) -> np.ndarray:
-        """The sums of new rows, missing if a term is.
+        """Return the sums of new rows, missing if a term is.
 
         Returns
         -------
@@ -155,7 +155,7 @@ class RandomSums(TransformerMixin, BaseEstimator):
         return _sums(new_table(self, X), self.terms_)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Names such as ``"a + b"``."""
+        """Return names such as ``"a + b"``."""
         check_is_fitted(self, "terms_")
         return np.asarray(sum_names(self._names, self.terms_), dtype=object)
 
@@ -175,7 +175,7 @@ def _seed(random_state: Any) -> Any:
 
 
 def _combinations(n: int, order: int) -> np.ndarray:
-    """All ascending combinations of ``order`` of n positions, in order, (n_combinations, order)."""
+    """Return all ascending combinations of ``order`` of n positions, in order, (n_combinations, order)."""
     return np.fromiter(combinations(range(n), order), dtype=np.dtype((np.int64, order)))
 
 
@@ -233,15 +233,15 @@ class SumsNB(ClassifierMixin, BaseEstimator):
         return self
 
     def predict_log_proba(self, X: pl.DataFrame) -> np.ndarray:
-        """Log probabilities of the classes, shape (n_rows, n_classes)."""
+        """Return log probabilities of the classes, shape (n_rows, n_classes)."""
         return self.estimator_.predict_log_proba(self._with_sums(X))
 
     def predict_proba(self, X: pl.DataFrame) -> np.ndarray:
-        """Probabilities of the classes, shape (n_rows, n_classes)."""
+        """Return probabilities of the classes, shape (n_rows, n_classes)."""
         return self.estimator_.predict_proba(self._with_sums(X))
 
     def predict(self, X: pl.DataFrame) -> np.ndarray:
-        """The most probable class of each row."""
+        """Return the most probable class of each row."""
         return self.estimator_.predict(self._with_sums(X))
 
     def _with_sums(self, X: pl.DataFrame) -> pl.DataFrame:

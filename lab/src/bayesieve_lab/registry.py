@@ -17,7 +17,7 @@ PAPERS = {study.paper: study for study in _STUDIES}
 
 
 def make_study(paper: str, options: Options | None = None) -> Study:
-    """The study of a paper.
+    """Return the study of a paper.
 
     Parameters
     ----------

@@ -117,11 +117,11 @@ class Study(ABC):
 
     @abstractmethod
     def methods(self) -> dict[str, Any]:
-        """Classifiers by name."""
+        """Return classifiers by name."""
 
     @abstractmethod
     def data(self) -> dict[str, Loader]:
-        """Loaders of data sets by name, see `compare_many`."""
+        """Return loaders of data sets by name, see `compare_many`."""
 
     @property
     @abstractmethod
@@ -133,7 +133,9 @@ class Study(ABC):
         """Report on the results."""
 
     def judged(self, comparison: Comparison) -> tuple[Judged | Closeness, ...]:
-        """The paper's claims, with the verdicts on the results, and how close its tables come; none by default."""
+        """Return the paper's claims, with the verdicts on the results, and how close its tables come; none by
+        default.
+        """
         return ()
 
     def run(self, results: Path | None = None, verbose: int = 0) -> Report:
@@ -163,19 +165,19 @@ class Study(ABC):
         return Comparison.of(self.data(), self.methods(), self.protocol, rows)
 
     def files(self, results: Path) -> tuple[Path, ...]:
-        """The files that hold the results."""
+        """Return the files that hold the results."""
         return (results,)
 
     def parts(self) -> Iterator[Part]:
-        """Methods, data sets and folds, in the order in which they are run; a single part by default."""
+        """Yield methods, data sets and folds, in the order in which they are run; a single part by default."""
         yield self.methods(), self.data(), self.protocol
 
     def saved(self, results: Path) -> Comparison:
-        """Results of this study in a file, from any version of this package, without running anything."""
+        """Return results of this study in a file, from any version of this package, without running anything."""
         return Comparison.of(self.data(), self.methods(), self.protocol, read_results(results))
 
     def chosen(self, names: Sequence[str]) -> tuple[str, ...]:
-        """The data sets that ``only`` selects, in the study's order; ValueError if it names another one."""
+        """Return the data sets that ``only`` selects, in the study's order; ValueError if it names another one."""
         unknown = [name for name in self.options.only if name not in names]
         if unknown:
             raise ValueError(f"{self.paper} has no data set {unknown[0]!r}; choose from {', '.join(map(repr, names))}.")
@@ -183,6 +185,6 @@ class Study(ABC):
 
 
 def command_line(paper: str, **options: Any) -> str:
-    """The command of a reproduction, without options that are None, False, 0 or empty."""
+    """Return the command of a reproduction, without options that are None, False, 0 or empty."""
     words = (f" --{name}" if value is True else f" --{name} {value}" for name, value in options.items() if value)
     return f"bayesieve reproduce {paper}{''.join(words)}"

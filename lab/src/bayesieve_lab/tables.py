@@ -41,13 +41,13 @@ class TextTable:
 
     @classmethod
     def of_data_sets(cls, names: Sequence[str], methods: Iterable[str], matrix: np.ndarray, digits: int) -> TextTable:
-        """The numbers (n_data, n_methods) of every data set."""
+        """Return the numbers (n_data, n_methods) of every data set."""
         lines = zip(names, matrix.tolist(), strict=True)
         rows = [(name, *(number_text(value, f".{digits}f") for value in line)) for name, line in lines]
         return cls.of(("Data set", *(f">{method}" for method in methods)), rows)
 
     def to_markdown(self) -> str:
-        """The table in Markdown, with short columns padded so that it reads well as plain text too.
+        """Return the table in Markdown, with short columns padded so that it reads well as plain text too.
 
         Examples
         --------
@@ -72,7 +72,7 @@ class TextTable:
 
 
 def document(template: Path, **context: Any) -> str:
-    """A Markdown document from a Jinja template, which may hold tables and tuples of sentences."""
+    """Return a Markdown document from a Jinja template, which may hold tables and tuples of sentences."""
     import jinja2
 
     environment = jinja2.Environment(undefined=jinja2.StrictUndefined, finalize=_markdown)
@@ -87,7 +87,7 @@ def _markdown(part: Any) -> Any:
 
 
 def mean_and_spread(values: Sequence[float] | np.ndarray, digits: int) -> str:
-    """Mean ± standard deviation; the mean alone of one value; a dash if any is NaN."""
+    """Return mean ± standard deviation; the mean alone of one value; a dash if any is NaN."""
     if np.isnan(values).any():
         return "–"
     mean = f"{np.mean(values):.{digits}f}"
@@ -95,12 +95,12 @@ def mean_and_spread(values: Sequence[float] | np.ndarray, digits: int) -> str:
 
 
 def signed(value: float, digits: int) -> str:
-    """A difference, with its sign."""
+    """Return a difference, with its sign."""
     return f"{value:+.{digits}f}"
 
 
 def number_text(value: float, form: str) -> str:
-    """A number in a format of Python, or in points if the format ends in "pt"; a dash for NaN.
+    """Return a number in a format of Python, or in points if the format ends in "pt"; a dash for NaN.
 
     Examples
     --------
@@ -114,17 +114,17 @@ def number_text(value: float, form: str) -> str:
 
 
 def p_text(p_value: float) -> str:
-    """A p-value."""
+    """Return a p-value."""
     return "< 0.0001" if p_value < 0.0001 else f"{p_value:.2g}" if p_value < 0.1 else f"{p_value:.2f}"
 
 
 def p_range(p_values: Iterable[float]) -> str:
-    """The least and the largest of some p-values, such as "p = 0.01 to 0.20"; empty without any."""
+    """Return the least and the largest of some p-values, such as "p = 0.01 to 0.20"; empty without any."""
     known = sorted(p_values)
     ends = dict.fromkeys(p_text(known[k]) for k in (0, -1)) if known else {}
     return f"p = {' to '.join(ends)}".replace("= <", "<") if ends else ""
 
 
 def smoothing_text(smoothing: Smoothing, m_estimate: str) -> str:
-    """Smoothing in words, where ``m_estimate`` are those for the m-estimate."""
+    """Return smoothing in words, where ``m_estimate`` are those for the m-estimate."""
     return m_estimate if smoothing == "m-estimate" else f"Laplace's alpha = {smoothing:g}"

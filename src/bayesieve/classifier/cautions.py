@@ -96,7 +96,7 @@ def _nothing_kept(card: Scorecard, trace: SearchTrace) -> list[Caution]:
 
 
 def _dropped_levels(card: Scorecard) -> list[Caution]:
-    """Columns with several levels by hand that no feature of the model uses."""
+    """Return columns with several levels by hand that no feature of the model uses."""
     used = {name for feature in card.features if feature.is_used for name in feature.columns}
     by_hand = (name for name in card.provenance.get("by_hand", ()) if name not in used)
     return about_columns(
@@ -108,7 +108,7 @@ def _dropped_levels(card: Scorecard) -> list[Caution]:
 
 
 def _levels_without_rows(card: Scorecard) -> list[Caution]:
-    """Levels without training rows whose smoothed counts say something about the classes all the same."""
+    """Return levels without training rows whose smoothed counts say something about the classes all the same."""
     if isinstance(card.provenance["smoothing"], Shrinkage):
         return []
     levels = [feature.levels for feature in card.used_features]
@@ -125,7 +125,7 @@ def _levels_without_rows(card: Scorecard) -> list[Caution]:
 
 
 def _rare_levels(card: Scorecard) -> list[Caution]:
-    """Levels of few rows that are all of one class; cells of surfaces are no levels."""
+    """Return levels of few rows that are all of one class; cells of surfaces are no levels."""
     rare = []
     for level in (feature.levels for feature in card.used_features):
         if isinstance(level, PairLevels) and level.level_score == 0:
@@ -143,13 +143,13 @@ def _rare_levels(card: Scorecard) -> list[Caution]:
 
 
 def _level_texts(levels: Sequence[tuple[FeatureLevels, int]]) -> str:
-    """The beginning of a sentence about some levels, given by their positions."""
+    """Return the beginning of a sentence about some levels, given by their positions."""
     names = [f"{own.labels[k]!r} of {own.name!r}" for own, k in levels]
     return f"Level {names[0]} has" if len(names) == 1 else f"Levels {listed(names)} have"
 
 
 def _contradicted_signs(card: Scorecard) -> list[Caution]:
-    """Columns of ``monotone`` whose rows say much more with the opposite sign: their evidence becomes flat."""
+    """Return columns of ``monotone`` whose rows say much more with the opposite sign: their evidence becomes flat."""
     cautions = []
     for level, sign in ((feature.levels, feature.sign) for feature in card.features if feature.sign):
         if level.n_levels == 1:
@@ -169,8 +169,8 @@ def _contradicted_signs(card: Scorecard) -> list[Caution]:
 
 
 def monotone_gain(counts: np.ndarray, levels: FeatureLevels, sign: int) -> float:
-    """Nats that shares of the second class which do not fall (1), or do not rise (-1), over the intervals of numbers
-    save in the rows of these intervals, against the same share in all; ``counts`` is (n_levels, 2).
+    """Return nats that shares of the second class which do not fall (1), or do not rise (-1), over the intervals of
+    numbers save in the rows of these intervals, against the same share in all; ``counts`` is (n_levels, 2).
     """
     from sklearn.isotonic import isotonic_regression
 
@@ -186,14 +186,14 @@ def monotone_gain(counts: np.ndarray, levels: FeatureLevels, sign: int) -> float
 
 
 def _used_columns(card: Scorecard) -> list[FeatureLevels]:
-    """The columns that features of the model are made of."""
+    """Return the columns that features of the model are made of."""
     levels = [feature.levels for feature in card.features]
     used = np.isin(np.arange(len(levels)), card.used)
     return [levels[k] for k in np.flatnonzero(columns_behind(levels, used)).tolist()]
 
 
 def _numbered(used: Sequence[tuple[FeatureLevels, str | None]], apart: set[str]) -> list[Caution]:
-    """Counters and identifiers that are used, by themselves or in pairs, except those set ``apart``."""
+    """Return counters and identifiers that are used, by themselves or in pairs, except those set ``apart``."""
     marks = ("counter", "identifier")
     columns = [level.name for level, mark in used if mark in marks and level.name not in apart]
     return about_columns(
@@ -205,7 +205,7 @@ def _numbered(used: Sequence[tuple[FeatureLevels, str | None]], apart: set[str])
 
 
 def _dates(used: Sequence[tuple[FeatureLevels, str | None]]) -> list[Caution]:
-    """Columns of dates, which are cut into intervals: new rows are later than all training rows."""
+    """Return columns of dates, which are cut into intervals: new rows are later than all training rows."""
     dated = ("date", "datetime")
     columns = [own.name for own, mark in used if mark == "date" or (own.kind == "numeric" and own.type in dated)]
     return about_columns(
@@ -217,7 +217,7 @@ def _dates(used: Sequence[tuple[FeatureLevels, str | None]]) -> list[Caution]:
 
 
 def _separating(card: Scorecard) -> list[Caution]:
-    """Columns that separate the classes; without an exception, they are hardly known before the target."""
+    """Return columns that separate the classes; without an exception, they are hardly known before the target."""
     cautions = []
     for level in (feature.levels for feature in card.features if feature.levels.level_score > _SUSPICIOUS_SCORE):
         sentence = (
@@ -254,8 +254,9 @@ def _classes(card: Scorecard) -> list[Caution]:
 
 
 def order_cautions(coded: CodedTable, card: Scorecard, marks: Mapping[str, str]) -> list[Caution]:
-    """At most one caution: of kind "order" if the order of the rows, or a column of dates, is informative about the
-    classes, or levels of important features drift along the rows; of kind "class order" if rows are listed by class.
+    """Return at most one caution: of kind "order" if the order of the rows, or a column of dates, is informative about
+    the classes, or levels of important features drift along the rows; of kind "class order" if rows are listed by
+    class.
 
     Parameters
     ----------
@@ -301,7 +302,7 @@ _REMEDY = 'folds of shuffled rows look too good: measure it with cv="time"{0}, o
 
 
 def _classes_in_order(coded: CodedTable) -> np.ndarray:
-    """The classes of the rows that count, in the order in which they were given."""
+    """Return the classes of the rows that count, in the order in which they were given."""
     codes, runs, weights = coded.class_codes, coded.rows.runs, coded.weights
     codes = np.asarray(codes if runs is None else runs.codes)
     if weights is None or np.all(weights):
@@ -311,8 +312,8 @@ def _classes_in_order(coded: CodedTable) -> np.ndarray:
 
 
 def _drifting(coded: CodedTable, card: Scorecard, marks: Mapping[str, str]) -> tuple[list[str], list[str]]:
-    """The most important columns whose levels drift along the rows, without dates; and those that the rows are sorted
-    by.
+    """Return the most important columns whose levels drift along the rows, without dates; and those that the rows are
+    sorted by.
     """
     columns = {level.name for level in _used_columns(card)}
     first = [(-feature.importance, k) for k, feature in enumerate(card.features) if feature.name in columns]

@@ -55,11 +55,11 @@ class _Columns:
         self.sample, self.most = map(coded.drawn, _SAMPLES)
 
     def counts(self, k: int) -> list[list[float]]:
-        """Rows (or weight) by level and class."""
+        """Return rows (or weight) by level and class."""
         return np.asarray(self.levels.class_counts(k)).tolist()
 
     def partition(self, k: int, rows: np.ndarray) -> bytes:
-        """Which of the rows share a level."""
+        """Return bytes that identify which rows share a level."""
         codes = self.codes(k, rows)
         return (codes != codes[0]).tobytes() if self.levels.n_levels[k] == 2 else pattern(codes)
 
@@ -70,11 +70,11 @@ class _Columns:
         return known if missing is None else known & (codes != missing)
 
     def codes(self, k: int, rows: np.ndarray) -> np.ndarray:
-        """Codes of the levels, shape (rows.size,)."""
+        """Return codes of the levels, shape (rows.size,)."""
         return np.asarray(self.coded.codes_at([k], slice(None) if rows.size == self.coded.n_rows else rows)[0])
 
     def numbers_of_sample(self, columns: np.ndarray) -> np.ndarray:
-        """Numbers of numeric columns in the larger sample, shape (columns.size, n_rows)."""
+        """Return numbers of numeric columns in the larger sample, shape (columns.size, n_rows)."""
         return np.asarray(self._table.select(columns.tolist()).take(self.most).numbers(np.arange(columns.size)))
 
     @property
@@ -83,14 +83,14 @@ class _Columns:
         return self.most if self._table.reads_rows else self.rows
 
     def values(self, k: int, rows: np.ndarray) -> np.ndarray:
-        """Numbers, NaN = missing, or codes of categories, -1 = missing, shape (rows.size,)."""
+        """Return numbers, NaN = missing, or codes of categories, -1 = missing, shape (rows.size,)."""
         table = self._table.select([k])
         column = (table.take(rows) if rows.size < table.n_rows else table).column(0)
         return column.numbers() if column.kind == "numeric" else column.categories().codes
 
 
 def _copies_of_target(columns: _Columns) -> list[Caution]:
-    """Columns with one value for each class where they are known, which is in most rows."""
+    """Return columns with one value for each class where they are known, which is in most rows."""
     coded, levels = columns.coded, columns.levels
     assert coded.class_codes is not None
     names = []
@@ -113,7 +113,7 @@ def _copies_of_target(columns: _Columns) -> list[Caution]:
 
 
 def _numbers_as_text(levels: TableLevels, as_categories: Collection[str]) -> list[Caution]:
-    """Columns that are read as text, although nearly all of their values are numbers or dates.
+    """Return columns that are read as text, although nearly all of their values are numbers or dates.
 
     Parameters
     ----------
@@ -173,8 +173,8 @@ def _form_sentence(name: str, form: TextForm) -> str:
 
 
 def _identifiers(columns: _Columns, marks: Mapping[str, str], others: Collection[str]) -> list[Caution]:
-    """Columns that name rows, nearly every one of which has a unique value. Numbers that tell nothing about the classes
-    do no harm and are not looked at.
+    """Return columns that name rows, nearly every one of which has a unique value. Numbers that tell nothing about the
+    classes do no harm and are not looked at.
     """
     names = [
         name
@@ -190,7 +190,7 @@ def _identifiers(columns: _Columns, marks: Mapping[str, str], others: Collection
 
 
 def _are_different(columns: _Columns, k: int) -> bool:
-    """Whether nearly all categories of a column are different, or informative numbers."""
+    """Return whether nearly all categories of a column are different, or informative numbers."""
     level = columns.levels[k]
     if level.groups is None:
         values = columns.values(k, columns.most) if level.n_levels > 1 else np.zeros(0)
@@ -201,7 +201,7 @@ def _are_different(columns: _Columns, k: int) -> bool:
 
 
 def _copies(columns: _Columns, apart: set[str]) -> list[Caution]:
-    """Columns that are copies of each other, also in other units or words, except those set ``apart``."""
+    """Return columns that are copies of each other, also in other units or words, except those set ``apart``."""
     names = columns.coded.names
     groups = [[k for k in np.flatnonzero(columns.levels.n_levels > 1).tolist() if names[k] not in apart]]
     if columns.coded.weights is None:  # sums of weights may differ in the last digit
@@ -223,8 +223,8 @@ def _copies(columns: _Columns, apart: set[str]) -> list[Caution]:
 
 
 def _codes(columns: _Columns, encoder: TableEncoder) -> list[Caution]:
-    """Numbers that stand out as codes do. Marks, excluded columns, and those with special values or cuts by hand are
-    passed over.
+    """Return numbers that stand out as codes do. Marks, excluded columns, and those with special values or cuts by hand
+    are passed over.
     """
     rules, names = {} if encoder.rules_ is None else encoder.rules_.rules, columns.coded.names
     settled = {name for name, rule in rules.items() if rule.exclude or rule.special or rule.cuts is not None}
@@ -261,7 +261,7 @@ def _code_caution(columns: _Columns, k: int, out: StandingOut, positive: Any) ->
 
 
 def _split(groups: list[list[int]], key: Callable[[int], bytes]) -> list[list[int]]:
-    """The groups split by a key, without groups of one."""
+    """Return the groups split by a key, without groups of one."""
     parts = []
     for group in groups:
         of_key: dict[bytes, list[int]] = {}
@@ -272,8 +272,8 @@ def _split(groups: list[list[int]], key: Callable[[int], bytes]) -> list[list[in
 
 
 def pattern(values: np.ndarray) -> bytes:
-    """Bytes that are the same for columns that are copies of each other, also in another unit or under other names:
-    which rows have the same value, where these are whole numbers that come often, else their order, up or down.
+    """Return bytes that are the same for columns that are copies of each other, also in another unit or under other
+    names: which rows have the same value, where these are whole numbers that come often, else their order, up or down.
     """
     distinct, first, codes = np.unique(values, return_index=True, return_inverse=True)
     codes = codes.astype(np.int32)

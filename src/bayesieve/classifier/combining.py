@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def merge(models: Sequence[SelectiveNB]) -> SelectiveNB:
-    """One model of several with the same levels, fitted apart: to sites that cannot share rows, or to months.
+    """Return one model of several with the same levels, fitted apart: to sites that cannot share rows, or to months.
 
     Exact are the numbers of rows by class and by level, and, with ``calibrate`` False or True, the evidence that is
     counted, with the mean of the models' weights. Fitted evidence is the mean over the models, by their rows, of what
@@ -90,7 +90,7 @@ def update(model: SelectiveNB, X: Any, y: Any, sample_weight: Any) -> SelectiveN
 
 
 def _grids(card: Scorecard, reader: RowReader, table: Table, rows: Rows) -> dict[int, np.ndarray]:
-    """For each pair, by its position, the rows (or weight) of the cells of its grid by class."""
+    """Return, by position of each pair, the rows (or weight) of the cells of its grid by class."""
     pairs = {k: f.levels for k, f in enumerate(card.features) if isinstance(f.levels, PairLevels)}
     if not pairs:
         return {}

@@ -210,7 +210,7 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
             return str(super().__repr__(N_CHAR_MAX))
 
     def predict_joint_log_proba(self, X: Any) -> np.ndarray:
-        """Log joint probabilities: log prior plus the weighted log probabilities of the levels.
+        """Return log joint probabilities: log prior plus the weighted log probabilities of the levels.
 
         Returns
         -------
@@ -227,20 +227,20 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
         return joint
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Log probabilities of the classes, shape (n_rows, n_classes)."""
+        """Return log probabilities of the classes, shape (n_rows, n_classes)."""
         return log_probabilities(self.predict_joint_log_proba(X))
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Probabilities of the classes, shape (n_rows, n_classes)."""
+        """Return probabilities of the classes, shape (n_rows, n_classes)."""
         return probabilities(self.predict_joint_log_proba(X))
 
     def predict(self, X: Any) -> np.ndarray:
-        """Most probable class of each row; the first one for ties."""
+        """Return most probable class of each row; the first one for ties."""
         best = self.predict_joint_log_proba(X).argmax(axis=1)
         return self.classes_[best]
 
     def explain(self, X: Any) -> Any:
-        """Contribution of each feature with positive weight to the log joint probability of each class.
+        """Return contribution of each feature with positive weight to the log joint probability of each class.
 
         Returns
         -------

@@ -148,7 +148,7 @@ class ModelEditor:
         return self._add("refit", None, card, "", f"{plural(len(own), 'feature')}, {plural(rows.n_rows, 'row')}")
 
     def done(self, note: str = "", who: str | None = None, X: Any = None, y: Any = None) -> SelectiveNB:
-        """A new model with these edits.
+        """Return a new model with these edits.
 
         Parameters
         ----------
@@ -181,7 +181,9 @@ class ModelEditor:
         return with_card(old, replace(self._card, features=whole, intercept=intercept, provenance=provenance))
 
     def _measured(self, X: Any, y: Any) -> list[dict[str, Any]]:
-        """AUC and log loss, None if they are not finite, as of rows of one class: at first, and after each edit."""
+        """Return AUC and log loss, None if they are not finite, as of rows of one class: at first, and after
+        each edit.
+        """
         from bayesieve.evaluation.judged import judged_rows
         from bayesieve.statistics import metrics
 
@@ -234,7 +236,7 @@ def with_prior(model: SelectiveNB, shares: Mapping[Any, float], note: str, who: 
 
 
 def _checked_shares(shares: Mapping[Any, float], labels: Sequence[Any]) -> np.ndarray:
-    """The shares in the order of the classes; ValueError unless they are positive and add up to 1."""
+    """Return the shares in the order of the classes; ValueError unless they are positive and add up to 1."""
     if not isinstance(shares, Mapping):
         raise ValueError(f"with_prior takes a dict from classes to shares, got {shares!r:.80}.")
     unknown = [label for label in shares if label not in labels]

@@ -113,7 +113,7 @@ def _coding_in_words(encoder: Any) -> tuple[tuple[str, str], ...]:
 
 
 def _plain_options(plan: FitPlan, encoder: Any) -> dict[str, Any]:
-    """The options of the model; those that are objects as text, a random generator as the seed that it gave."""
+    """Return the options of the model; those that are objects as text, a random generator as the seed that it gave."""
     options = dict(plan.options)
     state = options["random_state"]
     if state is not None and not isinstance(state, Integral):
@@ -127,7 +127,7 @@ def _plain_options(plan: FitPlan, encoder: Any) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """An option as plain values for JSON, or its text."""
+    """Return an option as plain values for JSON, or its text."""
     if isinstance(value, OptionText):
         return {"object": str(value)}
     try:
@@ -138,7 +138,7 @@ def _plain(value: Any) -> Any:
 
 
 def _plain_values(value: Any) -> Any:
-    """Values for JSON; TypeError if there is anything else."""
+    """Return values for JSON; TypeError if there is anything else."""
     value = value.item() if isinstance(value, np.generic) else value
     if value is None or isinstance(value, bool):
         return value
@@ -153,12 +153,12 @@ def _plain_values(value: Any) -> Any:
 
 
 def _plain_number(smoothing: Any) -> Any:
-    """The smoothing, a number as a float of Python."""
+    """Return the smoothing, a number as a float of Python."""
     return float(smoothing) if isinstance(smoothing, (int, float, np.number)) else smoothing
 
 
 def _rules_file(levels: Any) -> RulesFile | None:
-    """The file that rules for levels were read from."""
+    """Return the file that rules for levels were read from."""
     if not isinstance(levels, (str, os.PathLike)):
         return None
     try:

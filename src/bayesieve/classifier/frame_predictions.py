@@ -75,7 +75,7 @@ def of_rows(model: SelectiveNB, frame: Any) -> Any:
 
 
 def _label_dtype(labels: list[Any]) -> Any:
-    """The narwhals data type of a column of class labels; None if it follows from the values."""
+    """Return the narwhals data type of a column of class labels; None if it follows from the values."""
     if type(labels[0]) is int:
         return nw.UInt64 if labels[-1] >= 2**63 else nw.Int64
     return {str: nw.String, float: nw.Float64, bool: nw.Boolean}.get(type(labels[0]))
@@ -173,7 +173,7 @@ def _of_relation(model: SelectiveNB, relation: Any) -> Any:
 
 
 def _converted(reader: Reader, name: str, dtype: Any) -> str:
-    """The column of a relation in SQL, as the query of a model reads it; infinite numbers stop the query.
+    """Return the column of a relation in SQL, as the query of a model reads it; infinite numbers stop the query.
 
     Raises
     ------
@@ -208,5 +208,5 @@ def _converted(reader: Reader, name: str, dtype: Any) -> str:
 
 
 def _quoted(name: str) -> str:
-    """A name in SQL."""
+    """Return a name in SQL."""
     return '"' + name.replace('"', '""') + '"'

@@ -160,7 +160,7 @@ def _refuse_constant(text: str) -> float:
 
 
 def _numbers_of(model: SelectiveNB) -> tuple[np.ndarray, ...]:
-    """All that predictions depend on, the cells apart."""
+    """Return all that predictions depend on, the cells apart."""
     card = model.scorecard_
     tables = np.concatenate([np.zeros(0), *(feature.table.ravel() for feature in card.used_features)])
     return tables, card.intercept, card.class_counts, model.feature_weights_, model.classes_

@@ -64,11 +64,12 @@ class Predicting(ClassifierMixin, BaseEstimator):
         return log_probabilities(joint_of_rows(self, X, offset))
 
     def predict_proba(self: Any, X: Any, offset: Any = None) -> np.ndarray:
-        """Probabilities of the classes, shape (n_rows, n_classes); ``offset`` as for ``fit``."""
+        """Return probabilities of the classes, shape (n_rows, n_classes); ``offset`` as for ``fit``."""
         return probabilities(joint_of_rows(self, X, offset))
 
     def decision_function(self: Any, X: Any, offset: Any = None) -> np.ndarray:
-        """Log odds of ``classes_[1]`` of two classes, shape (n_rows,); of more, log probabilities, (n_rows, n_classes).
+        """Return log odds of ``classes_[1]`` of two classes, shape (n_rows,); of more, log probabilities, (n_rows,
+        n_classes).
 
         ``offset`` as for ``fit``.
         """
@@ -76,7 +77,8 @@ class Predicting(ClassifierMixin, BaseEstimator):
         return logs[:, 1] - logs[:, 0] if logs.shape[1] == 2 else logs
 
     def predict_interval(self: Any, X: Any, level: float = 0.9) -> np.ndarray:
-        """Intervals that hold the true probability of each class in a share ``level`` of cases, (n_rows, n_classes, 2).
+        """Return intervals that hold the true probability of each class in a share ``level`` of cases, (n_rows,
+        n_classes, 2).
 
         They are normal on the scale of log odds. Errors come from the curvature of the fit, correlations between
         features included, and from the counts of levels; both are enlarged, as the same rows choose levels and features
@@ -114,7 +116,9 @@ class Predicting(ClassifierMixin, BaseEstimator):
         return self.classes_[best]
 
     def score(self: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Share of the rows predicted rightly, by weight; ``y`` and the weights may be columns of a scanned table."""
+        """Return the share of the rows predicted rightly, by weight; ``y`` and the weights may be columns of a scanned
+        table.
+        """
         if not is_scan(X, y):
             return float(super().score(X, y, sample_weight))
         labelled = LabelledRows.of(X, y, sample_weight)
@@ -171,7 +175,7 @@ class Predicting(ClassifierMixin, BaseEstimator):
         values: bool = False,
         codes: Mapping[str, str] | None = None,
     ) -> Any:
-        """Why rows do not score better: the columns that speak against a class, one reason for each column.
+        """Return the columns that speak against a class, one reason for each column.
 
         What a feature adds to the log odds of the class is divided equally between its columns, so that a pair counts
         half to each: the columns add up to the log odds less those of the reference. Ranks follow a rule that other
@@ -231,7 +235,7 @@ class Predicting(ClassifierMixin, BaseEstimator):
         directions: Mapping[str, int] | None = None,
         costs: Mapping[str, float] | None = None,
     ) -> Any:
-        """The smallest changes of rows that flip their decision, found exactly, pairs of columns included.
+        """Return the smallest changes of rows that flip their decision, found exactly, pairs of columns included.
 
         A column moves to another part of its range, in which no feature tells values apart: an interval of numbers, or
         known categories; never to missing. The cost of changes is the sum of the costs of the columns, then the number
@@ -287,8 +291,8 @@ class Predicting(ClassifierMixin, BaseEstimator):
         return in_library_of(X, changes)
 
     def with_labels(self: Any, labels: Any) -> Any:
-        """A copy of the model with words for people: readable names, units and texts, which reports, explanations and
-        reasons show, and which the model file keeps.
+        """Return a copy of the model with words for people: readable names, units and texts, which reports,
+        explanations and reasons show, and which the model file keeps.
 
         Parameters
         ----------
@@ -369,7 +373,8 @@ class Predicting(ClassifierMixin, BaseEstimator):
         return with_predictions(self, frame)
 
     def export(self: Any, path: str | os.PathLike[str] | None = None, to: str | None = None, **options: Any) -> Any:
-        """The model for another system, with the probabilities of ``predict_proba``; docs/deployment.md compares them.
+        """Return the model for another system, with the probabilities of ``predict_proba``; docs/deployment.md compares
+        them.
 
         Parameters
         ----------
@@ -419,7 +424,8 @@ class Predicting(ClassifierMixin, BaseEstimator):
         X: Any = None,
         y: Any = None,
     ) -> Points:
-        """The model of two classes as a scorecard of whole points: a base, and points for the cell of each feature.
+        """Return the model of two classes as a scorecard of whole points: a base, and points for the cell of each
+        feature.
 
         Parameters
         ----------

@@ -149,7 +149,7 @@ def report_data(
 
 
 def _check_rows(X: Any, y: Any, about: Mapping[str, Any]) -> None:
-    """ValueError if rows come without classes, or what is ``about`` rows comes without rows."""
+    """Raise ValueError if rows come without classes, or options ``about`` rows come without rows."""
     if (X is None) != (y is None):
         raise ValueError("A report on rows needs the rows and their classes: pass y together with X.")
     for name, value in about.items():
@@ -161,7 +161,7 @@ def _check_rows(X: Any, y: Any, about: Mapping[str, Any]) -> None:
 
 
 def _place(model: SelectiveNB, positive: Any) -> int:
-    """The position of the class that curves and texts are about, of two."""
+    """Return the position of the class that curves and texts are about, of two."""
     at = model.scorecard_.position(positive, "positive")
     return 1 if at is None else at
 
@@ -174,7 +174,7 @@ def _on_both(
     measured: dict[str, Any],
     more: dict[str, Any],
 ) -> dict[str, Any]:
-    """Parts of the report on rows; with test rows, measures of both, and all else on the test rows."""
+    """Return parts of the report on rows; with test rows, measures of both, and all else on the test rows."""
     if test is None:
         return _on_rows(model, place, rows, **measured, **more)
     if is_number_of_folds(measured["cv"]) and measured["cv"] == 0:
@@ -213,7 +213,7 @@ def _effects_of_rules(model: SelectiveNB, rows: JudgedRows) -> dict[str, RuleEff
 
 
 def _program(model: SelectiveNB, positive: int, facts: Mapping[str, str]) -> str:
-    """The model as JavaScript; empty for one that reads what a page cannot, or without anything to choose."""
+    """Return the model as JavaScript; empty for one that reads what a page cannot, or without anything to choose."""
     if not model.scorecard_.used.size:
         return ""
     with suppress(ValueError):
@@ -223,8 +223,8 @@ def _program(model: SelectiveNB, positive: int, facts: Mapping[str, str]) -> str
 
 
 def _moments(model: SelectiveNB, X: Any, time: Any) -> tuple[Any, np.ndarray | None]:
-    """The rows without a column of time that the model does not know, and the moments of the rows: those given, else
-    of the column of dates that a caution is about; None: the rows are in order.
+    """Return the rows without a column of time that the model does not know, and the moments of the rows: those given,
+    else of the column of dates that a caution is about; None: the rows are in order.
     """
     needed = model.scorecard_.columns
     if time is not None:
@@ -237,7 +237,7 @@ def _moments(model: SelectiveNB, X: Any, time: Any) -> tuple[Any, np.ndarray | N
 
 
 def _dated(model: SelectiveNB) -> str | None:
-    """The column of dates that a caution is about."""
+    """Return the column of dates that a caution is about."""
     marks = model.scorecard_.provenance.get("marks", {})
     names = [name for caution in model.cautions_ if caution.kind == "order" for name in caution.columns]
     return next((name for name in names if marks.get(name) == "date"), None)
@@ -257,8 +257,8 @@ def _on_rows(
     challenger: Any = None,
     baseline: JudgedRows | None = None,
 ) -> dict[str, Any]:
-    """Parts of the report that need rows, their classes and perhaps weights, by name; ``warnings`` tell those that
-    these rows do not allow.
+    """Return parts of the report that need rows, their classes and perhaps weights, by name; ``warnings`` tell those
+    that these rows do not allow.
     """
     given, needed = rows[0], model.scorecard_.columns
     X, moments = _moments(model, given, time)
@@ -306,7 +306,7 @@ def _on_rows(
 
 
 def _groups(X: Any, time: Any, by: Sequence[str]) -> tuple[tuple[str, np.ndarray, tuple[str, ...]], ...]:
-    """Segments of rows: periods of the time, then the values of columns; name, group of each row, and labels."""
+    """Return segments of rows: periods of the time, then the values of columns; name, group of each row, and labels."""
     named_time = time if isinstance(time, str) else "time"
     found = []
     for name, values in [*([] if time is None else [(named_time, time)]), *((name, name) for name in by)]:
@@ -324,8 +324,8 @@ def _groups(X: Any, time: Any, by: Sequence[str]) -> tuple[tuple[str, np.ndarray
 
 
 def _grouped(column: Column) -> tuple[np.ndarray, list[Any]]:
-    """The group of each row by the values of a column, dates by months, quarters or years, and many numbers in tenths;
-    and the groups.
+    """Return the group of each row by the values of a column, dates by months, quarters or years, and many numbers in
+    tenths; and the groups.
     """
     is_number = column.kind == "numeric" and column.type not in ("date", "datetime")
     if is_number and np.unique(column.numbers()).size > _MOST_SEGMENTS:
@@ -338,7 +338,7 @@ def _grouped(column: Column) -> tuple[np.ndarray, list[Any]]:
 
 
 def _tenths(numbers: np.ndarray) -> tuple[np.ndarray, list[str | None]]:
-    """Ten groups of about as many rows, those without a number last."""
+    """Return ten groups of about as many rows, those without a number last."""
     cuts = np.unique(np.nanquantile(numbers, np.arange(1, 10) / 10, method="lower"))
     codes = np.where(np.isnan(numbers), cuts.size + 1, np.searchsorted(cuts, numbers))
     ends = ["", *(f"{cut:.6g}" for cut in cuts), ""]
@@ -403,7 +403,7 @@ def _segments(model: SelectiveNB, performance: Performance) -> list[tuple[str, l
 
 
 def _dependence(model: SelectiveNB, rows: JudgedRows) -> tuple[tuple[str, ...], tuple[tuple[float, ...], ...]] | None:
-    """The symmetrical uncertainty of the levels of the most important columns, alike ones side by side."""
+    """Return the symmetrical uncertainty of the levels of the most important columns, alike ones side by side."""
     card, words = model.scorecard_, Wording.of(model.scorecard_)
     own = [k for k in card.by_importance.tolist() if card.features[k].levels.kind != "pair"]
     chosen = [k for k in own if card.features[k].levels.n_levels > 1][:_MOST_COMPARED]
@@ -510,7 +510,7 @@ def _search(model: SelectiveNB) -> SearchSummary:
 
 
 def checked_rows(rows: Any, n_rows: int) -> int | np.ndarray:
-    """How many rows to explain, or which, by position."""
+    """Return the number of rows to explain, or their positions."""
     if rows is None:
         return 0
     if isinstance(rows, Integral) and not isinstance(rows, bool) and int(rows) >= 0:

@@ -76,7 +76,9 @@ class PredictedRows:
         also: Sequence[str] = (),
         **options: Any,
     ) -> PredictedRows:
-        """The rows of a source, read so that memory stays within a limit; ``also`` names further columns to read."""
+        """Return the rows of a source, read so that memory stays within a limit; ``also`` names further columns to
+        read.
+        """
         import polars as pl
 
         kept = source.names if isinstance(keep, str) and keep == "all" else source.select(keep).names if keep else ()
@@ -149,11 +151,11 @@ class PredictedRows:
                         progress(block.height)
 
     def _origin(self, rows: FileRows) -> FileState | None:
-        """The file of the user that rows come from; None for rows of a query."""
+        """Return the file of the user that rows come from; None for rows of a query."""
         return rows.file.origin or (None if self.source.is_copy else rows.file)
 
     def _mark(self, rows: FileRows, state: str | None) -> str | None:
-        """A digest of all that the predictions of some rows depend on, or None if that is unknown."""
+        """Return a digest of all that the predictions of some rows depend on, or None if that is unknown."""
         origin = self._origin(rows)
         if origin is None or state is None:
             return None
@@ -192,7 +194,7 @@ def _make(folder: Path) -> None:
 
 
 def _state_of(model: SelectiveNB) -> str | None:
-    """A digest of the parts of a model that predictions depend on; None for a model that a file cannot hold."""
+    """Return a digest of the parts of a model that predictions depend on; None for a model that a file cannot hold."""
     try:
         parts = card_to_plain(model.scorecard_)
     except ValueError:
@@ -202,7 +204,7 @@ def _state_of(model: SelectiveNB) -> str | None:
 
 
 def _refuse_others(folder: Path, targets: Sequence[Path]) -> None:
-    """ValueError if the folder holds a table that predictions do not replace."""
+    """Raise ValueError if the folder holds a table that predictions do not replace."""
     own = set(targets)
     for path in sorted(folder.rglob("*")) if folder.is_dir() else ():
         hidden = any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)
@@ -214,8 +216,8 @@ def _refuse_others(folder: Path, targets: Sequence[Path]) -> None:
 
 
 def refuse_own_file(path: str | os.PathLike[str], source: Any, rows: Scan) -> None:
-    """ValueError if ``path`` is one of the files that ``source`` names, or that its rows are read from, or a folder
-    around them or within one that is named.
+    """Raise ValueError if ``path`` is one of the files that ``source`` names, or that its rows are read from, or a
+    folder around them or within one that is named.
     """
     named = source if isinstance(source, (list, tuple)) else [(database_in(source) or [source])[0]]
     files = [(file.origin or file).path for file in rows.files]

@@ -460,7 +460,7 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
         return with_prior(self, shares, note, who)
 
     def update(self, X: Any, y: Any, sample_weight: Any = None) -> SelectiveNB:
-        """A new model that has learnt from further rows; this one stays as it is.
+        """Return a new model that has learnt from further rows; this one stays as it is.
 
         Columns keep their levels and cells, and the search is not repeated. Exact are the numbers of rows by class,
         level and cell, and, with ``calibrate`` False or True, the evidence, which is counted. Fitted evidence of the
@@ -535,7 +535,7 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
         return int(self.scorecard_.used.size)
 
     def summary(self) -> Any:
-        """Features, most important first: feature, kind, weight, level_score, importance, n_levels[, monotone,
+        """Return features, most important first: feature, kind, weight, level_score, importance, n_levels[, monotone,
         monotone_class (whose evidence the sign is about)].
         """
         from bayesieve.classifier.summary import summarise
@@ -545,8 +545,8 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
         return summarise(self)
 
     def levels_to_yaml(self, path: str | os.PathLike[str] | None = None) -> str:
-        """The levels of the columns as YAML, to be edited and read back as ``levels``; unedited, it gives the same
-        model of the same rows. Columns in one level and pairs are not in it.
+        """Return the levels of the columns as YAML, to be edited and read back as ``levels``; unedited, it gives the
+        same model of the same rows. Columns in one level and pairs are not in it.
 
         Parameters
         ----------

@@ -59,7 +59,7 @@ def standing_out(values: np.ndarray) -> dict[int, StandingOut]:
 
 
 def _codes(numbers: np.ndarray, counts: np.ndarray, end: int) -> list[float]:
-    """The codes at the upper (1) or lower (-1) end of ascending numbers, by the rows of each."""
+    """Return the codes at the upper (1) or lower (-1) end of ascending numbers, by the rows of each."""
     if end < 0:
         numbers, counts = numbers[::-1], counts[::-1]
     n_rows = counts.sum()

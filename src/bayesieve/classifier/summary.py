@@ -79,7 +79,7 @@ def left_out(model: SelectiveNB) -> dict[str, list[str]]:
 
 
 def _single_level(level: FeatureLevels, n_rows: int) -> str:
-    """Why a feature has one level; it may still say something about the target."""
+    """Say why a feature has one level; it may still be informative about the target."""
     if isinstance(level, PairLevels):
         return "One level: no grouping of its cells pays for itself."
     if level.kind == "numeric":
@@ -91,7 +91,7 @@ def _single_level(level: FeatureLevels, n_rows: int) -> str:
 
 
 def weights_in_words(model: SelectiveNB) -> str:
-    """The effect of calibration on the weights, for a list of settings."""
+    """Return the effect of calibration on the weights, for a list of settings."""
     evidence = model.scorecard_.provenance["evidence"]
     if evidence != "counted":
         finer = "" if evidence == "levels" else ", and of parts of them,"
@@ -102,7 +102,7 @@ def weights_in_words(model: SelectiveNB) -> str:
 
 
 def smoothing_in_words(model: SelectiveNB) -> str:
-    """How probabilities were smoothed, for a list of settings."""
+    """Return how probabilities were smoothed, for a list of settings."""
     if not isinstance(model.smoothing_, Shrinkage):
         return str(model.smoothing_)
     fading = ", fewer in frequent levels" if model.smoothing_.fades else ""
@@ -111,7 +111,7 @@ def smoothing_in_words(model: SelectiveNB) -> str:
 
 
 def summarise(model: SelectiveNB) -> Any:
-    """One row per feature, most important first."""
+    """Return one row per feature, most important first."""
     card = model.scorecard_
     levels = [feature.levels for feature in card.features]
     of_levels = [card.side * feature.sign for feature in card.features]

@@ -255,7 +255,7 @@ DEBUG = Option("--debug", "Show the traceback of an error.")
 
 
 def folder(default: str) -> Option:
-    """Option of the folder that a command writes into."""
+    """Return the option of the folder that a command writes into."""
     return Option("--output -o DIR", "Folder to write into.", Path(default), Path)
 
 

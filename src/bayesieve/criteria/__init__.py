@@ -66,8 +66,8 @@ _OF_CLASS = {"recall": Recall, "precision": Precision}
 def make_criterion(
     criterion: str | Criterion | Callable[..., float], n_features: int, classes: Any, option: str = "criterion"
 ) -> Criterion:
-    """A criterion by its name, ``"recall:LABEL"``, ``"precision:LABEL"``, the name of a scorer of scikit-learn, or a
-    copy of the one given, ready for a target with these classes.
+    """Return a criterion by its name, ``"recall:LABEL"``, ``"precision:LABEL"``, the name of a scorer of scikit-learn,
+    or a copy of the one given, ready for a target with these classes.
 
     Raises
     ------

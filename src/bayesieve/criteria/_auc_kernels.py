@@ -97,7 +97,7 @@ class Work(NamedTuple):
 
 @jit_inner
 def fill_levels(scan, feature, levels):
-    """Levels of a feature as 16-bit numbers, all 0 of no feature; returns how many codes there are."""
+    """Return levels of a feature as 16-bit numbers, all 0 of no feature; returns how many codes there are."""
     if feature < 0:
         levels[:] = 0
         return 1
@@ -114,7 +114,7 @@ def fill_levels(scan, feature, levels):
 
 @jit_inner
 def _fill_wide(is_wide, logs, unit, offsets, classes, levels, steps, n_codes, sign, wanted, keys, bits, odds):
-    """Keys of the rows with ratios beyond the range of doubles, from logarithms."""
+    """Return keys of the rows with ratios beyond the range of doubles, from logarithms."""
     n_others = logs.shape[0]
     total = np.empty(n_others + 1, dtype=np.int64)
     for s in range(classes.size):
@@ -141,8 +141,8 @@ def _fill_wide(is_wide, logs, unit, offsets, classes, levels, steps, n_codes, si
 
 @jit_inner
 def fill_keys(scan, moves, candidate, n_codes, wanted, logs, ratios, is_wide, offsets, levels, keys, bits, odds):
-    """Keys of rows, or of cells, with a ``candidate`` moved; two classes have no ``ratios``. ``bits`` and ``odds`` are
-    the same memory.
+    """Return keys of rows, or of cells, with a ``candidate`` moved; two classes have no ``ratios``. ``bits`` and
+    ``odds`` are the same memory.
     """
     steps = moves.steps[moves.step_starts[candidate] :]
     if ratios is None:  # scores plus the steps of the levels
@@ -197,7 +197,9 @@ def fill_keys(scan, moves, candidate, n_codes, wanted, logs, ratios, is_wide, of
 
 @jit_inner
 def bucket_range(keys, n, n_buckets):
-    """Lowest and highest of ``n`` keys, and how many bits to drop so that their distances fall into ``n_buckets``."""
+    """Return the lowest and highest of ``n`` keys, and how many bits to drop so that their distances fall into
+    ``n_buckets``.
+    """
     low = keys[0]
     high = keys[0]
     for i in range(n):
@@ -211,7 +213,7 @@ def bucket_range(keys, n, n_buckets):
 
 @jit_inner
 def _slot(bucket, words):
-    """The first slot not below a bucket."""
+    """Return the first slot not below a bucket."""
     place = np.int64(bucket)
     word = words[np.uint64(place >> 5)]
     return np.uint64((word >> 32) + count_bits(word & ((np.int64(1) << (place & 31)) - 1)))
@@ -268,8 +270,8 @@ def _fill_slots(keys, buckets, offsets, positive, tolerance, words, places, slot
 
 @jit_inner
 def _chain_extras(keys, buckets, words, extras, tolerance, heads, nodes, left):
-    """Nodes (key, rows, next node) of the other keys of a slot, from node heads[slot] on; returns what is left of the
-    steps allowed.
+    """Return nodes (key, rows, next node) of the other keys of a slot, from node heads[slot] on; returns what is left
+    of the steps allowed.
     """
     for x in range(extras.size):
         heads[_slot(buckets[np.uint64(extras[x])], words)] = -1
@@ -295,7 +297,7 @@ def _chain_extras(keys, buckets, words, extras, tolerance, heads, nodes, left):
 
 @jit_inner
 def slot_pairs(keys, offsets, positive, tolerance, words, slots, ints):
-    """(whether it worked, twice the number of pairs with the positive row above, ties once) of unweighted rows.
+    """Return (whether it worked, twice the number of pairs with the positive row above, ties once) of unweighted rows.
 
     ``positive[s]`` tells whether the rows of segment s are positive. It gives up where too many keys share buckets, or
     keys that tie might fall into different ones.
@@ -407,8 +409,8 @@ def order_items(keys, weights, n, ordered, ordered_weights, count):
 
 @jit_inner
 def sorted_pairs(keys, weights, offsets, positive, tolerance, ordered, ordered_weights, count):
-    """Twice the weight of pairs with the positive item above, ties once; ``positive[s]`` tells whether the items of
-    segment s are positive.
+    """Return twice the weight of pairs with the positive item above, ties once; ``positive[s]`` tells whether the items
+    of segment s are positive.
 
     Items within ``tolerance`` of the next one are ties.
     """
@@ -441,8 +443,8 @@ def sorted_pairs(keys, weights, offsets, positive, tolerance, ordered, ordered_w
 
 @jit
 def pair_sums(scan, moves, chosen, targets, positive, weights, work, sums):
-    """sums[c, t] = weight of the pairs that the scores of class targets[t] order rightly with candidate c, one of
-    ``chosen``, moved, unless there is a number already.
+    """Compute sums[c, t] = weight of the pairs that the scores of class targets[t] order rightly with candidate c, one
+    of ``chosen``, moved, unless there is a number already.
 
     ``positive[t, s]``: whether the rows of segment s are of that class; ``weights``: of the rows, or None for
     `slot_pairs`, which leaves NaN where it gives up.
@@ -473,7 +475,7 @@ def pair_sums(scan, moves, chosen, targets, positive, weights, work, sums):
 
 @jit
 def group_rows(logs, offsets, slots, group_of, first_of):
-    """Number the rows of equal segment and equal logs in order of appearance; returns how many groups.
+    """Number the rows of equal segment and equal logs in order of appearance; return the number of groups.
 
     ``slots``, all -1, is the hash table; ``first_of[g]`` the first row of group g.
     """
@@ -509,7 +511,7 @@ def group_rows(logs, offsets, slots, group_of, first_of):
 
 @jit_inner
 def _of_cells(values, first_of, item_groups, n):
-    """Columns of ``values`` of the first row of each cell's group; None of None."""
+    """Return columns of ``values`` of the first row of each cell's group; None of None."""
     if values is None:
         return None
     else:  # noqa: RET505 - compiled to one of both, by the type of the argument

@@ -16,7 +16,7 @@ TIE = 2e-12
 
 @jit
 def wrong_sums(ratios, codes, offsets, classes, weights, columns, lows, highs, kinds, starts, n_codes, table, sums):
-    """sums[c, j] += rows (or weight) of class j that candidate c gives another class."""
+    """Compute sums[c, j] += rows (or weight) of class j that candidate c gives another class."""
     n_others = ratios.shape[0]
     factor = np.empty(BLOCK)
     worst = np.empty(BLOCK)
@@ -55,7 +55,7 @@ def wrong_sums(ratios, codes, offsets, classes, weights, columns, lows, highs, k
 def chosen_sums(
     ratios, codes, offsets, classes, weights, label, columns, lows, highs, kinds, starts, n_codes, table, sums
 ):
-    """sums[c, j] += rows (or weight) of class j != ``label`` that candidate c gives the class ``label``."""
+    """Compute sums[c, j] += rows (or weight) of class j != ``label`` that candidate c gives the class ``label``."""
     n_others = ratios.shape[0]
     factor = np.empty(BLOCK)
     mine = np.empty(BLOCK)
@@ -93,7 +93,7 @@ def chosen_sums(
 def cost_sums(
     ratios, codes, offsets, classes, weights, costs, columns, lows, highs, kinds, starts, n_codes, table, sums
 ):
-    """sums[c] += cost of giving every row the label of lowest expected cost, with candidate c multiplied in.
+    """Compute sums[c] += cost of giving every row the label of lowest expected cost, with candidate c multiplied in.
 
     ``costs[j, d]``: cost of label d for a row of class j. The lowest label wins a tie.
     """
@@ -140,8 +140,8 @@ def cost_sums(
 
 @jit
 def benefit_sums(ratios, codes, offsets, gains, gained, columns, lows, highs, kinds, starts, n_codes, table, sums):
-    """sums[c] += what the decisions of largest expected benefit bring beyond the first one, with candidate c multiplied
-    in; the first of decisions that tie is taken.
+    """Compute sums[c] += what the decisions of largest expected benefit bring beyond the first one, with candidate c
+    multiplied in; the first of decisions that tie is taken.
 
     gains : (n_more + 1, n_classes, n_rows) benefit of each further decision beyond that of the first, for the row's own
     class and then for the others; the last line is the difference that rounding may make

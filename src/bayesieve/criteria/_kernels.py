@@ -33,7 +33,7 @@ _NOTHING = -600.0  # nats behind the first class: less than any moves between tw
 
 @jit_inner
 def spread(factor, code, level, low, high, kind):
-    """factor[i] = the level's factor of code[i].
+    """Compute factor[i] = the level's factor of code[i].
 
     A few levels are told apart by comparisons, which vectorise; reading a table by code does not, but is the faster of
     the two from five codes on.
@@ -60,7 +60,7 @@ def spread(factor, code, level, low, high, kind):
 
 @jit_sum
 def sum_products(total, base, ratios, begin, code, segment, start, n_codes, table, low, high, kind, factor):
-    """total[i] = base[i] + sum over other classes of ratio times factor; an empty ``base`` is all ones."""
+    """Compute total[i] = base[i] + sum over other classes of ratio times factor; an empty ``base`` is all ones."""
     n = code.size
     n_others = ratios.shape[0]
     if n_others == 0:
@@ -95,7 +95,7 @@ def log_loss_sums(
     ratios, base, codes, offsets, weights, columns, lows, highs, kinds, starts, n_codes, table, by_row,
     products, is_first, is_last, sums,
 ):  # fmt: skip
-    """sums[c] += sum over rows of log(base + sum_o ratio * factor) with candidate c multiplied in.
+    """Compute sums[c] += sum over rows of log(base + sum_o ratio * factor) with candidate c multiplied in.
 
     The sum of logarithms is the logarithm of a running product whose exponent is carried in an integer: one ``log`` per
     lane after the last block of rows instead of one per row. From block to block, ``products`` (candidates, 2, lanes)
@@ -149,7 +149,7 @@ def log_loss_sums(
 
 @jit
 def multiply_ratios(ratios, codes, offsets, low, high, kind, start, n_codes, table, highest):
-    """ratios[o, i] *= factor of one feature; whether one of them is now beyond ``highest``."""
+    """Compute ratios[o, i] *= factor of one feature; return whether one of them is now beyond ``highest``."""
     n_others = ratios.shape[0]
     factor = np.empty(BLOCK)
     beyond = 0
@@ -170,8 +170,8 @@ def multiply_ratios(ratios, codes, offsets, low, high, kind, start, n_codes, tab
 
 @jit
 def add_steps(steps, codes, offsets, signs, columns, lows, highs, kinds, n_codes, starts, table, ends, members):
-    """steps[s, o, i] += the logarithm of row i by the level of each of several features added (sign 1) or dropped (-1),
-    which are ``members[ends[s - 1] : ends[s]]`` of those listed.
+    """Compute steps[s, o, i] += the logarithm of row i by the level of each of several features added (sign 1) or
+    dropped (-1), which are ``members[ends[s - 1] : ends[s]]`` of those listed.
     """
     n_others = steps.shape[1]
     lines = np.empty((columns.size, _STEP_ROWS), dtype=np.int64)
@@ -209,8 +209,8 @@ def add_steps(steps, codes, offsets, signs, columns, lows, highs, kinds, n_codes
 
 @jit
 def classify(steps, offsets, right, wrong, margin, kept, states):
-    """Which rows no single move can change: states[i] = 1 (right for sure), 2 (wrong for sure) or 0, plus 4 for rows
-    within the ``margin`` of mattering.
+    """Find rows that no single move can change: states[i] = 1 (right for sure), 2 (wrong for sure) or 0, plus 4 for
+    rows within the ``margin`` of mattering.
 
     Returns how many rows are within the margin, and whether a row outside ``kept`` matters.
     """
@@ -238,7 +238,8 @@ def walk_path(
     ratios, base, codes, offsets, weights, columns, lows, highs, kinds, starts, n_codes, table, by_row, highest, most,
     sums,
 ):  # fmt: skip
-    """sums[c, 0] = sum of logarithms, as ``log_loss_sums``, of each of several features added one after another.
+    """Compute sums[c, 0] = sum of logarithms, as ``log_loss_sums``, of each of several features added one after
+    another.
 
     The ratios are multiplied by every feature but the one that comes after ``most`` others. Stops after that one, or
     when a ratio is beyond ``highest``; returns how many features were added.
@@ -260,7 +261,7 @@ def walk_path(
 
 @jit_sum
 def _four(a, b, c, d):
-    """1/a + 1/b + 1/c + 1/d by one division: divisions are what would bound these loops."""
+    """Return 1/a + 1/b + 1/c + 1/d by one division: divisions would bound these loops."""
     ab = a * b
     cd = c * d
     return ((a + b) * cd + (c + d) * ab) / (ab * cd)
@@ -330,7 +331,7 @@ def two_way_sums(ratios, near, codes, offsets, columns, lows, starts, n_codes, t
 
 @jit
 def probability_sums(ratios, codes, offsets, weights, columns, lows, highs, kinds, starts, n_codes, table, sums):
-    """sums[c] += sum over rows of P(true class) with candidate c multiplied in."""
+    """Compute sums[c] += sum over rows of P(true class) with candidate c multiplied in."""
     base = np.empty(0)
     factor = np.empty(BLOCK)
     total = np.empty(BLOCK)
@@ -349,7 +350,7 @@ def probability_sums(ratios, codes, offsets, weights, columns, lows, highs, kind
 
 @jit
 def squared_error_sums(ratios, codes, offsets, weights, columns, lows, highs, kinds, starts, n_codes, table, sums):
-    """sums[c] += sum over rows and classes of (T - P)^2 with candidate c multiplied in."""
+    """Compute sums[c] += sum over rows and classes of (T - P)^2 with candidate c multiplied in."""
     n_others = ratios.shape[0]
     factor = np.empty(BLOCK)
     odds = np.empty(BLOCK)
@@ -409,7 +410,7 @@ def _dot(row, factor):
 
 @jit_sum
 def _multiplied(row, factor):
-    """row *= factor; its sum."""
+    """Multiply a row by a factor in place, and return its sum."""
     total = 0.0
     for j in range(row.size):
         row[j] *= factor[j]
@@ -419,7 +420,7 @@ def _multiplied(row, factor):
 
 @jit
 def joint_sums(joint, codes, offsets, weights, columns, lows, highs, kinds, starts, table, sums):
-    """sums[c] += sum over rows of log(sum over classes of joint * factor of candidate c)."""
+    """Compute sums[c] += sum over rows of log(sum over classes of joint * factor of candidate c)."""
     for segment in range(offsets.size - 1):
         for begin in range(offsets[segment], offsets[segment + 1], _JOINT_ROWS):
             end = min(begin + _JOINT_ROWS, offsets[segment + 1])
@@ -441,7 +442,7 @@ def joint_sums(joint, codes, offsets, weights, columns, lows, highs, kinds, star
 
 @jit
 def multiply_joint(joint, codes, offsets, weights, column, low, high, kind, start, table, lead):
-    """joint[i] *= the factors of one feature; lead[0] += the logarithms of what rows are divided by."""
+    """Compute joint[i] *= the factors of one feature; lead[0] += the logarithms of what rows are divided by."""
     code = codes[column]
     for i in range(offsets[0], offsets[-1]):
         total = _multiplied(joint[i], table[start + _level(code[i], low, high, kind)])
@@ -453,8 +454,8 @@ def multiply_joint(joint, codes, offsets, weights, column, low, high, kind, star
 
 @jit
 def start_joint(joint, codes, offsets, weights, classes, columns, lows, highs, kinds, starts, priors, logs, lead):
-    """joint[i] = exp(prior of the segment + logarithms of the levels of some features), the largest 1; lead[0] += the
-    logarithm of the largest less that of the true class.
+    """Compute joint[i] = exp(prior of the segment + logarithms of the levels of some features), the largest 1; lead[0]
+    += the logarithm of the largest less that of the true class.
     """
     n_classes = joint.shape[1]
     for segment in range(offsets.size - 1):
@@ -475,7 +476,7 @@ def start_joint(joint, codes, offsets, weights, classes, columns, lows, highs, k
 
 @jit
 def sum_own(codes, offsets, weights, classes, columns, lows, highs, kinds, starts, logs, sums):
-    """sums[f] += sum over rows of the logarithm of the level of feature f for the true class."""
+    """Compute sums[f] += sum over rows of the logarithm of the level of feature f for the true class."""
     for f in range(columns.size):
         code = codes[columns[f]]
         for segment in range(offsets.size - 1):

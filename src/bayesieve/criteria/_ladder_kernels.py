@@ -53,7 +53,9 @@ class Ladder(NamedTuple):
 
 @jit
 def list_rows(scores, begin, end):
-    """Scores of some rows in order, the rows, the different scores, padded, and which of them every row has."""
+    """Sort some rows by score: return the scores, the rows, the distinct scores, padded, and the position of each row's
+    score among these.
+    """
     n = end - begin
     rows, ordered_rows, ordered = np.empty(n), np.empty(n), np.empty(n, dtype=np.int64)
     for i in range(n):
@@ -74,8 +76,8 @@ def list_rows(scores, begin, end):
 
 
 def bucket_width(scores: np.ndarray, tolerance: int) -> tuple[int, int]:
-    """(shift, low) of buckets of 2^shift steps from ``low`` on, the first of them empty, so that scores that tie share
-    one; a shift of -1 where there are none.
+    """Return (shift, low) of buckets of 2^shift steps from ``low`` on, the first of them empty, so that scores that tie
+    share one; a shift of -1 where there are none.
     """
     shift = 0
     lowest, highest = int(scores[0]), int(scores[-1])
@@ -119,8 +121,8 @@ def place_scores(scores, shift, low, ordered, tolerance, words, first, last):
 
 
 def climb(scores: np.ndarray, negative: tuple[int, int], positive: tuple[int, int], tolerance: int) -> Ladder | None:
-    """The `Ladder` of two segments, each given by where it begins and ends; None without negatives, or where scores lie
-    too close for buckets to keep ties together.
+    """Return the `Ladder` of two segments, each given by where it begins and ends; None without negatives, or where
+    scores lie too close for buckets to keep ties together.
     """
     if negative[0] == negative[1]:
         return None
@@ -146,7 +148,9 @@ def climb(scores: np.ndarray, negative: tuple[int, int], positive: tuple[int, in
 
 @jit_inner
 def _sum_prefixes(codes, bound, negatives, number, pairs):
-    """pairs[k] = negatives among those of the first k different scores, of level 1 from bit 32 on, of level 0 below."""
+    """Compute pairs[k] = negatives among those of the first k different scores, of level 1 from bit 32 on, of level 0
+    below.
+    """
     steps = np.array([1, 1 << 32])  # looked up, not chosen: a jump that no processor foresees
     total = 0
     pairs[0] = 0
@@ -157,7 +161,7 @@ def _sum_prefixes(codes, bound, negatives, number, pairs):
 
 @jit_inner
 def binary_pairs(ladder, codes, bound, negative_steps, positive_steps, sign, tolerance, pairs):
-    """Twice the number of pairs with the positive row above, ties once; a code above ``bound`` is level 1.
+    """Return twice the number of pairs with the positive row above, ties once; a code above ``bound`` is level 1.
 
     ``negative_steps``, ``positive_steps``: shifts of the two levels in each class, times ``sign``.
     """
@@ -181,7 +185,7 @@ def binary_pairs(ladder, codes, bound, negative_steps, positive_steps, sign, tol
 
 @jit_inner
 def _sum_prefixes_at(prefixes, twice, levels, counts, other):
-    """Negatives below positives: ``twice`` the scores below each, its level and how many rows it stands for."""
+    """Return negatives below positives: ``twice`` the scores below each, its level and how many rows it stands for."""
     total = 0
     for i in range(twice.size):
         total += np.int64(counts[i]) * np.int64(prefixes[np.uint64((twice[i] & np.int32(-2)) | (levels[i] ^ other))])
@@ -215,7 +219,7 @@ def _compare(scores, different, levels, counts, places, move_0, apart, tolerance
 
 @jit_inner
 def _moved_pairs(ladder, codes, bound, move_0, move_1, tolerance, prefixes, rows_up_to, other, with_own):
-    """Twice the pairs of a positive row and the negatives of the other level (``other`` = 1) or its own (0).
+    """Return twice the pairs of a positive row and the negatives of the other level (``other`` = 1) or its own (0).
 
     ``with_own``: and of its own level in the order of the current subset. Rows that share a bucket with a negative, so
     that the bits do not tell their order, are listed and compared. The loops are apart so that they vectorise: a loop
@@ -276,8 +280,8 @@ def _moved_pairs(ladder, codes, bound, move_0, move_1, tolerance, prefixes, rows
 
 @jit
 def ladder_sums(scan, moves, chosen, ladder, lists, sums):
-    """sums[c, 0] = number of pairs that the scores of class 1 order rightly with candidate c, one of ``chosen`` and of
-    two levels, moved. ``ladder``: the sorted rows of the two segments in ``lists``.
+    """Compute sums[c, 0] = number of pairs that the scores of class 1 order rightly with candidate c, one of ``chosen``
+    and of two levels, moved. ``ladder``: the sorted rows of the two segments in ``lists``.
     """
     n_negative, n_positive = ladder.negatives.size, ladder.positives.size
     pairs = np.empty(n_negative + n_positive + 2, dtype=np.int64)

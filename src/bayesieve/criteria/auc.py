@@ -67,7 +67,7 @@ class AUC(Criterion):
         return RowScores(block, tables, priors)  # every row counts in the order, however certain its class
 
     def sums(self, rows: RowScores, moves: AreaMoves) -> np.ndarray:
-        """(n_moves, 1) weight of pairs in the right order, or (n_moves, n_classes) against the rest."""
+        """Return (n_moves, 1) weight of pairs in the right order, or (n_moves, n_classes) against the rest."""
         block, n_classes = rows.block, rows.tables.n_classes
         totals = block.class_totals(n_classes)
         rest = _others(totals)
@@ -95,8 +95,8 @@ class AUC(Criterion):
 
 
 def _count_pairs(rows: RowScores, moves: AreaMoves, targets: np.ndarray, positive: np.ndarray) -> np.ndarray:
-    """(n_candidates, n_targets) sums, each candidate's by the fastest way that does not give up. A kernel for each way:
-    those that never run are never compiled.
+    """Return (n_candidates, n_targets) sums, each candidate's by the fastest way that does not give up. A kernel for
+    each way: those that never run are never compiled.
     """
     from bayesieve.criteria._auc_kernels import Work, cell_sums, pair_sums
     from bayesieve.criteria._ladder_kernels import ladder_sums
@@ -122,7 +122,7 @@ def _count_pairs(rows: RowScores, moves: AreaMoves, targets: np.ndarray, positiv
 
 
 def _others(totals: np.ndarray) -> np.ndarray:
-    """Weight of all other classes."""
+    """Return the weight of all other classes."""
     return np.array([np.delete(totals, j).sum() for j in range(totals.size)])
 
 
@@ -142,7 +142,7 @@ class RowScores(LogRatios):
         self._scores = self._ladders = None
 
     def scan(self) -> Scores:
-        """The arrays that a pass over candidates reads, computed once per move."""
+        """Return the arrays that a pass over candidates reads, computed once per move."""
         # Threads may come here together: each computes the same, and the last one stores it.
         scores = self._scores
         if scores is None:
@@ -150,8 +150,8 @@ class RowScores(LogRatios):
         return scores
 
     def ladder(self, features: np.ndarray) -> tuple[Ladder, np.ndarray] | None:
-        """Rows sorted for candidates of two levels, and their two segments; None if there are no such candidates, or if
-        it does not pay.
+        """Return rows sorted for candidates of two levels, and their two segments; None if there are no such
+        candidates, or if it does not pay.
         """
         from bayesieve.criteria._ladder_kernels import climb
 
@@ -194,8 +194,8 @@ class RowScores(LogRatios):
         return Scores(*arrays, logs, ratios, is_wide, *groups, self.tables.log_unit, tolerance)
 
     def _ratios(self, steps: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | None, int]:
-        """Ratios of the rows if there are several classes, which of them exceed the range of doubles, and how far
-        apart keys of equal scores may lie.
+        """Return ratios of the rows if there are several classes, which of them exceed the range of doubles, and how
+        far apart keys of equal scores may lie.
         """
         from bayesieve.criteria._auc_kernels import SPARE_BITS
 
@@ -214,7 +214,7 @@ class RowScores(LogRatios):
         return ratios, is_wide if is_wide.any() else is_wide[:0], int(np.ceil(error * 2.0 ** (53 - SPARE_BITS))) + 2
 
     def moves(self, features: np.ndarray, adding: np.ndarray) -> AreaMoves:
-        """Candidates, for the kernels."""
+        """Return candidates, for the kernels."""
         from bayesieve.criteria._auc_kernels import AreaMoves
 
         features = np.asarray(features, dtype=np.int64)
@@ -225,7 +225,7 @@ class RowScores(LogRatios):
         return AreaMoves(features, np.where(adding, 1, -1), steps, starts, factors, factor_starts)
 
     def no_move(self) -> AreaMoves:
-        """The candidate that leaves the subset as it is."""
+        """Return the candidate that leaves the subset as it is."""
         from bayesieve.criteria._auc_kernels import AreaMoves
 
         size = self.block.n_segments * max(self.n_others, 1)

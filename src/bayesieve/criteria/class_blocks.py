@@ -131,7 +131,7 @@ class ClassBlock:
         )
 
     def blocks(self, row_bytes: int = 0, n_others: int = 0, n_moves: int = 1) -> Iterable[np.ndarray]:
-        """``offsets`` cut to each block of the engine in turn; ``row_bytes`` of each row are read or written.
+        """Yield ``offsets`` cut to each block of the engine in turn; ``row_bytes`` of each row are read or written.
 
         Blocks are cut further if ratios to very many other classes are computed for each row and move, so that Python
         hears signals in between.
@@ -142,18 +142,18 @@ class ClassBlock:
         return chain.from_iterable(_short_parts(bounds, n_others * n_moves) for bounds in blocks)
 
     def level_codes(self, feature: int, rows: Any = slice(None)) -> np.ndarray:
-        """Levels of one feature, from 0 to ``n_codes - 1`` (unseen)."""
+        """Return levels of one feature, from 0 to ``n_codes - 1`` (unseen)."""
         codes = self.codes[self.columns[feature], rows]
         if self.kinds[feature] > THREE_WAY:
             return codes
         return (codes > self.lows[feature]).astype(codes.dtype) + (codes >= self.highs[feature])
 
     def segments(self, rows: np.ndarray) -> np.ndarray:
-        """The segment of each of these rows."""
+        """Return the segment of each of these rows."""
         return np.searchsorted(self.offsets, rows, side="right") - 1
 
     def class_totals(self, n_classes: int) -> np.ndarray:
-        """(n_classes,) rows, or weight, of every class."""
+        """Return (n_classes,) rows, or weight, of every class."""
         if self.weights.size:  # segment by segment: light rows count next to heavy ones
             sizes = np.array([self.weights[a:b].sum() for a, b in pairwise(self.offsets.tolist())])
         else:
@@ -161,7 +161,7 @@ class ClassBlock:
         return np.bincount(self.classes, weights=sizes, minlength=n_classes)
 
     def take(self, rows: np.ndarray | slice) -> ClassBlock:
-        """Some of the rows, in ascending order."""
+        """Return some of the rows, in ascending order."""
         rows = np.arange(*rows.indices(self.n_rows)) if isinstance(rows, slice) else rows
         codes, offsets = self.engine.take(self.codes, rows), np.searchsorted(rows, self.offsets)
         weights = self.weights[rows] if self.weights.size else self.weights

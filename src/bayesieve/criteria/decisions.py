@@ -252,7 +252,9 @@ class Benefit(Criterion):
         return sums[:, 0]
 
     def _of_rows(self, given: np.ndarray | None, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
-        """Benefits by which decisions are taken, and those that they bring, (n_rows or 1, n_decisions, n_classes)."""
+        """Return benefits by which decisions are taken, and those that they bring, (n_rows or 1, n_decisions,
+        n_classes).
+        """
         matrix, slope = self._matrix, self._slope
         if matrix is None:
             if given is None or given.ndim < 3:
@@ -313,7 +315,7 @@ class BenefitRows(RowRatios):
 
 
 def as_benefits(value: Any, name: str, n_classes: int, n_decisions: int | None = None) -> np.ndarray:
-    """A matrix of finite numbers, (n_decisions, n_classes); ValueError naming it otherwise."""
+    """Return a matrix of finite numbers, (n_decisions, n_classes); ValueError naming it otherwise."""
     try:
         matrix = np.ascontiguousarray(value, dtype=float)
     except (TypeError, ValueError):
@@ -328,6 +330,6 @@ def as_benefits(value: Any, name: str, n_classes: int, n_decisions: int | None =
 
 
 def with_amounts(benefits: np.ndarray, amounts: np.ndarray, slope: np.ndarray) -> np.ndarray:
-    """Benefits plus ``slope`` times the amount of each row, (n_rows, n_decisions, n_classes)."""
+    """Return benefits plus ``slope`` times the amount of each row, (n_rows, n_decisions, n_classes)."""
     with np.errstate(invalid="ignore"):  # an unknown amount does no harm where it does not count
         return benefits + np.where(slope != 0, amounts[:, None, None] * slope, 0.0)

@@ -61,28 +61,28 @@ class Criterion(ABC):
 
     @classmethod
     def by_default(cls, n_features: int) -> Criterion:
-        """The criterion that its name stands for, on a table with this many features."""
+        """Return the criterion that its name stands for, on a table with this many features."""
         return cls()
 
     def saturation(self, n_classes: int) -> Saturation | None:
-        """When a row may leave the scan because no single move can change what it contributes; None: never."""
+        """Return when a row may leave the scan because no single move can change its contribution; None for never."""
         return None
 
     def check(self, classes: Any) -> None:  # noqa: B027  # most criteria take any classes
         """Raise ValueError if the criterion cannot be taken for these class labels."""
 
     def start(self, block: ClassBlock, tables: RatioTables, priors: np.ndarray, *, leave_out: bool = False) -> Any:
-        """The state of a block of rows under the empty subset; ``leave_out``: rows may leave the scan."""
+        """Return the state of a block of rows under the empty subset; ``leave_out``: rows may leave the scan."""
         saturation = self.saturation(tables.n_classes) if leave_out else None
         return RowRatios(block, tables, priors, exact=self.exact, saturation=saturation)
 
     @abstractmethod
     def sums(self, rows: Any, moves: Any) -> np.ndarray:
-        """(n_moves, n_sums) from the rows; ``moves`` as the state of the rows describes them."""
+        """Return (n_moves, n_sums) from the rows; ``moves`` as the state of the rows describes them."""
 
     def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
-        """(n_candidates,) figures from the sums over all rows, the sizes of the subsets and the rows (or weight) of
-        each class; unless overridden the mean over rows of the only sum.
+        """Return (n_candidates,) figures from the sums over all rows, the sizes of the subsets and the rows (or weight)
+        of each class; unless overridden the mean over rows of the only sum.
         """
         return sums[:, 0] / class_totals.sum()
 
@@ -105,7 +105,7 @@ class LogLoss(Criterion):
         return super().start(block, tables, priors, leave_out=leave_out)
 
     def path_sums(self, rows: RowRatios | RowJoints, features: np.ndarray) -> np.ndarray:
-        """(n_features, 1) sums of the subsets that grow by one feature after another; the rows follow."""
+        """Return (n_features, 1) sums of the subsets that grow by one feature after another; the rows follow."""
         if isinstance(rows, RowRatios) and rows.block.is_whole:
             return rows.path(features, rows.tables.largest_log_factor > _MAX_MULTIPLIED)
         sums = np.zeros((features.size, 1))
@@ -159,7 +159,7 @@ class MAPCost(LogLoss):
         return cls(n_features)
 
     def prior(self, n_selected: np.ndarray | int) -> np.ndarray | float:
-        """Cost in nats of announcing a subset of this size."""
+        """Return the cost in nats of announcing a subset of this size."""
         return self._prior[n_selected]
 
     def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
@@ -188,7 +188,7 @@ class RowJoints:
         self.reset(priors)
 
     def reset(self, priors: np.ndarray) -> None:
-        """Back to the empty subset, where ``priors`` (n_segments, n_classes - 1) are the ratios to the true class."""
+        """Return to the empty subset, where ``priors`` (n_segments, n_classes - 1) are the ratios to the true class."""
         with np.errstate(divide="ignore"):
             logs = np.log(priors)
         own = self.block.classes
@@ -227,13 +227,13 @@ class RowJoints:
             yield
 
     def scan(self) -> RowJoints:
-        """RatioScan the moves with probabilities of the current subset."""
+        """Scan the moves with probabilities of the current subset."""
         if self._left == 0:
             self._start()
         return self
 
     def sums(self, moves: tuple[np.ndarray, ...]) -> np.ndarray:
-        """(n_moves, 1) sums of log losses."""
+        """Return (n_moves, 1) sums of log losses."""
         from bayesieve.criteria._kernels import joint_sums
 
         self.scan()
@@ -257,7 +257,7 @@ class RowJoints:
         return np.zeros(1, dtype=np.int64), nothing, nothing, np.zeros(1, dtype=np.uint8), last, np.zeros(1)
 
     def _start(self) -> None:
-        """Probabilities from logarithms."""
+        """Compute the probabilities from the logarithms."""
         from bayesieve.criteria._kernels import start_joint
 
         block, features = self.block, np.flatnonzero(self._selected)
@@ -348,7 +348,7 @@ def _of(moves: tuple[Any, ...], chosen: np.ndarray) -> tuple[Any, ...]:
 
 
 def _takes_two_way(scan: RatioScan) -> bool:
-    """Whether the kernel of features of two levels takes these rows: it fills up a class with rows around it."""
+    """Return whether the kernel of features of two levels takes these rows: it fills up a class with rows around it."""
     from bayesieve.criteria._kernels import BLOCK, FEWEST
 
     filled_up = min(BLOCK, -(-int(np.diff(scan.block.offsets).max()) // FEWEST) * FEWEST)
@@ -356,7 +356,7 @@ def _takes_two_way(scan: RatioScan) -> bool:
 
 
 def _two_way_right(scan: RatioScan, moves: tuple[Any, ...]) -> np.ndarray:
-    """(n_moves,) sums of P(true class) of the rows of a scan, by moves of features of two levels."""
+    """Return (n_moves,) sums of P(true class) of the rows of a scan, by moves of features of two levels."""
     from bayesieve.criteria._kernels import BLOCK, FEWEST, two_way_sums
 
     columns, lows, _, _, starts, n_codes, table = moves
@@ -385,7 +385,9 @@ class SubsetCriterion(Criterion):
 
     @abstractmethod
     def of_subset(self, rows: RowRatios, feature: int, factors: np.ndarray | None) -> float:
-        """The sum over rows, their ratios multiplied by the ``factors`` of the levels of a feature unless None."""
+        """Return the sum over rows, their ratios multiplied by the ``factors`` of the levels of a feature
+        unless None.
+        """
 
 
 class SubsetRows(RowRatios):
@@ -399,8 +401,8 @@ class SubsetRows(RowRatios):
 
 
 def probabilities(rows: RowRatios, feature: int, factors: np.ndarray | None) -> Iterator[tuple[slice, int, np.ndarray]]:
-    """Pieces of the rows, each of one class: which rows, the class, and class probabilities (n_classes, n_rows);
-    ``factors`` as `SubsetCriterion.of_subset`.
+    """Yield slices of rows of one class, the class, and their class probabilities (n_classes, n_rows); ``factors`` as
+    in `SubsetCriterion.of_subset`.
     """
     scan = rows.scan()
     block = scan.block
@@ -437,7 +439,7 @@ class RowLoss(SubsetCriterion):
 
     @abstractmethod
     def losses(self, probability: np.ndarray, true_class: int) -> np.ndarray:
-        """(n_rows,) losses of rows that all have the class code ``true_class``, from their class probabilities
+        """Return (n_rows,) losses of rows that all have the class code ``true_class``, from their class probabilities
         (n_classes, n_rows).
         """
 

@@ -147,7 +147,7 @@ class RatioTables:
         return self._fits
 
     def log_factors(self, feature: int) -> np.ndarray:
-        """(n_segments, n_classes - 1, n_codes) of one feature."""
+        """Return (n_segments, n_classes - 1, n_codes) of one feature."""
         if self._logs is not None:
             part = self._logs[self.starts[feature] : self.starts[feature + 1]]
             return part.reshape(self.n_segments, self.n_classes - 1, -1)
@@ -167,7 +167,7 @@ class RatioTables:
         return _end_to_end([_in_pieces(lambda logs: np.rint(logs / self.log_unit), t, np.int64) for t in tables])
 
     def gather(self, features: np.ndarray, adding: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Flat table of factors, and where each candidate (a feature, added or dropped) starts in it: entry
+        """Return a flat table of factors, and where each candidate (a feature, added or dropped) starts in it: entry
         ``start + (segment * n_others + other) * n_codes + code``.
         """
         if self._logs is not None or self.store():
@@ -184,7 +184,7 @@ def _factors_of(logs: np.ndarray) -> np.ndarray:
 
 
 def _end_to_end(tables: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """One table after another, and where each starts."""
+    """Return one table after another, and where each starts."""
     starts = np.concatenate([[0], np.cumsum([table.size for table in tables])]).astype(np.int64)
     return tables[0] if len(tables) == 1 else np.concatenate(tables), starts[:-1]
 
@@ -215,7 +215,7 @@ class LogRatios:
         self.reset(priors)
 
     def reset(self, priors: np.ndarray) -> None:
-        """Back to the empty subset, where ``priors`` (n_segments, n_classes - 1) are the ratios."""
+        """Return to the empty subset, where ``priors`` (n_segments, n_classes - 1) are the ratios."""
         with np.errstate(divide="ignore"):
             logs = np.log(priors)
         # What is impossible stays so whatever the features say.
@@ -236,7 +236,7 @@ class LogRatios:
         self.forget()
 
     def settle(self) -> np.ndarray:
-        """(n_classes - 1, n_rows) the logarithms, in steps."""
+        """Return (n_classes - 1, n_rows) the logarithms, in steps."""
         if self._start is not None:
             self._fill(self._steps, self._start)
             self._start = None
@@ -271,7 +271,7 @@ class LogRatios:
                 yield
 
     def _steps_of(self, subsets: np.ndarray, start: np.ndarray) -> np.ndarray:
-        """(n_subsets, n_classes - 1, n_rows) the logarithms of many subsets, in steps."""
+        """Return (n_subsets, n_classes - 1, n_rows) the logarithms of many subsets, in steps."""
         steps = np.empty((len(subsets), self.n_others, self.block.n_rows), dtype=np.int64)
         for of_subset in steps:
             self._fill(of_subset, start)
@@ -333,8 +333,8 @@ class RatioScan:
     wrong: np.ndarray
 
     def blocks(self, moves: tuple[Any, ...]) -> Iterable[np.ndarray]:
-        """Offsets of the segments of ``block`` cut to one block of rows after another, for kernels that add the sums of
-        each to those of the blocks before.
+        """Return offsets of the segments of ``block`` cut to one block of rows after another, for kernels that add the
+        sums of each to those of the blocks before.
         """
         n_others, n_moves = len(self.ratios), moves[0].size
         if self.block.is_whole and n_others < VERY_MANY_CLASSES:
@@ -348,7 +348,7 @@ class RatioScan:
         return sums
 
     def wrong_by_class(self) -> np.ndarray:
-        """(n_classes,) rows (or weight) left out for being wrong."""
+        """Return (n_classes,) rows (or weight) left out for being wrong."""
         return np.bincount(self.block.classes, weights=self.wrong, minlength=len(self.ratios) + 1)
 
 
@@ -456,7 +456,7 @@ class RowRatios(LogRatios):
         return sums
 
     def scan(self) -> RatioScan:
-        """The rows that matter to a move, with their ratios."""
+        """Return the rows that matter to a move, with their ratios."""
         if self._scan is None:
             start, unit = self._start, self.tables.log_unit
             is_empty = self._saturation is None and not self._pending and start is not None

@@ -34,12 +34,12 @@ class ScoredRows:
 
     @classmethod
     def training(cls, coded: CodedTable, counts: ContingencyCounts, smoothing: Smoothing) -> ScoredRows:
-        """The rows that the tables are learnt from, or other rows (``coded``) with the same levels."""
+        """Return the rows that the tables are learnt from, or other rows (``coded``) with the same levels."""
         return cls._of(ClassBlock.of(coded), [_Learnt(counts, smoothing)], np.zeros(coded.n_classes, dtype=int))
 
     @classmethod
     def leave_one_out(cls, coded: CodedTable, counts: ContingencyCounts, smoothing: Smoothing) -> ScoredRows:
-        """Every row scored by the tables of all others: its own count is taken out of its class at its own levels."""
+        """Score every row by the tables of all others: its count is taken out of its class at its levels."""
         own, which = _weights_and_classes(coded)
         order, offsets = _by_segment(which, own.size * coded.n_classes)
         block = ClassBlock.of(coded, order, offsets, np.tile(np.arange(coded.n_classes), own.size))
@@ -78,7 +78,7 @@ class ScoredRows:
         smoothing: Smoothing,
         recoder: LevelRefitter | None = None,
     ) -> ScoredRows:
-        """The test rows of every split, each scored by the tables of the split's training rows.
+        """Return the test rows of every split, each scored by the tables of the split's training rows.
 
         ``recoder`` learns the levels of each split from its training rows; without it they are those of ``coded``.
         """
@@ -103,7 +103,7 @@ class ScoredRows:
 
     @classmethod
     def _of(cls, block: ClassBlock, learnt: Sequence[_Learnt], source: np.ndarray) -> ScoredRows:
-        """``source``: which of ``learnt`` scores each segment."""
+        """Return scored rows; ``source`` is the position in ``learnt`` of the tables that score each segment."""
         # Class shares that score the rows of each segment, without the row itself if it was counted.
         classes, n_classes = block.classes, learnt[0].counts.class_counts.size
         shares = np.empty((classes.size, n_classes))
@@ -131,7 +131,7 @@ class ScoredRows:
         return cls(block, ratio_tables, ratios, block.class_totals(n_classes))
 
     def impossible(self) -> int | None:
-        """A class with rows that their tables know no row of, if there is one."""
+        """Return a class with rows that their tables know no row of, if there is one."""
         found = np.flatnonzero((np.diff(self.block.offsets) > 0) & self._unlearnt)
         return int(self.block.classes[found[0]]) if found.size else None
 
@@ -161,7 +161,9 @@ class _Learnt:
     weight: float = 0.0
 
     def logs_of_own(self, total: float) -> np.ndarray:
-        """(n_levels of all features, n_classes) log P(level | class) for the row's own class, without the row."""
+        """Return (n_levels of all features, n_classes) log P(level | class) for the row's own class, without
+        the row.
+        """
         counts, n_levels = self.counts.counts, np.diff(self.counts.offsets)
         of_feature = np.repeat(np.arange(n_levels.size), n_levels)
         sums = np.array([np.bincount(of_feature, column, n_levels.size) for column in counts.T]).T
@@ -172,8 +174,8 @@ class _Learnt:
 def _counts_without(
     coded: CodedTable, counts: ContingencyCounts, splits: Sequence[tuple[np.ndarray, np.ndarray]], block: ClassBlock
 ) -> list[ContingencyCounts]:
-    """Counts of the training rows of every split, whose test rows are the segments of ``block``. Usually they are all
-    others: then the test rows of all splits are counted in one pass.
+    """Return counts of the training rows of every split, whose test rows are the segments of ``block``. Usually they
+    are all others: then the test rows of all splits are counted in one pass.
     """
     n_classes = coded.n_classes
     every = _counts_by_segment(block, coded.n_levels, coded.names)
@@ -199,7 +201,7 @@ def _counts_by_segment(block: ClassBlock, n_levels: np.ndarray, names: Sequence[
 
 
 def _joined(parts: Sequence[CodedTable]) -> CodedTable:
-    """Rows of several parts, one part after another; the levels of parts may differ."""
+    """Return rows of several parts, one part after another; the levels of parts may differ."""
     first, every = parts[0], [part.rows for part in parts]
     dtype = max(part.codes.dtype for part in parts)
     classes = np.concatenate([np.asarray(part.class_codes) for part in every])
@@ -211,7 +213,9 @@ def _joined(parts: Sequence[CodedTable]) -> CodedTable:
 
 
 def folds_by_class(coded: CodedTable, n_folds: int) -> np.ndarray:
-    """(n_rows,) fold of every row: the rows of each class are dealt out in turn, in an order by what they contain."""
+    """Return (n_rows,) fold of every row: the rows of each class are dealt out in turn, in an order by what they
+    contain.
+    """
     fold = np.empty(coded.n_rows, dtype=np.int64)
     classes = np.asarray(coded.class_codes)
     keys = [] if coded.weights is None else [coded.weights]
@@ -221,7 +225,7 @@ def folds_by_class(coded: CodedTable, n_folds: int) -> np.ndarray:
 
 
 def _weights_and_classes(coded: CodedTable, n_folds: int = 1) -> tuple[np.ndarray, np.ndarray]:
-    """Distinct row weights, and for each row which of them and of the classes it has, as one number."""
+    """Return distinct row weights, and for each row which of them and of the classes it has, as one number."""
     classes = np.asarray(coded.class_codes, dtype=np.int64)
     if coded.weights is None:
         return np.ones(1), classes

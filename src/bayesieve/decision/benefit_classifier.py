@@ -156,7 +156,7 @@ class BenefitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return self
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Probabilities of the classes, with the correction for ``class_prior``, shape (n_rows, n_classes)."""
+        """Return probabilities of the classes, with the correction for ``class_prior``, shape (n_rows, n_classes)."""
         return self.corrected(np.asarray(self._fitted().predict_proba(X), dtype=np.float64))
 
     def corrected(self, probability: np.ndarray) -> np.ndarray:
@@ -168,7 +168,7 @@ class BenefitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return product / product.sum(axis=1, keepdims=True)
 
     def expected_benefit(self, X: Any, benefit: Any = None) -> np.ndarray:
-        """sum_j P(j | x) B(i, j, x) of each decision, shape (n_rows, n_decisions).
+        """Return sum_j P(j | x) B(i, j, x) of each decision, shape (n_rows, n_decisions).
 
         Parameters
         ----------
@@ -187,7 +187,7 @@ class BenefitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return self.benefits_of(X, benefit, len(probability)).expected(probability)
 
     def predict(self, X: Any, benefit: Any = None) -> np.ndarray:
-        """Decision of largest expected benefit in each row, the first one on ties; see `expected_benefit`."""
+        """Return decision of largest expected benefit in each row, the first one on ties; see `expected_benefit`."""
         expected = self.expected_benefit(X, benefit)
         names = decision_names(self.decisions, self._classes(), expected.shape[1])
         return names[expected.argmax(axis=1)]
@@ -211,14 +211,15 @@ class BenefitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return float(realised.sum() if weights is None else realised @ weights)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, benefit: Any = None) -> float:
-        """Mean benefit per row; the accuracy if ``benefit`` is None."""
+        """Return mean benefit per row; the accuracy if ``benefit`` is None."""
         realised, weights = self._realised(X, y, benefit, sample_weight)
         return float(np.average(realised, weights=weights))
 
     def profit_curve(
         self, X: Any, y: Any, benefit: Any = None, sample_weight: Any = None, **options: Any
     ) -> ProfitCurve:
-        """`bayesieve.profit_curve` of the rows, by the expected gain of the second of two decisions over the first.
+        """Compute `bayesieve.profit_curve` of the rows, by the expected gain of the second of two decisions over the
+        first.
 
         Parameters are those of `total_benefit`; ``options`` are those of the function. Thresholds of the curve are
         expected gains, in the unit of the benefits.
@@ -256,7 +257,7 @@ class BenefitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return np.asarray(self._fitted().classes_)
 
     def class_shares(self) -> np.ndarray | None:
-        """``class_prior`` as a checked array, shape (n_classes,); None if it is not set."""
+        """Return ``class_prior`` as a checked array, shape (n_classes,); None if it is not set."""
         if self.class_prior is None:
             return None
         classes, given = self._classes().tolist(), self.class_prior
@@ -274,7 +275,7 @@ class BenefitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return shares
 
     def _prior_ratio(self) -> np.ndarray | None:
-        """Ratio of the class shares at decision time to those in training; None without ``class_prior``."""
+        """Return ratio of the class shares at decision time to those in training; None without ``class_prior``."""
         shares = self.class_shares()
         if shares is None:
             return None

@@ -42,7 +42,7 @@ class Benefits:
         return self.values.ndim == 3
 
     def expected(self, probability: np.ndarray) -> np.ndarray:
-        """sum_j P(j | x) B(i, j, x), shape (n_rows, n_decisions)."""
+        """Return sum_j P(j | x) B(i, j, x), shape (n_rows, n_decisions)."""
         if not np.isfinite(self.values).all():
             row = f" (first in row {int(np.argwhere(~np.isfinite(self.values))[0][0])})" if self.by_row else ""
             raise ValueError(
@@ -54,7 +54,7 @@ class Benefits:
         return probability @ self.values.T
 
     def realised(self, decided: np.ndarray, codes: np.ndarray) -> np.ndarray:
-        """B(decided, true class, x) of each row, shape (n_rows,); both are given as positions."""
+        """Return B(decided, true class, x) of each row, shape (n_rows,); both are given as positions."""
         gained = self.values[np.arange(codes.size), decided, codes] if self.by_row else self.values[decided, codes]
         if not np.isfinite(gained).all():
             row = int(np.argmin(np.isfinite(gained)))
@@ -65,7 +65,8 @@ class Benefits:
 def read_benefits(
     benefit: Any, n_classes: int, n_rows: int, *, X: Any = None, amount: Any = None, amount_benefit: Any = None
 ) -> Benefits:
-    """Benefits from a matrix, cells, or a function of the rows, plus ``amount_benefit`` times the amount of each row.
+    """Return benefits from a matrix, cells, or a function of the rows, plus ``amount_benefit`` times the amount of each
+    row.
 
     ValueError naming the shapes that fit, if these do not.
     """
@@ -89,8 +90,8 @@ def read_benefits(
 
 
 def amount_slope(amount_benefit: Any, shape: Sequence[int]) -> np.ndarray:
-    """Benefit per unit of the amount, (n_decisions, n_classes); by default the amount is gained by the second of two
-    decisions in rows of the second of two classes.
+    """Return benefit per unit of the amount, (n_decisions, n_classes); by default the amount is gained by the second of
+    two decisions in rows of the second of two classes.
     """
     if amount_benefit is None:
         if tuple(shape) != (2, 2):
@@ -167,7 +168,7 @@ def total_benefit(
     decisions: Any = None,
     sample_weight: Any = None,
 ) -> float:
-    """Benefit of decisions already taken, summed over rows: sum_n w_n B(decided_n, y_n, x_n).
+    """Return the benefit of decisions already taken, summed over rows: sum_n w_n B(decided_n, y_n, x_n).
 
     Parameters
     ----------

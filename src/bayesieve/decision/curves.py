@@ -102,7 +102,7 @@ def profit_curve(
     confidence: float = 0.95,
     random_state: Any = None,
 ) -> ProfitCurve:
-    """Profit of contacting the rows of the highest scores, for every share of them.
+    """Return profit of contacting the rows of the highest scores, for every share of them.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def profit_curve(
 
 
 def gains_curve(y: Any, score: Any, *, pos_label: Any = None, sample_weight: Any = None) -> GainsCurve:
-    """Share of the positive rows among those of the highest scores, and lift over contact at random.
+    """Return the share of the positive rows among those of the highest scores, and lift over contact at random.
 
     Parameters
     ----------
@@ -216,8 +216,8 @@ def _ranked(score: Any, n_rows: int, sample_weight: Any) -> tuple[np.ndarray, np
 def _band(
     left: np.ndarray, gained: np.ndarray, ends: np.ndarray, n_bootstrap: int, confidence: float, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Pointwise quantiles of the profit over resamples of the rows, at about `_BAND_POINTS` thresholds and on straight
-    lines between them.
+    """Return pointwise quantiles of the profit over resamples of the rows, at about `_BAND_POINTS` thresholds and on
+    straight lines between them.
     """
     n_points = ends.size + 1
     if n_bootstrap == 0:
@@ -286,7 +286,8 @@ def calibration_summary(
     confidence: float = 0.95,
     sample_weight: Any = None,
 ) -> Calibration:
-    """Reliability diagram, expected calibration error, and the Brier score split into calibration and refinement.
+    """Return reliability diagram, expected calibration error, and the Brier score split into calibration and
+    refinement.
 
     Parameters
     ----------

@@ -33,35 +33,37 @@ _N_FOLDS = 5
 
 
 def accuracy(confusion: np.ndarray) -> np.ndarray:
-    """Share of rows predicted correctly."""
+    """Return the share of rows predicted correctly."""
     return _rightly(confusion).sum(axis=1) / confusion.sum(axis=(1, 2))
 
 
 def balanced_accuracy(confusion: np.ndarray) -> np.ndarray:
-    """Mean recall of the classes; 1 minus the balanced error rate."""
+    """Return mean recall of the classes; 1 minus the balanced error rate."""
     rows = confusion[0].sum(axis=1)  # every matrix has the same rows of each class
     there = rows > 0
     return (_rightly(confusion)[:, there] / rows[there]).mean(axis=1)
 
 
 def f1_macro(confusion: np.ndarray) -> np.ndarray:
-    """Mean over classes of 2 TP / (2 TP + FP + FN)."""
+    """Return mean over classes of 2 TP / (2 TP + FP + FN)."""
     return _f1(confusion).mean(axis=1)
 
 
 def f1(confusion: np.ndarray) -> np.ndarray:
-    """2 TP / (2 TP + FP + FN) of the positive class, the second one."""
+    """Return 2 TP / (2 TP + FP + FN) of the positive class, the second one."""
     return _f1(confusion)[:, 1]
 
 
 def jaccard(confusion: np.ndarray) -> np.ndarray:
-    """TP / (TP + FP + FN) of the positive class, the second one."""
+    """Return TP / (TP + FP + FN) of the positive class, the second one."""
     share = f1(confusion)
     return share / (2 - share)
 
 
 def matthews_corrcoef(confusion: np.ndarray) -> np.ndarray:
-    """Matthews' correlation; for several classes as Gorodkin (2004). 0 if all rows are predicted as one class."""
+    """Return Matthews' correlation; for several classes as Gorodkin (2004). 0 if all rows are predicted as
+    one class.
+    """
     true, predicted = confusion.sum(axis=2), confusion.sum(axis=1)
     total = true.sum(axis=1)
     product = _rightly(confusion).sum(axis=1) * total - (true * predicted).sum(axis=1)
@@ -416,12 +418,12 @@ class ThresholdTuner(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return least
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Probabilities of the classes by the classifier, shape (n_rows, n_classes)."""
+        """Return probabilities of the classes by the classifier, shape (n_rows, n_classes)."""
         check_is_fitted(self)
         return np.asarray(self.estimator_.predict_proba(X))
 
     def predict(self, X: Any) -> np.ndarray:
-        """Classes by the tuned threshold or weights."""
+        """Return classes by the tuned threshold or weights."""
         check_is_fitted(self)
         return self.classes_[self._decided(self.predict_proba(X))]
 

@@ -35,7 +35,7 @@ def log_factorial(n, table):
 
 @jit_inner
 def part_cost(cumulated, start, stop, log_factorials):
-    """Cost of the class labels of blocks start..stop-1 taken as one interval, less the constant log (J - 1)!.
+    """Return the cost of the class labels of blocks start..stop-1 as one interval, less the constant log (J - 1)!.
 
     log C(N_i + J - 1, J - 1) + log(N_i! / prod_j N_ij!) = log (N_i + J - 1)! - log (J - 1)! - sum_j log N_ij!.
     """
@@ -51,7 +51,7 @@ def part_cost(cumulated, start, stop, log_factorials):
 
 @jit_inner
 def _most_parts(cumulated, prior, log_factorials):
-    """A number of intervals that no best partition exceeds.
+    """Return a number of intervals that no best partition exceeds.
 
     With a penalty for every interval in place of the prior, the best partition of any number of intervals is found in
     one pass: a lower bound of the cost of every number of intervals. Steps of the prior, which is concave, are tight
@@ -98,7 +98,7 @@ def _most_parts(cumulated, prior, log_factorials):
 
 @jit
 def exact_intervals(columns, starts, apart, cumulated, prior, log_factorials, most_work):
-    """First blocks of the best intervals of some columns: positions in the rows of ``cumulated``.
+    """Return first blocks of the best intervals of some columns: positions in the rows of ``cumulated``.
 
     columns : numbers of the columns; starts, cumulated : of `ValueBlocks`; apart : (n_columns,) bool, whether block 0
     always is an interval of its own. A column that would take more than ``most_work`` is left out.
@@ -154,7 +154,7 @@ def exact_intervals(columns, starts, apart, cumulated, prior, log_factorials, mo
 
 @jit
 def join_neighbours(cumulated, log_factorials, target):
-    """Bounds of about ``target`` intervals that rounds of merges of the cheapest neighbours leave.
+    """Return bounds of about ``target`` intervals that rounds of merges of the cheapest neighbours leave.
 
     A round merges every pair that is cheaper than both overlapping pairs and among the cheaper half of all pairs. It
     costs one pass, where a priority queue would cost a cache miss per merge. Blocks of a few rows, far more than
@@ -241,8 +241,8 @@ def _slide_bounds(cumulated, bounds, reach, log_factorials):
 
 @jit_inner
 def _best_bound(cumulated, start, stop, log_factorials):
-    """Cheapest way to cut blocks start..stop-1 in two: (cost of both parts, bound); infinite when there is one block
-    only.
+    """Return cheapest way to cut blocks start..stop-1 in two: (cost of both parts, bound); infinite when there is one
+    block only.
     """
     best = np.inf
     where = start
@@ -324,7 +324,7 @@ def improve_bounds(cumulated, bounds, reach, prior, log_factorials):
 
 @jit_inner
 def _part(a, b, sign, log_factorials):
-    """Cost of the labels of the group with counts a + sign * b, less log v! of its v values; nothing if it is empty."""
+    """Return the cost of the labels of the group with counts a + sign * b, less log v! of its v values; 0 if empty."""
     n_classes = a.size - 1
     total = a[0] + sign * b[0]
     cost = -log_factorial(total, log_factorials)
@@ -407,8 +407,8 @@ def merge_pairs(table, sizes, log_factorials):
 
 @jit_inner
 def _cheapest_merge(table, units, costs, n, saved, log_factorials):
-    """The merge of two of the first ``n`` groups that lowers the cost most, where one group less saves ``-saved``: its
-    two groups, -1 if none lowers it.
+    """Return the merge of two of the first ``n`` groups that lowers the cost most, where one group less saves
+    ``-saved``: its two groups, -1 if none lowers it.
     """
     best, into, out = -EPSILON, -1, -1
     for g in range(n):
@@ -518,7 +518,7 @@ def settle_values(counts, group, table, prior, log_factorials):
 
 @jit
 def optimal_groups(counts, table, prior, log_factorials):
-    """Exact optimum over all partitions of the values by dynamic programming over subsets: O(3^values x groups).
+    """Return exact optimum over all partitions of the values by dynamic programming over subsets: O(3^values x groups).
 
     table : zeros, (2^values, n_counts), for the counts of every subset.
     """

@@ -91,7 +91,8 @@ def merge_classes(values, weights, offsets, missing, joined, apart, starts, n_va
 
 @jit
 def count_distinct(values, class_codes, n_classes, most):
-    """Distinct values in any order, their (values, classes) counts, and the class counts of missing values, by hashing.
+    """Return distinct values in any order, their (values, classes) counts, and the class counts of missing values, by
+    hashing.
 
     The table grows with the number of distinct values, so that columns of few values stay in the first-level cache.
     Beyond ``most`` distinct values it gives up, and returns no values: sorting is faster then.
@@ -173,7 +174,7 @@ def count_in_cells(values, numbers, class_codes, weights, counts, lowest, highes
 
 @jit_inner
 def n_log_n(n, table, unit):
-    """n log n in units: looked up for a whole number where there is a table, 0 for no rows."""
+    """Return n log n in units: looked up for a whole number where there is a table, 0 for no rows."""
     if table.size > 0:
         return table[int(n)]
     return (
@@ -187,8 +188,8 @@ def n_log_n(n, table, unit):
 
 @jit_inner
 def part_terms(cumulated, start, stop, table, unit):
-    """Rows n of blocks start..stop-1; sum_j n_j log n_j - n log n of their classes, in units: minus n times their
-    entropy; how many classes are present.
+    """Return rows n of blocks start..stop-1; sum_j n_j log n_j - n log n of their classes, in units: minus n times
+    their entropy; how many classes are present.
     """
     n, terms, present = 0.0, np.int64(0), 0
     for j in range(cumulated.shape[1]):
@@ -201,7 +202,7 @@ def part_terms(cumulated, start, stop, table, unit):
 
 @jit_inner
 def is_worth_its_length(cumulated, first, bound, stop, table, unit):
-    """Fayyad & Irani (1993), section 5: whether a split saves more than announcing it takes.
+    """Return Fayyad & Irani (1993), section 5: whether a split saves more than announcing it takes.
 
     gain > (log2(N - 1) + log2(3^k - 2) - (k H - k1 H1 - k2 H2)) / N, entropies in bits, k classes present.
     """
@@ -218,7 +219,7 @@ def is_worth_its_length(cumulated, first, bound, stop, table, unit):
 
 @jit
 def split_bounds(cumulated, first, table, unit, tolerance):
-    """Ascending bounds (block numbers) of all accepted splits of the blocks from ``first`` on.
+    """Return ascending bounds (block numbers) of all accepted splits of the blocks from ``first`` on.
 
     Parameters
     ----------

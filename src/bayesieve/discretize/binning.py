@@ -49,8 +49,8 @@ class EqualFrequencyDiscretizer(_Binner):
 
 
 def equal_parts(above: np.ndarray, n_parts: int) -> np.ndarray:
-    """Values at which parts of about equal weight begin, but the first: that above whose value the cumulated weight
-    ``above`` is nearest to its target, the lower one on ties.
+    """Return values at which parts of about equal weight begin, but the first: that above whose value the cumulated
+    weight ``above`` is nearest to its target, the lower one on ties.
     """
     n_values = above.size - 1
     if n_values < 2:
@@ -100,7 +100,7 @@ class EqualWidthDiscretizer(_Binner):
         return cuts
 
     def _edges(self, low: float, high: float) -> np.ndarray:
-        """Inner edges of bins between two values."""
+        """Return inner edges of bins between two values."""
         share = np.arange(1, self.n_bins) / self.n_bins
         # Between floating-point numbers that are nearly neighbours, rounding may leave their range or their order.
         return np.maximum.accumulate(np.clip(low * (1.0 - share) + high * share, low, high))
@@ -165,7 +165,9 @@ class MDLPDiscretizer(IntervalCoder):
 
 
 def split_bounds(cumulated: np.ndarray, first: int) -> np.ndarray:
-    """Blocks at which accepted splits of the blocks from ``first`` on begin, given their cumulated class counts."""
+    """Return blocks at which accepted splits of the blocks from ``first`` on begin, given their cumulated
+    class counts.
+    """
     from bayesieve.discretize import _value_kernels as kernels
 
     n_classes = cumulated.shape[1]
@@ -180,6 +182,6 @@ def split_bounds(cumulated: np.ndarray, first: int) -> np.ndarray:
 
 @lru_cache(maxsize=4)
 def _n_log_n(largest: int, unit: float) -> np.ndarray:
-    """n log n in units for n = 0..largest, rounded to whole numbers."""
+    """Return n log n in units for n = 0..largest, rounded to whole numbers."""
     n = np.arange(1.0, largest + 1.0)
     return np.concatenate([[0], np.rint(n * np.log(n) / unit)]).astype(np.int64)

@@ -24,8 +24,8 @@ the memory.
 
 
 def read_codes(estimator: Any, X: Any, *, reset: bool) -> CodedTable:
-    """Integer codes of a 2-D array or dataframe as a `CodedTable` without classes. Fractions are rounded down with a
-    warning, as in scikit-learn's estimators of codes.
+    """Return integer codes of a 2-D array or dataframe as a `CodedTable` without classes. Fractions are rounded down
+    with a warning, as in scikit-learn's estimators of codes.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def read_codes(estimator: Any, X: Any, *, reset: bool) -> CodedTable:
 
 
 def _refuse_other_types(X: Any) -> None:
-    """TypeError for a column of a dataframe that cannot hold codes."""
+    """Raise TypeError for a column of a dataframe that cannot hold codes."""
     if nw.dependencies.is_into_dataframe(X):
         frame = nw.from_native(X, eager_only=True)
         if not frame.columns:
@@ -93,7 +93,9 @@ def _refuse_other_types(X: Any) -> None:
 
 
 def refuse_empty_tables(n_levels: np.ndarray, n_classes: int, n_codes: int) -> None:
-    """ValueError if tables of levels and classes would take gigabytes, nearly all of it for levels without rows."""
+    """Raise ValueError if tables of levels and classes would take gigabytes, nearly all of it for levels
+    without rows.
+    """
     cells = int(np.sum(n_levels, dtype=np.float64)) * n_classes
     if cells > _MOST_CELLS and cells > 100 * n_codes * n_classes:
         k = int(np.argmax(n_levels))
@@ -108,7 +110,7 @@ _REMEDY = "codes are the numbers 0, 1, 2, ... of levels: code raw values with Ta
 
 
 def _refuse_large_numbers(codes: np.ndarray) -> None:
-    """Numbers so large that the counts of their levels would fill the memory."""
+    """Raise ValueError for numbers so large that the counts of their levels would fill the memory."""
     if codes.dtype.kind == "f":
         codes = codes.astype(np.float64, copy=False)  # half precision ends at 65,504
     wrong = codes > MAX_CODE
@@ -126,7 +128,7 @@ def _warn_of_fractions(codes: np.ndarray) -> None:
 
 
 def _numbers_of_objects(codes: np.ndarray) -> np.ndarray:
-    """Codes among Python objects: numbers, or text of digits."""
+    """Return codes among Python objects: numbers, or text of digits."""
     numbers = np.empty(codes.shape, dtype=np.float64)
     for (row, column), value in np.ndenumerate(codes):
         if is_missing(value):

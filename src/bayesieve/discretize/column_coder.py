@@ -43,7 +43,7 @@ class LevelsCoder(TransformerMixin, BaseEstimator):
         with_shared_docs(cls)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Names of the coded columns."""
+        """Return names of the coded columns."""
         check_is_fitted(self, "levels_")
         return np.asarray([level.name for level in self.levels_], dtype=object)
 
@@ -73,8 +73,8 @@ class TableCoder(LevelsCoder):
     _library = "polars"
 
     def to_frame(self) -> Any:
-        """One row per feature and level: label, count, and the count of every class; a dataframe of the library of the
-        training rows.
+        """Return one row per feature and level: label, count, and the count of every class; a dataframe of the library
+        of the training rows.
         """
         from bayesieve.table.frames import results_frame
 
@@ -88,7 +88,7 @@ class TableCoder(LevelsCoder):
 
     @abstractmethod
     def _describe_level(self, level: FeatureLevels, code: int) -> dict[str, Any]:
-        """The columns of `to_frame` before the counts."""
+        """Return the columns of `to_frame` before the counts."""
 
     def _add_unseen(self, unseen: np.ndarray) -> None:
         """Count values without a level, of each feature."""
@@ -112,7 +112,7 @@ class ColumnCoder(LevelsCoder):
     """Nats that each level beyond the first costs."""
 
     def in_table(self, n_columns: int, n_rows: float) -> Self:
-        """The coder of a column in a table of ``n_columns`` columns and ``n_rows`` rows."""
+        """Return the coder of a column in a table of ``n_columns`` columns and ``n_rows`` rows."""
         return self
 
     @with_shared_docs
@@ -138,7 +138,7 @@ class ColumnCoder(LevelsCoder):
         return self
 
     def transform(self, X: Any) -> np.ndarray:
-        """Codes of the columns.
+        """Return codes of the columns.
 
         Returns
         -------
@@ -150,7 +150,7 @@ class ColumnCoder(LevelsCoder):
         return code_columns(table.select(self._positions), TableLevels.of(self.levels_), None)[0].T
 
     def _own_columns(self, table: Table) -> list[int]:
-        """Positions of the columns of this coder's kind; without any, all that can be read as categories."""
+        """Return positions of the columns of this coder's kind; without any, all that can be read as categories."""
         own = [i for i, kind in enumerate(table.kinds()) if kind == self.kind]
         if not own and self.kind == "numeric":
             raise ValueError(
@@ -189,7 +189,7 @@ class IntervalCoder(ColumnCoder):
 
     @abstractmethod
     def find_starts(self, blocks: ValueBlocks, apart: bool) -> np.ndarray:
-        """Ascending rows at which the intervals of all columns begin.
+        """Return ascending rows at which the intervals of all columns begin.
 
         Parameters
         ----------
@@ -207,7 +207,7 @@ class IntervalCoder(ColumnCoder):
         return ()
 
     def fit_blocks(self, blocks: ValueBlocks, *, apart: bool) -> Intervals:
-        """Intervals of the columns; with ``apart``, missing values have their own."""
+        """Return intervals of the columns; with ``apart``, missing values have their own."""
         starts = self.find_starts(blocks, apart)
         intervals = self._intervals(blocks, starts)
         useless = (intervals.n_levels > 1) & ~pays(intervals.costs, intervals.null_costs)
@@ -240,13 +240,13 @@ class GroupCoder(ColumnCoder):
     kind = "categorical"
 
     def with_values(self, table: ValueCounts) -> ValueCounts:
-        """The counts, with values that groups hold although no row has them."""
+        """Return the counts, with values that groups hold although no row has them."""
         return table
 
     @abstractmethod
     def fit_values(self, table: ValueCounts, *, apart: bool) -> Groups:
-        """Groups of the values of a column, the last of them missing values; with ``apart``, these have a group of
-        their own.
+        """Return groups of the values of a column, the last of them missing values; with ``apart``, these have a group
+        of their own.
         """
 
     def _set_attributes(self) -> None:
@@ -256,7 +256,8 @@ class GroupCoder(ColumnCoder):
 def read_classes(
     coder: LevelsCoder, table: Table, y: Any, sample_weight: Any
 ) -> tuple[Target, np.ndarray | None, ClassOrder]:
-    """Classes and weights of the rows, and the rows by class; a single class if the target is optional and missing.
+    """Return classes and weights of the rows, and the rows by class; a single class if the target is optional and
+    missing.
 
     Raises
     ------

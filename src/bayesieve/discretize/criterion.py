@@ -50,7 +50,7 @@ def check_prior(prior: object) -> None:
 
 
 def log_factorials(n: int) -> np.ndarray | None:
-    """Table of log i! for i = 0..n at least; None (compute instead) beyond 16 million rows."""
+    """Return table of log i! for i = 0..n at least; None (compute instead) beyond 16 million rows."""
     global _table
     if n > _TABLE_LIMIT:
         return None
@@ -63,8 +63,8 @@ def log_factorials(n: int) -> np.ndarray | None:
 
 
 def price_of_cuts(n_columns: int, n_rows: float) -> float:
-    """Nats that each part beyond the first costs in a table of K columns and N rows: 2 log(min(K, N) / (5 sqrt(N))), or
-    0 if that is negative.
+    """Return nats that each part beyond the first costs in a table of K columns and N rows: 2 log(min(K, N) / (5
+    sqrt(N))), or 0 if that is negative.
 
     By sizes, two parts of a column with two values cost no more to announce than one. An uninformative column is
     then cut with a probability of about 1 / sqrt(N), as part costs charge log(N) / 2 for a further part: chance cuts
@@ -92,7 +92,7 @@ def columns_cut_by_chance(gains: np.ndarray, n_rows: float, n_constant: int = 0)
 
 
 def interval_prior(n: float, max_parts: int, prior: Prior = "published", price: float = 0.0) -> np.ndarray:
-    """Cost in nats of announcing i intervals and their bounds, for i = 0..max_parts (0 is impossible).
+    """Return the cost in nats of announcing i intervals and their bounds, for i = 0..max_parts (0 is impossible).
 
     Published: log n + log C(n+i-1, i-1) among n rows; by sizes: log n + log C(n-1, i-1) among n distinct values. Each
     bound costs ``price`` more. The binomial is accumulated term by term so that no digits cancel.
@@ -106,7 +106,7 @@ def interval_prior(n: float, max_parts: int, prior: Prior = "published", price: 
 
 
 def most_parts(n_rows: float) -> int:
-    """Parts up to which the prior by sizes is searched: two rows a part on average.
+    """Return parts up to which the prior by sizes is searched: two rows a part on average.
 
     With every value alone this prior is free. Parts of single rows, as identifiers have them, cost as little as a
     single part of balanced classes, and say nothing of new rows.
@@ -116,7 +116,8 @@ def most_parts(n_rows: float) -> int:
 
 @lru_cache(maxsize=256)  # the grids of many pairs of columns are of few sizes
 def log_partitions(n_values: int, max_groups: int) -> np.ndarray:
-    """log B(n_values, g) for g = 0..max_groups (minus infinity at 0): partitions of the values into at most g groups.
+    """Return log B(n_values, g) for g = 0..max_groups (minus infinity at 0): partitions of the values into at most g
+    groups.
 
     B(V, G) = sum_{i=1..G} i^V / i! * sum_{q=0..G-i} (-1)^q / q!: every term is positive, so the logarithms can be
     summed without cancellation for any V. Small V are summed exactly from Stirling numbers of the second kind.
@@ -141,7 +142,7 @@ def log_partitions(n_values: int, max_groups: int) -> np.ndarray:
 
 
 def group_prior(n_values: int, max_groups: int, prior: Prior = "published", price: float = 0.0) -> np.ndarray:
-    """Cost in nats of announcing g groups of the values, for g = 0..max_groups (0 groups are impossible).
+    """Return the cost in nats of announcing g groups of the values, for g = 0..max_groups (0 groups are impossible).
 
     Published: log V + log B(V, g). By sizes: log V + log C(V-1, g-1) + (g-1) price + log(V! / g!), from which log v! of
     the number of values of each group is to be taken.
@@ -155,8 +156,9 @@ def group_prior(n_values: int, max_groups: int, prior: Prior = "published", pric
 
 
 def part_cost(counts: np.ndarray) -> np.ndarray:
-    """Cost in nats of the class labels of parts with these (..., n_classes) counts: log C(n+J-1, J-1) + log(n! / prod_j
-    n_j!).
+    """Return the cost in nats of the class labels of parts with these counts, (..., n_classes).
+
+    It is log C(n+J-1, J-1) + log(n! / prod_j n_j!).
     """
     counts = np.asarray(counts, dtype=float)
     n_classes, totals = counts.shape[-1], counts.sum(axis=-1)
@@ -169,7 +171,7 @@ def part_cost(counts: np.ndarray) -> np.ndarray:
 
 
 def total_costs(counts: np.ndarray, sizes: np.ndarray, priors: np.ndarray) -> np.ndarray:
-    """Cost in nats of the parts of several columns, one column after another.
+    """Return the cost in nats of the parts of several columns, one column after another.
 
     Parameters
     ----------
@@ -184,7 +186,9 @@ def total_costs(counts: np.ndarray, sizes: np.ndarray, priors: np.ndarray) -> np
 def interval_costs(
     counts: np.ndarray, sizes: np.ndarray, announced: np.ndarray, prior: Prior = "published", price: float = 0.0
 ) -> np.ndarray:
-    """`total_costs` of intervals among ``announced`` (n_columns,) rows, or distinct values with the prior by sizes."""
+    """Compute `total_costs` of intervals among ``announced`` (n_columns,) rows, or distinct values with the prior by
+    sizes.
+    """
     priors = np.empty(announced.size)
     for n in set(announced.tolist()):
         columns = announced == n
@@ -193,14 +197,14 @@ def interval_costs(
 
 
 def level_scores(costs: np.ndarray, null_costs: np.ndarray) -> np.ndarray:
-    """Shares of the null costs that partitions save; 0 if they save nothing."""
+    """Return shares of the null costs that partitions save; 0 if they save nothing."""
     scores = np.zeros_like(costs)
     np.divide(costs, null_costs, out=scores, where=null_costs > 0.0)
     return np.where(null_costs > 0.0, np.maximum(0.0, 1.0 - scores), 0.0)
 
 
 def pays(costs: np.ndarray, null_costs: np.ndarray | float) -> np.ndarray:
-    """Whether partitions beat the single part by more than rounding."""
+    """Return whether partitions beat the single part by more than rounding."""
     return costs < null_costs - _TOLERANCE
 
 
@@ -229,11 +233,11 @@ class Intervals:
 
     @classmethod
     def join(cls, parts: Sequence[Intervals]) -> Intervals:
-        """The intervals of all these columns."""
+        """Return the intervals of all these columns."""
         return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in cls.__dataclass_fields__))
 
     def select(self, columns: np.ndarray) -> Intervals:
-        """The intervals of the marked columns, (n_columns,) bool."""
+        """Return the intervals of the marked columns, (n_columns,) bool."""
         return Intervals(
             n_levels=self.n_levels[columns],
             cut_points=self.cut_points[np.repeat(columns, self.n_levels - 1)],
@@ -259,7 +263,7 @@ class Groups:
     null_cost: float
 
     def as_intervals(self) -> Intervals:
-        """Number of levels and costs, without cut points and counts."""
+        """Return the number of levels and costs, without cut points and counts."""
         return Intervals(
             n_levels=np.array([len(self.groups)]),
             cut_points=np.zeros(0),
@@ -276,7 +280,7 @@ class Groups:
 
 
 def summed(values: np.ndarray, line: np.ndarray, n: int | None = None) -> np.ndarray:
-    """Sums of the lines of ``values`` that go to each of ``n`` places, or of as many as ``line`` names."""
+    """Return sums of the lines of ``values`` that go to each of ``n`` places, or of as many as ``line`` names."""
     sums = np.zeros((int(line.max()) + 1 if n is None else n, *values.shape[1:]), dtype=values.dtype)
     np.add.at(sums, line, values)
     return sums

@@ -236,7 +236,7 @@ class TableEncoder(TableCoder):
         self.classes_ = classes
 
     def transform(self, X: Any) -> np.ndarray:
-        """Codes of a table with the same columns.
+        """Return codes of a table with the same columns.
 
         Returns
         -------
@@ -246,7 +246,7 @@ class TableEncoder(TableCoder):
         return self.transform_coded(X).codes.T
 
     def read(self, X: Any, owner: Any = None) -> Table:
-        """``X`` as a table with the columns of the fit; messages name ``owner``, an estimator that contains this
+        """Return ``X`` as a table with the columns of the fit; messages name ``owner``, an estimator that contains this
         encoder.
         """
         return new_table(self if owner is None else owner, X)  # the levels know of what kind their columns are

@@ -127,7 +127,7 @@ class IndicatorEncoder(TableCoder):
         return self._fit(X, y, sample_weight).on(coding.engine)
 
     def transform(self, X: Any) -> np.ndarray:
-        """The indicators.
+        """Return the indicators.
 
         Returns
         -------
@@ -137,7 +137,7 @@ class IndicatorEncoder(TableCoder):
         return indicator_values(self.transform_coded(X))
 
     def transform_coded(self, X: Any) -> CodedTable:
-        """Level codes as a `CodedTable` without classes; ``X`` may be the result of `read`."""
+        """Return level codes as a `CodedTable` without classes; ``X`` may be the result of `read`."""
         check_is_fitted(self, "levels_")
         table = X if isinstance(X, Table) else self.read(X)
         families = [make_family(name, thresholds) for name, thresholds in self.thresholds_.items()]
@@ -149,8 +149,8 @@ class IndicatorEncoder(TableCoder):
         return CodedTable(coded.codes, coded.n_levels, coded.names, levels=self.levels_, unseen=unseen)
 
     def read(self, X: Any, owner: Any = None) -> Table:
-        """The scores of ``X`` as a table with one column each; messages name ``owner``, an estimator that contains this
-        encoder.
+        """Return the scores of ``X`` as a table with one column each; messages name ``owner``, an estimator that
+        contains this encoder.
         """
         check_is_fitted(self, "levels_")
         return new_table(self if owner is None else owner, X)
@@ -178,7 +178,7 @@ class IndicatorEncoder(TableCoder):
         return coded
 
     def _n_levels(self, codes: np.ndarray, families: Sequence[FeatureLevels], order: ClassOrder) -> np.ndarray:
-        """3 for every indicator of a score that was missing in a training row, else 2."""
+        """Return 3 for every indicator of a score that was missing in a training row, else 2."""
         n_levels: list[int] = []
         for row, family in zip(codes, families, strict=True):
             as_level = self.missing == "level" and bool(np.any(row[order.rows] == family.unseen_code))
@@ -216,7 +216,7 @@ _MOST_QUANTILES = 1_000_000
 
 
 def thresholds_of(thresholds: Any, scores: Sequence[str]) -> list[np.ndarray | int]:
-    """For each score, its ascending thresholds or the number of thresholds to learn.
+    """Return, for each score, its ascending thresholds or the number of thresholds to learn.
 
     Parameters
     ----------
@@ -242,7 +242,8 @@ def thresholds_of(thresholds: Any, scores: Sequence[str]) -> list[np.ndarray | i
 
 
 def quantile_thresholds(values: np.ndarray, weights: np.ndarray, n: int, score: str) -> np.ndarray:
-    """Up to ``n`` distinct values of the score that cut the rows with a finite one into parts of about equal size.
+    """Return up to ``n`` distinct values of the score that cut the rows with a finite one into parts of about equal
+    size.
 
     Threshold i is the smallest value that at least i / (n + 1) of the rows do not exceed. The largest value is no
     threshold (every row would meet it) unless there is no other.
@@ -298,7 +299,7 @@ _PARALLEL_ROWS = 20_000  # below, starting threads costs more than coding
 
 
 def make_family(score: str, thresholds: np.ndarray) -> FeatureLevels:
-    """All thresholds of a score as one ordered feature; its unseen code stands for missing scores."""
+    """Return all thresholds of a score as one ordered feature; its unseen code stands for missing scores."""
     return FeatureLevels(name=score, kind="numeric", type="number", cut_points=thresholds)
 
 
@@ -316,7 +317,7 @@ def fit_families(
 
 
 def code_families(columns: Sequence[Column], families: Sequence[FeatureLevels], n_jobs: int | None) -> np.ndarray:
-    """How many thresholds of each family are below the score, shape (n_families, n_rows)."""
+    """Return how many thresholds of each family are below the score, shape (n_families, n_rows)."""
     codes = np.empty((len(families), len(columns[0])), smallest_unsigned(max(one.unseen_code for one in families)))
 
     def code(i: int) -> None:
@@ -329,7 +330,7 @@ def code_families(columns: Sequence[Column], families: Sequence[FeatureLevels], 
 def indicator_table(
     codes: np.ndarray, families: Sequence[FeatureLevels], n_levels: np.ndarray, rows: Rows | None = None
 ) -> CodedTable:
-    """All indicators of these families; ``n_levels`` has an entry for each indicator."""
+    """Return all indicators of these families; ``n_levels`` has an entry for each indicator."""
     names = [indicator_name(one.name, cut) for one in families for cut in np.asarray(one.cut_points).tolist()]
     written, k = np.empty((len(names), codes.shape[1]), dtype=np.uint8), 0
     for ordered, family in zip(codes, families, strict=True):
@@ -342,13 +343,13 @@ def indicator_table(
 
 
 def indicator_values(coded: CodedTable) -> np.ndarray:
-    """1 if the score is at most the threshold, shape (n_rows, n_indicators)."""
+    """Return 1 if the score is at most the threshold, shape (n_rows, n_indicators)."""
     return (coded.codes == 0).view(np.uint8).T
 
 
 def level_scores(counts: ContingencyCounts, n_levels: np.ndarray) -> np.ndarray:
-    """1 - cost / null cost of the intervals of every indicator, as other discretizers have it, for all of them at
-    once: the levels are the intervals, among the rows that have a level.
+    """Return 1 - cost / null cost of the intervals of every indicator, as other discretizers have it, for all of them
+    at once: the levels are the intervals, among the rows that have a level.
     """
     whole = np.add.reduceat(counts.counts, counts.offsets[:-1])
     totals = whole.sum(axis=1)

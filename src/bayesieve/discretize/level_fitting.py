@@ -36,7 +36,7 @@ class Codes:
         self._wide: dict[int, np.ndarray] = {}
 
     def put(self, i: int, codes: np.ndarray) -> None:
-        """The codes of one column."""
+        """Write the codes of one column."""
         if codes.dtype == np.uint8:
             self._bytes[i] = codes
         else:
@@ -52,7 +52,7 @@ class Codes:
             self._wide.update(zip(run, into, strict=True))
 
     def matrix(self) -> np.ndarray:
-        """The codes of all columns, shape (n_columns, n_rows)."""
+        """Return the codes of all columns, shape (n_columns, n_rows)."""
         dtype = max([np.dtype(np.uint8), *(codes.dtype for codes in self._wide.values())])
         if dtype == np.uint8:
             return self._bytes
@@ -182,7 +182,7 @@ def _fit_intervals(coder: IntervalCoder, name: str, blocks: ValueBlocks, missing
 def _with_special(
     coder: IntervalCoder, name: str, type_: str, intervals: Intervals
 ) -> tuple[Intervals, FeatureLevels | None]:
-    """The intervals, or levels that tell special values and, of the intervals, what these do not hold."""
+    """Return the intervals, or levels that tell special values and, of the intervals, what these do not hold."""
     if not coder.special:
         return intervals, None
     code = int(intervals.missing[0])
@@ -212,7 +212,7 @@ def _join(
 
 
 def _n_constant(intervals: Intervals, grouped: FeatureLevels | None) -> int:
-    """Columns with one value: a single part costs nothing but its labels, by sizes."""
+    """Return columns with one value: a single part costs nothing but its labels, by sizes."""
     if grouped is not None:
         return int(grouped.groups is not None and grouped.n_values <= 1)
     single = intervals.n_levels == 1
@@ -221,7 +221,7 @@ def _n_constant(intervals: Intervals, grouped: FeatureLevels | None) -> int:
 
 
 def code_columns(table: Table, levels: TableLevels, n_jobs: int | None) -> tuple[np.ndarray, np.ndarray]:
-    """Codes of all features, shape (n_features, n_rows), and the number of rows in which each has no level."""
+    """Return codes of all features, shape (n_features, n_rows), and the number of rows in which each has no level."""
     codes = np.empty((len(levels), table.n_rows), smallest_unsigned(int(levels.n_levels.max())))
     unseen, of_unseen = np.zeros(len(levels), dtype=np.int64), levels.n_levels[:, None].astype(codes.dtype)
     complaints: list[str] = []
@@ -262,7 +262,7 @@ def code_in_blocks(
 
 
 def _runs(together: np.ndarray, n_rows: int) -> list[range]:
-    """Neighbouring columns to process together; the others one by one."""
+    """Return neighbouring columns to process together; the others one by one."""
     most = max(1, _BLOCK_CELLS // max(1, n_rows))
     ends = np.flatnonzero(np.diff(together.astype(np.int8))) + 1
     runs = []

@@ -204,7 +204,7 @@ class GroupsOrValues(MODLGrouper):
 
 
 def saved_by_values(counts: np.ndarray) -> float:
-    """Nats of the labels that shares of the classes by value save; ``counts`` (n_values, n_classes)."""
+    """Return nats of the labels that shares of the classes by value save; ``counts`` (n_values, n_classes)."""
     counts = counts[:, counts.any(axis=0)]  # a class may have no weight
     n_rows, of_class = counts.sum(), counts.sum(axis=0)
     tables = [np.unique(column, return_counts=True) for column in (*counts.T, counts.sum(axis=1))]
@@ -224,7 +224,7 @@ def saved_by_values(counts: np.ndarray) -> float:
 def search_intervals(
     blocks: ValueBlocks, method: Method, *, prior: Prior = "published", apart: bool = False, price: float = 0.0
 ) -> np.ndarray:
-    """Rows of ``blocks`` at which the best MODL intervals begin.
+    """Return rows of ``blocks`` at which the best MODL intervals begin.
 
     Parameters
     ----------
@@ -250,7 +250,9 @@ def search_intervals(
 
 
 def search_bounds(cumulated: np.ndarray, prior: np.ndarray, method: Method) -> np.ndarray:
-    """First blocks of the best intervals of one column, given the (blocks + 1, classes) cumulated class counts."""
+    """Return first blocks of the best intervals of one column, given the (blocks + 1, classes) cumulated
+    class counts.
+    """
     return _search_columns(np.array([0, len(cumulated)]), cumulated, prior, method, np.array([0]), np.array([False]))
 
 
@@ -278,7 +280,7 @@ def _search_columns(
 
 
 def _search_greedily(cumulated: np.ndarray, prior: np.ndarray) -> np.ndarray:
-    """First blocks of good intervals of a column too large for the exact search."""
+    """Return first blocks of good intervals of a column too large for the exact search."""
     from bayesieve.discretize import _modl_kernels as kernels
 
     n_blocks, table = len(cumulated) - 1, _log_factorials(cumulated[-1:])
@@ -307,7 +309,7 @@ def group_values(
     price: float = 0.0,
     least: float = -np.inf,
 ) -> Groups:
-    """Best MODL groups of the values of one column.
+    """Return best MODL groups of the values of one column.
 
     Parameters
     ----------
@@ -352,8 +354,8 @@ def group_values(
 
 
 def _ordered(counts: np.ndarray, label: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
-    """Groups as arrays of value numbers, ordered by their share of the last class, then by their lowest value, and
-    their class counts.
+    """Return groups as arrays of value numbers, ordered by their share of the last class, then by their lowest value,
+    and their class counts.
     """
     _, lowest, group = np.unique(label, return_index=True, return_inverse=True)
     sums = criterion.summed(counts.astype(float), group)
@@ -378,13 +380,13 @@ def _join_pure(counts: np.ndarray) -> np.ndarray:
 
 
 def _sums(counts: np.ndarray, label: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Counts summed per label, and the row of each value in them."""
+    """Return counts summed per label, and the row of each value in them."""
     _, row = np.unique(label, return_inverse=True)
     return criterion.summed(counts, row), row
 
 
 def _two_classes(counts: np.ndarray, label: np.ndarray, prior: np.ndarray, method: Method) -> np.ndarray:
-    """Two classes: the best groups are runs of values in the order of their class ratio, so the interval search
+    """Return two classes: the best groups are runs of values in the order of their class ratio, so the interval search
     applies.
     """
     table, row = _sums(counts, label)
@@ -437,7 +439,7 @@ def _more_classes(counts: np.ndarray, label: np.ndarray, prior: np.ndarray, meth
 
 
 def _join_rare(table: np.ndarray) -> np.ndarray:
-    """Labels that keep the most frequent values and join the others by majority class, ``_MAX_PAIRED`` labels in
+    """Return labels that keep the most frequent values and join the others by majority class, ``_MAX_PAIRED`` labels in
     all.
     """
     n_classes = table.shape[1] - 1
@@ -449,7 +451,7 @@ def _join_rare(table: np.ndarray) -> np.ndarray:
 
 
 def _by_sizes(counts: np.ndarray, prior: np.ndarray, method: Method, useful: float) -> np.ndarray:
-    """The prior by sizes: many values with the same counts stay together, as they are interchangeable.
+    """Return the prior by sizes: many values with the same counts stay together, as they are interchangeable.
 
     Groups of a cost beyond ``useful`` need not be the best: all values are one group if the first groups cost
     `_HOPELESS` nats more. In 3,430 pairs of columns of 32 tables, the rest of the search saved 9 nats at most.
@@ -506,7 +508,7 @@ def _optimal_groups(counts: np.ndarray, prior: np.ndarray, noun: str) -> np.ndar
 
 
 def _groups_alike(units: np.ndarray, prior: np.ndarray, log_table: np.ndarray | None) -> np.ndarray:
-    """The two best groups met by merging what is most alike, whatever the sizes."""
+    """Return the two best groups met by merging what is most alike, whatever the sizes."""
     from bayesieve.discretize._modl_kernels import merge_pairs
 
     unsized = units.copy()
@@ -518,7 +520,9 @@ def _groups_alike(units: np.ndarray, prior: np.ndarray, log_table: np.ndarray | 
 
 
 def _distinct_counts(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct class counts of values, with the number of values that have them, and the row of each value."""
+    """Return the distinct class counts of values, with the number of values that have them, and the row of
+    each value.
+    """
     if counts.dtype == np.float64 or len(counts) <= _MAX_UNITS // 2:
         return np.column_stack([counts, np.ones_like(counts[:, 0])]), np.arange(len(counts))
     factors = np.random.default_rng(0).integers(1, 1 << 62, counts.shape[1]) | 1
@@ -529,8 +533,8 @@ def _distinct_counts(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _coarse(table: np.ndarray, frequency: np.ndarray, threshold: float) -> np.ndarray:
-    """Labels that join the values of at most ``threshold`` rows, and others that are much alike, ``_MAX_UNITS`` labels
-    at most.
+    """Return labels that join the values of at most ``threshold`` rows, and others that are much alike, ``_MAX_UNITS``
+    labels at most.
     """
     label = np.full(len(table), -1)
     kept = np.flatnonzero(frequency > threshold)

@@ -112,7 +112,7 @@ def positions_of(pairs: Sequence[Sequence[str]], names: Sequence[str]) -> list[t
 
 
 def fit_of_columns(cells: np.ndarray) -> tuple[float, list[float]]:
-    """Nats of the labels of all rows in one part, and what the levels of each column fit of them.
+    """Return nats of the labels of all rows in one part, and what the levels of each column fit of them.
 
     The columns are credited with all they fit: pairs do not save the price of their levels.
 
@@ -125,8 +125,8 @@ def fit_of_columns(cells: np.ndarray) -> tuple[float, list[float]]:
 
 
 def fit_of_sum(cells: np.ndarray) -> float:
-    """Nats of the labels that log odds that are a sum over both columns fit beyond what each column fits, or 0 if cells
-    deviate from that sum: if deviations have the higher marginal likelihood, in its Laplace approximation.
+    """Return nats of the labels that log odds that are a sum over both columns fit beyond what each column fits, or 0
+    if cells deviate from that sum: if deviations have the higher marginal likelihood, in its Laplace approximation.
 
     Columns that are independent of each other, but not within the classes, say more together than apart without any
     interaction. Iterative proportional fitting (Deming and Stephan 1940) finds the sum.
@@ -151,7 +151,7 @@ def fit_of_sum(cells: np.ndarray) -> float:
 def with_pairs(
     codes: np.ndarray, coded: Sequence[tuple[PairLevels, np.ndarray, np.ndarray]], into: np.ndarray, engine: Engine
 ) -> np.ndarray:
-    """Codes of columns, and of pairs by those of their columns, written ``into`` an array of the engine."""
+    """Return codes of columns, and of pairs by those of their columns, written ``into`` an array of the engine."""
     for k, own in enumerate(codes):
         into[k] = own
         engine.visited(into[k].nbytes)
@@ -162,7 +162,9 @@ def with_pairs(
 
 
 def cells_of_pair(one: np.ndarray, other: np.ndarray, n_levels: tuple[int, int], rows: Rows) -> np.ndarray:
-    """Rows (or weight) by the levels of two columns and the class, (levels of the first, of the second, n_classes)."""
+    """Return rows (or weight) by the levels of two columns and the class, (levels of the first, of the second,
+    n_classes).
+    """
     from bayesieve.counts._kernels import count_cells
 
     cells = np.zeros((2, *n_levels, rows.n_classes))
@@ -171,7 +173,7 @@ def cells_of_pair(one: np.ndarray, other: np.ndarray, n_levels: tuple[int, int],
 
 
 def most_saved(cells: np.ndarray, null: float, prior: Prior) -> float:
-    """Nats that groups of the cells save at most, of ``null`` nats of the labels of all rows in one part.
+    """Return nats that groups of the cells save at most, of ``null`` nats of the labels of all rows in one part.
 
     No groups fit the labels better than every cell with its own shares of the classes, and announcing two or more
     groups costs at least as much as two; every cell by itself is free by sizes, but pays for its own shares. Of two
@@ -220,7 +222,7 @@ class PairFinder:
         unpaired: Collection[str] = (),
         skips_numbers: bool = False,
     ) -> tuple[TableLevels, np.ndarray]:
-        """Levels and codes, (n_features, n_rows), of the columns and of their pairs, which come after them.
+        """Return levels and codes, (n_features, n_rows), of the columns and of their pairs, which come after them.
 
         Parameters
         ----------
@@ -272,8 +274,9 @@ class PairFinder:
         skips_numbers: bool,
         saved: Mapping[int, Callable[[], float]],
     ) -> list[_Grouped]:
-        """At most ``most`` pairs of positive gain, the best first. ``saved`` : nats that the single values of columns
-        with many save, which their levels may not show: groups join values, and levels of values cost their price.
+        """Return at most ``most`` pairs of positive gain, the best first. ``saved`` : nats that the single values of
+        columns with many save, which their levels may not show: groups join values, and levels of values cost their
+        price.
         """
         columns = [i for i, part in parts.items() if part.n_levels > 1]
         number = np.array([skips_numbers and self.kinds[i] == "numeric" for i in columns], dtype=bool)
@@ -320,13 +323,13 @@ class PairFinder:
         return gain - fit_of_sum(cells) if gain > 0.0 else gain, fits, groups
 
     def _saved_by_values(self, i: int, fit_levels: FitLevels) -> float:
-        """Nats of the labels that the single values of a column save."""
+        """Return nats of the labels that the single values of a column save."""
         by_value, _ = fit_levels([ValueCoder()], [i], coded=False)
         return saved_by_values(np.asarray(by_value.levels[0].counts))
 
     def _promising(self, parts: Sequence[_PairColumn], most: int, number: np.ndarray) -> np.ndarray:
-        """(most, 2) positions of the pairs whose columns say most about each other within the classes, beyond what
-        they say without and by chance, the best first; pairs of two marked in ``number`` are last.
+        """Return (most, 2) positions of the pairs whose columns say most about each other within the classes, beyond
+        what they say without and by chance, the best first; pairs of two marked in ``number`` are last.
         """
         rows: Rows = self.rows
         taken: Any = slice(None)
@@ -353,7 +356,7 @@ class PairFinder:
         return np.stack([first, second], axis=1)
 
     def _codes_at(self, parts: Sequence[_PairColumn], rows: Any) -> np.ndarray:
-        """Codes of some rows, positions or a slice, (n, n_rows)."""
+        """Return codes of some rows, positions or a slice, (n, n_rows)."""
         dtype = max(part.codes.dtype for part in parts)
         return np.stack([part.codes[rows].astype(dtype, copy=False) for part in parts])
 
@@ -364,7 +367,7 @@ class PairFinder:
     def _counted(
         self, parts: dict[int, _PairColumn], pairs: Sequence[Sequence[int]], engine: Engine, most: int = _MOST_CELLS
     ) -> Iterator[tuple[int, int, np.ndarray]]:
-        """Positions of each pair, and counts of its cells; ValueError for more than ``most`` cells."""
+        """Yield positions of each pair, and counts of its cells; ValueError for more than ``most`` cells."""
 
         def count(pair: Sequence[int]) -> np.ndarray:
             one, other = (parts[k] for k in pair)
@@ -385,7 +388,7 @@ class PairFinder:
             yield from ((i, j, own) for (i, j), own in zip(some, cells, strict=True))
 
     def _groups(self, cells: np.ndarray, least: float = -np.inf) -> Groups:
-        """Groups of the cells that save ``least`` nats, if there are any."""
+        """Return groups of the cells that save ``least`` nats, if there are any."""
         own, values = self.grouper, cells.reshape(-1, cells.shape[2])
         return group_values(values, method=own.method, prior=own.prior, price=own.price, least=least)
 

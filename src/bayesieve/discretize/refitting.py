@@ -121,11 +121,11 @@ class LevelRefitter:
         return self.table if self.rows is None else self.table.take(self.rows)
 
     def row_hashes(self) -> np.ndarray:
-        """Hashes of the rows, by all columns of the table that was coded."""
+        """Return hashes of the rows, by all columns of the table that was coded."""
         return self.hashes() if self.rows is None else self.hashes()[self.rows]
 
     def content(self, classes: np.ndarray) -> Content:
-        """The rows with these classes by their values in all columns that are not constant."""
+        """Return the rows with these classes by their values in all columns that are not constant."""
         table = self._own
         numbered, ordered = [], []
         for i, kind in enumerate(table.kinds()):
@@ -138,7 +138,7 @@ class LevelRefitter:
         return Content(numbered, ordered, classes)
 
     def numbers(self) -> list[np.ndarray | None]:
-        """(n_rows,) values of each feature of numbers, NaN where missing; None for the others."""
+        """Return (n_rows,) values of each feature of numbers, NaN where missing; None for the others."""
         table = self._own
         columns = [table.column(i) if len(feature) == 1 else None for feature in self.features for i in feature[:1]]
         return [column.numbers() if column is not None and column.kind == "numeric" else None for column in columns]
@@ -203,7 +203,7 @@ class LevelRefitter:
         return self._coded(own, levels, fit), self._coded(rest, levels, others)
 
     def code(self, levels: Sequence[FeatureLevels]) -> CodedTable:
-        """The rows coded by other levels of the same columns, without classes."""
+        """Return the rows coded by other levels of the same columns, without classes."""
         of_table = TableLevels.of(levels)
         codes, unseen = code_columns(self._own, of_table, self.n_jobs)
         return CodedTable(codes, of_table.n_levels, of_table.names, levels=of_table, unseen=unseen)
@@ -211,8 +211,9 @@ class LevelRefitter:
     def refine(
         self, levels: Sequence[FeatureLevels], weights: np.ndarray, most: Sequence[int | None]
     ) -> tuple[list[FeatureLevels], np.ndarray]:
-        """Cells nested in these levels, learnt from the rows and their positive weights, and the rows coded by them;
-        levels that cannot be split stay as they are. ``most`` : cells of each feature at most, as `cells_of` takes it.
+        """Return cells nested in these levels, learnt from the rows and their positive weights, and the rows coded by
+        them; levels that cannot be split stay as they are. ``most`` : cells of each feature at most, as `cells_of`
+        takes it.
         """
         table = self._own
         columns: list[Any] = [[table.column(i) for i in feature] for feature in self.features]
@@ -288,7 +289,8 @@ LEAST_ROWS_OF_VALUE = 2
 
 
 def cells_of(level: FeatureLevels, column: Column, weights: np.ndarray, most: int | None = None) -> FeatureLevels:
-    """Intervals of quantiles of numbers joined with the cut points of the levels, or single values of the groups.
+    """Return intervals of quantiles of numbers joined with the cut points of the levels, or single values of the
+    groups.
 
     Parameters
     ----------
@@ -315,7 +317,7 @@ def cells_of(level: FeatureLevels, column: Column, weights: np.ndarray, most: in
 
 
 def coarser_codes(cells: FeatureLevels, level: FeatureLevels) -> np.ndarray:
-    """(n_cells,) the level that each cell is part of."""
+    """Return (n_cells,) the level that each cell is part of."""
     if cells is level:
         return np.arange(level.n_levels)
     if cells.cut_points is not None:
@@ -332,8 +334,8 @@ def coarser_codes(cells: FeatureLevels, level: FeatureLevels) -> np.ndarray:
 def merged_cells(
     cells: FeatureLevels, of_level: np.ndarray, rows: np.ndarray, n_intervals: int
 ) -> tuple[FeatureLevels, np.ndarray]:
-    """About ``n_intervals`` intervals of as many rows each, besides those that the cut points of the levels add; and
-    which of them each cell is part of, (n_cells,).
+    """Return about ``n_intervals`` intervals of as many rows each, besides those that the cut points of the levels add;
+    and which of them each cell is part of, (n_cells,).
 
     Parameters
     ----------

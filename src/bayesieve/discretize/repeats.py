@@ -81,7 +81,7 @@ def _caution(n_repeated: float, n_rows: float, columns: Sequence[str], effect: s
 def scan_caution(
     names: Sequence[str], columns: Sequence[ValueCounts], row_hashes: np.ndarray | None, rows: Rows
 ) -> Caution | None:
-    """Caution about repeated rows of a scan, which are all counted; None if rows are equal no more often than by
+    """Return caution about repeated rows of a scan, which are all counted; None if rows are equal no more often than by
     chance.
 
     Parameters
@@ -157,7 +157,7 @@ def _equal_rows(
     hashes: np.ndarray,
     columns: Sequence[int],
 ) -> Repeats | None:
-    """Rows that are equal in these columns, all but identifiers, if numbers show that they are copies."""
+    """Return rows that are equal in these columns, all but identifiers, if numbers show that they are copies."""
     if _n_equal(hashes) < _FEWEST_COPIED:
         return None
     classes = _chosen(target.codes, rows)
@@ -175,7 +175,7 @@ def _equal_rows(
 
 
 def _columns_of_copies(distinct: Table, counts: np.ndarray) -> tuple[str, ...]:
-    """Names of numeric columns that show that rows are copies; none if they may be equal by chance.
+    """Return names of numeric columns that show that rows are copies; none if they may be equal by chance.
 
     Parameters
     ----------
@@ -213,7 +213,7 @@ def _joined_rows(
     columns: Sequence[int],
     n_jobs: int | None,
 ) -> Repeats | None:
-    """Rows that are equal in these columns, as those of one customer are after a join with orders."""
+    """Return rows that are equal in these columns, as those of one customer are after a join with orders."""
     classes = _chosen(target.codes, rows)
     hashes = _chosen(hash_rows(table.select(columns), n_jobs), rows)
     group = np.unique(hashes, return_inverse=True)[1]
@@ -228,7 +228,7 @@ def _joined_rows(
 
 
 def _copied_columns(table: Table, target: Target, sample: np.ndarray) -> list[int]:
-    """Numeric columns that were copied together, by a sample of rows: equal values are of one class, unlike
+    """Return numeric columns that were copied together, by a sample of rows: equal values are of one class, unlike
     neighbouring values, and rows that share the value of one column share those of the others.
     """
     numeric, sample = [i for i, kind in enumerate(table.kinds()) if kind == "numeric"], _shuffled(sample)
@@ -250,7 +250,7 @@ def _copied_columns(table: Table, target: Target, sample: np.ndarray) -> list[in
 
 
 def _copied(table: Table, target: Target, sample: np.ndarray, columns: Sequence[int]) -> dict[int, np.ndarray]:
-    """For each of these columns that may be copied the number of the value of each row, -1 if missing."""
+    """Return, for each of these columns that may be copied, the number of the value of each row, -1 if missing."""
     found, some = dict[int, np.ndarray](), np.array(columns, dtype=np.int64)
     if some.size == 0:
         return found
@@ -331,14 +331,14 @@ def are_copies(values: np.ndarray, counts: np.ndarray, in_sample: bool = False) 
 
 
 def _sample(table: Table, rows: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """Rows by which columns are judged, and their positions among those that count."""
+    """Return rows by which columns are judged, and their positions among those that count."""
     n_rows = table.n_rows if rows is None else rows.size
     at = np.arange(0, n_rows, max(1, n_rows // MOST_JUDGED_ROWS))
     return at if rows is None else rows[at], at
 
 
 def _possible_identifiers(table: Table, sample: np.ndarray) -> list[int]:
-    """Columns that may number or name the rows, at a glance at up to 1,000 of them."""
+    """Return columns that may number or name the rows, at a glance at up to 1,000 of them."""
     kinds, types = table.kinds(), table.types()
     numbers = [i for i, kind in enumerate(kinds) if kind == "numeric" and types[i] == "number"]
     glance = sample[:: max(1, sample.size // _GLANCE_ROWS)]
@@ -357,7 +357,7 @@ def _identifiers(table: Table, possible: Sequence[int], sample: np.ndarray, at: 
 def _without(
     hashes: np.ndarray, table: Table, columns: Sequence[int], rows: np.ndarray | None, n_jobs: int | None
 ) -> np.ndarray:
-    """Hashes of the rows by all columns but these."""
+    """Return hashes of the rows by all columns but these."""
     return hashes - _chosen(hash_rows(table.select(columns), n_jobs), rows) if columns else hashes
 
 
@@ -370,7 +370,7 @@ def _chosen(array: np.ndarray, rows: np.ndarray | None) -> np.ndarray:
 
 
 def _n_equal(hashes: np.ndarray) -> int:
-    """Rows that repeat another."""
+    """Return rows that repeat another."""
     ordered = np.sort(hashes)
     return int(np.count_nonzero(ordered[1:] == ordered[:-1]))
 
@@ -381,7 +381,7 @@ def _shuffled(array: np.ndarray) -> np.ndarray:
 
 
 def _spread(values: np.ndarray, rows: np.ndarray | None, n_rows: int) -> np.ndarray:
-    """Values of some rows among those of all rows, zeros elsewhere."""
+    """Return values of some rows among those of all rows, zeros elsewhere."""
     if rows is None:
         return values
     every = np.zeros(n_rows, dtype=values.dtype)
@@ -392,7 +392,7 @@ def _spread(values: np.ndarray, rows: np.ndarray | None, n_rows: int) -> np.ndar
 def weights_of_distinct(
     cells: np.ndarray, classes: np.ndarray, weights: np.ndarray | None, shared: bool = False
 ) -> np.ndarray:
-    """Weights with which each distinct row of a class counts once; see `Repeats`.
+    """Return weights with which each distinct row of a class counts once; see `Repeats`.
 
     Parameters
     ----------

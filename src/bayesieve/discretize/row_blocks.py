@@ -53,12 +53,12 @@ class Blocks(Protocol):
     def reading_bytes(self) -> int | None: ...
 
     def total(self, positions: Sequence[int], count: Any, add: Any, options: Sequence[Any]) -> list[Any]:
-        """For each of some columns and its option the sum over blocks, by ``add([one, other], option)``, of
+        """Return, for each of some columns and its option, the sum over blocks, by ``add([one, other], option)``, of
         ``count(column, rows, option)``, of `BlockRows`.
         """
 
     def codes(self, positions: Sequence[int], levels: TableLevels) -> np.ndarray:
-        """The codes of all rows by these levels of some columns, (n, n_rows)."""
+        """Return the codes of all rows by these levels of some columns, (n, n_rows)."""
 
 
 class CountedColumns:
@@ -96,7 +96,9 @@ class CountedColumns:
         self.columns = self._counted([number_room if kind == "numeric" else self._text_room for kind in kinds])
 
     def _counted(self, rooms: Sequence[value_sums.Room]) -> list[ValueCounts]:
-        """The counts of each column: of all values, or of the cells of a grid, or of its most frequent categories."""
+        """Return the counts of each column: of all values, or of the cells of a grid, or of its most frequent
+        categories.
+        """
         totals = self._blocks.total(range(len(rooms)), value_sums.count_values, value_sums.add_values, rooms)
         parts = dict(enumerate(totals))
         numbers = {i: part for i, part in parts.items() if isinstance(part, value_sums.NumberSketch)}
@@ -116,7 +118,7 @@ class CountedColumns:
         return columns
 
     def _grids(self, coarse: dict[int, value_sums.Grid]) -> dict[int, value_sums.Grid]:
-        """Rows counted in grids of quantiles; cells that turn out too full are split, and all counted again."""
+        """Return rows counted in grids of quantiles; cells that turn out too full are split, and all counted again."""
         grids, split = dict(coarse), list(coarse)
         for _ in range(1 + value_sums.MOST_ROUNDS):
             if split:
@@ -127,18 +129,18 @@ class CountedColumns:
         return grids
 
     def fit(self, positions: Sequence[int], coders: Sequence[ColumnCoder], missing: str) -> FittedColumns:
-        """Levels of these columns."""
+        """Return levels of these columns."""
         names, types = self._blocks.table.names, self._blocks.table.types()
         counts = [self.columns[i] for i in positions]
         named_, typed = [names[i] for i in positions], [types[i] for i in positions]
         return fit_counts(named_, typed, counts, coders, missing, self._n_jobs)
 
     def codes(self, positions: Sequence[int], levels: TableLevels) -> np.ndarray:
-        """The codes of all rows, (n, n_rows), by levels of these columns."""
+        """Return the codes of all rows, (n, n_rows), by levels of these columns."""
         return self._blocks.codes(positions, levels)
 
     def cautions(self) -> list[Caution]:
-        """Cautions about columns that were not counted value by value."""
+        """Return cautions about columns that were not counted value by value."""
         columns, names = self.columns, self._blocks.table.names
         rare = np.flatnonzero(self._left_out).tolist()
         joined = tuple(names[i] for i in rare)

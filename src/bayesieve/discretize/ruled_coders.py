@@ -32,7 +32,7 @@ _MOST_COMPARED, _MOST_TYPING_ERRORS = 5000, 20  # values of a column, and values
 
 
 def ruled_coders(rules: TableRules, table: Table, coders: Sequence[ColumnCoder], pairs: Any) -> list[ColumnCoder]:
-    """The coder of each column by the rules, given those that code where these leave a choice.
+    """Return the coder of each column by the rules, given those that code where these leave a choice.
 
     ValueError, which names it, for a column that is in one of the ``pairs`` but can be in none.
     """
@@ -51,14 +51,15 @@ def ruled_coders(rules: TableRules, table: Table, coders: Sequence[ColumnCoder],
 
 
 def as_learnt(names: Sequence[str], coders: Sequence[ColumnCoder]) -> tuple[str, ...]:
-    """Columns whose levels by hand are those that the rows give."""
+    """Return columns whose levels by hand are those that the rows give."""
     return tuple(name for name, coder in zip(names, coders, strict=True) if getattr(coder, "is_as_learnt", False))
 
 
 def rule_cautions(
     table: Table, coders: Sequence[ColumnCoder], levels: Sequence[FeatureLevels], learnt: Sequence[str]
 ) -> list[Caution]:
-    """Cautions about values in rules that no row has, and a remark on the columns whose levels are as ``learnt``.
+    """Return cautions about values in rules that no row has, and a remark on the columns whose levels are as
+    ``learnt``.
 
     Parameters
     ----------
@@ -90,8 +91,8 @@ def rule_cautions(
 
 
 def _absent_special(table: Table, i: int, level: FeatureLevels) -> tuple[list[str], list[str]]:
-    """Special values, or names of them in a scanned table, that no row of a column has; its lowest and highest number
-    if it is in memory.
+    """Return special values, or names of them in a scanned table, that no row of a column has; its lowest and highest
+    number if it is in memory.
     """
     if isinstance(table, ScannedTable):
         rows = np.asarray(level.counts).sum(axis=1)[level.n_special_levels - len(level.special) :]
@@ -107,14 +108,14 @@ def _absent_special(table: Table, i: int, level: FeatureLevels) -> tuple[list[st
 
 
 def _free(coder: Any) -> Any:
-    """The coder by the rule that the levels by hand of this one may be learnt by."""
+    """Return the coder by the rule that the levels by hand of this one may be learnt by."""
     rule = coder.rule.learnt
     return coder.base if rule == LevelRule() else type(coder)(coder.base, rule, coder.name, coder.type)
 
 
 def for_other_rows(coder: ColumnCoder, levels: Sequence[FeatureLevels], i: int, is_as_learnt: bool) -> ColumnCoder:
-    """The coder of other rows of the column at position ``i``, which these levels were fitted to: values in groups by
-    hand are those of the column, whichever of them other rows lack.
+    """Return the coder of other rows of the column at position ``i``, which these levels were fitted to: values in
+    groups by hand are those of the column, whichever of them other rows lack.
     """
     coder = _free(coder) if is_as_learnt else coder
     if not isinstance(coder, RuledGroups) or coder.rule.groups is None:
@@ -149,7 +150,7 @@ class Ruled:
         return type(self)(self.base.in_table(n_columns, n_rows), self.rule, self.name, self.type)
 
     def least_rows(self, counts: np.ndarray, n_rows: float) -> float:
-        """The rows that each level needs; ValueError if levels by hand of these class counts have fewer."""
+        """Return the rows that each level needs; ValueError if levels by hand of these class counts have fewer."""
         least = self.rule.min_rows * (n_rows if self.rule.min_rows < 1 else 1.0)
         if self.rule.is_fixed and len(counts) > 1 and (counts.sum(axis=1) < least).any():
             raise refusal(self.name, f"has a level by hand of fewer than {least:g} rows; join it, or set coarsen")
@@ -161,7 +162,7 @@ class Ruled:
         return self.rule.is_by_hand and self.rule.learnt is not None
 
     def keeps_limits(self, counts: np.ndarray, n_rows: float) -> bool:
-        """Whether levels of these class counts are as many, and as large, as the rule asks."""
+        """Return whether levels of these class counts are as many, and as large, as the rule asks."""
         least, most = self.least_rows(counts, n_rows), self.rule.max_levels
         few = len(counts) == 1 or bool((counts.sum(axis=1) >= least).all())
         return few and (most is None or len(counts) <= most) and not (self.rule.include and len(counts) == 1)
@@ -192,7 +193,7 @@ class RuledIntervals(Ruled, IntervalCoder):
 
     @staticmethod
     def _fitted_by(coder: Any, blocks: ValueBlocks, apart: bool) -> Intervals:
-        """The intervals of another coder, which may join values of one class."""
+        """Return the intervals of another coder, which may join values of one class."""
         first, counts = int(blocks.has_missing[0]), np.diff(blocks.cumulated, axis=0)
         values, missing = blocks.lower[first:-1], counts[:first].sum(axis=0, dtype=counts.dtype)
         upper = None if np.array_equal(values, blocks.upper[first:-1]) else blocks.upper[first:-1]
@@ -226,7 +227,7 @@ class RuledIntervals(Ruled, IntervalCoder):
         )
 
     def _joined(self, lowest: Sequence[float], cuts: Sequence[float]) -> int:
-        """The level that missing values join."""
+        """Return the level that missing values join."""
         names, asked = [*dict(self.rule.special)], self.rule.missing
         if canonical_text(asked) in names:
             return names.index(canonical_text(asked))
@@ -295,8 +296,8 @@ class RuledGroups(Ruled, GroupCoder):
         return replace(table, values=[*table.values, *more], counts=np.concatenate([table.counts, nothing]))
 
     def _texts(self, table: ValueCounts) -> list[list[str | None]]:
-        """The groups by hand, each value as the text of the category of the column that it stands for, as values of a
-        file do; None for missing values, and a value that is no category as it is.
+        """Return the groups by hand, each value as the text of the category of the column that it stands for, as values
+        of a file do; None for missing values, and a value that is no category as it is.
         """
         if self.are_categories:
             return [list(group) for group in self.rule.groups or ()]
@@ -352,7 +353,7 @@ class RuledGroups(Ruled, GroupCoder):
         return Groups(tuple(groups), sums, self._cost(groups, counts, null), null)
 
     def _coarser(self, groups: list[np.ndarray], counts: np.ndarray, missing: int) -> list[np.ndarray]:
-        """The groups as the other coder joins them; missing values stay apart if they are."""
+        """Return the groups as the other coder joins them; missing values stay apart if they are."""
         others, alone = _apart(groups, missing)
         if len(others) < 2 or not counts[np.concatenate(others)].any():
             return groups
@@ -369,7 +370,9 @@ class RuledGroups(Ruled, GroupCoder):
     def _kept(
         self, groups: list[np.ndarray], counts: np.ndarray, position: Mapping[str | None, int], values: Sequence[Any]
     ) -> list[np.ndarray]:
-        """The groups with as many rows and as few as the rule asks for, missing values joined to others if it does."""
+        """Return the groups with as many rows and as few as the rule asks for, missing values joined to others if it
+        does.
+        """
         rule, missing = self.rule, position[None]
         joins = rule.missing not in (None, "apart", "unseen") and bool(counts[missing].any())
         if joins or rule.missing == "unseen":
@@ -410,13 +413,13 @@ class RuledGroups(Ruled, GroupCoder):
 
 
 def _apart(groups: Sequence[np.ndarray], value: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """The groups without that of this value alone, and that group, if it is there."""
+    """Return the groups without that of this value alone, and that group, if it is there."""
     alone = [group for group in groups if group.tolist() == [value]]
     return [group for group in groups if group.tolist() != [value]], alone
 
 
 def _class_counts(groups: Sequence[np.ndarray], counts: np.ndarray, dtype: Any = float) -> np.ndarray:
-    """(n_groups, n_classes) sums over the values of each group."""
+    """Return (n_groups, n_classes) sums over the values of each group."""
     return np.array([counts[group].sum(axis=0, dtype=dtype) for group in groups])
 
 

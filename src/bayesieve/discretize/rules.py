@@ -70,7 +70,7 @@ class LevelRule:
 
     @classmethod
     def of(cls, name: str, given: Any) -> LevelRule:
-        """The rule of the column ``name``; ValueError, which names it, for one that cannot be kept."""
+        """Return the rule of the column ``name``; ValueError, which names it, for one that cannot be kept."""
         if isinstance(given, LevelRule):
             return given
         if not isinstance(given, Mapping):
@@ -230,8 +230,9 @@ def levels_to_yaml(
     rules: TableRules | None = None,
     edited: Collection[str] = (),
 ) -> str:
-    """The levels of columns as a file that `TableRules` reads, with what the ``rules`` ask beyond levels; other columns
-    in one level are in a comment. Levels of ``edited`` columns need not keep to the sizes that the rules ask for.
+    """Return the levels of columns as a file that `TableRules` reads, with what the ``rules`` ask beyond levels; other
+    columns in one level are in a comment. Levels of ``edited`` columns need not keep to the sizes that the rules ask
+    for.
     """
     columns, asked = columns_of(levels), {} if rules is None else rules.given
     given = {level.name: _with_moments(asked[level.name], level.type) for level in columns if level.name in asked}
@@ -254,7 +255,7 @@ def levels_to_yaml(
 
 
 def _with_moments(given: Mapping[str, Any], type_: str) -> dict[str, Any]:
-    """A rule with numbers that stand for moments written with a point, so that they are read as such."""
+    """Return a rule with numbers that stand for moments written with a point, so that they are read as such."""
     if type_ not in TEMPORAL:
         return dict(given)
     point: dict[str, Any] = {name: float(given[name]) for name in ("missing",) if is_number(given.get(name))}
@@ -265,7 +266,9 @@ def _with_moments(given: Mapping[str, Any], type_: str) -> dict[str, Any]:
 
 
 def _with_options(level: FeatureLevels, sign: int | None, given: Mapping[str, Any], is_edited: bool) -> dict[str, Any]:
-    """The levels of a column, and what its rule asks beyond them; levels that rows gave are learnt again from them."""
+    """Return the levels of a column, and what its rule asks beyond them; levels that rows gave are learnt again from
+    them.
+    """
     by_hand = {"cuts", "groups"}.intersection(given) and not given.get("coarsen")
     kept = {name: True for name in ("include", "unseen", "cells") if given.get(name) and (name != "cells" or by_hand)}
     kept |= {"max_levels": given["max_levels"]} if kept.get("cells") and given.get("max_levels") else {}
@@ -293,7 +296,7 @@ def _written(level: FeatureLevels, sign: int | None) -> dict[str, Any]:
 
 
 def _kept(level: FeatureLevels, is_by_hand: bool) -> dict[str, Any]:
-    """The rule of a column whose levels are just these, whatever the rows hold; levels that were learnt may have
+    """Return the rule of a column whose levels are just these, whatever the rows hold; levels that were learnt may have
     cells. A column whose values are not known is excluded.
     """
     if isinstance(level, WithheldLevels):
@@ -318,7 +321,7 @@ def _without_quotes(given: Any) -> Any:
 
 
 def _plain_number(text: str) -> str | int | float:
-    """The number that is written as this text, or the text itself."""
+    """Return the number that is written as this text, or the text itself."""
     for kind in (int, float):
         with suppress(ValueError):
             if str(kind(text)) == text:
@@ -327,13 +330,13 @@ def _plain_number(text: str) -> str | int | float:
 
 
 def _in_comment(name: str) -> str:
-    """A name as a file may hold it in a comment, on one line."""
+    """Return a name as a file may hold it in a comment, on one line."""
     blank = " ".join(name.split())
     return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in blank)
 
 
 def _number(value: Any, type_: str) -> float:
-    """The number that a value is read as in a numeric column of this type; NaN if it is none.
+    """Return the number that a value is read as in a numeric column of this type; NaN if it is none.
 
     Moments without an exact text, such as the middle of two days, are numbers with a point: "18262.5". A whole number
     as the text of a moment, such as "2020", is taken for a mistake.
@@ -359,8 +362,8 @@ def _plain(value: Any) -> Any:
 
 
 def _from_text(option: str, given: Any) -> Any:
-    """An option of a column as read from a file: texts of switches and numbers become such, values of the column stay
-    texts until it is read.
+    """Return an option of a column as read from a file: texts of switches and numbers become such, values of the column
+    stay texts until it is read.
     """
     if option == "special" and isinstance(given, (dict, list)):
         values = given.items() if isinstance(given, dict) else enumerate(given)
@@ -394,7 +397,7 @@ def _as_plain(value: Any) -> Any:
 
 
 def _from_file(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """The rules in a YAML file, by column."""
+    """Return the rules in a YAML file, by column."""
     return {
         name: {option: _from_text(option, value) for option, value in given.items()}
         if isinstance(given, dict)
@@ -420,7 +423,7 @@ def _list(name: str, option: str, value: Any) -> Sequence[Any]:
 
 
 def _is_in_reach(value: Any) -> bool:
-    """Whether it is no whole number beyond all numbers of columns."""
+    """Return whether it is no whole number beyond all numbers of columns."""
     return not isinstance(value, Integral) or abs(int(value)) <= sys.float_info.max
 
 
@@ -447,12 +450,12 @@ def _named_special(name: str, given: Any) -> tuple[tuple[str, tuple[Any, ...]], 
 
 
 def _twice(texts: Sequence[str | None]) -> str | None:
-    """The first text that is there twice; "" if there is none."""
+    """Return the first text that is there twice; "" if there is none."""
     return next((text for text, n in Counter(texts).items() if n > 1), "")
 
 
 def _is_single(value: Any) -> bool:
-    """Whether it can be a value of a column: no list, no missing value, no text that no file can hold."""
+    """Return whether it can be a value of a column: no list, no missing value, no text that no file can hold."""
     if isinstance(value, str):
         return value.encode("utf-8", "ignore").decode() == value
     return not (value is None or isinstance(value, (Mapping, list, tuple, set, bytes)) or value != value)
@@ -473,8 +476,9 @@ class TableRules:
 
     @classmethod
     def of(cls, levels: Any, side: int = 1) -> TableRules:
-        """From a dict, the path of a YAML file, or a scorecard, whose levels are kept; ValueError, which names file or
-        column, for anything else. Times ``side``, signs that are given are about the second class.
+        """Read rules from a dict, the path of a YAML file, or a scorecard, whose levels are kept; raise ValueError,
+        which names file or column, for anything else. ``side`` turns signs that are given into those of the second
+        class.
         """
         given: Any = _from_file(levels) if isinstance(levels, (str, os.PathLike)) else levels
         if hasattr(given, "features"):
@@ -488,7 +492,7 @@ class TableRules:
         return cls({name: rule.with_sign_of(side) for name, rule in rules.items()}, _as_plain(given))
 
     def as_learnt(self, columns: Collection[str]) -> TableRules:
-        """The rules of a fit whose rows gave the levels by hand of these columns."""
+        """Return the rules of a fit whose rows gave the levels by hand of these columns."""
         rules = {name: rule.learnt if name in columns and rule.learnt else rule for name, rule in self.rules.items()}
         return replace(self, rules=rules)
 
@@ -535,12 +539,12 @@ class TableRules:
         return limits | dict.fromkeys(self.by_hand, 0)
 
     def named(self, option: str) -> set[str]:
-        """Columns whose rules have this option."""
+        """Return columns whose rules have this option."""
         return {name for name, rule in self.rules.items() if getattr(rule, option)}
 
     def signs(self, levels: Sequence[FeatureLevels]) -> dict[str, int]:
-        """1 for columns over whose numbers the share of the second class must rise, -1 if it must fall; "auto" is as it
-        does in their levels.
+        """Return 1 for columns over whose numbers the share of the second class must rise, -1 if it must fall; "auto"
+        is as it does in their levels.
         """
         signs = {}
         for level in columns_of(levels):

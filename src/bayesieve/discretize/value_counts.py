@@ -69,11 +69,11 @@ class ClassOrder:
         return float(self.weights.sum()) if self.weights.size else float(self.offsets[-1])
 
     def class_codes(self) -> np.ndarray:
-        """Class code of every listed row."""
+        """Return class code of every listed row."""
         return np.repeat(np.arange(self.n_classes), np.diff(self.offsets))
 
     def class_totals(self) -> np.ndarray:
-        """Rows (or weight) of every class."""
+        """Return rows (or weight) of every class."""
         if self.weights.size == 0:
             return np.diff(self.offsets).astype(float)
         return np.bincount(self.class_codes(), weights=self.weights, minlength=self.n_classes)
@@ -129,7 +129,7 @@ class ValueCounts:
 
     @classmethod
     def of_numbers(cls, values: np.ndarray, order: ClassOrder) -> ValueCounts:
-        """Of a numeric column, (n_rows,) with NaN for missing values."""
+        """Count a numeric column, (n_rows,) with NaN for missing values."""
         counted = _count_few(values, order)
         if counted is not None:
             return counted
@@ -140,7 +140,7 @@ class ValueCounts:
 
     @classmethod
     def of_categories(cls, categories: Categories, order: ClassOrder) -> ValueCounts:
-        """Of a categorical column."""
+        """Count a categorical column."""
         n_values, n_classes = len(categories.values), order.n_classes
         cells = (categories.codes[order.rows].astype(np.int64) + 1) * n_classes + order.class_codes()
         weights = order.weights if order.weights.size else None
@@ -150,7 +150,7 @@ class ValueCounts:
 
     @classmethod
     def sum(cls, tables: Sequence[ValueCounts]) -> ValueCounts:
-        """The counts of one column over several blocks of rows."""
+        """Return the counts of one column over several blocks of rows."""
         counts = np.concatenate([table.counts for table in tables])
         missing = np.sum([table.missing for table in tables], axis=0)
         whole = all(table.counts.dtype.kind in "iu" for table in tables) and counts.sum() + missing.sum() < 2**31
@@ -160,7 +160,7 @@ class ValueCounts:
 
     @classmethod
     def of_texts(cls, texts: pl.Series, order: ClassOrder) -> ValueCounts:
-        """Of a column of texts and nulls, every row of which counts once: a series of its values, in any order."""
+        """Count a column of texts and nulls, every row of which counts once: a series of its values, in any order."""
         import polars as pl
 
         of_class = [(pl.col("class") == code).sum().alias(str(code)) for code in range(order.n_classes)]
@@ -179,7 +179,7 @@ class ValueCounts:
 
 
 def _merged(values: Sequence[Any], counts: np.ndarray) -> tuple[Any, np.ndarray]:
-    """The distinct ones of the values of several blocks, and the sums of their counts."""
+    """Return the distinct ones of the values of several blocks, and the sums of their counts."""
     if isinstance(values[0], np.ndarray):
         every = np.concatenate(values)
         order = np.argsort(every, kind="stable")  # fast for runs in order
@@ -236,7 +236,7 @@ class ValueBlocks:
     def of_rows(
         cls, values: np.ndarray, order: ClassOrder, *, joined: int = 0, apart: bool = True, ignore: bool = False
     ) -> ValueBlocks:
-        """Blocks of (n_columns, n_rows) numbers, NaN for missing values.
+        """Return blocks of (n_columns, n_rows) numbers, NaN for missing values.
 
         Parameters
         ----------
@@ -266,7 +266,7 @@ class ValueBlocks:
 
     @classmethod
     def of_counts(cls, table: ValueCounts, *, joined: int = 0, apart: bool = True, ignore: bool = False) -> ValueBlocks:
-        """Blocks of the distinct values of one column; parameters as for `of_rows`."""
+        """Return blocks of the distinct values of one column; parameters as for `of_rows`."""
         counts, values, has_missing = table.counts, table.values, bool(table.missing.any())
         upper = values if table.upper is None else table.upper
         if has_missing and not (ignore and len(values)):
@@ -299,11 +299,11 @@ class ValueBlocks:
         return self.starts.size - 1
 
     def announced(self, prior: Prior) -> np.ndarray:
-        """Among how many rows or distinct values a prior announces intervals, (n_columns,)."""
+        """Return the number of rows or distinct values that a prior announces intervals among, (n_columns,)."""
         return self.n_values.astype(float) if prior == "sizes" else self.totals
 
     def known_starts(self) -> np.ndarray:
-        """First row of the known values of each column; a column of missing values alone is taken for known."""
+        """Return first row of the known values of each column; a column of missing values alone is taken for known."""
         return self.starts[:-1] + (self.has_missing & (np.diff(self.starts) > 2))
 
     def with_first(self, inner: np.ndarray) -> np.ndarray:
@@ -312,15 +312,17 @@ class ValueBlocks:
         return np.sort(np.concatenate([first, known[known > first], inner]))
 
     def column(self, c: int) -> np.ndarray:
-        """The rows of ``cumulated`` of one column."""
+        """Return the rows of ``cumulated`` of one column."""
         return self.cumulated[self.starts[c] : self.starts[c + 1]]
 
     def n_levels(self, first: np.ndarray) -> np.ndarray:
-        """Number of levels of each column, (n_columns,), when levels begin at the ascending rows ``first``."""
+        """Return the number of levels of each column, (n_columns,), when levels begin at the ascending rows
+        ``first``.
+        """
         return np.diff(np.searchsorted(first, self.starts))
 
     def level_counts(self, first: np.ndarray) -> np.ndarray:
-        """Their class counts, shape (n_levels, n_classes)."""
+        """Return the class counts of the levels, shape (n_levels, n_classes)."""
         n_levels = self.n_levels(first)
         ends = np.append(first[1:], 0)
         ends[np.cumsum(n_levels) - 1] = self.starts[1:] - 1
@@ -341,7 +343,7 @@ class ValueBlocks:
 
 
 def _count_few(values: np.ndarray, order: ClassOrder) -> ValueCounts | None:
-    """Counts of the distinct values, in one pass, or None if there are too many of them, or too few rows."""
+    """Return counts of the distinct values, in one pass, or None if there are too many of them, or too few rows."""
     from bayesieve.discretize._value_kernels import count_distinct
 
     n_rows, most = order.rows.size, order.rows.size // _ROWS_PER_DISTINCT
@@ -355,15 +357,15 @@ def _count_few(values: np.ndarray, order: ClassOrder) -> ValueCounts | None:
 
 
 def _looks_distinct(values: np.ndarray, most: int, sample_size: int = 2048) -> bool:
-    """Whether a sample has as few repeated values as it would with more than ``most`` distinct values."""
+    """Return whether a sample has as few repeated values as it would with more than ``most`` distinct values."""
     sample = np.sort(values[:: max(1, values.size // sample_size)])
     repeated = np.count_nonzero(sample[1:] == sample[:-1])
     return bool(repeated < sample.size**2 / (4 * most))
 
 
 def _sort_by_class(values: np.ndarray, order: ClassOrder) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Every column listed class after class, each class sorted with missing values last; the weights in the same order,
-    (n_columns, 0) if every row counts once; (n_columns, n_classes) counts of missing values.
+    """Return every column listed class after class, each class sorted with missing values last; the weights in the same
+    order, (n_columns, 0) if every row counts once; (n_columns, n_classes) counts of missing values.
     """
     by_class = np.take(values, order.rows, axis=1)
     weights = np.empty((len(values), order.weights.size))

@@ -108,14 +108,14 @@ class Grid:
     cells: CellCounts
 
     def _filled(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Rows, lowest and highest value of the cells that have any."""
+        """Return rows, lowest and highest value of the cells that have any."""
         rows = np.round(self.cells.counts[1:].sum(axis=1), 6)  # sums of fractions depend on their order
         met = np.flatnonzero(rows > 0)
         return rows[met], self.cells.ends[0, 1:][met], self.cells.ends[1, 1:][met]
 
     def quantiles(self, n_cells: int) -> np.ndarray:
-        """Cuts into at most ``n_cells`` cells of about as many rows, were these spread evenly over each present cell.
-        Cells of many more rows are cut off on both sides: they may hold one frequent value.
+        """Return cuts into at most ``n_cells`` cells of about as many rows, were these spread evenly over each present
+        cell. Cells of many more rows are cut off on both sides: they may hold one frequent value.
         """
         rows, low, high = self._filled()
         if not rows.size:
@@ -132,26 +132,26 @@ class Grid:
         return cuts[cuts < high[-1]]
 
     def is_too_full(self, n_cells: int) -> bool:
-        """Whether some cell of several values has many more rows than it should."""
+        """Return whether some cell of several values has many more rows than it should."""
         rows, low, high = self._filled()
         return bool(np.any(rows[low < high] * n_cells > _TOO_FULL * rows.sum()))
 
     def value_counts(self, n_distinct: int) -> ValueCounts:
-        """The counts of cells with rows, of a column with ``n_distinct`` distinct values."""
+        """Return the counts of cells with rows, of a column with ``n_distinct`` distinct values."""
         counts, ends = whole_if_possible(self.cells.counts), self.cells.ends
         met = np.flatnonzero(counts[1:].any(axis=1)) + 1
         return ValueCounts(ends[0, met], counts[met], counts[0], ends[1, met], n_distinct)
 
 
 def whole_if_possible(counts: np.ndarray) -> np.ndarray:
-    """Counts as whole numbers, if they are."""
+    """Return counts as whole numbers, if they are."""
     whole = counts.sum() < 2**31 and np.array_equal(counts, np.floor(counts))
     return counts.astype(np.int32) if whole else counts
 
 
 @cache
 def _octaves() -> np.ndarray:
-    """The highest number of each run of numbers with the same first bits."""
+    """Return the highest number of each run of numbers with the same first bits."""
     shift = np.uint64(64 - _TOP_BITS)
     first = (np.arange(0x7FF0 >> (16 - _TOP_BITS), dtype=np.uint64) << shift).view(np.float64)
     last = (first.view(np.uint64) | ((np.uint64(1) << shift) - np.uint64(1))).view(np.float64)
@@ -172,7 +172,7 @@ class NumberSketch:
 
     @classmethod
     def of(cls, values: np.ndarray, weights: np.ndarray) -> NumberSketch:
-        """Of some rows; ``weights`` is empty if every row counts once."""
+        """Count a block."""
         cells = CellCounts.of(_octaves(), values, np.zeros(values.size, np.uint8), 1, weights)
         counted = ~np.isnan(values) & (weights > 0 if weights.size else True)
         known = values if counted.all() else values[counted]
@@ -217,7 +217,7 @@ class TextSketch:
 
     @classmethod
     def of(cls, counts: ValueCounts) -> TextSketch:
-        """Of the categories of a block."""
+        """Count a block."""
         hashes = mixed(text_hashes(counts.values))
         rows = np.bincount(_buckets_of(hashes), weights=counts.counts.sum(axis=1), minlength=_BUCKETS)
         return cls(rows, Distinct(hashes), len(hashes), _text_bytes(counts.values))
@@ -294,7 +294,7 @@ def _count_categories(column: Column, rows: BlockRows) -> ValueCounts:
 
 
 def _has_more(values: np.ndarray, most: int, weights: np.ndarray) -> bool:
-    """Whether a block has more distinct numbers than ``most``."""
+    """Return whether a block has more distinct numbers than ``most``."""
     ordered = np.sort(values[weights > 0] if weights.size else values)
     return int(np.count_nonzero(ordered[1:] > ordered[:-1])) >= most
 
@@ -319,12 +319,12 @@ def _sketch_of(part: Any) -> Any:
 
 
 def count_cells(column: Column, rows: BlockRows, cuts: np.ndarray) -> CellCounts:
-    """The numbers of a block in the cells of a grid."""
+    """Return the numbers of a block in the cells of a grid."""
     return CellCounts.of(cuts, column.numbers(), rows.classes, rows.n_classes, rows.weights)
 
 
 def add_cells(parts: Sequence[CellCounts], _: Any) -> CellCounts:
-    """The sum over blocks."""
+    """Return the sum over blocks."""
     return reduce(add, parts)
 
 
@@ -338,7 +338,7 @@ def count_marked(column: Column, rows: BlockRows, marks: np.ndarray) -> ValueCou
 
 
 def add_marked(parts: Sequence[ValueCounts], _: Any) -> ValueCounts:
-    """The sum over blocks."""
+    """Return the sum over blocks."""
     return ValueCounts.sum(parts)
 
 
@@ -370,7 +370,7 @@ class RunningSum:
         self.parts.append((n, part))
 
     def total(self) -> Any:
-        """The sum over all blocks."""
+        """Return the sum over all blocks."""
         return reduce(lambda one, other: self._add([one, other], self._option), (part for _, part in self.parts))
 
 
@@ -379,7 +379,7 @@ def _grows(part: Any) -> bool:
 
 
 def most_frequent(counts: ValueCounts, most: int) -> ValueCounts:
-    """So many categories, those with most rows; of as many rows the first by text."""
+    """Return the categories with most rows, of as many rows the first by text."""
     if len(counts.values) <= most:
         return counts
     rows = np.round(counts.counts.sum(axis=1, dtype=float), 6)

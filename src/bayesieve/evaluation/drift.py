@@ -66,9 +66,9 @@ class Drift(ShortRepr):
         return facts | {f"largest_psi{name}": row[key] for row in most for name, key in _LARGEST.items()}
 
     def to_frame(self) -> Any:
-        """One row per group and feature, the most important feature first: ``by``, ``feature``, ``rows``, ``psi`` with
-        the bounds ``psi_low`` and ``psi_high``, ``psi_chance``, ``unseen``, ``missing`` and ``shift``; a pandas or
-        pyarrow dataframe if the rows were one, otherwise polars.
+        """Return one row per group and feature, the most important feature first: ``by``, ``feature``, ``rows``,
+        ``psi`` with the bounds ``psi_low`` and ``psi_high``, ``psi_chance``, ``unseen``, ``missing`` and ``shift``; a
+        pandas or pyarrow dataframe if the rows were one, otherwise polars.
         """
         return in_library(self.features, self.library)
 
@@ -221,8 +221,8 @@ def _shifts(card: Scorecard, shift: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def population_stability(now: np.ndarray, before: np.ndarray) -> np.ndarray:
-    """Population stability index of rows by level, shape (..., n_levels). A level with rows on one side only counts as
-    half a row on the other.
+    """Return population stability index of rows by level, shape (..., n_levels). A level with rows on one side only
+    counts as half a row on the other.
 
     Examples
     --------

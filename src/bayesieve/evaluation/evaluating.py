@@ -51,7 +51,7 @@ class Evaluation(ShortRepr):
         return {"segments": n_segments} | dict(self.measures.select("measure", "value").head(4).iter_rows())
 
     def to_frame(self) -> Any:
-        """One row per segment and measure, all rows first: ``segment`` (text), ``by``, ``rows``, ``class``,
+        """Return one row per segment and measure, all rows first: ``segment`` (text), ``by``, ``rows``, ``class``,
         ``measure``, ``value``, ``low`` and ``high``, which are null if there are too few rows; a pandas or pyarrow
         dataframe if the rows were one, otherwise polars.
         """

@@ -92,7 +92,7 @@ class JudgedRows:
 
 
 def scorecard_in(model: Any) -> Scorecard | None:
-    """The scorecard that a model is or has; None for other classifiers."""
+    """Return the scorecard that a model is or has; None for other classifiers."""
     card = getattr(model, "scorecard_", model)
     return card if isinstance(card, Scorecard) else None
 
@@ -164,7 +164,7 @@ def known_labels(model: Any, table: Table, y: Any, sample_weight: Any) -> tuple[
 
 
 def _column(table: Table, role: str, value: Any) -> Column | None:
-    """The column that is given, or named."""
+    """Return the column that is given, or named."""
     if value is None:
         return None
     if isinstance(value, str):
@@ -176,7 +176,7 @@ def _column(table: Table, role: str, value: Any) -> Column | None:
 
 
 def _coded(model: Any, card: Scorecard, X: Any, table: Table) -> tuple[np.ndarray, list[np.ndarray]]:
-    """The cells of rows, (n_used, n_rows), and for each feature the rows without a value."""
+    """Return the cells of rows, (n_used, n_rows), and for each feature the rows without a value."""
     reader = card.reader
     cells, unseen = reader.code(table)
     warn_of_unseen(card, table, unseen)
@@ -197,7 +197,7 @@ def _coded(model: Any, card: Scorecard, X: Any, table: Table) -> tuple[np.ndarra
 
 
 def groups_of(column: Column, every: str) -> tuple[np.ndarray, list[Any]]:
-    """(n_rows,) the group of each row, and the values of the groups, ascending; None for missing ones, last.
+    """Return (n_rows,) the group of each row, and the values of the groups, ascending; None for missing ones, last.
 
     Dates, and texts that begin with one, are grouped by ``every``.
     """
@@ -222,7 +222,7 @@ def groups_of(column: Column, every: str) -> tuple[np.ndarray, list[Any]]:
 
 
 def _days(column: Column) -> tuple[np.ndarray, list[Any]]:
-    """(n_rows,) codes of the days, -1 if missing, and the days."""
+    """Return (n_rows,) codes of the days, -1 if missing, and the days."""
     import polars as pl
 
     days = np.floor(column.numbers() / (MICROSECONDS_PER_DAY if column.type == "datetime" else 1.0))
@@ -232,7 +232,8 @@ def _days(column: Column) -> tuple[np.ndarray, list[Any]]:
 
 
 def _positions(column: Column, classes: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
-    """(n_rows,) positions of labels among the classes, compared as texts; -1 for missing ones, and others of no weight.
+    """Return (n_rows,) positions of labels among the classes, compared as texts; -1 for missing ones, and others of no
+    weight.
 
     ValueError that names the first other label.
     """
@@ -247,7 +248,7 @@ def _positions(column: Column, classes: np.ndarray, weights: np.ndarray | None) 
 
 
 def _predicted(model: Any, X: Any, classes: np.ndarray, names: list[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Log probabilities and decisions of any classifier, by the columns that it was fitted on."""
+    """Return log probabilities and decisions of any classifier, by the columns that it was fitted on."""
     X = whole_frame(X)
     if nw.dependencies.is_into_dataframe(X):
         frame = nw.from_native(X, eager_only=True)

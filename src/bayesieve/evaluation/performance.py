@@ -161,8 +161,8 @@ class Performance(ShortRepr):
         return [(label, metrics.roc_points(p, hit, self.rows.weights)) for label, p, hit in self._curves()]
 
     def _curves(self, *, every: bool = True) -> list[tuple[str, np.ndarray, np.ndarray]]:
-        """Label, probabilities and hits of the classes with a curve. Of two classes only the positive one is shown, as
-        both curves say the same. A class with no rows, or with all of them, has no curve.
+        """Return label, probabilities and hits of the classes with a curve. Of two classes only the positive one is
+        shown, as both curves say the same. A class with no rows, or with all of them, has no curve.
         """
         rows, n_classes = self.rows, self.rows.classes.size
         shown = [1 if rows.positive is None else rows.positive] if n_classes == 2 else range(n_classes)
@@ -208,7 +208,7 @@ class Performance(ShortRepr):
 
 
 def performance_on(rows: JudgedRows, name: str, protocol: str, measured: str, **more: Any) -> Performance:
-    """Performance of predicted rows; rows of weight 0 are ignored."""
+    """Return performance of predicted rows; rows of weight 0 are ignored."""
     n_rows = rows.n_rows
     if rows.weights is not None and not rows.weights.all():
         rows = rows.take(np.flatnonzero(rows.weights > 0))
@@ -248,7 +248,7 @@ def are_training_rows(model: Any, rows: JudgedRows) -> bool:
 
 
 def _is_counted(level: FeatureLevels, cut: Collection[Any]) -> bool:
-    """Whether the counts of a feature are those of the training rows, and its levels are known."""
+    """Return whether the counts of a feature are those of the training rows, and its levels are known."""
     is_surface = isinstance(level, PairLevels) and level.level_score == 0
     withheld = any(isinstance(own, WithheldLevels) for own in level.by_column)
     return not (is_surface or withheld or level.name in cut)

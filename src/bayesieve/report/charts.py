@@ -81,7 +81,7 @@ def number(
     padding: float = 0,
     **more: Any,
 ) -> Spec:
-    """A channel of numbers; ``padding`` is in pixels.
+    """Return a channel of numbers; ``padding`` is in pixels.
 
     Examples
     --------
@@ -96,12 +96,14 @@ def number(
 
 
 def names(field: str, title: str | None, **more: Any) -> Spec:
-    """A channel of names, in the order of the frame."""
+    """Return a channel of names, in the order of the frame."""
     return {"field": field, "type": "nominal", "title": title, "sort": None, **more}
 
 
 def colour(field: str, title: str | None, domain: Sequence[float], **more: Any) -> Spec:
-    """A channel of numbers as colours; a ``domain`` of three is centred, for amounts that speak for or against."""
+    """Return a channel of numbers as colours; a ``domain`` of three is centred, for amounts that speak for or
+    against.
+    """
     scale = {"range": "heatmap" if len(domain) == 2 else "diverging", "interpolate": "rgb", "domain": list(domain)}
     return {"field": field, "type": "quantitative", "title": title, "scale": scale | {"clamp": True}, **more}
 
@@ -109,7 +111,7 @@ def colour(field: str, title: str | None, domain: Sequence[float], **more: Any) 
 def layer(
     mark: str, style: str = "main", *, data: str | None = None, where: str | None = None, more: Any = None, **on: Any
 ) -> Spec:
-    """One kind of mark over a frame.
+    """Return one kind of mark over a frame.
 
     Parameters
     ----------
@@ -129,17 +131,17 @@ def layer(
 
 
 def chart(*layers: Spec, width: float = WIDTH, height: float | Spec = HEIGHT, **more: Any) -> Spec:
-    """Layers over the same axes, in pixels; a height of ``ROWS`` has one line for each name."""
+    """Return layers over the same axes, in pixels; a height of ``ROWS`` has one line for each name."""
     return {"width": width, "height": height, "layer": list(layers), **more}
 
 
 def below(*charts: Spec) -> Spec:
-    """Charts one below the other; nothing to draw without any."""
+    """Return charts one below the other; nothing to draw without any."""
     return {"vconcat": list(charts), "spacing": 18} if len(charts) > 1 else charts[0] if charts else {}
 
 
 def columns(names: Sequence[str], lines: Iterable[Sequence[Any]]) -> dict[str, list[Any]]:
-    """Lines as the columns of a frame.
+    """Return lines as the columns of a frame.
 
     Examples
     --------
@@ -151,12 +153,12 @@ def columns(names: Sequence[str], lines: Iterable[Sequence[Any]]) -> dict[str, l
 
 
 def drawable(value: float | None) -> bool:
-    """Whether a number has a place on an axis; sums of those that have one stay finite."""
+    """Return whether a number has a place on an axis; sums of those that have one stay finite."""
     return value is not None and math.isfinite(value) and abs(value) < 1e300
 
 
 def good_end(values: Sequence[float], on_axis: Sequence[float], *, lower_is_better: bool) -> list[float] | None:
-    """The ends of an axis on which the good end of the values can be read, or None if no value has a place.
+    """Return the ends of an axis on which the good end of the values can be read, or None if no value has a place.
 
     The empty subset, and what comes right after it, may be many times worse than all others: the axis then ends at four
     times the distance from the best value to the one that three quarters of the values beat, unless that hides less
@@ -181,7 +183,7 @@ def good_end(values: Sequence[float], on_axis: Sequence[float], *, lower_is_bett
 
 
 def thinned(n: int, most: int) -> list[int]:
-    """At most ``most`` evenly spread positions of ``n``, first and last among them.
+    """Return at most ``most`` evenly spread positions of ``n``, first and last among them.
 
     Examples
     --------
@@ -192,6 +194,6 @@ def thinned(n: int, most: int) -> list[int]:
 
 
 def theme(*, dark: bool = False) -> Spec:
-    """The looks of all charts, as a Vega-Lite configuration."""
+    """Return the looks of all charts, as a Vega-Lite configuration."""
     looks: Spec = template("theme", **template("dark" if dark else "light"))
     return looks

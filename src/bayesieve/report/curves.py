@@ -53,7 +53,9 @@ def profit_figure(curve: ProfitCurve, *, title: str | None = None, unit: str = "
 
 
 def profit_chart(title: str, ends: tuple[float, float], label: str, across: str = "share of rows contacted") -> Spec:
-    """The line of a profit with its band, the best point with a ``label``, and rows at random between both ``ends``."""
+    """Return the line of a profit with its band, the best point with a ``label``, and rows at random between both
+    ``ends``.
+    """
     diagonal = [{"from": share, "to": profit} for share, profit in enumerate(ends)]
     chart: Spec = template("profit", title=title, ends=diagonal, label=label, across=across)
     return chart

@@ -12,7 +12,7 @@ _MOST_FEATURES, _MOST_PERIODS = 60, 60
 
 
 def render_drift(drift: Any) -> str:
-    """The page as one HTML document."""
+    """Return the page as one HTML document."""
     features = list(dict.fromkeys(drift.features["feature"]))
     rows = drift.features.filter(drift.features["feature"].is_in(features[:_MOST_FEATURES])).to_dict(as_series=False)
     rows["by"] = list(map(_period, rows["by"]))
@@ -29,7 +29,7 @@ def render_drift(drift: Any) -> str:
 
 
 def _stability(rows: dict[str, list[Any]]) -> Figure:
-    """PSI of the features by period; pale if chance alone may give as much."""
+    """Return PSI of the features by period; pale if chance alone may give as much."""
     shown = ("by", "feature", "psi", "psi_low", "psi_high", "psi_chance", "unseen", "missing")
     frame = {name: rows[name] for name in shown}
     known = zip(frame["psi"], frame["psi_chance"], strict=True)
@@ -44,7 +44,7 @@ def _stability(rows: dict[str, list[Any]]) -> Figure:
 
 
 def _shifts(rows: dict[str, list[Any]], periods: Any) -> Figure:
-    """Contributions of the features to the shift of the mean score, by period."""
+    """Return contributions of the features to the shift of the mean score, by period."""
     whole = {"by": list(map(_period, periods["by"])), "feature": ["Whole score"] * len(periods)}
     whole["shift"] = periods["shift"].to_list()
     frame = {name: [*own, *rows[name]] for name, own in whole.items()}

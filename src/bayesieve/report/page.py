@@ -76,7 +76,7 @@ class Figure:
         return next(iter(self.frames), "rows")
 
     def datasets(self) -> dict[str, list[dict[str, Any]]]:
-        """The frames as rows of plain values; numbers that are not finite become None."""
+        """Return the frames as rows of plain values; numbers that are not finite become None."""
         return {name: results_frame(frame).to_dicts() for name, frame in plain(self.frames).items()}
 
     @property
@@ -85,7 +85,9 @@ class Figure:
         return results_frame(self.frames.get(self.main, {}))
 
     def table(self) -> dict[str, Any]:
-        """The data as a table of texts: heads, whether each is a column of numbers, rows, and the number of all."""
+        """Return the data as a table of texts: heads, whether each is a column of numbers, rows, and the
+        number of all.
+        """
         frame = self.frames.get(self.main, {})
         heads = self.heads or {name: name.replace("_", " ") for name in frame}
         columns = [[cell_text(value, name) for value in frame[name][:_MOST_LINES]] for name in heads]
@@ -99,11 +101,11 @@ class Figure:
         return {"spec": self.chart, "frames": self.frames, "main": self.main, "label": self.title}
 
     def to_html(self) -> str:
-        """One HTML document that is self-contained, in light and dark, with the numbers as a table."""
+        """Return one HTML document that is self-contained, in light and dark, with the numbers as a table."""
         return page("figure.html", {"figure": self}, title=self.title, figure=self)
 
     def to_svg(self) -> str:
-        """A picture as SVG; ImportError without vl-convert-python."""
+        """Return a picture as SVG; ImportError without vl-convert-python."""
         svg: str = self._converter().vegalite_to_svg(self._as_text())
         # The last digits differ between machines.
         svg = _PLACES.sub(lambda place: _FRACTION.sub(_in_thousandths, place[0]), svg)
@@ -111,7 +113,7 @@ class Figure:
         return _NUMBERED.sub(lambda part: f"{part[1]}{number.setdefault(part[0], len(number) + 1)}", svg)
 
     def to_altair(self) -> Any:
-        """The figure as an `altair.Chart`; ImportError without Altair."""
+        """Return the figure as an `altair.Chart`; ImportError without Altair."""
         import altair
 
         return altair.Chart.from_dict(self.spec)
@@ -140,7 +142,7 @@ class Figure:
         write_atomically(path, made[suffix]())
 
     def _as_text(self, indent: int | None = None) -> str:
-        """The specification as JSON; half characters, which no file can hold, are replaced."""
+        """Return the specification as JSON; half characters, which no file can hold, are replaced."""
         return words.printable(json.dumps(self.spec, indent=indent, ensure_ascii=False))
 
     @staticmethod
@@ -167,7 +169,7 @@ class Figure:
 
 
 def in_five_digits(values: Any) -> Any:
-    """Nested numbers that only inform, in five digits.
+    """Return nested numbers that only inform, in five digits.
 
     Examples
     --------
@@ -178,7 +180,7 @@ def in_five_digits(values: Any) -> Any:
 
 
 def cell_text(value: Any, column: str = "") -> str:
-    """A value of a frame for a table."""
+    """Return a value of a frame for a table."""
     if isinstance(value, bool):
         return "yes" if value else ""
     if isinstance(value, float) and column.startswith("p_"):
@@ -191,7 +193,7 @@ def cell_text(value: Any, column: str = "") -> str:
 
 
 def digits_of(value: float) -> int:
-    """Decimals that suit a number in a table."""
+    """Return decimals that suit a number in a table."""
     return 4 if abs(value) < 10 else 0 if float(value).is_integer() else 1
 
 
@@ -221,8 +223,8 @@ class Report:
 
 
 def framed(document: str, still: str) -> str:
-    """A whole document inside another, as notebooks show it. Those that are not trusted take out frames and styles, and
-    then show ``still``, which has no scripts.
+    """Return a whole document inside another, as notebooks show it. Those that are not trusted take out frames and
+    styles, and then show ``still``, which has no scripts.
     """
     frame = f'<iframe srcdoc="{html.escape(document)}" style="width:100%;height:38rem;border:0"></iframe>'
     return f'{frame}<style>.bayesieve-still{{display:none}}</style><div class="bayesieve-still">{still}</div>'
@@ -238,7 +240,7 @@ def page(
     more: Any = None,
     **context: Any,
 ) -> str:
-    """One HTML document with its charts.
+    """Return one HTML document with its charts.
 
     Styles, scripts, charts and data are inside, compressed. A content security policy allows the styles and scripts of
     the page by their hashes and forbids everything else, also any request.
@@ -281,7 +283,7 @@ def _as_json(data: Any) -> bytes:
 
 
 def plain(value: Any) -> Any:
-    """Values as JSON knows them: numbers that have no place on an axis become None.
+    """Return values as JSON knows them: numbers that have no place on an axis become None.
 
     Examples
     --------
@@ -298,13 +300,13 @@ def plain(value: Any) -> Any:
 
 
 def fill(name: str, **context: Any) -> str:
-    """A template filled; every text is escaped, but in ``.txt``."""
+    """Return a template filled; every text is escaped, but in ``.txt``."""
     return words.printable(_environment().get_template(name).render(**context))
 
 
 @cache
 def _packed_bundle() -> tuple[str, str]:
-    """The scripts that draw charts, and their hash."""
+    """Return the scripts that draw charts, and their hash."""
     packed = FOLDER.joinpath("bundle", "charts.js.gz").read_bytes()
     return base64.b64encode(packed).decode(), policy_hash(gzip.decompress(packed).decode())
 

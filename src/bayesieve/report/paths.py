@@ -81,7 +81,7 @@ def _summary(source: Any) -> SearchSummary:
 
 
 def search_figure(search: SearchSummary, *, title: str, caption: str | None = None) -> Figure:
-    """One search: a line for every phase or start, the best in colour, and the chosen subset marked.
+    """Return one search: a line for every phase or start, the best in colour, and the chosen subset marked.
 
     Phases that take turns have names; many starts lie over one another, the best in front.
     """
@@ -121,7 +121,7 @@ def search_figure(search: SearchSummary, *, title: str, caption: str | None = No
 def _panel(
     name: str, one: tracing.Measure, x: draw.Spec, frame: dict[str, list[Any]], search: SearchSummary, in_phases: bool
 ) -> draw.Spec | None:
-    """The values of a measure along the path; None if none has a place on the axis."""
+    """Return the values of a measure along the path; None if none has a place on the axis."""
     values, band = frame[name], one.n_rows(search) is not None
     marked = next((i for i, chosen in enumerate(frame["chosen"]) if chosen and values[i] is not None), None)
     on_axis = [] if marked is None else [frame[column][marked] for column in (name, "low")[: 1 + band]]
@@ -142,7 +142,8 @@ def _panel(
 
 
 def _means_figure(searches: Sequence[SearchSummary], title: str) -> Figure:
-    """Means with a band of one standard deviation, faint lines for the searches themselves, dots for their choices.
+    """Return means with a band of one standard deviation, faint lines for the searches themselves, dots for their
+    choices.
 
     A size that fewer than half of the searches reach has no mean: the few that are left would make it jump.
     """
@@ -265,7 +266,7 @@ def _clusters_caption(selector: Any, feasible: np.ndarray) -> str:
 
 
 def _branches(linkage: np.ndarray, features: np.ndarray, order: np.ndarray) -> dict[str, list[Any]]:
-    """A bracket of four corners for every merge."""
+    """Return a bracket of four corners for every merge."""
     place = {int(feature): k + 0.5 for k, feature in enumerate(order)}
     tops, corners = [(place[int(feature)], 0.0) for feature in features], []
     for merge, (left, right, merged, _) in enumerate(linkage.tolist()):
@@ -276,7 +277,7 @@ def _branches(linkage: np.ndarray, features: np.ndarray, order: np.ndarray) -> d
 
 
 def _cells(matrix: np.ndarray) -> dict[str, list[Any]]:
-    """Boxes of the matrix; each has the strongest of its entries, those on the diagonal none."""
+    """Return boxes of the matrix; each has the strongest of its entries, those on the diagonal none."""
     edges = np.unique(np.linspace(0, len(matrix), min(len(matrix), _MOST_CELLS) + 1).astype(int)).tolist()
     boxes = [
         (left, right, top, bottom, float(matrix[top:bottom, left:right].max()))

@@ -204,7 +204,7 @@ def column_lines(data: ReportData) -> list[dict[str, Any]]:
 
 
 def dependence_figure(names: Sequence[str], matrix: Sequence[Sequence[float]]) -> Figure:
-    """How much the levels of each two columns tell of each other."""
+    """Draw the mutual dependence of the levels of each two columns."""
     pairs = [(a, b, matrix[i][j]) for i, a in enumerate(names) for j, b in enumerate(names) if i != j]
     frame = draw.columns(("column", "other", "dependence"), pairs)
     drawing = draw.template("dependence", names=list(names), domain=[0, max(0.1, *frame["dependence"])])
@@ -242,7 +242,7 @@ def challenge_figures(challenged: Any) -> dict[str, Figure]:
 
 
 def search_parts(search: SearchSummary) -> tuple[str, dict[str, Figure]]:
-    """The search in words, and the chart of its path, or of the tree and the candidates that it chose from."""
+    """Return the search in words, and the chart of its path, or of the tree and the candidates that it chose from."""
     apart = search.n_starts == len(search.path) > 1  # candidates, without a path from one to the other
     by_starts = search.chosen is None and search.criterion_name == "map" and search.clusters is None and not apart
     sentence = in_words(search, by_starts=by_starts)
@@ -267,7 +267,7 @@ def decision_figure(decisions: Any) -> Figure:
 
 
 def confusions(data: ReportData) -> list[dict[str, Any]]:
-    """The most frequent confusions of more classes than a matrix has room for."""
+    """Return the most frequent confusions of more classes than a matrix has room for."""
     matrix = [] if data.performance is None else data.performance.confusion
     if len(matrix) <= MAX_CONFUSION_CLASSES:
         return []

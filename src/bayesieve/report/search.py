@@ -128,7 +128,7 @@ class Measure:
         return f"{self.capitalised}, {unit}" if unit else self.capitalised
 
     def of(self, step: PathStep) -> float | None:
-        """The value at a step of a search, or None."""
+        """Return the value at a step of a search, or None."""
         if self.on_validation:
             return step.validation
         return None if self.is_of_features and step.feature is None else step.criterion
@@ -137,17 +137,19 @@ class Measure:
         return format_number(value, self.digits)
 
     def in_words(self, value: float, search: SearchSummary) -> str:
-        """The measure and its value, with the standard error if it is known."""
+        """Return the measure and its value, with the standard error if it is known."""
         error = self.standard_error(value, n_rows) if (n_rows := self.n_rows(search)) else None
         return f"{self.title} {self.text(value)}" + ("" if error is None else f" ± {self.text(error)}")
 
     def n_rows(self, search: SearchSummary) -> float | None:
-        """Number of validation rows if the measure is a share of them and has a standard error, else None."""
+        """Return the number of validation rows if the measure is a share of them and has a standard error,
+        else None.
+        """
         return search.validation_total if self.on_validation and self.name == "error" else None
 
     @staticmethod
     def standard_error(value: float, n_rows: float) -> float:
-        """sqrt(e (1 - e) / n) of an error rate on n rows.
+        """Return sqrt(e (1 - e) / n) of an error rate on n rows.
 
         Examples
         --------
@@ -157,7 +159,7 @@ class Measure:
         return math.sqrt(max(value * (1.0 - value), 0.0) / n_rows) if math.isfinite(value) else math.nan
 
     def bounds(self, step: PathStep, search: SearchSummary) -> tuple[float | None, float | None]:
-        """The value at a step less and plus its standard error, or None twice."""
+        """Return the value at a step less and plus its standard error, or None twice."""
         value, n_rows = self.of(step), self.n_rows(search)
         if value is None or not n_rows:
             return None, None
@@ -171,7 +173,7 @@ class Measure:
 
 
 def measures_of(*searches: SearchSummary) -> tuple[Measure, ...]:
-    """The criterion that guides the searches, and the measure on their validation rows, if any."""
+    """Return the criterion that guides the searches, and the measure on their validation rows, if any."""
     first = searches[0]
     steps = [step for search in searches for step in search.path]
     guide = measure(first.criterion_name, [step.criterion for step in steps], first.lower_is_better)
@@ -184,7 +186,7 @@ def measures_of(*searches: SearchSummary) -> tuple[Measure, ...]:
 def measure(
     name: str, values: Iterable[float | None], lower_is_better: bool = True, on_validation: bool = False
 ) -> Measure:
-    """A measure with decimals that suit these values: costs in nats get one decimal, shares four.
+    """Return a measure with decimals that suit these values: costs in nats get one decimal, shares four.
 
     Examples
     --------
@@ -197,7 +199,7 @@ def measure(
 
 
 def _described(name: str) -> Any:
-    """The criterion or the score of a selector of this name, of bayesieve, of the user or of other packages."""
+    """Return the criterion or the score of a selector of this name, of bayesieve, of the user or of other packages."""
     for criteria, selectors in (
         (CRITERIA.own.values(), SELECTORS.own.values()),
         (_defined(Criterion), _defined(CodedSelector)),
@@ -211,7 +213,7 @@ def _described(name: str) -> Any:
 
 
 def _defined(base: type) -> Iterator[Any]:
-    """All classes that are derived from a class, the latest first."""
+    """Yield all classes that are derived from a class, the latest first."""
     part: type
     for part in reversed(base.__subclasses__()):
         yield from _defined(part)
@@ -221,7 +223,7 @@ def _defined(base: type) -> Iterator[Any]:
 def summarise_trace(
     trace: Any, support: Iterable[bool] | None = None, *, name: str = "", description: str = ""
 ) -> SearchSummary:
-    """Data of a `SearchTrace` for figures.
+    """Return data of a `SearchTrace` for figures.
 
     Parameters
     ----------
@@ -239,7 +241,7 @@ def summarise_trace(
 
 
 def chosen_subset(trace: Any, selector: Any = None) -> Iterable[bool] | None:
-    """The subset that a fitted selector chose, or without a selector the best of the path.
+    """Return the subset that a fitted selector chose, or without a selector the best of the path.
 
     None if weights were read from all models together, or the path never met the best subset.
     """
@@ -251,7 +253,7 @@ def chosen_subset(trace: Any, selector: Any = None) -> Iterable[bool] | None:
 
 
 def _first_met(trace: Any, support: Iterable[bool]) -> tuple[int, int] | None:
-    """(start, step) of the subset on the path, or None if the path never meets it."""
+    """Return (start, step) of the subset on the path, or None if the path never meets it."""
     chosen = {feature for feature, is_in in enumerate(support) if is_in}
     for start in range(trace.n_starts):
         # Features in only one of the two subsets; every move adds or removes one such difference.
@@ -268,7 +270,9 @@ def _first_met(trace: Any, support: Iterable[bool]) -> tuple[int, int] | None:
 
 
 def in_words(search: SearchSummary, *, by_starts: bool = False) -> str:
-    """A search along one path and its chosen subset or, ``by_starts``, one whose weights come from all starts."""
+    """Return a search along one path and its chosen subset or, ``by_starts``, one whose weights come from all
+    starts.
+    """
     guide, *others = measures_of(search)
     chosen, added = chosen_step(search), [step for step in search.path if step.feature is not None]
     validated = ""
@@ -290,7 +294,7 @@ def in_words(search: SearchSummary, *, by_starts: bool = False) -> str:
 
 
 def steps_by_start(path: Sequence[PathStep]) -> dict[int, list[PathStep]]:
-    """The moves of each start with a criterion that can be drawn, in order."""
+    """Return the moves of each start with a criterion that can be drawn, in order."""
     starts: dict[int, list[PathStep]] = {}
     for step in path:
         if drawable(step.criterion):
@@ -299,20 +303,20 @@ def steps_by_start(path: Sequence[PathStep]) -> dict[int, list[PathStep]]:
 
 
 def best_start(search: SearchSummary) -> int | None:
-    """The start that came closest to the best criterion; the first of several."""
+    """Return the start that came closest to the best criterion; the first of several."""
     goal = search.best_criterion if drawable(search.best_criterion) else 0.0
     known = [(abs(step.criterion - goal), step.start) for step in search.path if drawable(step.criterion)]
     return min(known)[1] if known else None
 
 
 def alternates(search: SearchSummary) -> bool:
-    """Whether the walks are phases that take turns: one only adds, the next only drops, and so on."""
+    """Return whether the walks are phases that take turns: one only adds, the next only drops, and so on."""
     directions = [{step.move for step in steps[1:]} for steps in steps_by_start(search.path).values()]
     return all(len(d) <= 1 for d in directions) and all(not a or a != b for a, b in pairwise(directions))
 
 
 def by_size(search: SearchSummary) -> list[PathStep]:
-    """Of every size the subset with the best criterion, in the order of the sizes; validation rows are not asked."""
+    """Return the subset of best criterion of every size, in the order of the sizes; validation rows are ignored."""
     known = (step for step in search.path if drawable(step.criterion))
     best: dict[int, PathStep] = {}
     for step in sorted(known, key=lambda step: step.criterion if search.lower_is_better else -step.criterion):
@@ -321,7 +325,7 @@ def by_size(search: SearchSummary) -> list[PathStep]:
 
 
 def value_at(steps: Sequence[PathStep], size: int, *, on_validation: bool) -> float | None:
-    """The value at a size, or at the next smaller one that the search met; None outside of its sizes."""
+    """Return the value at a size, or at the next smaller one that the search met; None outside of its sizes."""
     place = bisect_right(steps, size, key=lambda step: step.n_features) - 1
     if place < 0 or size > steps[-1].n_features:
         return None
@@ -330,11 +334,11 @@ def value_at(steps: Sequence[PathStep], size: int, *, on_validation: bool) -> fl
 
 
 def chosen_step(search: SearchSummary) -> PathStep | None:
-    """The move that leads to the chosen subset."""
+    """Return the move that leads to the chosen subset."""
     return next((step for step in search.path if (step.start, step.step) == search.chosen), None)
 
 
 def needs_logarithm(sizes: Sequence[float], chosen: Sequence[float]) -> bool:
-    """Whether the interesting sizes would be crowded at the low end of a plain axis."""
+    """Return whether the interesting sizes would be crowded at the low end of a plain axis."""
     largest = max(sizes, default=0)
     return largest > _MANY and bool(chosen) and max(chosen) < largest / 4

@@ -65,7 +65,7 @@ class _FeaturePart:
     counts: np.ndarray
 
     def looked_up(self, of_cells: np.ndarray) -> np.ndarray:
-        """The line of ``of_cells``, (n_cells, ...), for each cell of the merged feature, zeros for none."""
+        """Return the line of ``of_cells``, (n_cells, ...), for each cell of the merged feature, zeros for none."""
         return np.concatenate([of_cells, np.zeros((1, *of_cells.shape[1:]))])[self.line]
 
     @property
@@ -76,7 +76,7 @@ class _FeaturePart:
 
 
 def merged(cards: Sequence[Scorecard]) -> Scorecard:
-    """One scorecard of several with the same classes and levels; see `bayesieve.merge`."""
+    """Return one scorecard of several with the same classes and levels; see `bayesieve.merge`."""
     cards = with_known_values(cards)
     n = sum(feature.kind != "pair" for feature in cards[0].features)
     _check_alike(cards, n)
@@ -117,7 +117,7 @@ def merged(cards: Sequence[Scorecard]) -> Scorecard:
 
 
 def _check_alike(cards: Sequence[Scorecard], n: int) -> None:
-    """ValueError, with the first difference and the remedy, unless classes, columns and levels are the same."""
+    """Raise ValueError, with the first difference and the remedy, unless classes, columns and levels are the same."""
     first = cards[0]
     for m, card in enumerate(cards[1:], 2):
         own, other = card.classes.tolist(), first.classes.tolist()
@@ -155,7 +155,7 @@ def _summed(levels: Sequence[FeatureLevels]) -> FeatureLevels:
 
 
 def _refined(cells: Sequence[FeatureLevels], levels: FeatureLevels) -> FeatureLevels:
-    """The coarsest cells that all ``cells``, which are parts of the same ``levels``, are made of."""
+    """Return the coarsest cells that all ``cells``, which are parts of the same ``levels``, are made of."""
     if all(own.n_levels == levels.n_levels for own in cells):
         return levels
     if levels.cut_points is not None:
@@ -182,7 +182,7 @@ def _part(
 
 
 def _same_pairs(cards: Sequence[Scorecard], n: int) -> Iterable[list[tuple[int, Feature]]]:
-    """The pairs of all models, those of different models together if they are the same but for counts."""
+    """Return the pairs of all models, those of different models together if they are the same but for counts."""
     groups: dict[str, list[tuple[int, Feature]]] = {}
     for m, card in enumerate(cards):
         for feature in card.features[n:]:
@@ -193,7 +193,7 @@ def _same_pairs(cards: Sequence[Scorecard], n: int) -> Iterable[list[tuple[int, 
 
 
 def _merged_pair(pairs: Sequence[Any], columns: Mapping[str, FeatureLevels], names: Collection[str]) -> PairLevels:
-    """The pair with the counts of all, with parts that are levels of columns if these are the same."""
+    """Return the pair with the counts of all, with parts that are levels of columns if these are the same."""
     parts = [columns.get(part.name, part) for part in pairs[0].parts]
     parts = [
         own if _facts(own) == _facts(part) else replace(part, day_first=own.day_first)
@@ -207,7 +207,7 @@ def _merged_pair(pairs: Sequence[Any], columns: Mapping[str, FeatureLevels], nam
 def _merged_feature(
     parts: list[_FeaturePart], levels: FeatureLevels, cells: FeatureLevels
 ) -> tuple[Feature, list[_FeaturePart]]:
-    """The mean of a feature over models, by their rows; a cell that is divided shares its rows alike."""
+    """Return the mean of a feature over models, by their rows; a cell that is divided shares its rows alike."""
     table, variances, counts = np.zeros((3, cells.n_levels, parts[0].counts.shape[1]))
     for part in parts:
         own = part.feature
@@ -235,7 +235,7 @@ def _merged_feature(
 
 
 def with_neutral(feature: Feature, kept: np.ndarray, *, shrinks: bool) -> Feature:
-    """The feature, which is not centred yet, with unseen values at the mean of the training rows and, if counted
+    """Return the feature, which is not centred yet, with unseen values at the mean of the training rows and, if counted
     evidence is shrunk, levels without rows at what they add beyond it, ``kept`` (n_cells, n_classes), such as 0.
     """
     table, rows = feature.contributions, feature.counts.sum(axis=1)
@@ -253,8 +253,8 @@ def with_neutral(feature: Feature, kept: np.ndarray, *, shrinks: bool) -> Featur
 def _shared_errors(
     features: Sequence[tuple[Feature, list[_FeaturePart]]], cards: Sequence[Scorecard], shares: np.ndarray
 ) -> tuple[list[np.ndarray], np.ndarray]:
-    """Factors of the merged features and of the intercept: those of all models side by side, as these are independent,
-    or the directions in which they spread most.
+    """Return factors of the merged features and of the intercept: those of all models side by side, as these are
+    independent, or the directions in which they spread most.
     """
     widths = [card.intercept_factors.shape[1] for card in cards]
     starts = np.concatenate([[0], np.cumsum(widths)])
@@ -281,7 +281,7 @@ def _base(card: Scorecard) -> np.ndarray:
 
 
 def _recounted(own: Feature, counts: np.ndarray, smoothing: Smoothing) -> np.ndarray:
-    """(n_cells, n_classes) nats by which the evidence that was counted changes with the counts of levels."""
+    """Return (n_cells, n_classes) nats by which the evidence that was counted changes with the counts of levels."""
     old = np.asarray(own.levels.counts, dtype=float)
     if own.weight == 0 or np.array_equal(old, counts):
         return np.zeros_like(own.contributions)
@@ -291,7 +291,7 @@ def _recounted(own: Feature, counts: np.ndarray, smoothing: Smoothing) -> np.nda
 
 
 def _logs(levels: FeatureLevels, counts: np.ndarray, smoothing: Smoothing) -> np.ndarray:
-    """(n_levels, n_classes) log P(level | class), with levels without rows as the fit has them."""
+    """Return (n_levels, n_classes) log P(level | class), with levels without rows as the fit has them."""
     logs, rows = log_probabilities_of_tables([counts], float(counts.sum()), smoothing)[0], counts.sum(axis=1)
     return filled(logs, rows, rows == 0, levels.n_levels) if isinstance(smoothing, Shrinkage) else logs
 
@@ -317,7 +317,7 @@ def _provenance(
 def updated(
     card: Scorecard, cells: np.ndarray, grids: Mapping[int, np.ndarray], classes: np.ndarray, weights: np.ndarray | None
 ) -> Scorecard:
-    """The scorecard with further rows; see `SelectiveNB.update`.
+    """Return the scorecard with further rows; see `SelectiveNB.update`.
 
     Parameters
     ----------
@@ -365,8 +365,8 @@ def updated(
 
 
 def _with_rows(feature: Feature, rows: np.ndarray, grid: np.ndarray | None, known: dict[int, FeatureLevels]) -> Feature:
-    """The feature with the ``rows`` of its cells, and of its grid if it is a pair, counted; ``known`` are the levels
-    of columns with theirs, which grow.
+    """Return the feature with the ``rows`` of its cells, and of its grid if it is a pair, counted; ``known`` are the
+    levels of columns with theirs, which grow.
     """
     old: Any = feature.levels
     if isinstance(old, PairLevels):
@@ -406,7 +406,7 @@ class _Prior:
     shares: np.ndarray
 
     def joint(self, table: np.ndarray) -> np.ndarray:
-        """(n_rows, n_logits) with these deviations."""
+        """Return (n_rows, n_logits) with these deviations."""
         from bayesieve.evidence._kernels import add_log_probabilities
 
         joint, lines = self.offset + table[-1], np.append(table[:-1].ravel(), np.zeros(table.shape[1]))
@@ -415,7 +415,7 @@ class _Prior:
         return joint
 
     def summed(self, values: np.ndarray) -> np.ndarray:
-        """Sums of values (n_rows, n_logits) over the rows of each cell, and over all rows."""
+        """Return sums of values (n_rows, n_logits) over the rows of each cell, and over all rows."""
         from bayesieve.evidence._kernels import sum_by_level
 
         sums = np.zeros(self.spread.size)
@@ -438,11 +438,11 @@ class _Prior:
         return table
 
     def _of_feature(self, of_cells: np.ndarray) -> np.ndarray:
-        """(n_cells, n_logits) the sum over the cells of its feature, for each cell."""
+        """Return (n_cells, n_logits) the sum over the cells of its feature, for each cell."""
         return np.repeat(np.add.reduceat(of_cells, np.cumsum(self.sizes) - self.sizes), self.sizes, axis=0)
 
     def loss(self, point: np.ndarray) -> tuple[float, np.ndarray]:
-        """Log loss of the rows and of the deviations, with its derivatives."""
+        """Return the log loss of the rows and of the deviations, with its gradient."""
         from bayesieve.evidence._kernels import residuals
 
         errors = self.joint(self.deviations(point))
@@ -517,15 +517,17 @@ def _fit_again(
 
 
 def _shares(feature: Feature, codes: np.ndarray) -> np.ndarray:
-    """(n_cells,) shares of the rows in the cells if some of the rows with these ``codes`` are in none, otherwise 0."""
+    """Return (n_cells,) shares of the rows in the cells if some of the rows with these ``codes`` are in none, otherwise
+    0.
+    """
     rows = feature.counts.sum(axis=1)
     inside = not codes.size or int(codes.max()) < rows.size
     return np.zeros(rows.size) if inside else rows / max(float(rows.sum()), np.finfo(float).tiny)
 
 
 def _directions(feature: Feature) -> Any:
-    """(n_cells, n_directions) in which the evidence of cells deviates, of length 1 for each cell: each alone, but those
-    of a curve mostly together, the more so the nearer they are.
+    """Return (n_cells, n_directions) in which the evidence of cells deviates, of length 1 for each cell: each alone,
+    but those of a curve mostly together, the more so the nearer they are.
     """
     alone = np.ones(len(feature.counts))
     if feature.cells is feature.levels or feature.kind != "numeric":

@@ -50,7 +50,7 @@ class Wish:
     signs: np.ndarray
 
     def certainty(self, margins: np.ndarray) -> np.ndarray:
-        """Log odds of the class from its margins over the others, (..., n_classes - 1)."""
+        """Return log odds of the class from its margins over the others, (..., n_classes - 1)."""
         with np.errstate(invalid="ignore"):
             return np.asarray(-np.logaddexp.reduce(-margins, axis=-1))
 
@@ -106,7 +106,7 @@ class Parts:
 
 
 def refined(name: str, uses: Sequence[FeatureLevels]) -> FeatureLevels:
-    """Levels that tell apart all that some levels of a column tell apart, those of missing values first."""
+    """Return levels that tell apart all that some levels of a column tell apart, those of missing values first."""
     first = uses[0]
     if first.groups is None:
         cuts = np.unique(np.concatenate([np.asarray(level.cut_points) for level in uses]))
@@ -124,7 +124,9 @@ def refined(name: str, uses: Sequence[FeatureLevels]) -> FeatureLevels:
 
 
 def codes_in(part: FeatureLevels, levels: FeatureLevels) -> np.ndarray:
-    """(n_levels + 1,) the level of `part` that holds each of the finer ``levels``, values that were never seen last."""
+    """Return (n_levels + 1,) the level of `part` that holds each of the finer ``levels``, values that were never seen
+    last.
+    """
     if levels.groups is None:
         inner = np.asarray(levels.cut_points)[1:]
         codes = part.code_numbers(np.array([np.nan, *inner, np.nextafter(inner[-1], np.inf) if inner.size else 0.0]))
@@ -134,8 +136,8 @@ def codes_in(part: FeatureLevels, levels: FeatureLevels) -> np.ndarray:
 
 
 def moves_of(levels: FeatureLevels, own: int, sign: int) -> tuple[np.ndarray, np.ndarray]:
-    """The parts that a column may move to, all or those up or down, and how many steps away they are. A missing or
-    special number is neither below nor above others, and none to move to.
+    """Return the parts that a column may move to, all or those up or down, and how many steps away they are. A missing
+    or special number is neither below nor above others, and none to move to.
     """
     parts = np.arange(max(1, levels.n_special_levels), levels.n_levels)
     is_ordered = levels.groups is None and levels.n_special_levels <= own < levels.n_levels
@@ -187,7 +189,7 @@ class ChangeSearch:
         return most
 
     def run(self) -> list[ChangeOption]:
-        """The best options, each for other columns; none changes all columns of another and more."""
+        """Return the best options, each for other columns; none changes all columns of another and more."""
         cheapest = np.sort(self.wish.costs[list(self.parts)])
         for k in range(1, min(self.wish.max_changes, len(self.parts)) + 1):
             if self._is_beyond(round(float(cheapest[:k].sum()), DECIMALS), k):
@@ -203,7 +205,7 @@ class ChangeSearch:
         return len(self.best) == self.wish.n and (cost, steps) > (self.best[-1].cost, self.best[-1].steps)
 
     def _worth(self, k: int) -> Iterator[tuple[float, int, tuple[int, ...]]]:
-        """The sets of k columns that may flip the decision, the least cost and number of steps first."""
+        """Yield the sets of k columns that may flip the decision, the least cost and number of steps first."""
         pieces = []
         for sets in sets_of(np.array(list(self.parts)), k):
             reach = self.most[sets].sum(axis=1)
@@ -217,7 +219,9 @@ class ChangeSearch:
             yield float(costs[s]), k, tuple(sets[s].tolist())
 
     def _best_of(self, columns: tuple[int, ...], cost: float) -> list[ChangeOption]:
-        """The fewest steps of moves of all these columns that flip the decision, the surest first; empty for none."""
+        """Return the fewest steps of moves of all these columns that flip the decision, the surest first; empty for
+        none.
+        """
         is_bound = len(self.best) == self.wish.n and self.best[-1].cost == cost
         limit = self.best[-1].steps if is_bound else np.iinfo(np.int64).max
         kept = {c: self._kept(c, columns, limit) for c in columns}
@@ -230,14 +234,14 @@ class ChangeSearch:
         return found
 
     def _kept(self, c: int, columns: tuple[int, ...], limit: int) -> np.ndarray:
-        """Positions of the parts of a column that may be in the best option of some columns."""
+        """Return positions of the parts of a column that may be in the best option of some columns."""
         reach = self.gains[c] + self.most[[d for d in columns if d != c]].sum(axis=0)
         for a, b in combinations(columns, 2):
             reach = reach + self.most_joint[a, b]
         return np.flatnonzero((reach >= self.need).all(axis=1) & (self.steps[c] + len(columns) - 1 <= limit))
 
     def _best_on_grid(self, kept: Mapping[int, np.ndarray], cost: float, limit: int) -> list[ChangeOption]:
-        """The best option with one of the parts kept of each column; empty for none."""
+        """Return the best option with one of the parts kept of each column; empty for none."""
         columns = tuple(sorted(kept))
         at = dict(zip(columns, np.ix_(*(kept[c] for c in columns)), strict=True))
         steps: Any = sum(self.steps[c][at[c]] for c in columns)
@@ -262,7 +266,7 @@ def fixed_columns(card: Scorecard) -> list[str]:
 
 
 def sets_of(columns: np.ndarray, k: int) -> Iterator[np.ndarray]:
-    """Sets of one to three columns, (n_sets, k), in pieces."""
+    """Yield sets of one to three columns, (n_sets, k), in pieces."""
     if k == 1:
         yield columns[:, None]
     elif k == 2:
@@ -313,7 +317,7 @@ _NONE = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
 
 
 def _goals(card: Scorecard, joint: np.ndarray, target: Any, probability: float | None) -> list[list[int]]:
-    """The classes of which each row shall become one: that named, or all but the predicted one."""
+    """Return the classes of which each row shall become one: that named, or all but the predicted one."""
     every = range(card.classes.size)
     if target is None and probability is None:
         return [[j for j in every if j != best] for best in joint.argmax(axis=1).tolist()]
@@ -326,7 +330,9 @@ def _goals(card: Scorecard, joint: np.ndarray, target: Any, probability: float |
 def _checked(
     card: Scorecard, probability: Any, n: Any, max_changes: Any, fixed: Any, directions: Any, costs: Any
 ) -> tuple[Parts, Wish]:
-    """ValueError for options that cannot be used."""
+    """Check the options and return the parts of the columns and the wish; raise ValueError for options that cannot be
+    used.
+    """
     fixed = [*([fixed] if isinstance(fixed, str) else fixed), *fixed_columns(card)]
     directions, costs = directions or {}, costs or {}
     check_allowed({"n": n, "max_changes": max_changes, "probability": probability}, _ALLOWED)

@@ -106,7 +106,7 @@ class Explanation(ShortRepr):
         return explanation_figure(self, row, target_class, title=title)
 
     def against(self, label: Any) -> Explanation:
-        """The other classes, with what features add to their log odds against this one.
+        """Return the other classes, with what features add to their log odds against this one.
 
         Raises
         ------
@@ -128,12 +128,12 @@ class Explanation(ShortRepr):
         return replace(self, classes=self.classes[others], **numbers)
 
     def all_probabilities(self) -> np.ndarray:
-        """(n_rows, n_classes) probabilities of the classes."""
+        """Return (n_rows, n_classes) probabilities of the classes."""
         return probabilities(self.joint_log_proba()) if self.probabilities is None else self.probabilities
 
     def joint_log_proba(self) -> np.ndarray:
-        """(n_rows, n_classes) log joint: the prior plus the contributions, summed in the order the classifier sums
-        them.
+        """Return (n_rows, n_classes) log joint: the prior plus the contributions, summed in the order the classifier
+        sums them.
         """
         joint = np.tile(self.prior, (len(self.rows), 1))
         for k in range(len(self.features)):
@@ -175,11 +175,11 @@ class Explanation(ShortRepr):
         return replace(self, cells=levels, names=None, probabilities=None, **texts, **numbers)
 
     def to_frame(self) -> Any:
-        """One row per row, class and feature (polars): ``row``, ``class``, ``feature``, ``value``, ``level``,
-        ``weight``, ``contribution`` (nats) and ``prior``, the intercept of the class. A scorecard adds the
-        ``cell`` (the part of the level that the contribution is that of), the ``standard_error`` of the contribution
-        (nats), and the ``probability`` of the class, which lies between ``low`` and ``high`` in 90 % of cases; a model
-        with labels (`SelectiveNB.with_labels`) the readable ``name``.
+        """Return one row per row, class and feature (polars): ``row``, ``class``, ``feature``, ``value``, ``level``,
+        ``weight``, ``contribution`` (nats) and ``prior``, the intercept of the class. A scorecard adds the ``cell``
+        (the part of the level that the contribution is that of), the ``standard_error`` of the contribution (nats), and
+        the ``probability`` of the class, which lies between ``low`` and ``high`` in 90 % of cases; a model with labels
+        (`SelectiveNB.with_labels`) the readable ``name``.
         """
         n_rows, n_features, n_classes = self.contributions.shape
         errors: dict[str, np.ndarray] = {}
@@ -216,7 +216,7 @@ def _for_each_class(texts: np.ndarray, n_classes: int) -> list[str | None]:
 
 
 def columns_of_texts(columns: Sequence[Any], n_rows: int) -> np.ndarray:
-    """Columns of texts as an object array, (n_rows, n_columns)."""
+    """Return columns of texts as an object array, (n_rows, n_columns)."""
     table = np.empty((n_rows, len(columns)), dtype=object)
     for at, column in enumerate(columns):
         table[:, at] = column

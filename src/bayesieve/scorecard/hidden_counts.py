@@ -15,7 +15,8 @@ from bayesieve.table.derived_levels import PairLevels
 
 
 def with_hidden_counts(card: Scorecard, min_count: int) -> Scorecard:
-    """The scorecard with all counts of cells by class rounded to multiples of ``min_count``, and level scores to .001.
+    """Return the scorecard with all counts of cells by class rounded to multiples of ``min_count``, and level scores to
+    .001.
 
     All are rounded, so that no difference gives a small one away. Contributions, and with them predictions, stay. The
     standard errors of cells whose rows are rounded away become the largest of all such cells, their factors 0.
@@ -52,7 +53,7 @@ def with_hidden_counts(card: Scorecard, min_count: int) -> Scorecard:
 
 
 def rounded(counts: Any, min_count: int) -> np.ndarray:
-    """Counts rounded to multiples of ``min_count``, of the same type."""
+    """Return counts rounded to multiples of ``min_count``, of the same type."""
     counts = np.asarray(counts)
     return np.asarray(np.round(counts / min_count) * min_count).astype(counts.dtype)
 

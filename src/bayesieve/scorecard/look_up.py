@@ -53,7 +53,7 @@ class CellTables:
         return np.cumsum(self.n_lines) - self.n_lines
 
     def joint(self, codes: np.ndarray) -> np.ndarray:
-        """(n_rows, n_classes) intercept plus contributions of cells (n_features, n_rows)."""
+        """Return (n_rows, n_classes) intercept plus contributions of cells (n_features, n_rows)."""
         from bayesieve.evidence._kernels import add_log_probabilities
 
         joint = np.tile(self.intercept, (codes.shape[1], 1))
@@ -65,18 +65,18 @@ class CellTables:
         return joint
 
     def joint_of_row(self, codes: Sequence[int]) -> np.ndarray:
-        """(n_classes,) the same of one row, to the bit."""
+        """Return (n_classes,) the same of one row, to the bit."""
         lines = self.lines[self.first + np.array(codes, dtype=np.int64)]
         return np.add.reduce(np.concatenate([self.intercept[None], lines]), axis=0)
 
     def contributions(self, codes: np.ndarray) -> np.ndarray:
-        """(n_rows, n_features, n_classes) of cells (n_features, n_rows)."""
+        """Return (n_rows, n_features, n_classes) of cells (n_features, n_rows)."""
         at = self.first[:, None] + np.minimum(codes, self.n_lines[:, None] - 1)
         return np.ascontiguousarray(self.lines[at].transpose(1, 0, 2))
 
 
 def intervals_of(joint: np.ndarray, variances: np.ndarray, level: float) -> np.ndarray:
-    """Intervals of the probabilities of classes, (n_rows, n_classes, 2), normal on the scale of log odds.
+    """Return intervals of the probabilities of classes, (n_rows, n_classes, 2), normal on the scale of log odds.
 
     Parameters
     ----------
@@ -120,7 +120,9 @@ class RowReader:
 
     @classmethod
     def of(cls, cells: Sequence[FeatureLevels], used: np.ndarray, columns: Sequence[str]) -> RowReader:
-        """The reader of those of the features, with these cells, that are at the ascending positions ``used``."""
+        """Return the reader of those of the features, with these cells, that are at the ascending positions
+        ``used``.
+        """
         if cells and isinstance(cells[0], IndicatorLevels):
             return ScoreReader([cells[k] for k in used.tolist()], columns)
         marked = np.isin(np.arange(len(cells)), used)
@@ -131,7 +133,7 @@ class RowReader:
         return cls(levels, np.flatnonzero(np.isin(positions, used)), columns)
 
     def read(self, table: Table) -> Table:
-        """The columns that are needed, by name if the table has names.
+        """Return the columns that are needed, by name if the table has names.
 
         ValueError, which names it, if one is missing.
         """
@@ -154,7 +156,9 @@ class RowReader:
             raise ValueError(f"The table lacks {named(lacking)}, which the model needs; add it under this name.")
 
     def code(self, table: Table, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
-        """The cells of the features, (n_features, n_rows); and in how many rows each column that is needed has none."""
+        """Return the cells of the features, (n_features, n_rows); and in how many rows each column that is needed has
+        none.
+        """
         if not self.picked.size:
             return np.zeros((0, table.n_rows), dtype=np.uint8), np.zeros(0, dtype=np.int64)
         levels = self.levels
@@ -162,7 +166,7 @@ class RowReader:
         return codes if self.picked.size == len(levels) else codes[self.picked], unseen[: levels.n_columns]
 
     def texts(self, table: Table) -> list[list[str | None]]:
-        """The values of each feature, (n_rows,) as text; None if one is missing."""
+        """Return the values of each feature, (n_rows,) as text; None if one is missing."""
         own = self.read(table)
         position = {name: i for i, name in enumerate(own.names)}
         values = []
@@ -187,8 +191,8 @@ class RowReader:
         ]
 
     def read_row(self, row: Mapping[str, Any]) -> list[Cell] | None:
-        """The cells of the features in one row, without any table; None if it takes one to read them, or to say what is
-        wrong with them.
+        """Return the cells of the features in one row, without any table; None if it takes one to read them, or to say
+        what is wrong with them.
         """
         cells = []
         try:
@@ -237,12 +241,12 @@ class ScoreReader(RowReader):
         return [level.column for level in self._indicators]
 
     def score_texts(self, table: Table) -> list[list[str | None]]:
-        """The values of each score, (n_rows,) as text; None if one is missing."""
+        """Return the values of each score, (n_rows,) as text; None if one is missing."""
         own = self.read(table)
         return [family.texts(own.column(i)) for i, family in enumerate(self._families)]
 
     def score_labels(self, table: Table, unseen: str) -> list[np.ndarray]:
-        """Between which thresholds of its indicators each score lies, (n_rows,)."""
+        """Return the thresholds of its indicators that each score lies between, as texts, (n_rows,)."""
         own, labels = self.read(table), []
         missing = {level.column: "missing" if level.missing_code is not None else unseen for level in self._indicators}
         for i, family in enumerate(self._families):
@@ -265,7 +269,7 @@ class _ValueReader:
         self._known: dict[tuple[type, Any], Cell | None] = {}
 
     def __call__(self, row: Mapping[str, Any]) -> Cell | None:
-        """None for a value of no cell."""
+        """Return None for a value of no cell."""
         value = row[self.name]
         if value is None or value != value:
             return self._missing
@@ -306,12 +310,12 @@ def _of_pair(pair: PairLevels, first: _ValueReader, second: _ValueReader) -> Cal
 
 
 def text_of(cell: Cell) -> str | None:
-    """The value as the model reads it; None if it is missing."""
+    """Return the value as the model reads it; None if it is missing."""
     return canonical_text(cell[1]) if isinstance(cell[1], float) else cell[1]
 
 
 def is_row(X: Any, owner: str = "SelectiveNB") -> bool:
-    """Whether these are the values of one row by column; sparse matrices by position are mappings, too.
+    """Return whether these are the values of one row by column; sparse matrices by position are mappings, too.
 
     TypeError, which names the ``owner``, if they are columns of several rows.
     """
@@ -334,7 +338,7 @@ def table_of(X: Any) -> Table:
 
 
 def one_row(row: Mapping[str, Any]) -> Table:
-    """A row of values by column as a table."""
+    """Return a row of values by column as a table."""
     cells = np.empty((1, len(row)), dtype=object)
     cells[0] = list(row.values())
     table = as_table(cells, feature_names=[*row])

@@ -204,7 +204,7 @@ def _checked_provenance(provenance: Provenance, columns: Sequence[str], class_co
 
 
 def _levels_of(file: ModelFile) -> list[FeatureLevels]:
-    """The levels of the features: columns or indicators, then pairs."""
+    """Return the levels of the features: columns or indicators, then pairs."""
     levels: list[FeatureLevels] = []
     shared: dict[str, FeatureLevels] = {}
     for feature in file.features:
@@ -248,7 +248,7 @@ def _check_indicators(levels: Sequence[FeatureLevels], columns: Sequence[str]) -
 
 
 def _feature_of(saved: SavedFeature, level: FeatureLevels, n_classes: int, n_factors: int) -> Feature:
-    """A feature from its checked arrays."""
+    """Return a feature from its checked arrays."""
     name, cells = repr(level.name), level
     if saved.cells is not None:
         cells = _cells_of(saved.cells, level)
@@ -281,7 +281,7 @@ def _feature_of(saved: SavedFeature, level: FeatureLevels, n_classes: int, n_fac
 
 
 def _cells_of(saved: SavedLevels, level: FeatureLevels) -> FeatureLevels:
-    """Cells that are nested in the levels of their feature."""
+    """Return cells that are nested in the levels of their feature."""
     cells = read_by(FeatureLevels.from_saved, saved)
     alike = all(getattr(cells, part) == getattr(level, part) for part in ("name", "kind", "type", "special"))
     if not alike or (cells.missing_code is None) != (level.missing_code is None) or not _is_nested(cells, level):
@@ -303,7 +303,7 @@ def _is_nested(cells: FeatureLevels, level: FeatureLevels) -> bool:
 
 
 def _classes_to_plain(labels: np.ndarray) -> dict[str, Any]:
-    """Labels of one kind: text, whole numbers, booleans or floats; ValueError for labels of any other kind."""
+    """Return labels of one kind: text, whole numbers, booleans or floats; ValueError for labels of any other kind."""
     values = [value.item() if isinstance(value, np.generic) else value for value in labels.tolist()]
     kinds = [name for name, type_ in _LABELS.items() if all(type(value) is type_ for value in values)]
     if not kinds:

@@ -10,14 +10,14 @@ from bayesieve.parts import is_number
 
 
 def log_probabilities(joint: np.ndarray) -> np.ndarray:
-    """Log probabilities of the classes from log joint ones, (n_rows, n_classes), which are overwritten."""
+    """Return log probabilities of the classes from log joint ones, (n_rows, n_classes), which are overwritten."""
     joint -= joint.max(axis=1, keepdims=True)
     joint -= np.log(np.exp(joint).sum(axis=1, keepdims=True))
     return joint
 
 
 def probabilities(joint: np.ndarray) -> np.ndarray:
-    """Probabilities of the classes from log joint ones, (n_rows, n_classes), which are overwritten."""
+    """Return probabilities of the classes from log joint ones, (n_rows, n_classes), which are overwritten."""
     joint -= joint.max(axis=1, keepdims=True)
     np.exp(joint, out=joint)
     joint /= joint.sum(axis=1, keepdims=True)
@@ -25,15 +25,15 @@ def probabilities(joint: np.ndarray) -> np.ndarray:
 
 
 def chance(class_counts: np.ndarray) -> np.ndarray:
-    """(n_logits,) variances of one number that is fitted to all rows: log odds of classes of these sizes."""
+    """Return (n_logits,) variances of one number that is fitted to all rows: log odds of classes of these sizes."""
     rows, others = np.maximum(class_counts, 0.5), np.maximum(class_counts.sum() - class_counts, 0.5)
     variances: np.ndarray = 1.0 / rows + 1.0 / others
     return variances[:1] if rows.size == 2 else variances
 
 
 def number_variances(of_classes: np.ndarray) -> np.ndarray:
-    """(n_cells, n_logits) variances of independent numbers, from those (n_cells, n_classes) of what each has beyond
-    their mean; of two classes, what the second has more than the first.
+    """Return (n_cells, n_logits) variances of independent numbers, from those (n_cells, n_classes) of what each has
+    beyond their mean; of two classes, what the second has more than the first.
     """
     n_classes = of_classes.shape[1]
     if n_classes == 2:
@@ -44,7 +44,7 @@ def number_variances(of_classes: np.ndarray) -> np.ndarray:
 
 
 def check_level(level: Any) -> float:
-    """ValueError unless this is a probability above 0 and below 1."""
+    """Return a probability above 0 and below 1; raise ValueError for any other value."""
     if not (is_number(level) and 0.0 < level < 1.0):
         raise ValueError(f"level must be a number above 0 and below 1, such as 0.9, got {level!r:.80}.")
     return float(level)

@@ -45,7 +45,7 @@ _BLOCK = 1 << 22  # numbers of rows by columns at a time
 
 
 def columns_in_use(card: Scorecard) -> list[str]:
-    """The columns that features in the model are made of, in the order of the training table."""
+    """Return the columns that features in the model are made of, in the order of the training table."""
     behind = {name for feature in card.used_features for name in feature.columns}
     return [name for name in card.columns if name in behind]
 
@@ -153,20 +153,22 @@ def shortfalls(
 
 
 def reference_scores(card: Scorecard, against: str, sign: float = 1.0) -> np.ndarray:
-    """(n_used, n_classes) what the reference adds to the score of each class, by feature in the model."""
+    """Return (n_used, n_classes) what the reference adds to the score of each class, by feature in the model."""
     if against == "best" and card.used.size:
         return _best(card.used_features, sign)
     return np.zeros((card.used.size, card.classes.size))
 
 
 def class_scores(table: np.ndarray) -> np.ndarray:
-    """(n_lines, n_classes) what lines of contributions add to the score of each class."""
+    """Return (n_lines, n_classes) what lines of contributions add to the score of each class."""
     n_classes = table.shape[1]
     return np.asarray((n_classes * table - table.sum(axis=1, keepdims=True)) / (n_classes - 1))
 
 
 def _best(features: Sequence[Feature], sign: float) -> np.ndarray:
-    """(n_features, n_classes) the most that cells of each feature add; all of a column in the first of its features."""
+    """Return (n_features, n_classes) the most that cells of each feature add; all of a column in the first of its
+    features.
+    """
     best = np.zeros((len(features), features[0].contributions.shape[1]))
     alone: dict[tuple[str, ...], list[int]] = {}
     for k, feature in enumerate(features):
@@ -184,7 +186,9 @@ def _best(features: Sequence[Feature], sign: float) -> np.ndarray:
 
 
 def _texts(card: Scorecard, table: Table, names: Sequence[str]) -> tuple[np.ndarray, np.ndarray, list[list[str]]]:
-    """For each column the position of what tells values apart; the codes of these, (n_told, n_rows); their texts."""
+    """Return, for each column, the position of the levels that distinguish its values, their codes (n_told, n_rows),
+    and their texts.
+    """
     told = told_apart(card, names)
     levels = list({id(level): level for level in told}.values())
     parts, texts = zip(*(reason_texts(card, level) for level in levels), strict=True) if levels else ((), ())
@@ -207,7 +211,7 @@ def part_texts(card: Scorecard, told: FeatureLevels) -> tuple[FeatureLevels, lis
 
 
 def code_by(card: Scorecard, table: Table, told: Sequence[FeatureLevels]) -> np.ndarray:
-    """(n_told, n_rows) codes of values by other levels of the columns or scores of a scorecard."""
+    """Return (n_told, n_rows) codes of values by other levels of the columns or scores of a scorecard."""
     codes: dict[str, np.ndarray] = {}
     if isinstance(card.reader, ScoreReader):
         own = card.reader.read(table)
@@ -226,7 +230,7 @@ def code_by(card: Scorecard, table: Table, told: Sequence[FeatureLevels]) -> np.
 
 
 def _texts_of(card: Scorecard, told: FeatureLevels, single: FeatureLevels, words: Wording) -> list[str]:
-    """The texts given to parts of a column or to the levels around them or, without, of the parts."""
+    """Return the texts given to parts of a column or to the levels around them or, without, of the parts."""
     around = np.arange(told.n_levels) if single is told else told.code_categories(single.first_values())
     given = words.given(told)
     if told.name in card and card[told.name].cells is told:
@@ -237,8 +241,8 @@ def _texts_of(card: Scorecard, told: FeatureLevels, single: FeatureLevels, words
 
 
 def told_apart(card: Scorecard, names: Sequence[str]) -> list[FeatureLevels]:
-    """How values of each column are told apart in texts: by the cells of its own feature or, if there is one only, by
-    those of a pair. Scores of indicators: by all thresholds.
+    """Return the levels that distinguish the values of each column in texts: the cells of its feature or, if there is
+    one only, those of a pair. Scores of indicators use all thresholds.
     """
     if isinstance(card.reader, ScoreReader):
         families = {family.name: family for family in card.reader.column_levels}

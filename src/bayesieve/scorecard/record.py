@@ -174,7 +174,7 @@ class Feature(ShortRepr):
         return np.sqrt(class_variances(own + (shared**2).sum(axis=2), self.counts.shape[1]))
 
     def by_level(self) -> np.ndarray:
-        """(n_levels, n_classes) mean contribution of the training rows of each level."""
+        """Return (n_levels, n_classes) mean contribution of the training rows of each level."""
         if self.cells is self.levels:
             return self.contributions
         rows = self.counts.sum(axis=1) + np.finfo(float).tiny  # a level may have no rows
@@ -239,7 +239,7 @@ class Scorecard(ShortRepr):
         return {field.name: getattr(self, field.name) for field in fields(self)}  # not what follows from these
 
     def __getitem__(self, name: str) -> Feature:
-        """The feature of this name; KeyError if there is none."""
+        """Return the feature of this name; KeyError if there is none."""
         return self.features[self._position[name]]
 
     def __contains__(self, name: object) -> bool:
@@ -272,11 +272,13 @@ class Scorecard(ShortRepr):
         return sign_of_positive(self.classes, self.positive)
 
     def position(self, label: Any, option: str = "target") -> int | None:
-        """Position of a class; of None, that of the positive class. ValueError if there is none of this label."""
+        """Return the position of a class; of None, that of the positive class. ValueError if there is none of
+        this label.
+        """
         return self.positive if label is None else class_position(self.classes, label, option)
 
     def log_odds(self, table: np.ndarray) -> np.ndarray:
-        """Of contributions to two classes, (..., 2), the log odds of the positive one."""
+        """Return the log odds of the positive class from contributions to two classes, (..., 2)."""
         positive = 1 if self.positive is None else self.positive
         return np.asarray(table[..., positive] - table[..., 1 - positive])
 
@@ -337,7 +339,7 @@ class Scorecard(ShortRepr):
         return RowReader.of([feature.cells for feature in self.features], self.used, self.columns)
 
     def cells(self, X: Any) -> np.ndarray:
-        """The cells of the features in the model, (n_used, n_rows).
+        """Return the cells of the features in the model, (n_used, n_rows).
 
         Parameters
         ----------
@@ -369,15 +371,15 @@ class Scorecard(ShortRepr):
         return coded.codes[self.used]
 
     def joint(self, X: Any) -> np.ndarray:
-        """Log joint probabilities, (n_rows, n_classes) nats, up to a number for each row."""
+        """Return log joint probabilities, (n_rows, n_classes) nats, up to a number for each row."""
         return self.tables.joint(self.cells(X))
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Probabilities of the classes, (n_rows, n_classes), of a table with the training columns by name."""
+        """Return probabilities of the classes, (n_rows, n_classes), of a table with the training columns by name."""
         return probabilities(self.joint(X))
 
     def predict_interval(self, X: Any, level: float = 0.9) -> np.ndarray:
-        """Intervals of these probabilities, (n_rows, n_classes, 2); see `SelectiveNB.predict_interval`."""
+        """Return intervals of these probabilities, (n_rows, n_classes, 2); see `SelectiveNB.predict_interval`."""
         return self.interval_of_cells(self.cells(X), check_level(level))
 
     def interval_of_cells(self, cells: np.ndarray, level: float) -> np.ndarray:
@@ -456,8 +458,8 @@ class Scorecard(ShortRepr):
         return importance_figure(self)
 
     def to_frame(self, min_count: int = 1) -> Any:
-        """One row per feature in the model and cell, most important first, then what its unseen values add: all that it
-        takes to work out a score by hand.
+        """Return one row per feature in the model and cell, most important first, then what its unseen values add: all
+        that it takes to work out a score by hand.
 
         ``feature``, ``columns``, ``cell`` (label), ``low`` (exclusive) and ``high`` (inclusive) of numbers, ``values``
         of groups, ``is_missing``, ``is_unseen``, ``rows``, and for each class ``contribution_<class>`` and
@@ -488,7 +490,7 @@ class Scorecard(ShortRepr):
         return results_frame(rows, self.library, infer_schema_length=None)
 
     def _few(self, feature: Feature, min_count: int) -> list[dict[str, Any]]:
-        """The line of the cells of fewer rows."""
+        """Return the line of the cells of fewer rows."""
         n_rows = feature.counts.sum(axis=1)
         few = n_rows < min_count
         if not few.any():
@@ -511,7 +513,7 @@ class Scorecard(ShortRepr):
 
 
 def bounds_of(cells: FeatureLevels, code: int) -> dict[str, Any]:
-    """``low`` (exclusive) and ``high`` (inclusive) of an interval, or the ``values`` of a group, as texts."""
+    """Return ``low`` (exclusive) and ``high`` (inclusive) of an interval, or the ``values`` of a group, as texts."""
     if cells.groups is not None:
         return {"values": [canonical_text(value) for value in cells.groups[code] if value is not None]}
     if isinstance(cells, IndicatorLevels) and code == cells.missing_code:
@@ -526,7 +528,7 @@ def bounds_of(cells: FeatureLevels, code: int) -> dict[str, Any]:
 
 
 def scorecard_of_fit(evidence: Evidence, searched: np.ndarray, signs: Mapping[int, int], **facts: Any) -> Scorecard:
-    """The scorecard of fitted evidence; ``searched`` are the weights of the search, which knows no surfaces."""
+    """Return the scorecard of fitted evidence; ``searched`` are the weights of the search, which knows no surfaces."""
     searched, features = searched.astype(float).tolist(), []
     for k, (levels, own) in enumerate(zip(evidence.levels, evidence.features, strict=True)):
         unseen = np.zeros(evidence.intercept.size)
@@ -541,7 +543,7 @@ def scorecard_of_fit(evidence: Evidence, searched: np.ndarray, signs: Mapping[in
 
 
 def scorecard_of(parts: Sequence[Feature], intercept: np.ndarray, **facts: Any) -> Scorecard:
-    """The scorecard of features whose contributions are not centred yet.
+    """Return the scorecard of features whose contributions are not centred yet.
 
     What a cell adds to all classes alike makes no difference, and goes. Centred over the training rows, a contribution
     is what a cell adds beyond an average row; the rest moves into the intercept and unseen values, so that
@@ -557,8 +559,8 @@ def scorecard_of(parts: Sequence[Feature], intercept: np.ndarray, **facts: Any) 
 
 
 def centred(feature: Feature, total: float) -> tuple[Feature, np.ndarray]:
-    """The feature with contributions of mean 0 over the classes and over ``total`` training rows, and the mean that
-    they had over these, (n_classes,). Values without rows that add this mean add exactly 0 then.
+    """Return the feature with contributions of mean 0 over the classes and over ``total`` training rows, and the mean
+    that they had over these, (n_classes,). Values without rows that add this mean add exactly 0 then.
     """
     own, rows = feature.contributions, feature.counts.sum(axis=1)
     shares = rows / total
@@ -572,7 +574,7 @@ def centred(feature: Feature, total: float) -> tuple[Feature, np.ndarray]:
 
 
 def with_importances(features: Sequence[Feature], class_counts: np.ndarray) -> tuple[Feature, ...]:
-    """The features with their importances: the mean absolute contribution of each, less its mean over the other
+    """Return the features with their importances: the mean absolute contribution of each, less its mean over the other
     classes, as shares that add up to 1.
     """
     sizes, shares = [], class_counts / class_counts.sum()

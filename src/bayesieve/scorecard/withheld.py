@@ -92,7 +92,7 @@ def with_known_values(cards: Sequence[Scorecard]) -> list[Scorecard]:
 
 
 def _is_closed(feature: Feature) -> bool:
-    """Whether it is a pair that is not in the model, and the values of whose columns are not known."""
+    """Return whether it is a pair that is not in the model, and the values of whose columns are not known."""
     pair = feature.levels
     return isinstance(pair, PairLevels) and any(isinstance(part, WithheldLevels) for part in pair.parts)
 

@@ -36,7 +36,7 @@ class Label(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 
 def read_labels(source: Any, columns: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Labels as plain values, by column.
+    """Return labels as plain values, by column.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def read_labels(source: Any, columns: Sequence[str]) -> dict[str, dict[str, Any]
 
 
 def unknown_levels(card: Scorecard, labels: Mapping[str, Mapping[str, Any]]) -> str | None:
-    """A sentence about the first column with a text for a level or value that it does not have, or None."""
+    """Return a sentence about the first column with a text for a level or value that it does not have, or None."""
     for column, label in labels.items():
         levels = _levels_of(card, column)
         known = {"missing", *(text for level in levels for text in (*level.labels, *level.all_labels))}
@@ -85,7 +85,7 @@ def unknown_levels(card: Scorecard, labels: Mapping[str, Mapping[str, Any]]) -> 
 
 
 def _levels_of(card: Scorecard, column: str) -> list[FeatureLevels]:
-    """All ways in which features tell the values of a column apart, its own levels first."""
+    """Return all ways in which features tell the values of a column apart, its own levels first."""
     found: list[FeatureLevels] = []
     for feature in card.features:
         parts = (*feature.levels.by_column, feature.cells)
@@ -109,7 +109,7 @@ class Wording:
         return cls(card.provenance.get("labels", {}))
 
     def name(self, column: str) -> str:
-        """The readable name of a column."""
+        """Return the readable name of a column."""
         return str(self.labels.get(column, {}).get("name", column))
 
     @property
@@ -118,7 +118,7 @@ class Wording:
         return {column: label["code"] for column, label in self.labels.items() if label.get("code")}
 
     def named(self, level: FeatureLevels) -> str:
-        """The readable name of a feature."""
+        """Return the readable name of a feature."""
         if isinstance(level, PairLevels):
             given = pair_name(*(part.name for part in level.parts))
             return pair_name(*map(self.named, level.parts)) + level.name.removeprefix(given)
@@ -127,7 +127,7 @@ class Wording:
         return self.name(level.name)
 
     def levels(self, level: FeatureLevels, full: bool = False) -> tuple[str, ...]:
-        """A text for each level: those given, or its label, with the texts of values and with the unit."""
+        """Return a text for each level: those given, or its label, with the texts of values and with the unit."""
         labels = level.all_labels if full else level.labels
         if isinstance(level, PairLevels):
             if not any(part.column in self.labels for part in level.parts):
@@ -154,7 +154,7 @@ class Wording:
         return made + [*level.labels[len(made) :]]  # missing values of an indicator come last
 
     def given(self, level: FeatureLevels) -> list[str | None]:
-        """The text that each level was given by hand or else by the labels, or None."""
+        """Return the text that each level was given by hand or else by the labels, or None."""
         texts = self.labels.get(level.column, {}).get("levels", {})
         by_hand = level.renamed or (None,) * level.n_levels
         every = zip(by_hand, level.labels, level.all_labels, strict=True)
@@ -172,7 +172,9 @@ class Wording:
 
 
 def described(card: Scorecard, explanation: Explanation) -> Explanation:
-    """An explanation with readable names, and texts in place of labels of levels, if the scorecard has labels."""
+    """Return an explanation with readable names, and texts in place of labels of levels, if the scorecard has
+    labels.
+    """
     words = Wording.of(card)
     if not words.labels:
         return explanation

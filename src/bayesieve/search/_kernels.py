@@ -16,7 +16,7 @@ _LARGEST_PRODUCT = 1e100  # of several rows, before its logarithm is taken
 
 @jit
 def walk(factors, start, first_key, depth, losses):
-    """Log losses (nats) of the 2^depth subsets ``first_key`` + 0, 1, ...
+    """Compute log losses (nats) of the 2^depth subsets ``first_key`` + 0, 1, ...
 
     ``factors`` (n_features, n_others, n_rows), ``start`` (n_others, n_rows): ratios of the subset ``first_key``.
     """
@@ -38,7 +38,9 @@ def walk(factors, start, first_key, depth, losses):
 
 @jit_inner
 def descend(stack, at, leaf, depth, factors):
-    """The ratios of a leaf, from those of the leaf before: ``at[d]`` is where in the stack those of level d stand."""
+    """Return the ratios of a leaf, from those of the leaf before: ``at[d]`` is where in the stack those of level d
+    stand.
+    """
     level = 1
     changed = leaf ^ (leaf - 1) if leaf else 0
     while leaf and not changed >> (depth - level):

@@ -59,7 +59,7 @@ class ExhaustiveSearch(Search):
 
 
 def _walk(state: SearchState, recorder: TraceRecorder, clock: Clock) -> None:
-    """From the empty subset through all others, one feature flipped at a time."""
+    """Walk from the empty subset through all others, one feature flipped at a time."""
     problem = state.problem
     candidates, sign = problem.candidates, problem.objective.sign
     bit = np.uint64(1) << np.arange(candidates.size, dtype=np.uint64)
@@ -113,12 +113,12 @@ class EverySubset:
     seconds: float
 
     def features(self, number: int) -> np.ndarray:
-        """Positions of the features of a subset, ascending."""
+        """Return positions of the features of a subset, ascending."""
         bits = int(number) >> np.arange(self.problem.candidates.size) & 1
         return self.problem.candidates[bits > 0]
 
     def trace(self) -> SearchTrace:
-        """The subsets as a walk that changes one feature at a time, for selectors to read their weights from."""
+        """Return the subsets as a walk that changes one feature at a time, for selectors to read their weights from."""
         walks = [TraceRecorder(WalkStart.empty(float(self.cost[0])))] if self.n_evaluated else []
         step = np.arange(1, self.n_evaluated, dtype=np.int64)
         if step.size:
@@ -183,7 +183,7 @@ def evaluate_every_subset(
 
 
 def obstacle_to_walk(problem: SubsetProblem) -> str | None:
-    """Why `evaluate_every_subset` cannot take a problem, as a sentence, or None."""
+    """Return why `evaluate_every_subset` cannot take a problem, as a sentence, or None."""
     k = problem.candidates.size
     if k > MAX_FEATURES:
         return f"{_too_many(k)}."
@@ -197,7 +197,7 @@ def obstacle_to_walk(problem: SubsetProblem) -> str | None:
 
 
 def _is_tree(problem: SubsetProblem) -> bool:
-    """Whether one walk through the tree evaluates a problem, in the memory that there is."""
+    """Return whether one walk through the tree evaluates a problem, in the memory that there is."""
     objective, rows = problem.objective, problem.objective.rows
     if not isinstance(objective.criterion, MAPCost) or objective.constraints or problem.validation is not None:
         return False
@@ -210,19 +210,19 @@ def _too_many(k: int) -> str:
 
 
 def _cut(problem: SubsetProblem) -> int:
-    """Features whose subsets are pieces of the walk, 2^cut of them."""
+    """Return features whose subsets are pieces of the walk, 2^cut of them."""
     k, rows = problem.candidates.size, problem.objective.rows
     row_work = rows.block.n_rows * (rows.tables.n_classes - 1)
     return min(k, max(_FEWEST_PIECES, k + math.ceil(math.log2(max(1, row_work) / _PIECE_WORK))))
 
 
 def _gray(numbers: np.ndarray) -> np.ndarray:
-    """The reflected Gray code."""
+    """Return the reflected Gray code."""
     return numbers ^ (numbers >> 1)
 
 
 def row_factors(problem: SubsetProblem, block: ClassBlock) -> np.ndarray:
-    """(n_candidates, n_classes - 1, n_rows): what a feature multiplies the ratios of each row by."""
+    """Return (n_candidates, n_classes - 1, n_rows): what a feature multiplies the ratios of each row by."""
     rows = problem.objective.rows
     factors = np.empty((problem.candidates.size, rows.tables.n_classes - 1, block.n_rows))
     for at, feature in enumerate(problem.candidates.tolist()):

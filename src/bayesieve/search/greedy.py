@@ -221,7 +221,7 @@ class _Resumed:
         self.n_models = 0 if trace is None else trace.n_models - 1
 
     def begin(self, recorder: TraceRecorder) -> None:
-        """The next walk begins; it must begin as it did."""
+        """Begin the next walk, which must begin as it did."""
         self._walk += 1
         self.moves = iter(())
         if self._trace is None or self._walk >= self._trace.n_starts:
@@ -353,7 +353,7 @@ class RankedPath(Search):
 
 
 def flipped(subset: np.ndarray, feature: int) -> np.ndarray:
-    """A copy with the feature added if absent, dropped otherwise."""
+    """Return a copy with the feature added if absent, dropped otherwise."""
     moved = subset.copy()
     moved[feature] = not moved[feature]
     return moved
@@ -436,7 +436,7 @@ class _Waves:
     _spare: list[SearchState] = field(default_factory=list)
 
     def run(self, seeds: list[int], workers: int) -> list[_Walk]:
-        """Walks by their seeds, in order; Ctrl-C, or the end of the time, ends them all."""
+        """Return walks by their seeds, in order; Ctrl-C, or the end of the time, ends them all."""
         walks: list[_Walk] = []
         if workers == 1:
             with self.clock:

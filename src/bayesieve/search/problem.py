@@ -35,8 +35,8 @@ class Constraint:
     bound: float
 
     def violation(self, values: np.ndarray) -> np.ndarray:
-        """(n,) how far values are from beating the bound: 0 if they do, infinity for NaN, 1e-12 for values on the
-        bound, to within rounding.
+        """Return (n,) how far values are from beating the bound: 0 if they do, infinity for NaN, 1e-12 for values on
+        the bound, to within rounding.
         """
         short = values - self.bound if self.measure.lower_is_better else self.bound - values
         return np.where(np.isnan(short), np.inf, np.where(short >= -_TIE, np.maximum(short, _TIE), 0.0))
@@ -81,7 +81,7 @@ class Objective:
         smoothing: Smoothing = "m-estimate",
         constraints: Mapping[str | Criterion, float] | None = None,
     ) -> Objective:
-        """The criterion on the rows that the probabilities are learnt from.
+        """Return the criterion on the rows that the probabilities are learnt from.
 
         Parameters
         ----------
@@ -121,18 +121,18 @@ class Objective:
         }
 
     def by(self, criterion: Criterion) -> Objective:
-        """Another criterion on the same rows."""
+        """Return the objective with another criterion on the same rows."""
         return replace(self, criterion=criterion)
 
     def of_subsets(self, subsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(n_subsets,) values, and (n_subsets, n_constraints) measures under constraints."""
+        """Return (n_subsets,) values, and (n_subsets, n_constraints) measures under constraints."""
         every = [self, *(self.by(bound.measure) for bound in self.constraints)]
         values, *measures = (each.sign * each.follow().of_subsets(subsets) for each in every)
         return values, np.array(measures).reshape(len(measures), len(subsets)).T
 
 
 def make_constraints(constraints: Mapping[str | Criterion, float] | None, coded: CodedTable) -> tuple[Constraint, ...]:
-    """Constraints from bounds by measures, as `make_criterion` takes them."""
+    """Return constraints from bounds by measures, as `make_criterion` takes them."""
     bounds = []
     for measure, bound in (constraints or {}).items():
         criterion = make_criterion(measure, coded.n_features, coded.classes, "constraints")
@@ -214,7 +214,7 @@ class SubsetProblem:
 
     @classmethod
     def bare(cls, objective: Objective) -> SubsetProblem:
-        """All features that an objective knows, without names."""
+        """Return all features that an objective knows, without names."""
         n_features = int(objective.rows.tables.n_codes.size)
         return cls(objective, tuple(map(str, range(n_features))), np.arange(n_features))
 
@@ -225,11 +225,11 @@ class SubsetProblem:
         return self.objective.rows
 
     def state(self, *, leave_out: bool = False, n_jobs: int | None = None) -> SearchState:
-        """The empty subset; ``leave_out``: rows that no move can change may leave the scan."""
+        """Return the empty subset; ``leave_out``: rows that no move can change may leave the scan."""
         return SearchState(self, leave_out=leave_out, n_jobs=n_jobs)
 
     def trace(self, walks: list[TraceRecorder], chosen: np.ndarray | None = None, **facts: Any) -> SearchTrace:
-        """The trace of a search; ``facts`` as `SearchTrace.of` takes them.
+        """Return the trace of a search; ``facts`` as `SearchTrace.of` takes them.
 
         ``chosen`` (n_features,) bool is the subset that the search chose; unless given, the best one that it met.
         """
@@ -254,7 +254,7 @@ class Search(ABC):
 
 
 def first_record(state: SearchState) -> TraceRecorder:
-    """The record of a walk that starts from the current subset."""
+    """Return the record of a walk that starts from the current subset."""
     value = state.problem.objective.sign * state.cost
     return TraceRecorder(WalkStart(np.flatnonzero(state.selected), value, *state.validate()))
 
@@ -311,7 +311,7 @@ class SearchState:
             self.cost = self._guide.current(self.n_selected)
 
     def candidates(self, features: np.ndarray) -> np.ndarray:
-        """Costs of the subsets that differ from the current one by each of ``features`` (added if absent, else
+        """Return costs of the subsets that differ from the current one by each of ``features`` (added if absent, else
         dropped).
         """
         adding = ~self.selected[features]
@@ -325,7 +325,7 @@ class SearchState:
         return self.cost + self._penalty * _counted(self._violation_of(self.problem.objective, self._bounds))
 
     def ranks(self, features: np.ndarray, costs: np.ndarray) -> np.ndarray:
-        """Ranks of the subsets whose ``costs`` `candidates` returned for ``features``."""
+        """Return ranks of the subsets whose ``costs`` `candidates` returned for ``features``."""
         if not self._bounds:
             return costs
         adding, violations = ~self.selected[features], np.zeros(features.size)
@@ -371,7 +371,7 @@ class SearchState:
 
 
 def violation(constraints: Sequence[Constraint], measures: Iterable[Any]) -> Any:
-    """How far subsets are from their constraints, from a number or an array of each measure."""
+    """Return how far subsets are from their constraints, from a number or an array of each measure."""
     return sum(bound.violation(np.asarray(value)) for bound, value in zip(constraints, measures, strict=True))
 
 

@@ -118,7 +118,7 @@ def walk_subsets(
 
 
 def as_subsets(subsets: Any, n_features: int) -> np.ndarray:
-    """(n_subsets, n_features) bool from such an array, or from positions of features."""
+    """Return (n_subsets, n_features) bool from such an array, or from positions of features."""
     if isinstance(subsets, np.ndarray) and subsets.dtype == bool:
         if subsets.ndim != 2 or subsets.shape[1] != n_features:
             raise ValueError(f"subsets must have shape (n_subsets, {n_features}), got {subsets.shape}.")

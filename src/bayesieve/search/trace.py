@@ -123,7 +123,7 @@ class TraceRecorder:
         violation: float = 0.0,
         again: bool = False,
     ) -> None:
-        """Moves evaluated from one subset; an accepted one is the last that starts from it.
+        """Record the moves evaluated from one subset; an accepted one is the last that starts from it.
 
         ``validation`` is its value on the validation rows, ``violation`` how far it is from the constraints, and
         ``again`` whether the subset held the feature before.
@@ -134,7 +134,7 @@ class TraceRecorder:
         self.steps.append(Moves(features, adding, costs, accepted, keys, *more))
 
     def record_one(self, feature: int, adding: bool, cost: float, *facts: Any, **more: Any) -> None:
-        """One move that was made, without a key; ``facts`` as for `record`."""
+        """Record one move that was made, without a key; ``facts`` as for `record`."""
         accepted, no_key = np.ones(1, dtype=bool), np.zeros(1, dtype=np.uint64)
         self.record(np.array([feature]), np.array([adding]), np.array([cost]), accepted, no_key, *facts, **more)
 
@@ -149,8 +149,8 @@ class StepRecorder:
     def record(
         self, walk: TraceRecorder, subset: np.ndarray, moves: np.ndarray, costs: np.ndarray, at: int, *facts: Any
     ) -> None:
-        """``subset`` : before the move; ``at`` : position among ``moves`` of the one made, or -1; ``facts`` : seconds,
-        and validation and violation after the move.
+        """Record moves from a subset. ``subset`` : before the move; ``at`` : position among ``moves`` of the one made,
+        or -1; ``facts`` : seconds, and validation and violation after the move.
         """
         if not self._every_move:
             if at >= 0:
@@ -174,8 +174,8 @@ class Point:
     violation: float = 0.0
 
     def beats(self, other: Point) -> bool:
-        """Whether it is nearer to satisfying the constraints, or as near and its value is lower, or the same (within
-        1e-12) for fewer features.
+        """Return whether it is nearer to satisfying the constraints, or as near and its value is lower, or the same
+        (within 1e-12) for fewer features.
         """
         if abs(self.violation - other.violation) > 1e-12 or (self.violation > 0.0) != (other.violation > 0.0):
             return self.violation < other.violation
@@ -246,7 +246,7 @@ class SearchTrace(ShortRepr):
         lower_is_better: bool = True,
         **words: Any,
     ) -> SearchTrace:
-        """The trace of one walk or several, in the order of their starts.
+        """Return the trace of one walk or several, in the order of their starts.
 
         ``null_criterion`` is needed if the first walk does not start from the empty subset; ``n_models`` if not
         every subset evaluated was recorded. ``words`` are further attributes of the trace.
@@ -337,11 +337,11 @@ class SearchTrace(ShortRepr):
         return f"{where}, levels learnt from {others if self.recoded else 'these rows'}"
 
     def was_interrupted(self, max_seconds: float | None) -> bool:
-        """Whether something else than this limit of time ended the search early: the user, or a callback."""
+        """Return whether something else than this limit of time ended the search early: the user, or a callback."""
         return not self.complete and (max_seconds is None or self.seconds < max_seconds)
 
     def best_subset(self) -> np.ndarray:
-        """(n_features,) bool: the subset of best criterion among all that were evaluated, the first met on ties.
+        """Return (n_features,) bool: the subset of best criterion among all that were evaluated, the first met on ties.
 
         For multi-start searches; `best_on_path` is for greedy ones.
         """
@@ -360,7 +360,7 @@ class SearchTrace(ShortRepr):
         return selected > 0
 
     def best_on_path(self, most_features: int | None = None) -> np.ndarray:
-        """(n_features,) bool: the best subset that a walk went through.
+        """Return (n_features,) bool: the best subset that a walk went through.
 
         The lowest value on the validation rows counts if there are any, else the best criterion; among equals
         (within 1e-12) the smallest subset, then the first met. ``most_features`` leaves larger subsets out.
@@ -380,7 +380,7 @@ class SearchTrace(ShortRepr):
         return subset
 
     def points(self, start: int) -> list[Point]:
-        """The subsets that one walk went through, its first one included."""
+        """Return the subsets that one walk went through, its first one included."""
         first = self.starts[start]
         moves = self.walk_moves(start)
         sizes = first.features.size + np.concatenate([[0], np.cumsum(moves.sign)])
@@ -393,12 +393,12 @@ class SearchTrace(ShortRepr):
         return [Point(*of_one) for of_one in zip(values.tolist(), sizes.tolist(), violations, strict=True)]
 
     def walk_moves(self, start: int) -> Moves:
-        """The accepted moves of one walk."""
+        """Return the accepted moves of one walk."""
         moves = self.moves.at(self.walk(start))
         return moves.at(moves.accepted)
 
     def average(self, weigh: Callable[[np.ndarray], np.ndarray], *, distinct: bool = True) -> np.ndarray:
-        """(n_features,) share of the models' weight that goes to models with each feature.
+        """Return (n_features,) share of the models' weight that goes to models with each feature.
 
         ``weigh`` turns criteria of models into their weights. Each model counts once or, unless ``distinct``, as often
         as the search evaluated it; the empty one as often as walks start from it.
@@ -422,7 +422,9 @@ class SearchTrace(ShortRepr):
         return np.clip(sums / total, 0.0, 1.0)
 
     def path(self, *, evaluated: bool = False) -> dict[str, list[Any]]:
-        """Columns of the trace, one entry per accepted move (``evaluated=True``: per evaluated move) and per start."""
+        """Return columns of the trace, one entry per accepted move (``evaluated=True``: per evaluated move) and per
+        start.
+        """
         columns: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
         for start in range(self.n_starts):
             for name, values in self._walk_path(start, evaluated).items():
@@ -450,7 +452,7 @@ class SearchTrace(ShortRepr):
         }
 
     def to_json(self) -> dict[str, Any]:
-        """The accepted moves, but of walks that enumerate subsets, and the totals, as plain values."""
+        """Return the accepted moves, but of walks that enumerate subsets, and the totals, as plain values."""
         accepted = self.moves.accepted & (np.bincount(self.walk_of) <= _MOST_SAVED)[self.walk_of]
         moves = self.moves.at(accepted)
         walks = _Walks(
@@ -534,7 +536,7 @@ class SearchTrace(ShortRepr):
         )
 
     def to_frame(self, *, evaluated: bool = False) -> Any:
-        """The walk as a dataframe.
+        """Return the walk as a dataframe.
 
         One row per accepted move (``evaluated=True``: per evaluated move): ``start``, ``step``, ``move`` ("start",
         "add", "drop", or "again" for a feature that is in already), ``feature``, ``n_features``, ``criterion`` (on the
@@ -560,20 +562,20 @@ _COLUMNS = ("start", "step", "move", "feature", "n_features", "criterion", "vali
 
 
 def or_none(value: float) -> float | None:
-    """A value as plain data: NaN, which stands for none, as None."""
+    """Return a value as plain data: NaN, which stands for none, as None."""
     return None if np.isnan(value) else value
 
 
 def _marked(positions: list[int], size: int) -> np.ndarray:
-    """(size,) bool: the entries at these positions."""
+    """Return (size,) bool: the entries at these positions."""
     if len(set(positions)) != len(positions) or max(positions, default=-1) >= size:
         raise Damaged("the search holds features or moves that are not there")
     return np.bincount(np.array(positions, dtype=np.int64), minlength=size) > 0
 
 
 def _are_walks(moves: Moves, walk_of: np.ndarray, starts: list[WalkStart]) -> bool:
-    """Whether moves stand walk after walk, and each adds a feature that is absent, or drops or repeats one that is
-    there.
+    """Return whether moves stand walk after walk, and each adds a feature that is absent, or drops or repeats one that
+    is there.
     """
     order = np.lexsort((moves.feature, walk_of))
     feature, walk, adding = moves.feature[order], walk_of[order], moves.adding[order]

@@ -111,7 +111,7 @@ class SubsetSearchSelector(CodedSelector):
 
     @abstractmethod
     def weigh(self, trace: SearchTrace) -> np.ndarray:
-        """Weights of the features from everything that the search evaluated."""
+        """Return weights of the features from everything that the search evaluated."""
 
 
 class MAPSelector(SubsetSearchSelector):
@@ -158,7 +158,7 @@ class ModelAveraging(SubsetSearchSelector):
 
     @abstractmethod
     def weights_of(self, costs: np.ndarray, trace: SearchTrace) -> np.ndarray:
-        """Weights of models in the average, by their costs."""
+        """Return weights of models in the average, by their costs."""
 
 
 class BayesianAveraging(ModelAveraging):

@@ -120,7 +120,7 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         return ()
 
     def _code(self, X: Any, y: Any, sample_weight: Any, benefit: Any = None) -> CodedTable:
-        """The rows as codes, with benefits if given, listed class after class if their order does not matter."""
+        """Return the rows as codes, with benefits if given, listed class after class if their order does not matter."""
         require_target(self, y)
         require_table(self, X)
         if self.encoder is None:
@@ -160,7 +160,7 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         return False
 
     def n_to_learn(self, n_rows: int) -> int:
-        """Rows that `rows_to_learn` keeps of a class of ``n_rows``."""
+        """Return rows that `rows_to_learn` keeps of a class of ``n_rows``."""
         return n_rows
 
     def rows_to_learn(self, coded: CodedTable) -> CodedTable:
@@ -168,7 +168,7 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         return coded
 
     def takes(self, option: str) -> bool:
-        """Whether the search accepts this argument of ``fit_coded``, such as ``groups``."""
+        """Return whether the search accepts this argument of ``fit_coded``, such as ``groups``."""
         parameters = inspect.signature(self._search).parameters
         return option in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
 
@@ -199,14 +199,14 @@ class CodedSelector(SelectorMixin, BaseEstimator):
             )
 
     def _get_support_mask(self) -> np.ndarray:
-        """The columns of the selected features."""
+        """Return the columns of the selected features."""
         check_is_fitted(self, "support_")
         if isinstance(self.encoder_, TableEncoder):
             return columns_behind(self.encoder_.levels_, self.support_)
         return self.support_
 
     def transform(self, X: Any) -> Any:
-        """The selected columns of ``X``, those of selected pairs among them, as the same kind of table; of an
+        """Return the selected columns of ``X``, those of selected pairs among them, as the same kind of table; of an
         `IndicatorEncoder` the selected indicators, 1 where the score is at most the threshold.
         """
         check_is_fitted(self, "support_")
@@ -225,7 +225,7 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         return selected
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Names of the selected columns."""
+        """Return names of the selected columns."""
         check_is_fitted(self, "support_")
         if isinstance(self.encoder_, IndicatorEncoder):
             return self.encoder_.get_feature_names_out()[self.support_]
@@ -243,7 +243,9 @@ class CodedSelector(SelectorMixin, BaseEstimator):
 
 
 def _converted(frame: Any, wanted: str) -> Any:
-    """A narwhals frame as a pandas or polars one; ValueError for a column that cannot be one, such as mixed objects."""
+    """Return a narwhals frame as a pandas or polars one; ValueError for a column that cannot be one, such as mixed
+    objects.
+    """
     import polars as pl
 
     method, other = f"to_{wanted}", "pandas" if wanted == "polars" else "polars"
@@ -270,7 +272,7 @@ def check_search_options(estimator: Any) -> None:
 
 
 def seed_of(random_state: Any) -> int:
-    """A seed from ``random_state``; None is the fixed seed 0."""
+    """Return a seed from ``random_state``; None is the fixed seed 0."""
     if random_state is None:
         return 0
     if isinstance(random_state, Integral):
@@ -281,7 +283,7 @@ def seed_of(random_state: Any) -> int:
 
 
 def make_encoder(encoder: Any) -> TableEncoder | IndicatorEncoder:
-    """A fresh encoder from ``"modl"``, or from a `TableEncoder` or `IndicatorEncoder` with options."""
+    """Return a fresh encoder from ``"modl"``, or from a `TableEncoder` or `IndicatorEncoder` with options."""
     if isinstance(encoder, (TableEncoder, IndicatorEncoder)):
         return clone(encoder)
     if isinstance(encoder, str) and encoder == "modl":

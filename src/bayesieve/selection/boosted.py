@@ -147,7 +147,7 @@ class BoostedSelector(CodedSelector):
         )
 
     def _boost(self, walks: list[_AgainstRest], candidates: np.ndarray, clock: Clock) -> None:
-        """The rounds of all classes in turn."""
+        """Run the rounds of all classes in turn."""
         running, rounds = walks, 0
         while running := [walk for walk in running if walk.ended is None]:
             for walk in running:
@@ -172,7 +172,7 @@ class BoostedSelector(CodedSelector):
                 return
 
     def _limit(self, walk: _AgainstRest) -> str | None:
-        """The limit of rounds that was reached, if one was."""
+        """Return the limit of rounds that was reached, if one was."""
         if walk.n_rounds == self.n_rounds:
             return f"after {_counted(walk.n_rounds, 'round')}"
         if self.n_rounds is None and walk.idle_rounds == _MOST_IDLE:
@@ -212,11 +212,11 @@ class _Weights:
         return float(self._weights[number].sum())
 
     def of_class(self, number: int) -> float:
-        """Weight of the rows of the class."""
+        """Return the weight of the rows of the class."""
         return float(self._weights[number][self._own[number] > 0].sum())
 
     def counts(self, number: int) -> ContingencyCounts:
-        """Weight of every level by class."""
+        """Return the weight of every level by class."""
         return self._joint.weigh(self._weights[number], self._classes[number])
 
     def multiply(self, number: int, winner: int, factors: np.ndarray) -> None:
@@ -288,7 +288,7 @@ class _AgainstRest:
         return offsets, confidence, edges / self._total
 
     def _reweigh(self, winner: int, confidence: np.ndarray, edge: float) -> None:
-        """w <- w exp(-alpha y h), scaled to the same sum; ``confidence`` of each level of the winner."""
+        """Set w <- w exp(-alpha y h), scaled to the same sum; ``confidence`` of each level of the winner."""
         alpha = np.arctanh(edge)  # 0.5 ln((1 + r) / (1 - r))
         factors = np.exp(alpha * np.outer([1.0, -1.0], confidence))
         self._weights.multiply(self._number, winner, factors)
@@ -296,19 +296,19 @@ class _AgainstRest:
 
 
 def _targets(coded: CodedTable) -> list[int]:
-    """The classes to boost against the rest: of two only the second, none that has no row or all of them."""
+    """Return the classes to boost against the rest: of two only the second, none that has no row or all of them."""
     weights = np.bincount(np.asarray(coded.class_codes), coded.weights, coded.n_classes)
     present = np.flatnonzero(weights > 0)
     return present[1:].tolist() if present.size <= 2 else present.tolist()
 
 
 def _winners(walks: list[_AgainstRest]) -> set[int]:
-    """The features that won a round; from the records, which an interrupt leaves whole."""
+    """Return the features that won a round; from the records, which an interrupt leaves whole."""
     return {int(step.feature[0]) for walk in walks for step in walk.recorder.steps}
 
 
 def _reasons(walks: list[_AgainstRest], coded: CodedTable) -> str:
-    """The reasons for which boosting ended; those of several classes if they differ."""
+    """Return the reasons for which boosting ended; those of several classes if they differ."""
     reasons = [str(walk.ended) for walk in walks]
     if not reasons:
         return "at once, for the rows have one class"

@@ -163,7 +163,7 @@ class MeritProblem(SubsetProblem):
         return super().trace(walks, chosen, **facts)
 
     def _add_locally_predictive(self, chosen: np.ndarray, seconds: float) -> tuple[TraceRecorder, np.ndarray]:
-        """Features come in the order of their correlation with the class; one that has none is never added."""
+        """Add features in the order of their correlation with the class, never one without correlation."""
         merits: SubsetMerits = self.objective.merits  # type: ignore[attr-defined]
         state, steps = self.state(), StepRecorder(self)
         state.reset(chosen)
@@ -215,21 +215,21 @@ class SubsetMerits:
         self._selected[list(features)] = adding
 
     def current(self, size: int) -> float:
-        """Minus the merit of the current subset."""
+        """Return minus the merit of the current subset."""
         return -self.of(self._selected)
 
     def correlations(self, features: np.ndarray) -> np.ndarray:
-        """(features, n_features) correlations of these features with all."""
+        """Return (features, n_features) correlations of these features with all."""
         self._count(features)
         return np.array([self._rows[k] for k in features.tolist()]).reshape(features.size, self.n_features)
 
     def of(self, selected: np.ndarray) -> float:
-        """Merit of a subset, 0 of the empty one."""
+        """Return merit of a subset, 0 of the empty one."""
         self._go_to(selected)
         return float(_merit(self._with_class, np.count_nonzero(selected), self._within))
 
     def candidates(self, features: np.ndarray, adding: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        """Minus the merits of the subsets that differ from the current one by each of ``features``."""
+        """Return minus the merits of the subsets that differ from the current one by each of ``features``."""
         self._go_to(self._selected)
         sign = np.where(adding, 1, -1)
         own = np.where(adding, 0.0, self._own[features])
@@ -247,13 +247,13 @@ class SubsetMerits:
             self._rows.update(zip(new.tolist(), rows, strict=True))
 
     def _clear(self) -> None:
-        """The empty subset: no correlations to add up."""
+        """Go to the empty subset, which has no correlations to add up."""
         self._subset = np.zeros(self.n_features, dtype=bool)
         self._with_class, self._within = 0.0, 0.0  # sums of the features with the class, of the pairs within
         self._with_subset = np.zeros(self.n_features)  # sums of every feature with those of the subset
 
     def _go_to(self, selected: np.ndarray) -> None:
-        """Sums of another subset, from those of the last one if they have much in common."""
+        """Compute the sums of another subset, from those of the last one if they have much in common."""
         changed = np.flatnonzero(selected != self._subset)
         if changed.size >= np.count_nonzero(selected):
             self._clear()

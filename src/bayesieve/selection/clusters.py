@@ -38,7 +38,8 @@ def pair_statistics(
     sample_weight: Any = None,
     n_jobs: int | None = -1,
 ) -> np.ndarray:
-    """Mutual information, symmetrical uncertainty or another dependence of pairs of features; within classes if wanted.
+    """Return mutual information, symmetrical uncertainty or another dependence of pairs of features; within classes if
+    wanted.
 
     Parameters
     ----------

@@ -58,11 +58,11 @@ class RankedSelector(CodedSelector):
 
     @abstractmethod
     def _rank(self, fit: CodedTable, coded: CodedTable) -> tuple[np.ndarray, np.ndarray]:
-        """Positions of all features, the best first, and the scores of those, learnt from the rows ``fit``."""
+        """Return positions of all features, the best first, and the scores of those, learnt from the rows ``fit``."""
 
     @abstractmethod
     def _keep(self, coded: CodedTable) -> np.ndarray:
-        """Weights by ``ranking_`` and ``scores_``, unless held-out rows choose."""
+        """Return weights by ``ranking_`` and ``scores_``, unless held-out rows choose."""
 
     @property
     def _score(self) -> Score:
@@ -70,7 +70,7 @@ class RankedSelector(CodedSelector):
         return self.scores[0]
 
     def _worthwhile(self, coded: CodedTable) -> np.ndarray:
-        """(n_features,) bool: features worth selecting."""
+        """Return (n_features,) bool: features worth selecting."""
         return np.ones(coded.n_features, dtype=bool)
 
     def _search(self, coded: CodedTable) -> np.ndarray:
@@ -132,11 +132,11 @@ class FilterSelector(RankedSelector):
     scores = (Score("score", of="feature"),)
 
     def score_features(self, coded: CodedTable) -> np.ndarray:
-        """(n_features,) scores of the features of a coded table with classes, higher is better."""
+        """Return (n_features,) scores of the features of a coded table with classes, higher is better."""
         raise NotImplementedError(f"{type(self).__name__} must define score_features().")
 
     def weigh(self, scores: np.ndarray, ranking: np.ndarray) -> np.ndarray:
-        """(n_features,) weights, from the scores and the positions of the features, the highest score first."""
+        """Return (n_features,) weights, from the scores and the positions of the features, the highest score first."""
         return above(scores, 0.0)
 
     def _rank(self, fit: CodedTable, coded: CodedTable) -> tuple[np.ndarray, np.ndarray]:
@@ -417,7 +417,7 @@ def rank_by_mrmr(
     progress: Callable[[int, int, float], Any] | None = None,
     dependence: Dependence | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """All features of a coded table with classes by minimal redundancy and maximal relevance.
+    """Return all features of a coded table with classes by minimal redundancy and maximal relevance.
 
     Parameters
     ----------
@@ -473,8 +473,8 @@ def _merit(relevance: np.ndarray, redundancy: np.ndarray, form: Form) -> np.ndar
 
 
 def nested_values(objective: Objective, ranking: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
-    """(n_features + 1,) values of an objective for the leading features of a ranking, from the empty subset on: one
-    pass over its rows for each feature.
+    """Return (n_features + 1,) values of an objective for the leading features of a ranking, from the empty subset on:
+    one pass over its rows for each feature.
     """
     state = SearchState(SubsetProblem.bare(objective), n_jobs=n_jobs)
     costs = [state.cost]
@@ -485,7 +485,7 @@ def nested_values(objective: Objective, ranking: np.ndarray, n_jobs: int | None 
 
 
 def leading(ranking: np.ndarray, size: int, candidates: int | None = None) -> np.ndarray:
-    """(n_features,) 1.0 for the first ``size`` features of a ranking, of which ``candidates`` are worth taking.
+    """Return (n_features,) 1.0 for the first ``size`` features of a ranking, of which ``candidates`` are worth taking.
 
     ValueError if there are fewer features.
     """
@@ -500,10 +500,12 @@ def leading(ranking: np.ndarray, size: int, candidates: int | None = None) -> np
 
 
 def rank(scores: np.ndarray) -> np.ndarray:
-    """Positions of the features, the highest score first; the lower column on ties (within rounding)."""
+    """Return positions of the features, the highest score first; the lower column on ties (within rounding)."""
     return np.argsort(-np.round(scores, _DIGITS), kind="stable")
 
 
 def above(scores: np.ndarray, threshold: float) -> np.ndarray:
-    """(n_features,) 1.0 for scores above the threshold by more than rounding: the first ones of their ranking."""
+    """Return (n_features,) 1.0 for scores above the threshold by more than rounding: the first ones of their
+    ranking.
+    """
     return (np.round(scores, _DIGITS) > threshold).astype(float)

@@ -53,7 +53,7 @@ def evaluation_rows(
     groups: Any = None,
     recode: bool | Literal["auto"] = False,
 ) -> EvaluationRows:
-    """Rows and tables for ``evaluation``: a name, a number of folds, a splitter or pairs of (train, test) rows.
+    """Return rows and tables for ``evaluation``: a name, a number of folds, a splitter or pairs of (train, test) rows.
 
     Of ``"holdout"`` the fitted half guides, of ``"validation"`` the rows held out. ``recode`` is `WrapperSelector`'s.
 
@@ -88,7 +88,7 @@ def evaluation_rows(
 def recoder_for(
     coded: CodedTable, recode: bool | Literal["auto"], n_times: int
 ) -> tuple[LevelRefitter | None, bool | None]:
-    """The recoder that learns the levels again this many times, and whether it does; None if there is no need.
+    """Return the recoder that learns the levels again this many times, and whether it does; None if there is no need.
 
     ValueError if it is asked for, and the raw values are not at hand.
     """
@@ -110,7 +110,7 @@ def recoder_for(
 
 
 def validation_criterion(validation: str | Criterion, coded: CodedTable) -> Criterion:
-    """The criterion of the held-out rows; ``"auto"``: the log loss if a class has over 80 % of the rows, or of
+    """Return the criterion of the held-out rows; ``"auto"``: the log loss if a class has over 80 % of the rows, or of
     their weight, which makes the error blind.
     """
     if isinstance(validation, str) and validation == "auto":
@@ -136,7 +136,7 @@ def check_evaluation(evaluation: Any) -> None:
 
 
 def n_held_out(n_rows: int, validation_size: float) -> int:
-    """Rows that `hold_out` holds out of a class of ``n_rows``."""
+    """Return rows that `hold_out` holds out of a class of ``n_rows``."""
     return min(max(0, n_rows - 1), round(n_rows * validation_size))
 
 
@@ -147,7 +147,7 @@ def hold_out(
     remedy: str = "use evaluation='loo' or 'train'",
     recoder: LevelRefitter | None = None,
 ) -> tuple[CodedTable, CodedTable]:
-    """Rows to fit and rows to validate, with the shares of the classes; a class of one row is fitted.
+    """Return rows to fit and rows to validate, with the shares of the classes; a class of one row is fitted.
 
     ``recoder`` learns the levels again, from the rows to fit.
 
@@ -171,17 +171,19 @@ def hold_out(
 
 
 def is_number_of_folds(value: Any) -> bool:
-    """Whether this is a whole number, which True and False are not."""
+    """Return whether this is a whole number, which True and False are not."""
     return isinstance(value, Integral) and not isinstance(value, (bool, np.bool_))
 
 
 def is_splitter(value: Any) -> bool:
-    """Whether this splits rows as scikit-learn's splitters do: texts split, too, and classes are no objects yet."""
+    """Return whether this splits rows as scikit-learn's splitters do: texts split, too, and classes are no
+    objects yet.
+    """
     return hasattr(value, "split") and not isinstance(value, (str, bytes, bytearray, type))
 
 
 def takes_groups(value: Any) -> bool:
-    """Whether folds by this may keep the rows of a group together."""
+    """Return whether folds by this may keep the rows of a group together."""
     return is_number_of_folds(value) or is_splitter(value)
 
 
@@ -195,7 +197,7 @@ def row_splits(
     name: str = "cv",
     with_tests: bool = True,
 ) -> RowSplits:
-    """Positions of (train, test) rows.
+    """Return positions of (train, test) rows.
 
     A number of folds is the same everywhere: stratified, shuffled (rows are often sorted, by time or by class) and,
     with ``groups``, without a group in two folds; rows of weight 0 are left out. Splitters and pairs are used as they
@@ -234,7 +236,7 @@ def row_splits(
 
 
 def pairs_of(splitter: Any, labels: np.ndarray, groups: Any = None, weights: np.ndarray | None = None) -> RowSplits:
-    """Positions of training and test rows by a scikit-learn splitter, of rows with these class labels (n_rows,).
+    """Return positions of training and test rows by a scikit-learn splitter, of rows with these class labels (n_rows,).
 
     With ``weights``, rows of weight 0 are in no part, as if they were not there.
     A class smaller than the number of folds is missing from some of them: no reason to warn.

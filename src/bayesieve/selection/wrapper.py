@@ -83,7 +83,9 @@ class SubsetSelector(CodedSelector):
     def _problem(
         self, coded: CodedTable, rows: EvaluationRows, criterion: Criterion, validation: Criterion | None = None
     ) -> SubsetProblem:
-        """The subsets by their criterion on the rows that guide, and another one on those that choose, if any."""
+        """Return the subsets by their criterion on the rows that guide, and another one on those that choose,
+        if any.
+        """
         constraints = make_constraints(self.constraints, coded)
         judged = None
         if rows.validation is not None and validation is not None:
@@ -435,7 +437,7 @@ class AUCSelector(TrainingSelector):
 
 
 def _keeps_constraints(objective: Objective, chosen: np.ndarray) -> bool:
-    """Whether a subset keeps all constraints; warn if it does not."""
+    """Return whether a subset keeps all constraints; warn if it does not."""
     if not objective.constraints:
         return True
     evaluated = evaluate_subsets(objective, chosen[None])
@@ -452,7 +454,7 @@ def _keeps_constraints(objective: Objective, chosen: np.ndarray) -> bool:
 
 
 def with_learnt_classes(rows: ScoredRows, coded: CodedTable, criterion: Criterion) -> ScoredRows:
-    """The rows, without those whose training rows lack their class if the criterion cannot score them."""
+    """Return the rows, without those whose training rows lack their class if the criterion cannot score them."""
     absent = rows.impossible()
     if absent is None:
         return rows

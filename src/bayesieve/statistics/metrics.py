@@ -14,29 +14,31 @@ LOWER_IS_BETTER = frozenset(("log_loss", "brier"))
 
 
 def accuracy(log_proba: np.ndarray, codes: np.ndarray, weights: np.ndarray | None = None) -> float:
-    """Share of rows whose most probable class is the true one."""
+    """Return the share of rows whose most probable class is the true one."""
     return float(np.average(log_proba.argmax(axis=1) == codes, weights=weights))
 
 
 def log_loss(log_proba: np.ndarray, codes: np.ndarray, weights: np.ndarray | None = None) -> float:
-    """Mean of -log P(true class), in nats per row."""
+    """Return mean of -log P(true class), in nats per row."""
     return float(np.average(losses(log_proba, codes), weights=weights))
 
 
 def losses(log_proba: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """-log P(true class) of each row, in nats."""
+    """Return -log P(true class) of each row, in nats."""
     return -log_proba[np.arange(codes.size), codes]
 
 
 def class_entropy(codes: np.ndarray, n_classes: int, weights: np.ndarray | None = None) -> float:
-    """Entropy H(Y) of the class shares, in nats: the log loss of a model that predicts these shares."""
+    """Return entropy H(Y) of the class shares, in nats: the log loss of a model that predicts these shares."""
     share = np.bincount(codes, weights=weights, minlength=n_classes)
     share = share[share > 0] / share.sum()
     return float(-(share * np.log(share)).sum())
 
 
 def compression_rate(loss: float, entropy: float) -> float:
-    """CR = 1 - mean log loss / H(Y) (Boulle 2007, section 5.2): 0 for the class shares, 1 for certain and correct."""
+    """Compute CR = 1 - mean log loss / H(Y) (Boulle 2007, section 5.2): 0 for the class shares, 1 for certain and
+    correct.
+    """
     return 1.0 - loss / entropy if entropy > 0 else 0.0
 
 
@@ -48,20 +50,21 @@ def brier_score(log_proba: np.ndarray, codes: np.ndarray, weights: np.ndarray | 
 
 
 def squared_errors(log_proba: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """Squared errors of each row, summed over all classes; halved for two classes."""
+    """Return squared errors of each row, summed over all classes; halved for two classes."""
     error = np.exp(log_proba)
     error[np.arange(codes.size), codes] -= 1.0
     return np.asarray((error**2).sum(axis=1) * (0.5 if log_proba.shape[1] == 2 else 1.0))
 
 
 def auc(log_proba: np.ndarray, codes: np.ndarray, weights: np.ndarray | None = None) -> float:
-    """Area under the ROC curve by `class_scores`, which differ even if probabilities saturate."""
+    """Return area under the ROC curve by `class_scores`, which differ even if probabilities saturate."""
     return area(class_scores(log_proba), codes, weights)
 
 
 def area(scores: np.ndarray, codes: np.ndarray, weights: np.ndarray | None = None) -> float:
-    """Area under the ROC curve by the scores (n_rows, n_classes) of the classes; for several classes, one-against-rest
-    areas weighted by class share (Provost & Domingos 2001), as `roc_auc_score` with ``multi_class="ovr"``.
+    """Return area under the ROC curve by the scores (n_rows, n_classes) of the classes; for several classes,
+    one-against-rest areas weighted by class share (Provost & Domingos 2001), as `roc_auc_score` with
+    ``multi_class="ovr"``.
 
     Classes without rows, or with all of them, are left out; NaN if none is left.
     """
@@ -141,7 +144,7 @@ def by_group(
 
 
 def wilson_interval(share: float, n_rows: float, confidence: float = 0.95) -> tuple[float, float]:
-    """Confidence interval of a share observed in rows (Wilson 1927).
+    """Return confidence interval of a share observed in rows (Wilson 1927).
 
     Examples
     --------
@@ -157,14 +160,14 @@ def wilson_interval(share: float, n_rows: float, confidence: float = 0.95) -> tu
 
 
 def effective_rows(weights: np.ndarray | None, n_rows: int) -> float:
-    """Number of rows of equal weight with the same information as these weighted rows (Kish 1965)."""
+    """Return the number of rows of equal weight with the same information as these weighted rows (Kish 1965)."""
     return float(n_rows if weights is None else weights.sum() ** 2 / max((weights**2).sum(), np.finfo(float).tiny))
 
 
 def area_with_errors(score: np.ndarray, hit: np.ndarray, weights: np.ndarray | None = None) -> tuple[float, np.ndarray]:
-    """Area under the ROC curve, ties counted half, and what each row adds to its error: their squares add up to the
-    variance of DeLong, DeLong & Clarke-Pearson (1988), those of differences to the variance of the difference of two
-    areas in the same rows. NaN if all rows are hits or all are misses.
+    """Return area under the ROC curve, ties counted half, and what each row adds to its error: their squares add up to
+    the variance of DeLong, DeLong & Clarke-Pearson (1988), those of differences to the variance of the difference of
+    two areas in the same rows. NaN if all rows are hits or all are misses.
     """
     weights = np.ones(score.size) if weights is None else weights
     _, at = np.unique(score, return_inverse=True)
@@ -185,8 +188,8 @@ def area_with_errors(score: np.ndarray, hit: np.ndarray, weights: np.ndarray | N
 def area_interval(
     auc: float, errors: np.ndarray, hit: np.ndarray, weights: np.ndarray | None, confidence: float
 ) -> tuple[float, float]:
-    """Wilson's interval around an area, as if of so many rows that its variance is that of the errors; at least as many
-    as the rarer of both classes has, so that a perfect order of few rows proves little.
+    """Return Wilson's interval around an area, as if of so many rows that its variance is that of the errors; at least
+    as many as the rarer of both classes has, so that a perfect order of few rows proves little.
     """
     if not np.isfinite(auc):
         return float("nan"), float("nan")

@@ -90,7 +90,9 @@ class Abellan2017(CrossValidatedStudy):
         return (*names, *(f"{name}{OTHER_TARGET}" for name in names if name.startswith("solar_flare")))
 
     def load(self, name: str) -> tuple[Any, np.ndarray]:
-        """Table and classes of a data set, with declared states; the solar flares also by Weka's default target."""
+        """Return table and classes of a data set, with declared states; the solar flares also by Weka's
+        default target.
+        """
         set_name = name.removesuffix(OTHER_TARGET)
         X, y = self.sets.load(set_name)
         states = self.sets.declared_states(set_name)
@@ -156,7 +158,9 @@ class Abellan2017(CrossValidatedStudy):
         return _claims(comparison)
 
     def saved(self, results: Path) -> Comparison:
-        """Results in a file, or the means over the folds in the document's CSV file, as if of a single fold each."""
+        """Return results in a file, or the means over the folds in the document's CSV file, as if of a single fold
+        each.
+        """
         if results.suffix != ".csv":
             return super().saved(results)
         means = pl.read_csv(results).with_columns(repeat=0, fold=0, error=None, figures=None)
@@ -165,8 +169,8 @@ class Abellan2017(CrossValidatedStudy):
 
 
 def imputed(X: pl.DataFrame) -> pl.DataFrame:
-    """Missing numbers as the mean of the column, other missing values as its most frequent one (the first on ties);
-    columns without values as they are.
+    """Return missing numbers as the mean of the column, other missing values as its most frequent one (the first on
+    ties); columns without values as they are.
     """
     filled = [
         column.fill_null(column.mean() if column.dtype.is_numeric() else _most_frequent(column))
@@ -195,7 +199,7 @@ class Results(Group):
         return self.matrix("accuracy")
 
     def pairs(self) -> list[SignedRanks]:
-        """Tests of all pairs of methods; empty for a single data set."""
+        """Return tests of all pairs of methods; empty for a single data set."""
         return wilcoxon_holm(self.accuracy, METHODS) if len(self.names) > 1 else []
 
 
@@ -241,7 +245,7 @@ def _record(pair: SignedRanks) -> str:
 
 
 def _claims(comparison: Comparison) -> tuple[Judged, ...]:
-    """The paper's claims, tested over the data sets; none on a single one."""
+    """Return the paper's claims, tested over the data sets; none on a single one."""
     results, outer = Results.of(comparison), Outer.of(comparison)
     if len(results.names) < 2 or len(outer.names) < 2:
         return ()
@@ -304,7 +308,7 @@ def claims_section(judged: Sequence[Judged | Closeness]) -> str:
 
 
 def _where(results: Results) -> tuple[TextTable, str]:
-    """The data sets on which the filter by IIG changes most, both ways."""
+    """Return the data sets on which the filter by IIG changes most, both ways."""
     plain, imprecise = METHODS.index(PLAIN), METHODS.index(IMPRECISE)
     change = 100 * (results.accuracy[:, imprecise] - results.accuracy[:, plain])
     selected = results.matrix("n_features")
@@ -322,7 +326,7 @@ def _where(results: Results) -> tuple[TextTable, str]:
 
 
 def _csv(comparison: Comparison) -> str:
-    """One line per data set and method: means and spreads over the folds."""
+    """Return one line per data set and method: means and spreads over the folds."""
     columns = ("accuracy", "accuracy_std", "n_features", "fit_seconds", "predict_seconds")
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

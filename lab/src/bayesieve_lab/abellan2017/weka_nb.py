@@ -20,7 +20,7 @@ CLASSES = "(classes)"
 
 
 def declare(X: pl.DataFrame, y: np.ndarray, states: Mapping[str, Sequence[str]], target: str) -> pl.DataFrame:
-    """The table with types that declare the states of its texts and, in a further column, of the target.
+    """Return the table with types that declare the states of its texts and, in a further column, of the target.
 
     Columns that ``states`` lacks have the states that occur.
     """
@@ -100,7 +100,7 @@ class WekaNB(ClassifierMixin, BaseEstimator):
         return self
 
     def _selected(self, coded: CodedTable, tables: Sequence[np.ndarray], missing: Sequence[int | None]) -> np.ndarray:
-        """(n_features,) bool."""
+        """Return (n_features,) bool."""
         if self.select == "all":
             return np.ones(len(tables), dtype=bool)
         counts = self._spread(coded, tables, missing)
@@ -110,7 +110,7 @@ class WekaNB(ClassifierMixin, BaseEstimator):
         return class_information(counts) / np.log(2) >= float(self.select) * np.log(n_classes)
 
     def gains(self, X: Any, y: Any) -> dict[str, tuple[float, float]]:
-        """The information gain and the imprecise one of every column, in nats, by falling information gain."""
+        """Return the information gain and the imprecise one of every column, in nats, by falling information gain."""
         encoder = self.new_encoder()
         coded = encoder.fit_transform_coded(X, y)
         self.encoder_, missing = encoder, [level.missing_code for level in encoder.levels_]
@@ -122,7 +122,7 @@ class WekaNB(ClassifierMixin, BaseEstimator):
     def _spread(
         self, coded: CodedTable, tables: Sequence[np.ndarray], missing: Sequence[int | None]
     ) -> ContingencyCounts:
-        """Counts of states by declared class, with missing values as the filters see them."""
+        """Return counts of states by declared class, with missing values as the filters see them."""
         if self.spread:
             tables = [
                 table if code is None else _spread(table, coded.counts.feature(k)[code])
@@ -135,7 +135,7 @@ class WekaNB(ClassifierMixin, BaseEstimator):
         return ContingencyCounts(np.pad(np.concatenate(tables), more), offsets, class_counts)
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Log probabilities of the classes, (n_rows, n_classes), of a `CodedTable` or a table from `declare`."""
+        """Return log probabilities of the classes, (n_rows, n_classes), of a `CodedTable` or a table from `declare`."""
         coded = X if isinstance(X, CodedTable) else self.encoder_.transform_coded(X)
         joint = np.tile(self.log_prior_, (coded.n_rows, 1))
         for k in np.flatnonzero(self.support_).tolist():
@@ -144,11 +144,11 @@ class WekaNB(ClassifierMixin, BaseEstimator):
         return joint - logsumexp(joint, axis=1, keepdims=True)
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Probabilities of the classes, as `predict_log_proba`."""
+        """Return probabilities of the classes, as `predict_log_proba`."""
         return np.exp(self.predict_log_proba(X))
 
     def predict(self, X: Any) -> np.ndarray:
-        """The most probable class of each row."""
+        """Return the most probable class of each row."""
         return self.classes_[self.predict_log_proba(X).argmax(axis=1)]
 
 
@@ -157,13 +157,13 @@ def _without(table: np.ndarray, code: int | None) -> np.ndarray:
 
 
 def _spread(table: np.ndarray, missing: np.ndarray) -> np.ndarray:
-    """Counts of states by class, with rows of missing values in proportion to the rows of the states."""
+    """Return counts of states by class, with rows of missing values in proportion to the rows of the states."""
     rows = table.sum(axis=1)
     return table + np.outer(rows / rows.sum(), missing) if rows.any() else table
 
 
 def _log_probabilities(table: np.ndarray, n_states: int, missing: int | None) -> np.ndarray:
-    """Log P(state | class) of each code, 0 for missing values; the last line is that of states without rows."""
+    """Return log P(state | class) of each code, 0 for missing values; the last line is that of states without rows."""
     counts = np.vstack([table, np.zeros((1, table.shape[1]))])
     logs = np.log((counts + 1) / (table.sum(axis=0) + max(n_states, 1)))
     if len(table) == n_states:

@@ -89,7 +89,7 @@ class MixedNB(ClassifierMixin, BaseEstimator):
         return np.column_stack([np.zeros((X.height, 0)), *columns])
 
     def predict_proba(self, X: pl.DataFrame) -> np.ndarray:
-        """Probabilities of the classes, (n_rows, n_classes)."""
+        """Return probabilities of the classes, (n_rows, n_classes)."""
         joint = np.tile(self.log_prior_, (X.height, 1))
         if self.categories_:
             joint = self.model_.scorecard_.joint(X.select(self.categories_))
@@ -143,7 +143,9 @@ def main() -> None:
 
 
 def draws_of_30(n_draws: int = 10_000) -> str:
-    """How often IIG is significantly better, and worse, than NB on 30 data sets drawn from those of the document."""
+    """Return how often IIG is significantly better, and worse, than NB on 30 data sets drawn from those of the
+    document.
+    """
     means = pl.read_csv(Path(__file__).with_name("abellan2017-means.csv")).pivot(
         "method", index="data", values="accuracy"
     )

@@ -15,12 +15,13 @@ _LEVEL = 0.01  # R's Boruta, as its number of rounds
 
 
 def installed() -> bool:
-    """Whether the package is."""
+    """Return whether the package is."""
     return find_spec("boruta") is not None
 
 
 def confirmed_features(coded: CodedTable, seed: int) -> np.ndarray:
-    """(n_features,) bool: features that Boruta confirms, with the defaults of R's package; tentative ones are left out.
+    """Return (n_features,) bool: features that Boruta confirms, with the defaults of R's package; tentative ones are
+    left out.
 
     Raises
     ------

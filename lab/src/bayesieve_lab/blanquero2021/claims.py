@@ -46,7 +46,7 @@ _RARE = "recall of the second class"
 
 
 def findings(results: Results, examples: Examples | None) -> list[Judged | Closeness]:
-    """All claims about which the results are informative, and how close the tables come."""
+    """Return all claims about which the results are informative, and how close the tables come."""
     found: list[Judged | Closeness] = []
     if examples is not None:
         found += of_table_1(examples)
@@ -64,7 +64,7 @@ def findings(results: Results, examples: Examples | None) -> list[Judged | Close
 
 
 def _own(one: PaperSet, guide: str | None = None) -> str:
-    """The sparse naive Bayes of a data set."""
+    """Return the sparse naive Bayes of a data set."""
     return sparse_name(guide or GUIDES.get(one.kind, ("accuracy",))[0], one.q)
 
 
@@ -77,7 +77,7 @@ def _against(
     *,
     log: bool = False,
 ) -> dict[str, Differences]:
-    """Sparse naive Bayes less other methods by data set."""
+    """Return sparse naive Bayes less other methods by data set."""
     return {
         one.name if len(others) == 1 else f"{other}, {one.name}": results.differences(
             one.ours, _own(one, guide), other, measure, log=log
@@ -89,7 +89,7 @@ def _against(
 
 
 def _left(results: Results, one: PaperSet, most: float, paper: str, guide: str | None = None) -> Check:
-    """The share of the features that sparse naive Bayes keeps."""
+    """Return the share of the features that sparse naive Bayes keeps."""
     share = results.mean(one.ours, _own(one, guide), "n_features") / results.n_features(one.ours)
     folds = f"{results.count(one.ours, _own(one, guide))} folds"
     return fact(one.name, share <= most, share, paper, f"at most {most:.0%}", folds, ".0%")
@@ -170,7 +170,7 @@ def _between(results: Results, sets: Sequence[PaperSet], measure: str) -> tuple[
 
 
 def _why_many(results: Results, sets: Sequence[PaperSet]) -> str:
-    """The folds in which all features win, on sets that keep more than half."""
+    """Return the folds in which all features win, on sets that keep more than half."""
     parts = []
     for one in sets:
         shares = results.values(one.ours, _own(one), "n_features") / results.n_features(one.ours)

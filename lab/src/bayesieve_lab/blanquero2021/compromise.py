@@ -35,7 +35,7 @@ _POINTS = "+.2pt"
 
 
 def measured(study: Blanquero2021, name: str, option: str, value: int) -> dict[str, Any]:
-    """Accuracies and seconds of the choice on all folds."""
+    """Return accuracies and seconds of the choice on all folds."""
     X, y = study.load(name)
     options: dict[str, Any] = {f"n_{option}": value, "q": SETS[name].q}
     accuracies, seconds = [], []
@@ -48,7 +48,7 @@ def measured(study: Blanquero2021, name: str, option: str, value: int) -> dict[s
 
 
 def wanted(folder: Path) -> Iterator[tuple[dict[str, Any], Callable[[], dict[str, Any]]]]:
-    """Every number on every set of its trial."""
+    """Yield every number on every set of its trial."""
     study = Blanquero2021(Options(data=folder))
     for option, values in (("combinations", COMBINATIONS), ("cuts", CUTS)):
         for name in ON[option]:
@@ -58,7 +58,7 @@ def wanted(folder: Path) -> Iterator[tuple[dict[str, Any], Callable[[], dict[str
 
 
 def judge_compromise(lines: Sequence[dict[str, Any]]) -> tuple[Judged, ...]:
-    """Whether more of them bring less than a point, and cost seconds."""
+    """Return whether more of them bring less than a point, and cost seconds."""
     claims = []
     known = {(line["option"], line["data"], line["value"]): line for line in lines}
     for option, sentence, (_, own, most), where in (

@@ -41,7 +41,7 @@ N_SIMULATED = 2000
 
 
 def simulated_name(n_features: int, correlation: float) -> str:
-    """The name of a simulated set."""
+    """Return the name of a simulated set."""
     return f"p{n_features}-rho{correlation:g}"
 
 
@@ -97,7 +97,7 @@ def sparse_name(
     *,
     smoothed: bool = False,
 ) -> str:
-    """The name of a sparse naive Bayes in the results: different for different options."""
+    """Return the name of a sparse naive Bayes in the results: different for different options."""
     parts = [SPARSE, guide, f"q {q}", *(f"{measure} > {bound:g}" for measure, bound in (constraints or {}).items())]
     return ", ".join(
         [*parts, *([dependence] if dependence != MEASURES[0] else []), *(["smoothed"] if smoothed else [])]

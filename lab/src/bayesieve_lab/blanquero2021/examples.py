@@ -108,7 +108,7 @@ class Examples:
 
 
 def path_of(results: Path) -> Path:
-    """The file of the examples next to ``results``."""
+    """Return the file of the examples next to ``results``."""
     return results.with_name(f"{results.stem}-examples.json")
 
 
@@ -119,7 +119,7 @@ def _tree(saved: dict[str, Any]) -> Tree:
 
 
 def tree_of(coded: Any) -> Tree:
-    """The tree of a coded table."""
+    """Return the tree of a coded table."""
     from bayesieve.counts.dependence import make_dependence
     from bayesieve.counts.pairs import strongest_within_classes
     from bayesieve.search.clusters import FeatureClusters
@@ -141,7 +141,7 @@ def tree_of(coded: Any) -> Tree:
 
 
 def normal_features(seed: int, n_draws: int) -> dict[str, tuple[float, ...]]:
-    """Accuracies in percent of Gaussian naive Bayes by subset of features, in draws of the data of table 1.
+    """Return accuracies in percent of Gaussian naive Bayes by subset of features, in draws of the data of table 1.
 
     The paper gives the means' interval [1, 7], but no variances. Here they are 1, and the classes are as far apart in
     each feature from its accuracy in table 1: 2 Phi^-1(accuracy). Accuracies are of ten folds.

@@ -209,7 +209,7 @@ def of_simulated(results: Results) -> list[Judged | Closeness]:
 
 
 def _why_not_fewer(results: Results, sizes: list[int]) -> str:
-    """The steps up, next to the spread of the folds."""
+    """Return the steps up, next to the spread of the folds."""
     sparse, steps = sparse_name("accuracy", "auto"), []
     for p in sizes:
         values = [results.values(simulated_name(p, rho), sparse, "n_features") for rho in CORRELATIONS]

@@ -30,14 +30,14 @@ _SHADES = ("#f0b49e", "#e08a6d", "#c8553d", "#8f3623", "#571c0f")
 
 
 def short(method: str) -> str:
-    """The name of a method in figures and tables."""
+    """Return the name of a method in figures and tables."""
     if not method.startswith(SPARSE):
         return method
     return f"{SPARSE} (AUC)" if ", auc," in method else f"{SPARSE} (precision)" if ", precision" in method else SPARSE
 
 
 def time_figure(results: Results) -> str:
-    """Figure 3: seconds by correlation, a line for each number of features."""
+    """Return figure 3: seconds by correlation, a line for each number of features."""
     sparse = sparse_name("accuracy", "auto")
     series = []
     for p, colour in zip(SIZES, _SHADES, strict=True):
@@ -49,7 +49,7 @@ def time_figure(results: Results) -> str:
 
 
 def balanced_figure(results: Results, sets: Sequence[PaperSet]) -> str:
-    """Figure 4: accuracy by number of features."""
+    """Return figure 4: accuracy by number of features."""
     panels = [
         Panel(one.name, "features", "accuracy, %", _of_methods(results, one, "n_features", "accuracy", by=1.0))
         for one in sets
@@ -58,7 +58,7 @@ def balanced_figure(results: Results, sets: Sequence[PaperSet]) -> str:
 
 
 def unbalanced_figure(results: Results, sets: Sequence[PaperSet]) -> str:
-    """Figure 5: AUC by number of features, and the recalls of both classes."""
+    """Return figure 5: AUC by number of features, and the recalls of both classes."""
     panels = []
     for one in sets:
         curves = _of_methods(results, one, "n_features", "auc", by=1.0)

@@ -29,7 +29,7 @@ class Coefficients:
     intercepts: np.ndarray
 
     def log_proba(self, matrix: np.ndarray) -> np.ndarray:
-        """(n_rows, n_classes) log probabilities."""
+        """Return (n_rows, n_classes) log probabilities."""
         scores = matrix @ self.slopes + self.intercepts
         return scores - logsumexp(scores, axis=1, keepdims=True)
 
@@ -59,20 +59,20 @@ class GroupedLasso:
         return np.sqrt(np.bincount(self.group))
 
     def norms(self, slopes: np.ndarray) -> np.ndarray:
-        """(n_groups,) Frobenius norms."""
+        """Return (n_groups,) Frobenius norms."""
         return np.sqrt(np.bincount(self.group, weights=(slopes**2).sum(axis=1)))
 
     def gradient(self, at: Coefficients) -> tuple[np.ndarray, np.ndarray]:
-        """Of the mean log loss, by slopes and intercepts."""
+        """Return the gradient of the mean log loss, by slopes and intercepts."""
         surplus = (np.exp(at.log_proba(self.matrix)) - self.own) / len(self.own)
         return self.matrix.T @ surplus, surplus.sum(axis=0)
 
     def start(self) -> Coefficients:
-        """The model without features."""
+        """Return the model without features."""
         return Coefficients(np.zeros((self.matrix.shape[1], self.own.shape[1])), np.log(self.own.mean(axis=0)))
 
     def largest_penalty(self) -> float:
-        """The least penalty that leaves no feature."""
+        """Return the least penalty that leaves no feature."""
         return float((self.norms(self.gradient(self.start())[0]) / self.weights).max())
 
     def objective(self, at: Coefficients, penalty: float) -> float:
@@ -81,7 +81,7 @@ class GroupedLasso:
         return loss + penalty * float(self.weights @ self.norms(at.slopes))
 
     def path(self, penalties: np.ndarray, tolerance: float = _TOLERANCE) -> Iterator[Coefficients]:
-        """The solutions of falling penalties, each from the one before it."""
+        """Yield the solutions of falling penalties, each from the one before it."""
         at, before = self.start(), float(penalties[0])
         active = np.zeros(self.weights.size, dtype=bool)
         gradient = self.norms(self.gradient(at)[0])
@@ -98,7 +98,7 @@ class GroupedLasso:
             yield at
 
     def _solve(self, at: Coefficients, penalty: float, active: np.ndarray, tolerance: float) -> Coefficients:
-        """FISTA on the columns of active groups."""
+        """Return FISTA on the columns of active groups."""
         columns = np.flatnonzero(active[self.group])
         matrix = np.column_stack([self.matrix[:, columns], np.ones(len(self.own))])
         _, group = np.unique(self.group[columns], return_inverse=True)
@@ -130,7 +130,7 @@ class GroupedLasso:
 
 
 def _largest_eigenvalue(matrix: np.ndarray) -> float:
-    """Of the smaller of the two products of the matrix and its transpose."""
+    """Return the largest eigenvalue of the smaller of the two products of the matrix and its transpose."""
     product = matrix.T @ matrix if matrix.shape[1] <= matrix.shape[0] else matrix @ matrix.T
     return float(np.linalg.eigvalsh(product)[-1])
 
@@ -178,12 +178,14 @@ class GroupedLassoPeer(Peer):
         return at
 
     def fold_figures(self, rows: Any, codes: np.ndarray) -> dict[str, float | None]:
-        """Recalls and precisions of two classes; the classes of the rows are positions among those of the model."""
+        """Return recalls and precisions of two classes; the classes of the rows are positions among those of
+        the model.
+        """
         figures: dict[str, float | None] = {"cpu seconds": round(self.cpu_seconds_, 6)}
         return figures | (of_two_classes(self.predict_log_proba(rows), codes) if len(self.classes_) == 2 else {})
 
     def _losses(self, whole: GroupedLasso, penalties: np.ndarray, codes: np.ndarray) -> np.ndarray:
-        """(n_penalties,) log losses on held-out rows, summed; infinite if a fold ended earlier."""
+        """Return (n_penalties,) log losses on held-out rows, summed; infinite if a fold ended earlier."""
         total = np.zeros(penalties.size)
         folds = StratifiedKFold(self.n_folds, shuffle=True, random_state=self.random_state)
         for train, test in folds.split(whole.matrix, codes):

@@ -133,8 +133,8 @@ def _table_2(results: Results) -> TextTable:
 
 
 def _differences(results: Results) -> dict[str, float]:
-    """Means over the settings of a correlation of 0.5 or more, in percent; of all settings the range of the accuracies
-    of classic naive Bayes that the model of the text leads to, and the paper's.
+    """Return means over the settings of a correlation of 0.5 or more, in percent; of all settings the range of the
+    accuracies of classic naive Bayes that the model of the text leads to, and the paper's.
     """
     expected = [population_accuracy(p, rho) for p in SIZES for rho in CORRELATIONS]
     strong = [one for one in results.of("simulated") if one.correlation >= 0.5]
@@ -175,7 +175,7 @@ def _seconds(seconds: float) -> str:
 
 
 def _methods_table(results: Results, sets: Sequence[PaperSet]) -> TextTable:
-    """Every method on every data set."""
+    """Return every method on every data set."""
     two = sets[0].kind == "unbalanced"
     rows = []
     for one in sets:
@@ -231,7 +231,7 @@ def constraints_table(results: Results, *, smoothed: bool = True) -> TextTable:
 
 
 def _chosen_table(results: Results) -> TextTable:
-    """How often each feature of Australian is chosen."""
+    """Return how often each feature of Australian is chosen."""
     name, q = AUSTRALIAN.ours, AUSTRALIAN.q
     features = [f"V{k}" for k in range(1, 15)]
     rows = []
@@ -262,7 +262,7 @@ def _measures_table(results: Results) -> TextTable | None:
 
 
 def _missing(results: Results, sets: Sequence[PaperSet]) -> str:
-    """Methods without folds on a data set, but on others."""
+    """Return methods without folds on a data set, but on others."""
     parts = [
         f"{method} on {one.name}"
         for method in COMPARATORS
@@ -273,6 +273,6 @@ def _missing(results: Results, sets: Sequence[PaperSet]) -> str:
 
 
 def _cut_short(results: Results) -> str:
-    """Data sets on which the limit ended SNB(MAP)."""
+    """Return data sets on which the limit ended SNB(MAP)."""
     shares = {SETS[name].name: results.mean(name, MAP, "cut short") for name in results.names}
     return ", ".join(f"{name} ({share:.0%} of the folds)" for name, share in shares.items() if share > 0)

@@ -30,37 +30,37 @@ class Results:
                 self._rows[row["data"], row["method"]][place] = {**row, **(row["figures"] or {})}
 
     def of(self, kind: str) -> list[PaperSet]:
-        """Data sets of a kind with folds of classic and of sparse naive Bayes."""
+        """Return data sets of a kind with folds of classic and of sparse naive Bayes."""
         every = [SETS[name] for name in self.names if SETS[name].kind == kind]
         return [one for one in every if all(self.count(one.ours, method) for method in self.shown(one)[:2])]
 
     def shown(self, one: PaperSet) -> list[str]:
-        """Classic naive Bayes, the paper's sparse ones, and the other methods that have folds."""
+        """Return classic naive Bayes, the paper's sparse ones, and the other methods that have folds."""
         guided = [sparse_name(guide, one.q) for guide in GUIDES.get(one.kind, ())]
         others = [method for method in COMPARATORS[1:] if self.count(one.ours, method)]
         return [COMPARATORS[0], *guided, *others]
 
     def count(self, name: str, method: str) -> int:
-        """Number of finished folds."""
+        """Return the number of finished folds."""
         return len(self._rows[name, method])
 
     def values(self, name: str, method: str, measure: str) -> np.ndarray:
-        """Known values of the folds."""
+        """Return known values of the folds."""
         values = [row.get(measure) for row in self._rows[name, method].values()]
         return np.array([value for value in values if value is not None], dtype=float)
 
     def mean(self, name: str, method: str, measure: str) -> float:
-        """Mean over the folds; NaN without any."""
+        """Return mean over the folds; NaN without any."""
         values = self.values(name, method, measure)
         return float(values.mean()) if values.size else float("nan")
 
     def seconds(self, name: str, method: str) -> float:
-        """Median CPU seconds to choose features and learn from the coded rows of a fold; NaN without any."""
+        """Return median CPU seconds to choose features and learn from the coded rows of a fold; NaN without any."""
         values = self.values(name, method, "cpu seconds")
         return float(np.median(values)) if values.size else float("nan")
 
     def differences(self, name: str, first: str, second: str, measure: str, *, log: bool = False) -> Differences:
-        """First less second method on the folds of both, or the same of log10 of the measure."""
+        """Return first less second method on the folds of both, or the same of log10 of the measure."""
         one, two = self._rows[name, first], self._rows[name, second]
         pairs = {place: (one[place].get(measure), two[place].get(measure)) for place in one if place in two}
         known = {place: pair for place, pair in pairs.items() if None not in pair}
@@ -68,11 +68,11 @@ class Results:
         return self._folds(list(known), -np.diff(np.log10(values) if log else values)[:, 0])
 
     def above(self, name: str, method: str, measure: str, bound: float) -> Differences:
-        """The values of the folds less a bound."""
+        """Return the values of the folds less a bound."""
         return self._folds(list(self._rows[name, method]), self.values(name, method, measure) - bound)
 
     def _folds(self, places: Sequence[tuple[int, int]], values: np.ndarray) -> Differences:
-        """Differences of folds, of which one sign may be that of every cross-validation."""
+        """Return differences of folds, of which one sign may be that of every cross-validation."""
         repeats = np.array([repeat for repeat, _ in places], dtype=int)
         means = [values[repeats == repeat].mean() for repeat in np.unique(repeats)]
         lower = (
@@ -81,11 +81,11 @@ class Results:
         return Differences(values, f"folds{lower}", 1.0 / (self.n_folds - 1))
 
     def n_features(self, name: str) -> float:
-        """Of the data set."""
+        """Return the number of features of a data set."""
         return self.mean(name, COMPARATORS[0], "n_features")
 
     def folds_in_words(self, names: Sequence[str]) -> str:
-        """How many folds of each data set are in the results: of all methods, or the fewest and most of them."""
+        """Return how many folds of each data set are in the results: of all methods, or the fewest and most of them."""
         parts: dict[str, list[str]] = defaultdict(list)
         for name in names:
             counts = {len(rows) for (data, _), rows in self._rows.items() if data == name and rows}

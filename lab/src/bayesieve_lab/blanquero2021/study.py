@@ -72,7 +72,7 @@ class Blanquero2021(CrossValidatedStudy):
         return (*(name for name in real if name not in _SLOW), *(one.ours for one in SIMULATED), *slow)
 
     def load(self, name: str) -> tuple[Any, np.ndarray]:
-        """Table and classes of a data set; of unbalanced ones class 1 is "1", all others "2"."""
+        """Return table and classes of a data set; of unbalanced ones class 1 is "1", all others "2"."""
         one = SETS[name]
         if one.kind == "simulated":
             seed = np.random.SeedSequence(self.options.seed, spawn_key=(one.n_features, round(100 * one.correlation)))
@@ -86,7 +86,9 @@ class Blanquero2021(CrossValidatedStudy):
         return {method: model for name in SETS for method, model in self.methods_of(name).items()}
 
     def methods_of(self, name: str) -> dict[str, Any]:
-        """The classifiers that the paper compares on a data set; those of the same name are the same everywhere."""
+        """Return the classifiers that the paper compares on a data set; those of the same name are the same
+        everywhere.
+        """
         one = SETS[name]
         smooth: dict[str, Any] = {"smoothing": self.smoothing}
         chosen: dict[str, Any] = {CLASSIC: ClassicNB(**smooth)}
@@ -110,7 +112,7 @@ class Blanquero2021(CrossValidatedStudy):
         return chosen
 
     def repeats_of(self, name: str) -> int:
-        """Cross-validations of a data set: as many as asked for, else the paper's, or fewer of the widest."""
+        """Return cross-validations of a data set: as many as asked for, else the paper's, or fewer of the widest."""
         repeats = self.protocol.n_repeats
         return repeats if self.options.repetitions else min(repeats, SETS[name].most_repeats)
 
@@ -120,7 +122,7 @@ class Blanquero2021(CrossValidatedStudy):
         return comparison
 
     def parts(self) -> Iterator[Part]:
-        """One cross-validation of every data set first, then the next of all."""
+        """Yield one cross-validation of every data set first, then the next of all."""
         for repeats in range(1, self.protocol.n_repeats + 1):
             split = RepeatedFolds(self.protocol.n_folds, repeats, self.options.seed)
             late: list[Part] = []

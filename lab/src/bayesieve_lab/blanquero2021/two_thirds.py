@@ -27,7 +27,7 @@ _MOST_FEATURES_NAMED = 20
 
 
 def learnt_rows(codes: np.ndarray) -> np.ndarray:
-    """(n_rows,) bool: two thirds of the rows of every class, at random; the others validate."""
+    """Return (n_rows,) bool: two thirds of the rows of every class, at random; the others validate."""
     rng = np.random.default_rng(_SEED)
     learnt = np.ones(codes.size, dtype=bool)
     for code in np.unique(codes):
@@ -107,26 +107,26 @@ class TwoThirdsNB(ClassifierMixin, BaseEstimator):
 
     @abstractmethod
     def _choose(self, coded: CodedTable, held: CodedTable) -> np.ndarray:
-        """(n_features,) bool: features chosen from rows to learn from and rows to validate on."""
+        """Return (n_features,) bool: features chosen from rows to learn from and rows to validate on."""
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Log probabilities of the classes, shape (n_rows, n_classes)."""
+        """Return log probabilities of the classes, shape (n_rows, n_classes)."""
         return self.naive_bayes_.predict_log_proba(self._coded(X))
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Probabilities of the classes, shape (n_rows, n_classes)."""
+        """Return probabilities of the classes, shape (n_rows, n_classes)."""
         return np.exp(self.predict_log_proba(X))
 
     def predict(self, X: Any) -> np.ndarray:
-        """The most probable class of each row."""
+        """Return the most probable class of each row."""
         return self.classes_[self.predict_log_proba(X).argmax(axis=1)]
 
     def _coded(self, X: Any) -> CodedTable:
         return X if isinstance(X, CodedTable) else self.encoder_.transform_coded(X)
 
     def fold_figures(self, rows: CodedTable, codes: np.ndarray) -> dict[str, float | None]:
-        """Measures of the smoothed model, recalls and precisions of two classes, and which of few features is chosen;
-        the classes of the rows are positions among those of the model.
+        """Return measures of the smoothed model, recalls and precisions of two classes, and which of few features is
+        chosen; the classes of the rows are positions among those of the model.
         """
         smoothed = self.smoothed_.predict_log_proba(rows)
         figures: dict[str, float | None] = {
@@ -143,7 +143,7 @@ class TwoThirdsNB(ClassifierMixin, BaseEstimator):
 
 
 def of_two_classes(log_proba: np.ndarray, codes: np.ndarray) -> dict[str, float | None]:
-    """Recall and precision of the first and the second class; None if there are no such rows."""
+    """Return recall and precision of the first and the second class; None if there are no such rows."""
     predicted = log_proba.argmax(axis=1)
     measures: dict[str, float | None] = {}
     for code, name in enumerate(("first", "second")):

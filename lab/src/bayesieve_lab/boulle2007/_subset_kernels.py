@@ -46,8 +46,8 @@ def rate(factors, start, first_key, depth, offsets, classes, wrong, lower, upper
 
 @jit_inner
 def _bound_area(ratios, offsets, classes, total, odds, buckets):
-    """Two numbers that the AUC of the subset lies between: the areas of every class against the rest, weighted by class
-    share; the order of rows in one bucket of odds is not looked at.
+    """Return two numbers that the AUC of the subset lies between: the areas of every class against the rest, weighted
+    by class share; the order of rows in one bucket of odds is not looked at.
     """
     n_rows = total.size
     bits = odds.view(np.int64)

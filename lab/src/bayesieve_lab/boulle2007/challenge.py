@@ -71,7 +71,9 @@ class Task:
     parity: bool = False
 
     def n_sums(self, method: str) -> int:
-        """Sums that a method tries: no more than there are if they are different; 0 if most would be repetitions."""
+        """Return sums that a method tries: no more than there are if they are different; 0 if most would be
+        repetitions.
+        """
         n, order, distinct = CONSTRUCTED.get(method, (0, 2, True))
         known = comb(self.n_features, order)
         return min(n, known) if distinct else n if n <= _MOST_TIMES * known else 0
@@ -99,8 +101,8 @@ class TunedNB(ThresholdTuner):
         return self
 
     def fold_figures(self, rows: Any, codes: np.ndarray) -> dict[str, float | None]:
-        """The balanced error rate on test rows, with the tuned threshold and with 0.5, and the CPU seconds of training;
-        classes must be 0 and 1.
+        """Return the balanced error rate on test rows, with the tuned threshold and with 0.5, and the CPU seconds of
+        training; classes must be 0 and 1.
         """
         tuned, most_probable = self.predict(rows), self.predict_proba(rows).argmax(axis=1)
         return {
@@ -111,7 +113,7 @@ class TunedNB(ThresholdTuner):
 
 
 def balanced_error(codes: np.ndarray, predicted: np.ndarray) -> float:
-    """The mean of the error rates of the classes present.
+    """Return the mean of the error rates of the classes present.
 
     Examples
     --------
@@ -177,7 +179,9 @@ class Challenge(Study):
         return {task.name: partial(self.load, task) for task in self.tasks}
 
     def wanted(self, task: Task) -> tuple[str, ...]:
-        """Methods to run on a task: of those that try the same different sums, for there are no more, the first."""
+        """Return methods to run on a task: of those that try the same different sums, for there are no more,
+        the first.
+        """
         drawn = [name for name, (*_, distinct) in CONSTRUCTED.items() if not distinct and task.n_sums(name)]
         first = {(0, 0): INITIAL}
         for name, (_, order, distinct) in CONSTRUCTED.items():
@@ -186,7 +190,7 @@ class Challenge(Study):
         return (INITIAL, *drawn, *(name for name in first.values() if name != INITIAL))
 
     def parts(self) -> Iterator[Part]:
-        """The initial features of every task first."""
+        """Yield the initial features of every task first."""
         data = self.data()
         for name, method in self.methods().items():
             wanted = {task.name: data[task.name] for task in self.tasks if name in self.wanted(task)}
@@ -194,7 +198,7 @@ class Challenge(Study):
                 yield {name: method}, wanted, self.protocol
 
     def load(self, task: Task) -> tuple[Any, np.ndarray]:
-        """Table and classes, 0 or 1: the parity of digits, whose pixels are numbers."""
+        """Return table and classes, 0 or 1: the parity of digits, whose pixels are numbers."""
         X, y = self.sets.load(task.name)
         if task.parity:
             return X.cast(float), y.astype(np.int64) % 2
@@ -207,7 +211,7 @@ class Challenge(Study):
         return Comparison.of((task.name for task in self.tasks), self.methods(), self.protocol, rows)
 
     def entries(self, comparison: Comparison) -> dict[tuple[Task, str], Entry]:
-        """Finished data sets and features."""
+        """Return finished data sets and features."""
         return {
             (task, method): entry
             for task in self.tasks
@@ -314,7 +318,7 @@ class Entry:
 
     @classmethod
     def of(cls, comparison: Comparison, task: Task, method: str) -> Entry | None:
-        """None with fewer than two folds, or if a method failed on one."""
+        """Return None with fewer than two folds, or if a method failed on one."""
         rows = [row for row in comparison.rows if (row["data"], row["method"]) == (task.name, method)]
         if len(rows) < 2 or any(row["error"] for row in rows):
             return None
@@ -340,12 +344,12 @@ class Entry:
         return float(np.nanstd(self.errors, ddof=1) / np.sqrt(self.n_folds))
 
     def against(self, initial: Entry, test_share: float) -> Differences:
-        """The errors of the folds of both less those with the initial features."""
+        """Return the errors of the folds of both less those with the initial features."""
         return Differences.of(self.errors, initial.errors, over="folds", share=test_share)
 
 
 def guesses(entries: Mapping[tuple[Task, str], Entry]) -> TextTable:
-    """Table 5 of the paper, with ours, and the time of a fold against its values (figure 12)."""
+    """Return table 5 of the paper, with ours, and the time of a fold against its values (figure 12)."""
     rows: list[tuple[str, ...]] = []
     known: Task | None = None
     for (task, method), entry in entries.items():
@@ -368,7 +372,7 @@ def guesses(entries: Mapping[tuple[Task, str], Entry]) -> TextTable:
 
 
 def _times(entries: Mapping[tuple[Task, str], Entry]) -> str:
-    """Figure 12 of the paper, a line for each task."""
+    """Return figure 12 of the paper, a line for each task."""
     times: dict[str, list[tuple[float, float]]] = {}
     for (task, _), entry in entries.items():
         times.setdefault(task.title, []).append((1e6 * entry.values, entry.seconds))

@@ -135,7 +135,7 @@ def _sets(group: Group) -> str:
 def _samples(
     group: Group, paper: Paper, pairs: Pairs, criterion: str
 ) -> tuple[dict[str, Differences], dict[str, float]]:
-    """Differences of pairs over the data sets, and the paper's."""
+    """Return differences of pairs over the data sets, and the paper's."""
     column = dict(zip(group.methods, group.matrix(criterion).T, strict=True))
     named = {f"{one} - {two}": (one, two) for one, two in pairs}
     samples = {name: Differences(column[one] - column[two], "data sets") for name, (one, two) in named.items()}
@@ -182,7 +182,7 @@ def _consistent(group: Group, paper: Paper, criterion: str) -> Check:
 
 
 def _overhead(group: Group) -> tuple[Check, ...]:
-    """SNB(BMA), which searches as SNB(MAP) does and averages what was evaluated."""
+    """Return SNB(BMA), which searches as SNB(MAP) does and averages what was evaluated."""
     seconds = dict(zip(group.methods, np.log10(group.matrix("fit_seconds")).T, strict=True))
     what, (one, two) = "SNB(BMA) - SNB(MAP)", ("SNB(BMA)", "SNB(MAP)")
     sample = Differences(seconds[one] - seconds[two], "data sets")
@@ -190,7 +190,7 @@ def _overhead(group: Group) -> tuple[Check, ...]:
 
 
 def _record(group: Group, paper: Paper, criteria: Sequence[str]) -> tuple[int, int, int, int]:
-    """Significant wins and losses of SNB(CMA) by the paper's test, ours and the paper's."""
+    """Return significant wins and losses of SNB(CMA) by the paper's test, ours and the paper's."""
     records = [group.records(criterion, corrected=False)[other] for criterion in criteria for other in OTHERS]
     cells = [paper[of_paper(criterion)][other] for criterion in criteria for other in OTHERS]
     return (
@@ -202,7 +202,7 @@ def _record(group: Group, paper: Paper, criteria: Sequence[str]) -> tuple[int, i
 
 
 def _totals(groups: Sequence[Group]) -> list[Judged]:
-    """Over both tables."""
+    """Judge the totals over both tables."""
     records = [_record(group, paper, tuple(JUDGED)) for group, paper in zip(groups, (TABLE_3, TABLE_4), strict=True)]
     own, losses, won, lost = np.sum(records, axis=0).tolist()
     n = sum(len(group.names) for group in groups)
@@ -234,12 +234,12 @@ def _by_criterion(group: Group, paper: Paper) -> Check:
 
 
 def _gain(rates: Mapping[str, float]) -> float:
-    """The rate of SNB(CMA), relative to the mean of the standard selections."""
+    """Return the rate of SNB(CMA), relative to the mean of the standard selections."""
     return float(rates[REFERENCE] / np.mean([rates[m] for m in STANDARD]) - 1)
 
 
 def _everywhere(group: Group, paper: Paper, criterion: str, enough: float = 1.0) -> Check:
-    """SNB(CMA) is the best of the paper's methods on every data set."""
+    """Return SNB(CMA) is the best of the paper's methods on every data set."""
     values = group.matrix(criterion)[:, : len(METHODS)].round(DIGITS)
     best = values[:, METHODS.index(REFERENCE)] == values.max(axis=1)
     ours = f"on {int(best.sum())} of {best.size}"
@@ -249,7 +249,7 @@ def _everywhere(group: Group, paper: Paper, criterion: str, enough: float = 1.0)
 
 
 def _worthless(group: Group, paper: Paper, method: str) -> Check:
-    """The mean compression rate is below that of the null model."""
+    """Return the mean compression rate is below that of the null model."""
     mean = group.means("compression_rate")[method]
     theirs = paper["compression_rate"][method].mean
     return fact(method, mean < 0, mean, theirs, "below 0", _sets(group), printed=theirs < 0)

@@ -45,7 +45,7 @@ class PaperSet(DataFacts):
 
 
 def _lines(file: str, table: str) -> list[dict[str, Any]]:
-    """The lines of a table of the paper in a CSV file of this folder."""
+    """Return the lines of a table of the paper in a CSV file of this folder."""
     frame = pl.read_csv(Path(__file__).with_name(file), schema_overrides={"table": pl.String})
     return frame.filter(pl.col("table") == table).drop("table").to_dicts()
 

@@ -15,7 +15,7 @@ _COLOURS = ("#c8553d", "#2f6db5", "#4c9a52", "#8a5fb0", "#d9a521")
 
 
 def means_figure(group: Group, paper: Mapping[str, Mapping[str, Cell]], title: str) -> str:
-    """SVG with a panel for each criterion and a line for each method, with the paper's mean and ours."""
+    """Return SVG with a panel for each criterion and a line for each method, with the paper's mean and ours."""
     lacking = any(math.isnan(group.means(criterion)[OURS]) for criterion in SHORT)
     methods = [*METHODS] if lacking else [OURS, *METHODS]
     lines, panels = [], []
@@ -39,7 +39,7 @@ def means_figure(group: Group, paper: Mapping[str, Mapping[str, Cell]], title: s
 
 
 def times_figure(times: Mapping[str, Sequence[tuple[float, float]]]) -> str:
-    """SVG of figure 12: (values, seconds) of each data set with more and more features."""
+    """Return SVG of figure 12: (values, seconds) of each data set with more and more features."""
     series = [
         Series(name, colour, tuple(Point(*one) for one in sorted(own)), joined=True)
         for (name, own), colour in zip(times.items(), _COLOURS, strict=False)

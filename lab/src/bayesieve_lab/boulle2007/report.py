@@ -74,7 +74,7 @@ def _results(
     tables: list[tuple[str, TextTable]],
     files: dict[str, str],
 ) -> str:
-    """The table of each criterion and the means as a chart, in Markdown."""
+    """Return the table of each criterion and the means as a chart, in Markdown."""
     if not group.names:
         return ""
     parts = []
@@ -112,7 +112,7 @@ def _main_table(group: Group, paper: Mapping[str, Any], criterion: str) -> TextT
 
 
 def _readings(group: Readings, paper: Mapping[str, Any]) -> TextTable:
-    """Means of every method with both readings, and the paper's."""
+    """Return means of every method with both readings, and the paper's."""
     rows = []
     for name in ("SNB(CMA)", "SNB(BMA)", "SNB(ACC)"):
         rows.append((name, "paper", *(f"{paper[of_paper(criterion)][name].mean:.3f}" for criterion in CRITERIA)))
@@ -142,7 +142,7 @@ def _data_table(comparison: Comparison, facts: Mapping[str, DataFacts]) -> TextT
 
 
 def _alike(theirs: str, ours: str) -> bool:
-    """Whether two texts agree; shares may differ by rounding in the last digit."""
+    """Return whether two texts agree; shares may differ by rounding in the last digit."""
     if theirs.endswith("%"):
         return abs(float(theirs[:-1]) - float(ours[:-1])) < 0.15
     return theirs == ours

@@ -22,7 +22,7 @@ TITLES = {
 
 
 def of_paper(criterion: str) -> str:
-    """The paper's criterion that ours is compared with."""
+    """Return the paper's criterion that ours is compared with."""
     return criterion if criterion in MEASURES else "compression_rate"
 
 
@@ -37,11 +37,11 @@ class Group(cross_validated.Group):
     reference = REFERENCE
 
     def means(self, measure: str) -> dict[str, float]:
-        """Mean over the data sets by method."""
+        """Return mean over the data sets by method."""
         return dict(zip(self.methods, self.matrix(measure).mean(axis=0).tolist(), strict=True))
 
     def ranks(self, measure: str, *, shared: Literal["mean", "best"] = "best") -> dict[str, float]:
-        """Average ranks of the paper's methods among themselves; our rank replaces SNB(CMA) by our method.
+        """Return average ranks of the paper's methods among themselves; our rank replaces SNB(CMA) by our method.
 
         ``shared`` is the rank of equal methods: the best of their ranks as in the paper (the ranks of its table 3 sum
         to 25.8, 26.6 and 27.9, mean ranks of seven methods to 28), or their mean rank as in tests of ranks.
@@ -54,7 +54,7 @@ class Group(cross_validated.Group):
         return {**ranks, OURS: float(own)}
 
     def seconds(self) -> dict[str, float]:
-        """Seconds of training and prediction by method, with coding, over all folds."""
+        """Return seconds of training and prediction by method, with coding, over all folds."""
         total = dict.fromkeys(self.methods, 0.0)
         for row in self.comparison.rows:
             if row["data"] in self.names and row["method"] in total and row["fit_seconds"] is not None:

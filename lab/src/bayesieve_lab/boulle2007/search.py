@@ -46,7 +46,7 @@ _LARGE = 1e6
 
 
 def rounds(trace: SearchTrace) -> list[int]:
-    """Rounds of every start that changed the subset: an addition after a removal begins another one."""
+    """Return rounds of every start that changed the subset: an addition after a removal begins another one."""
     counts = []
     for start in range(trace.n_starts):
         adding = trace.walk_moves(start).adding
@@ -55,7 +55,7 @@ def rounds(trace: SearchTrace) -> list[int]:
 
 
 def final_costs(trace: SearchTrace) -> tuple[list[float], list[float]]:
-    """The costs of all starts at the end of their first pass of additions, and at their end."""
+    """Return the costs of all starts at the end of their first pass of additions, and at their end."""
     first, last = [], []
     for start in range(trace.n_starts):
         moves = trace.walk_moves(start)
@@ -67,8 +67,8 @@ def final_costs(trace: SearchTrace) -> tuple[list[float], list[float]]:
 
 
 def of_set(study: Boulle2007, name: str) -> dict[str, Any]:
-    """Rounds on a data set, the best cost with the paper's bound on them and without, and the standard deviation of the
-    cost over the starts after the first additions and at the end.
+    """Return rounds on a data set, the best cost with the paper's bound on them and without, and the standard deviation
+    of the cost over the starts after the first additions and at the end.
     """
     X, y = study.load(name)
     coded = TableEncoder(prior="published", n_jobs=1).fit_transform_coded(X, y)
@@ -85,7 +85,7 @@ def of_set(study: Boulle2007, name: str) -> dict[str, Any]:
 
 
 def simulated(n_rows: int, n_features: int, seed: int = 0) -> CodedTable:
-    """Coded rows of two classes: features of four levels, each of which is a little informative."""
+    """Return coded rows of two classes: features of four levels, each of which is a little informative."""
     rng = np.random.default_rng(seed)
     classes = rng.integers(0, 2, n_rows).astype(np.uint8)
     codes = np.empty((n_features, n_rows), dtype=np.uint8)
@@ -97,7 +97,7 @@ def simulated(n_rows: int, n_features: int, seed: int = 0) -> CodedTable:
 
 
 def of_cells(n_rows: int, n_features: int) -> dict[str, Any]:
-    """Processor seconds of one search, and the numbers of starts and evaluations."""
+    """Return processor seconds of one search, and the numbers of starts and evaluations."""
     problem = SubsetProblem.of(simulated(n_rows, n_features), "m-estimate")
     seconds = []
     for _ in range(2 if n_rows * n_features <= _TWICE else 1):  # the first one may compile
@@ -108,7 +108,7 @@ def of_cells(n_rows: int, n_features: int) -> dict[str, Any]:
 
 
 def by_area(n_rows: int, n_features: int) -> dict[str, Any]:
-    """Processor seconds of the whole path of forward selection by the area under the ROC curve."""
+    """Return processor seconds of the whole path of forward selection by the area under the ROC curve."""
     problem = SubsetProblem.of(simulated(n_rows, n_features), "m-estimate", AUC())
     seconds = []
     for _ in range(2):  # the first one may compile
@@ -119,7 +119,9 @@ def by_area(n_rows: int, n_features: int) -> dict[str, Any]:
 
 
 def optimal(n_rows: int, seed: int = 0) -> dict[str, Any]:
-    """Accuracy of the true probabilities of the classes on waveform, the mixing weight integrated out on a grid."""
+    """Return accuracy of the true probabilities of the classes on waveform, the mixing weight integrated out
+    on a grid.
+    """
     X, y = waveform(n_rows, random_state=seed)
     u = (np.arange(_GRID) + 0.5)[:, None] / _GRID
     log_densities = []
@@ -130,7 +132,7 @@ def optimal(n_rows: int, seed: int = 0) -> dict[str, Any]:
 
 
 def wanted(study: Boulle2007, most_cells: float) -> Iterator[tuple[dict[str, Any], Callable[[], dict[str, Any]]]]:
-    """Every measurement."""
+    """Yield every measurement."""
     yield {"waveforms": _WAVEFORMS}, partial(optimal, _WAVEFORMS)
     for n_rows, n_features in FORWARD:
         yield {"forward rows": n_rows, "forward features": n_features}, partial(by_area, n_rows, n_features)
@@ -145,7 +147,7 @@ def wanted(study: Boulle2007, most_cells: float) -> Iterator[tuple[dict[str, Any
 
 
 def judge_search(lines: Sequence[dict[str, Any]]) -> tuple[Judged, ...]:
-    """The claims of section 3.5, and the number of section 5.1."""
+    """Return the claims of section 3.5, and the number of section 5.1."""
     sets, timed = [line for line in lines if "data" in line], [line for line in lines if "seconds" in line]
     claims = [
         _of_prior(),
@@ -189,7 +191,7 @@ def judge_search(lines: Sequence[dict[str, Any]]) -> tuple[Judged, ...]:
 
 
 def _of_prior(n_features: int = 19) -> Judged:
-    """The costs of the first and the last feature in the prior of section 3.3, for the features of waveform."""
+    """Return the costs of the first and the last feature in the prior of section 3.3, for the features of waveform."""
     prior = np.asarray(MAPCost(n_features).prior(np.arange(n_features + 1)))
     costs = {
         "first feature": (prior[1] - prior[0], np.log(n_features)),
@@ -219,14 +221,14 @@ def _of_areas(seconds: Mapping[tuple[int, int], float]) -> Judged:
 
 
 def sizes_of(timed: Sequence[dict[str, Any]], n_features: int) -> tuple[list[float], list[float]]:
-    """K N log2(K N) and seconds of the tables with this number of features."""
+    """Return K N log2(K N) and seconds of the tables with this number of features."""
     lines = [line for line in timed if line["features"] == n_features]
     cells = [line["rows"] * line["features"] for line in lines]
     return [n * float(np.log2(n)) for n in cells], [line["seconds"] for line in lines]
 
 
 def time_figure(lines: Sequence[dict[str, Any]]) -> str:
-    """Seconds of the search by K N log(K N), as SVG."""
+    """Return seconds of the search by K N log(K N), as SVG."""
     timed, series = [line for line in lines if "seconds" in line], []
     for n_features, colour in zip(FEATURES, _COLOURS, strict=True):
         at = tuple(Point(x, y) for x, y in np.log10(sizes_of(timed, n_features)).T.tolist())
@@ -242,12 +244,12 @@ def time_figure(lines: Sequence[dict[str, Any]]) -> str:
 
 
 def search_path(results: Path) -> Path:
-    """The file of these measurements next to other results."""
+    """Return the file of these measurements next to other results."""
     return results.with_name(f"{results.stem}-search.jsonl")
 
 
 def read_search(results: Path) -> list[dict[str, Any]]:
-    """The measurements next to other results."""
+    """Return the measurements next to other results."""
     return read_lines(search_path(results))
 
 

@@ -32,7 +32,7 @@ class MeasuredNB(SelectiveNB):
     """
 
     def fold_figures(self, rows: Any, codes: np.ndarray) -> dict[str, float | None]:
-        """The compression rate on test rows with these class codes."""
+        """Return the compression rate on test rows with these class codes."""
         classes = np.arange(max(int(codes.max()), int(np.max(self.classes_))) + 1)
         log_proba = log_probabilities(self, rows, classes, self.n_rows_)
         prior = np.full(classes.size, np.log(0.5 / self.n_rows_))  # of a class without training rows
@@ -41,7 +41,7 @@ class MeasuredNB(SelectiveNB):
 
 
 def floored_compression_rate(log_proba: np.ndarray, codes: np.ndarray, log_prior: np.ndarray) -> float:
-    """Compression rate of rows, with probabilities of the true class of at least 1 / rows.
+    """Return compression rate of rows, with probabilities of the true class of at least 1 / rows.
 
     ``log_prior`` (n_classes,) are log probabilities of the null model.
 
@@ -95,7 +95,7 @@ class Boulle2007(CrossValidatedStudy):
         return MeasuredNB(**model.set_params(**changes).get_params(deep=False))
 
     def load(self, name: str) -> tuple[Any, np.ndarray]:
-        """The paper's rows of a data set, and their classes, numbered from 0 in the order of their labels."""
+        """Return the paper's rows of a data set, and their classes, numbered from 0 in the order of their labels."""
         X, y = self.sets.load(name)
         first = BY_OURS[name].first_rows
         if first is not None:

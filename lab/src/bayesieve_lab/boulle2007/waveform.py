@@ -105,7 +105,7 @@ class SplitResult:
     seconds: float
 
     def selected(self, method: str) -> tuple[int, ...]:
-        """Numbers from 1 of the features of positive weight."""
+        """Return numbers from 1 of the features of positive weight."""
         return tuple(k + 1 for k, weight in enumerate(self.weights[method]) if weight > 0)
 
 
@@ -241,7 +241,7 @@ class _Split:
 
 
 def posterior_of(subsets: EverySubset) -> Posterior:
-    """The probabilities of the subsets relative to the best one."""
+    """Return the probabilities of the subsets relative to the best one."""
     cost, sizes = subsets.cost, subsets.sizes
     order = np.argsort(cost, kind="stable")
     below = _powers_of_ten(cost - cost[order[0]])
@@ -262,7 +262,7 @@ def posterior_of(subsets: EverySubset) -> Posterior:
 
 
 def number_of(subsets: EverySubset, features: np.ndarray) -> int | None:
-    """The number of the subset of these features (positions); None if one of them is no candidate."""
+    """Return the number of the subset of these features (positions); None if one of them is no candidate."""
     candidates = subsets.problem.candidates
     if not np.isin(features, candidates).all():
         return None
@@ -270,12 +270,12 @@ def number_of(subsets: EverySubset, features: np.ndarray) -> int | None:
 
 
 def fewest_wrong(subsets: RatedSubsets) -> int:
-    """The subset of highest accuracy, the smallest on ties, then the one of lowest cost."""
+    """Return the subset of highest accuracy, the smallest on ties, then the one of lowest cost."""
     return _smallest(subsets, np.flatnonzero(subsets.wrong == subsets.wrong.min()))
 
 
 def largest_area(subsets: RatedSubsets) -> tuple[int, float]:
-    """The subset of largest AUC (ties as in ``fewest_wrong``), and that AUC.
+    """Return the subset of largest AUC (ties as in ``fewest_wrong``), and that AUC.
 
     Subsets are evaluated exactly from the highest upper bound down, until no bound reaches the best AUC so far.
     """
@@ -343,7 +343,9 @@ def make_waveform(
 
 
 def read_waveform(results: Path, made_by: dict[str, Any] | None = None) -> WaveformStudy | None:
-    """The study saved next to ``results``; None if there is none, it is damaged, or it has another ``made_by``."""
+    """Return the study saved next to ``results``; None if there is none, it is damaged, or it has another
+    ``made_by``.
+    """
     try:
         saved = json.loads(waveform_path(results).read_text(encoding="utf-8"))
         return _restored(WaveformStudy, saved["study"]) if made_by in (None, saved["made_by"]) else None
@@ -352,12 +354,12 @@ def read_waveform(results: Path, made_by: dict[str, Any] | None = None) -> Wavef
 
 
 def waveform_path(results: Path) -> Path:
-    """The file of the study next to ``results``."""
+    """Return the file of the study next to ``results``."""
     return results.with_name(f"{results.stem}-waveform.json")
 
 
 def _restored(kind: Any, saved: Any) -> Any:
-    """A value of this type from JSON, with its dataclasses and tuples; TypeError if it has another type."""
+    """Return a value of this type from JSON, with its dataclasses and tuples; TypeError if it has another type."""
     if is_dataclass(kind):
         types = get_type_hints(kind)
         return kind(**{name: _restored(types[name], value) for name, value in saved.items()})  # type: ignore[operator]

@@ -39,12 +39,12 @@ class Statement:
     holds: Callable[[SplitResult], bool]
 
     def judged(self, splits: Sequence[SplitResult]) -> Judged:
-        """In how many splits the statement holds."""
+        """Judge a statement by the number of splits in which it holds."""
         return Judged(WHERE, self.what, (often("splits", [self.holds(split) for split in splits], "yes", "splits"),))
 
 
 def features_text(numbers: Iterable[int]) -> str:
-    """Features by their numbers, with runs joined.
+    """Return features by their numbers, with runs joined.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def _size(method: str) -> Callable[[SplitResult], float]:
 
 
 def _times(rank: int) -> Callable[[SplitResult], float]:
-    """How much more probable the best subset is than the subset of this rank, as a power of ten."""
+    """Return how much more probable the best subset is than the subset of this rank, as a power of ten."""
 
     def power(split: SplitResult) -> float:
         top = split.posterior.top
@@ -77,28 +77,28 @@ def _times(rank: int) -> Callable[[SplitResult], float]:
 
 
 def mean_size(split: SplitResult) -> float:
-    """Mean number of features of the more probable half of the subsets."""
+    """Return mean number of features of the more probable half of the subsets."""
     counts = split.posterior.sizes_of_better_half
     return float(np.average(np.arange(len(counts)), weights=counts))
 
 
 def in_all_top(split: SplitResult) -> set[int]:
-    """Features in all of the most probable subsets; numbers from 1."""
+    """Return features in all of the most probable subsets; numbers from 1."""
     return set.intersection(*(set(model.features) for model in split.posterior.top))
 
 
 def _moved(split: SplitResult) -> np.ndarray:
-    """Absolute differences between the weights of SNB(BMA) and SNB(MAP)."""
+    """Return absolute differences between the weights of SNB(BMA) and SNB(MAP)."""
     return np.abs(np.subtract(split.weights["SNB(BMA)"], split.weights["SNB(MAP)"]))
 
 
 def _cma(split: SplitResult) -> np.ndarray:
-    """Weights of the informative features by SNB(CMA)."""
+    """Return weights of the informative features by SNB(CMA)."""
     return np.array(split.weights[REFERENCE])[np.array(split.informative) - 1]
 
 
 def peaks_of(weights: Sequence[float]) -> list[int]:
-    """Numbers of the features with more weight than both neighbours."""
+    """Return numbers of the features with more weight than both neighbours."""
     around = np.concatenate([[0.0], weights, [0.0]])
     higher = (around[1:-1] > around[:-2]) & (around[1:-1] > around[2:])
     return (np.flatnonzero(higher) + 1).tolist()
@@ -110,7 +110,7 @@ def _is_best(split: SplitResult, method: str, measures: Iterable[str], others: I
 
 
 def _dominated(split: SplitResult) -> int:
-    """The number of methods of figure 4 to which another one is superior by all three criteria."""
+    """Return the number of methods of figure 4 to which another one is superior by all three criteria."""
     methods = [method for method in EXHAUSTIVE if method != REFERENCE]
     return sum(
         any(other != method and _is_best(split, other, MEASURES, [method]) for other in methods) for method in methods
@@ -182,5 +182,5 @@ STATEMENTS = (
 
 
 def judge_waveform(splits: Sequence[SplitResult]) -> tuple[Judged, ...]:
-    """Every number and every statement of the paper."""
+    """Judge every number and every statement of the paper."""
     return tuple(one.judged(splits) for one in (*NUMBERS, *STATEMENTS))

@@ -28,7 +28,7 @@ FILE = "boulle2007-waveform-{}.svg"
 
 
 def waveform_section(study: WaveformStudy, files: dict[str, str]) -> str:
-    """The section in Markdown; its figures are added to ``files`` by name."""
+    """Return the section in Markdown; its figures are added to ``files`` by name."""
     first, several = study.splits[0], len(study.splits) > 1
     files |= _figures(study)
     return document(
@@ -55,7 +55,7 @@ def waveform_section(study: WaveformStudy, files: dict[str, str]) -> str:
 
 
 def findings(study: WaveformStudy) -> tuple[str, ...]:
-    """The findings, one sentence each."""
+    """Return the findings, one sentence each."""
     first, splits = study.splits[0], study.splits
     n = len(splits)
     missed = sum(split.found_by_search.below_best > 1e-9 for split in splits)
@@ -82,7 +82,7 @@ def findings(study: WaveformStudy) -> tuple[str, ...]:
 
 
 def weights_table(split: SplitResult) -> TextTable:
-    """Weights by method and feature."""
+    """Return weights by method and feature."""
     names = (*EXHAUSTIVE, BY_SEARCH, OURS)
     weights = zip(*(split.weights[name] for name in names), strict=True)
     rows = [(f"V{number}", *(f"{weight:.2f}" for weight in row)) for number, row in enumerate(weights, start=1)]
@@ -90,7 +90,7 @@ def weights_table(split: SplitResult) -> TextTable:
 
 
 def top_table(split: SplitResult, n: int = 10) -> TextTable:
-    """The most probable subsets."""
+    """Return the most probable subsets."""
     rows = [
         (str(rank), str(len(model.features)), features_text(model.features), times_text(model.below_best))
         for rank, model in enumerate(split.posterior.top[:n], start=1)
@@ -99,12 +99,12 @@ def top_table(split: SplitResult, n: int = 10) -> TextTable:
 
 
 def times_text(power: float) -> str:
-    """A power of ten as a number of times."""
+    """Return a power of ten as a number of times."""
     return f"{10**power:,.1f}" if power < 1 else f"{10**power:,.0f}" if power < 6 else f"10^{power:.0f}"
 
 
 def distribution_table(split: SplitResult) -> TextTable:
-    """The distribution function at tenths."""
+    """Return the distribution function at tenths."""
     quantiles = split.posterior.quantiles
     at = [round(tenth * (len(quantiles) - 1) / 10) for tenth in range(11)]
     columns = ("Share of the subsets", *(f">{10 * tenth} %" for tenth in range(11)))
@@ -113,7 +113,7 @@ def distribution_table(split: SplitResult) -> TextTable:
 
 
 def measures_table(study: WaveformStudy) -> TextTable:
-    """Performance measures on the first split, and on all."""
+    """Return performance measures on the first split, and on all."""
     first, splits = study.splits[0], study.splits
     labels = {**SHORT, "log_loss": "ILF"}
     columns = ["Method", ">Features", *(f">{label}" for label in labels.values())]
@@ -129,7 +129,7 @@ def measures_table(study: WaveformStudy) -> TextTable:
 
 
 def differences_table(study: WaveformStudy) -> TextTable:
-    """SNB(CMA) minus each other method, over the splits."""
+    """Return SNB(CMA) minus each other method, over the splits."""
     columns = ("Method", *(title for label in SHORT.values() for title in (f">{label} difference", ">p")))
     rows = []
     for method in (*EXHAUSTIVE, BY_SEARCH, OURS):
@@ -141,13 +141,13 @@ def differences_table(study: WaveformStudy) -> TextTable:
 
 
 def difference(study: WaveformStudy, method: str, measure: str) -> PairedTest:
-    """SNB(CMA) against a method."""
+    """Return SNB(CMA) against a method."""
     ours, theirs = ([s.measures[name][measure] for s in study.splits] for name in (REFERENCE, method))
     return corrected_resampled_t(ours, theirs, study.splits[0].n_test / study.splits[0].n_train)
 
 
 def _beaten(study: WaveformStudy) -> str:
-    """The methods of the paper that SNB(CMA) beats, by criterion."""
+    """Return the methods of the paper that SNB(CMA) beats, by criterion."""
     others = [method for method in EXHAUSTIVE if method != REFERENCE]
     parts = []
     for measure, label in SHORT.items():

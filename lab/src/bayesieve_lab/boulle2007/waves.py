@@ -13,7 +13,7 @@ _ROWS = 10
 
 
 def waves_figure() -> str:
-    """The figures, side by side, as SVG."""
+    """Return the figures, side by side, as SVG."""
     waves = [_line(f"wave {k + 1}", _COLOURS[k], values) for k, values in enumerate(base_waves())]
     panels = [Panel("The waves", "feature", "value", waves)]
     X, y = waveform(1000, random_state=0)

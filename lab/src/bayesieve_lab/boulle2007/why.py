@@ -69,7 +69,7 @@ class Tested:
     counts: np.ndarray
 
     def rate(self, change: Probabilities) -> float:
-        """Compression rate after a change of the probabilities."""
+        """Return compression rate after a change of the probabilities."""
         shares = np.where(self.counts > 0, self.counts, 0.5) / self.counts.sum()
         changed = change(np.exp(self.log_proba), int(self.counts.sum()), self.codes.size)
         of_true_class = changed[np.arange(self.codes.size), self.codes]
@@ -79,7 +79,7 @@ class Tested:
         return metrics.accuracy(self.log_proba, self.codes)
 
     def area(self, score: Callable[[np.ndarray], np.ndarray]) -> float:
-        """AUC of scores, ties counted one half."""
+        """Return AUC of scores, ties counted one half."""
         from sklearn.metrics import roc_auc_score
 
         scores = score(self.log_proba)
@@ -134,7 +134,7 @@ def on_set(study: Boulle2007, models: Mapping[str, Any], name: str) -> dict[str,
 
 
 def small_probabilities(tested: Mapping[str, Mapping[str, list[Tested]]]) -> None:
-    """Mean compression rates over the data sets."""
+    """Print mean compression rates over the data sets."""
     print(f"Mean compression rate over {len(tested)} data sets, and mean distance from the paper without NB(EF)")
     print_line("", METHODS)
     paper = [TABLE_3["compression_rate"][method].mean for method in METHODS]
@@ -147,7 +147,7 @@ def small_probabilities(tested: Mapping[str, Mapping[str, list[Tested]]]) -> Non
 
 
 def areas(tested: Mapping[str, Mapping[str, list[Tested]]]) -> None:
-    """Mean areas over the data sets."""
+    """Print mean areas over the data sets."""
     print("\nMean area under the ROC curve")
     print_line("paper", [TABLE_3["auc"][method].mean for method in METHODS])
     for name, score in AREAS.items():
@@ -158,7 +158,7 @@ def areas(tested: Mapping[str, Mapping[str, list[Tested]]]) -> None:
 
 
 def print_unseen(study: Boulle2007, name: str) -> None:
-    """NB(EF) if categories never seen in training are not ignored."""
+    """Print NB(EF) if categories never seen in training are not ignored."""
     # The paper counts the names of the sequences of Yeast.
     X, y = study.sets.load("yeast_names") if name == "yeast" else study.load(name)
     codes = np.unique(y, return_inverse=True)[1]
@@ -195,7 +195,7 @@ def _by_value(study: Boulle2007, X: Any, codes: np.ndarray, unseen: Any) -> Iter
 
 
 def as_rarest(test: CodedTable, train: CodedTable) -> CodedTable:
-    """Codes without training rows become the last one of lowest frequency, as in Khiops."""
+    """Return codes without training rows become the last one of lowest frequency, as in Khiops."""
     changed = test.codes.copy()
     for k, n_levels in enumerate(train.n_levels.tolist()):
         frequency = np.bincount(train.codes[k], minlength=n_levels)
@@ -208,7 +208,7 @@ def _with_codes(test: CodedTable, codes: np.ndarray) -> CodedTable:
 
 
 def averagings() -> dict[str, Any]:
-    """Variants of SNB(CMA)."""
+    """Return variants of SNB(CMA)."""
     options: dict[str, Any] = {"exhaustive": False, "count": "evaluations"}
     selectors = {
         "as in table 3": CompressionAveraging(**options),
@@ -223,17 +223,17 @@ def averagings() -> dict[str, Any]:
 
 
 def accuracy(fold: Tested) -> float:
-    """Accuracy."""
+    """Return accuracy."""
     return fold.accuracy()
 
 
 def log_odds_area(fold: Tested) -> float:
-    """AUC without ties by rounding."""
+    """Return AUC without ties by rounding."""
     return fold.area(metrics.class_scores)
 
 
 def floored(fold: Tested) -> float:
-    """Compression rate with probabilities of at least 1 / test rows."""
+    """Return compression rate with probabilities of at least 1 / test rows."""
     return fold.rate(RATES["at least 1 / T, test rows"])
 
 

@@ -69,7 +69,7 @@ def compare(given: Any) -> None:
 
 
 def _methods(given: Any) -> dict[str, Any]:
-    """Classifiers by name; a peer whose package is missing raises here, before any work is done."""
+    """Return classifiers by name; a peer whose package is missing raises here, before any work is done."""
     selectors = list(SELECTORS) if given.selectors is None else _names(given.selectors, SELECTORS, "selector")
     known = {} if given.peers is None else _peers()
     peers = [] if given.peers is None else _names(given.peers, known, "peer")
@@ -119,7 +119,7 @@ class ComparedTable:
     was_read: bool = False
 
     def read(self, screen: Screen) -> tuple[Any, Any, Any]:
-        """Features, labels and row weights; CommandError if they cannot be split into folds."""
+        """Return features, labels and row weights; CommandError if they cannot be split into folds."""
         self.was_read = True
         frame = files.read_table(self.path, screen) if self.frame is None else self.frame
         data = CommandRows.of(frame, self.columns, self.path, screen)
@@ -144,7 +144,7 @@ class ComparedTable:
 
 
 def _compared_tables(given: Any) -> list[ComparedTable]:
-    """The tables with their options, checked against the headers of all files.
+    """Return the tables with their options, checked against the headers of all files.
 
     Ignored columns may be absent from some tables; the weight column and columns with a given kind must be in all.
     """
@@ -170,7 +170,7 @@ def _compared_tables(given: Any) -> list[ComparedTable]:
 
 
 def table_names(paths: Sequence[Path], targets: Sequence[str]) -> list[str]:
-    """Names of the tables: the file name without its extension, extended until it is unique.
+    """Return names of the tables: the file name without its extension, extended until it is unique.
 
     Examples
     --------
@@ -192,7 +192,7 @@ def table_names(paths: Sequence[Path], targets: Sequence[str]) -> list[str]:
 
 
 def _forms(file: Path) -> list[str]:
-    """Names of a file, from the shortest to its whole path."""
+    """Return names of a file, from the shortest to its whole path."""
     short = Path(file.stem).stem if file.suffix.lower() == ".gz" else file.stem
     return [short, *("/".join(file.parts[-n:]) for n in range(1, len(file.parts))), str(file)]
 
@@ -222,7 +222,7 @@ def show_comparison(screen: Screen, comparison: Any, measure: str, written: Sequ
 
 
 def _show_table(screen: Screen, comparison: Any, measure: str) -> None:
-    """The measures of every method on one table, with ranks and tests."""
+    """Print the measures of every method on one table, with ranks and tests."""
     order: Sequence[Any] = standings(comparison, measure)
     stands = {standing.method: standing for standing in order}
     summary = {line["method"]: line for line in comparison.means().to_dicts()}
@@ -246,7 +246,7 @@ def _show_table(screen: Screen, comparison: Any, measure: str) -> None:
 
 
 def _show_tables(screen: Screen, comparison: Any, measure: str) -> None:
-    """The best method on every table, means and average ranks, and tests over tables."""
+    """Print the best method on every table, means and average ranks, and tests over tables."""
     stands = {name: standings(comparison, measure, name) for name in comparison.data}
     _show_winners(screen, comparison, measure, stands)
     matrix = _with_results(comparison, measure)
@@ -273,7 +273,7 @@ def _show_tables(screen: Screen, comparison: Any, measure: str) -> None:
 
 
 def _show_winners(screen: Screen, comparison: Any, measure: str, stands: dict[str, Any]) -> None:
-    """One line per table: the best and the second-best method."""
+    """Print one line per table: the best and the second-best method."""
     by = _column_title(measure)
     lines = {(line["data"], line["method"]): line for line in comparison.means().to_dicts()}
     n_rows = {row["data"]: row["n_train"] + row["n_test"] for row in comparison.rows}
@@ -302,18 +302,20 @@ def _show_means(screen: Screen, comparison: Any, order: Sequence[int]) -> None:
 
 
 def _show(screen: Screen, first: str, rows: Sequence[Sequence[Any]], titles: Sequence[str] = ()) -> None:
-    """A table of methods, the best first, with figures: the measures unless other titles are given."""
+    """Print a table of methods, the best first, with figures: the measures unless other titles are given."""
     screen.table([Heading(first), *numbers(*(titles or map(_column_title, _SPREAD)))], rows, strong=(0,))
 
 
 def _with_results(comparison: Any, measure: str) -> np.ndarray:
-    """Means by table and method of the tables that have results of a measure."""
+    """Return means by table and method of the tables that have results of a measure."""
     matrix: np.ndarray = comparison.matrix(measure)
     return matrix[~np.isnan(matrix).all(axis=1)]
 
 
 def _means(comparison: Any, measure: str, digits: int) -> list[str]:
-    """Means over tables; none for a method that lacks one, because means over different tables are not comparable."""
+    """Return means over tables; none for a method that lacks one, because means over different tables are not
+    comparable.
+    """
     columns = _with_results(comparison, measure).T
     known = [column.size > 0 and not np.isnan(column).any() for column in columns]
     return [
@@ -323,7 +325,9 @@ def _means(comparison: Any, measure: str, digits: int) -> list[str]:
 
 
 def _findings(measure: str, methods: Sequence[str], matrix: np.ndarray, ranks: np.ndarray) -> list[str]:
-    """The tests over tables in sentences; methods are ordered by rank, and larger numbers in ``matrix`` are better."""
+    """Return the tests over tables in sentences; methods are ordered by rank, and larger numbers in ``matrix`` are
+    better.
+    """
     n, k = matrix.shape
     tied = [name for name, rank in zip(methods, ranks, strict=True) if rank - ranks[0] < _SAME]
     subject = f"{named(tied)} {'have' if len(tied) > 1 else 'has'}"

@@ -227,7 +227,7 @@ class _Source:
 
     @contextmanager
     def fold(self, place: tuple[int, int]) -> Iterator[tuple[of_folds.DataSet, of_folds.Fold]]:
-        """The data set and one of its folds, by repeat and fold, while the block runs."""
+        """Hold a data set and one of its folds, by repeat and fold, in memory while the block runs."""
         with self._lock:
             if self._failure is None and self.opened is None:
                 try:
@@ -287,7 +287,7 @@ class _Source:
 
 
 def _without_uncounted_rows(data: of_folds.DataSet, weights: np.ndarray) -> of_folds.DataSet:
-    """Without rows of weight 0, which must not fill a fold, and classes that only such rows have."""
+    """Drop rows of weight 0, which must not fill a fold, and classes that only such rows have."""
     left = data.take(np.flatnonzero(weights))
     present, codes = np.unique(left.codes, return_inverse=True)
     if present.size < 2:
@@ -330,7 +330,7 @@ class _Standing:
 
 
 def time_left(seconds: float) -> str:
-    """A duration in words.
+    """Return a duration in words.
 
     Examples
     --------

@@ -143,7 +143,8 @@ def _figure(
     caption: str,
     axis: str = _AXIS,
 ) -> Figure:
-    """A line for each method, the best first; a bar begins at a method and reaches to the last one that it joins.
+    """Return a line for each method, the best first; a bar begins at a method and reaches to the last one that it
+    joins.
 
     ``groups`` are those that bars join, the best of each first, or None without a test.
     """

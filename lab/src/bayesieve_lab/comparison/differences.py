@@ -58,7 +58,7 @@ class PairedTest:
     n_pairs: int
 
     def sign(self, alpha: float = 0.05) -> int:
-        """1 if the first is significantly larger, -1 if smaller, 0 otherwise."""
+        """Return 1 if the first is significantly larger, -1 if smaller, 0 otherwise."""
         check_alpha(alpha)
         return int(np.sign(self.difference)) if self.p_value <= alpha else 0
 
@@ -79,7 +79,7 @@ class WinsLosses:
 
 
 def paired_t(first: Sequence[float] | np.ndarray, second: Sequence[float] | np.ndarray) -> PairedTest:
-    """Two-tailed Student test of paired values, one pair per fold, as in Boulle (2007, section 7.1).
+    """Return a two-tailed Student test of paired values, one pair per fold, as in Boulle (2007, section 7.1).
 
     Folds share training rows, so the test finds differences too often; `corrected_resampled_t` corrects for that.
 
@@ -105,7 +105,7 @@ def paired_t(first: Sequence[float] | np.ndarray, second: Sequence[float] | np.n
 def corrected_resampled_t(
     first: Sequence[float] | np.ndarray, second: Sequence[float] | np.ndarray, test_share: float
 ) -> PairedTest:
-    """Student test of paired values, corrected for overlapping training sets: recommended.
+    """Return Student test of paired values, corrected for overlapping training sets: recommended.
 
     The variance of the mean is (1/n + n_test/n_train) times that of the differences (Nadeau & Bengio 2003, section
     5.1; for repeated cross-validation Bouckaert & Frank 2004).
@@ -145,7 +145,7 @@ def wins_and_losses(
     test_share: float | None = None,
     alpha: float = 0.05,
 ) -> dict[str, WinsLosses]:
-    """Significant wins and losses of one method against each other one, counted over data sets.
+    """Return significant wins and losses of one method against each other one, counted over data sets.
 
     Parameters
     ----------
@@ -204,7 +204,7 @@ def wins_and_losses(
 
 
 def _student(first: Sequence[float] | np.ndarray, second: Sequence[float] | np.ndarray, overlap: float) -> PairedTest:
-    """t of the mean difference, whose variance is (1/n + overlap) times that of a difference."""
+    """Return t of the mean difference, whose variance is (1/n + overlap) times that of a difference."""
     from scipy.stats import t as student
 
     check_consistent_length(first, second)
@@ -222,7 +222,7 @@ def _student(first: Sequence[float] | np.ndarray, second: Sequence[float] | np.n
 
 
 def settled(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Differences of the known pairs without rounding errors, 0 if both are equal, even if infinite."""
+    """Return differences of the known pairs without rounding errors, 0 if both are equal, even if infinite."""
     known = ~(np.isnan(first) | np.isnan(second))
     first, second = first[known], second[known]
     differences = np.zeros(first.size)
@@ -233,7 +233,7 @@ def settled(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 
 def rounded(values: np.ndarray) -> np.ndarray:
-    """Without the noise of rounding; numbers so large that a round would overflow stay as they are."""
+    """Remove the noise of rounding; numbers so large that rounding would overflow stay as they are."""
     small = np.abs(values) < _LARGEST_ROUNDED
     return np.where(small, np.round(np.where(small, values, 0.0), DIGITS), values)
 
@@ -276,7 +276,8 @@ class Friedman:
 
 
 def ranks(matrix: np.ndarray, higher_is_better: bool = True) -> np.ndarray:
-    """Ranks of methods on every data set: 1 is best, equal values share their mean rank, a failure (NaN) is last.
+    """Return ranks of methods on every data set: 1 is best, equal values share their mean rank, a failure (NaN) is
+    last.
 
     Parameters
     ----------
@@ -304,7 +305,7 @@ def ranks(matrix: np.ndarray, higher_is_better: bool = True) -> np.ndarray:
 
 
 def average_ranks(matrix: np.ndarray, higher_is_better: bool = True) -> np.ndarray:
-    """Mean of `ranks` over the data sets on which any method worked.
+    """Return mean of `ranks` over the data sets on which any method worked.
 
     Parameters
     ----------
@@ -333,7 +334,7 @@ def average_ranks(matrix: np.ndarray, higher_is_better: bool = True) -> np.ndarr
 
 
 def _known_ranks(matrix: np.ndarray, higher_is_better: bool) -> np.ndarray:
-    """Ranks on the data sets on which any method worked."""
+    """Return ranks on the data sets on which any method worked."""
     ranked = ranks(matrix, higher_is_better)
     return ranked[~np.isnan(ranked).any(axis=1)]
 
@@ -376,7 +377,7 @@ def friedman(matrix: np.ndarray, higher_is_better: bool = True, *, correct_ties:
 
 
 def critical_difference(n_methods: int, n_data: int, alpha: float = 0.05) -> float:
-    """Smallest significant difference between two average ranks (Nemenyi 1963; Demsar 2006, section 3.2.2).
+    """Return smallest significant difference between two average ranks (Nemenyi 1963; Demsar 2006, section 3.2.2).
 
     CD = q sqrt(k (k + 1) / (6 N)), q the quantile of the studentized range of k methods divided by sqrt(2).
 
@@ -400,7 +401,8 @@ def critical_difference(n_methods: int, n_data: int, alpha: float = 0.05) -> flo
 
 
 def cliques(ranks: Sequence[float] | np.ndarray, difference: float) -> list[tuple[int, ...]]:
-    """Largest groups of two or more methods in which all average ranks differ by less than the critical difference.
+    """Return largest groups of two or more methods in which all average ranks differ by less than the critical
+    difference.
 
     Parameters
     ----------
@@ -423,7 +425,7 @@ def cliques(ranks: Sequence[float] | np.ndarray, difference: float) -> list[tupl
 
 
 def groups_not_apart(ranks: Sequence[float] | np.ndarray, apart: Iterable[tuple[int, int]]) -> list[tuple[int, ...]]:
-    """Largest runs of two or more neighbours by rank of which no two are ``apart``, best rank first.
+    """Return largest runs of two or more neighbours by rank of which no two are ``apart``, best rank first.
 
     Examples
     --------
@@ -446,7 +448,7 @@ def groups_not_apart(ranks: Sequence[float] | np.ndarray, apart: Iterable[tuple[
 
 
 def wilcoxon_holm(matrix: np.ndarray, names: Sequence[str], higher_is_better: bool = True) -> list[SignedRanks]:
-    """Exact Wilcoxon signed-rank tests of all pairs of methods over data sets, with Holm's adjustment.
+    """Return exact Wilcoxon signed-rank tests of all pairs of methods over data sets, with Holm's adjustment.
 
     Parameters
     ----------
@@ -486,7 +488,7 @@ def wilcoxon_holm(matrix: np.ndarray, names: Sequence[str], higher_is_better: bo
 
 
 def signed_rank_test(differences: np.ndarray) -> float:
-    """Two-sided p-value of the Wilcoxon signed-rank test: exact, even for differences of the same size.
+    """Return two-sided p-value of the Wilcoxon signed-rank test: exact, even for differences of the same size.
 
     Differences of errors are multiples of 1 / rows, so some have the same size. Tables of the test do not cover that,
     and the normal approximation is poor for ten differences: here all signs are tried on the ranks as they are.
@@ -513,7 +515,8 @@ def signed_rank_test(differences: np.ndarray) -> float:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """P-values adjusted for multiple tests (Holm 1979): below 0.05, the chance of any false positive is below 0.05.
+    """Return P-values adjusted for multiple tests (Holm 1979): below 0.05, the chance of any false positive is below
+    0.05.
 
     Examples
     --------
@@ -529,7 +532,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def _chance_of_agreement(row: np.ndarray, n_data: int) -> float:
-    """Chance that all data sets rank alike if each ranking with these ties is equally likely."""
+    """Return Chance that all data sets rank alike if each ranking with these ties is equally likely."""
     tied = np.unique(row, return_counts=True)[1].tolist()
     return float(math.factorial(row.size) // math.prod(map(math.factorial, tied))) ** (1 - n_data)
 

@@ -96,7 +96,7 @@ class RepeatedFolds(ShortRepr):
         return {"folds": self.n_folds, "seed": self.seed}
 
     def split(self, labels: np.ndarray) -> list[Fold]:
-        """The folds of rows with these class labels (n_rows,), repeat after repeat.
+        """Return the folds of rows with these class labels (n_rows,), repeat after repeat.
 
         A ValueError is raised if the most frequent class has fewer than ``n_folds`` rows.
         """
@@ -154,7 +154,7 @@ class FixedSplit(ShortRepr):
         return {"train_rows": self.n_train, "seed": self.seed}
 
     def split(self, labels: np.ndarray) -> list[Fold]:
-        """The fold of rows with these class labels (n_rows,); ValueError if no rows are left for testing."""
+        """Return the fold of rows with these class labels (n_rows,); ValueError if no rows are left for testing."""
         if labels.size <= self.n_train:
             raise ValueError(f"n_train must leave rows to test: it is {self.n_train} of {labels.size} rows.")
         return [Fold(0, 0, np.arange(self.n_train), np.arange(self.n_train, labels.size))]
@@ -211,7 +211,7 @@ class TimeFolds(ShortRepr):
         return f"{self.n_folds} blocks of later rows, each predicted by models of all earlier rows"
 
     def split(self, labels: np.ndarray, moments: np.ndarray | None = None) -> list[Fold]:
-        """The folds of rows at these moments (n_rows,); ValueError if these are too few."""
+        """Return the folds of rows at these moments (n_rows,); ValueError if these are too few."""
         pairs = time_splits(np.arange(labels.size) if moments is None else moments, self.n_blocks)
         if len(pairs) < self.n_folds:
             raise ValueError(f"There are too few different times for {self.n_blocks} blocks of rows; ask for fewer.")
@@ -252,7 +252,7 @@ class Splits(ShortRepr):
         return plural(self.n_folds, "split") + (f" by {type(self.cv).__name__}" if is_splitter(self.cv) else "")
 
     def split(self, labels: np.ndarray) -> list[Fold]:
-        """The folds of rows with these class labels (n_rows,)."""
+        """Return the folds of rows with these class labels (n_rows,)."""
         return [Fold(0, i, train, test) for i, (train, test) in enumerate(row_splits(self.cv, labels, name="protocol"))]
 
 
@@ -261,7 +261,7 @@ Split = RepeatedFolds | FixedSplit | TimeFolds | Splits
 
 
 def split_of(protocol: Any) -> Split:
-    """A way to split rows: one of ours, "time", a scikit-learn splitter, or pairs of row positions."""
+    """Return a way to split rows: one of ours, "time", a scikit-learn splitter, or pairs of row positions."""
     if isinstance(protocol, Split):
         return protocol
     if isinstance(protocol, str) and protocol == "time":
@@ -304,7 +304,7 @@ class DataSet:
         return fingerprint(self.X, self.codes, self.classes, self.weights) + self.moments
 
     def take(self, rows: np.ndarray) -> DataSet:
-        """The data set of these rows; it has all classes."""
+        """Return the data set of these rows; it has all classes."""
         weights = None if self.weights is None else self.weights[rows]
         return DataSet(self.name, take_rows(self.X, rows), self.codes[rows], self.classes, weights)
 
@@ -325,7 +325,9 @@ class FoldRun:
         self._codings: dict[str, tuple[Any, ...]] = {}
 
     def __call__(self, name: str, estimator: Any) -> dict[str, Any]:
-        """Measures of a method, or its error message. After Ctrl-C in its search, a KeyboardInterrupt is raised."""
+        """Return measures of a method, or its error message. After Ctrl-C in its search, a KeyboardInterrupt
+        is raised.
+        """
         row: dict[str, Any] = {
             "data": self._train.name,
             "method": name,
@@ -381,8 +383,8 @@ class FoldRun:
         }
 
     def _coding(self, encoder: Any) -> tuple[Any, ...]:
-        """An encoder, or one with the same options that was fitted before, with the training and test rows coded by it,
-        and the seconds that each took.
+        """Return an encoder, or one with the same options that was fitted before, with the training and test rows coded
+        by it, and the seconds that each took.
         """
         options = describe(encoder)
         if options not in self._codings:
@@ -395,12 +397,12 @@ class FoldRun:
 
 
 def _finite(figures: Mapping[str, float | None]) -> dict[str, Any]:
-    """Plain floats, None in place of missing or infinite ones."""
+    """Return plain floats, None in place of missing or infinite ones."""
     return {name: None if value is None or not np.isfinite(value) else float(value) for name, value in figures.items()}
 
 
 def one_line(error: Exception) -> str:
-    """The message of an exception as one line of at most 300 characters."""
+    """Return the message of an exception as one line of at most 300 characters."""
     text = " ".join(str(error).split()) or "no message"
     text = text if isinstance(error, ValueError) else f"{type(error).__name__}: {text}"
     return text if len(text) <= 300 else f"{text[:297]}..."
@@ -423,7 +425,7 @@ def check_methods(estimators: Mapping[str, Any]) -> None:
 
 
 def quiet_clone(estimator: Any, n_jobs: int | None) -> Any:
-    """A clone that prints nothing in any part, and uses one thread if folds run in parallel."""
+    """Return a clone that prints nothing in any part, and uses one thread if folds run in parallel."""
     copy = clone(estimator)
     one_thread = n_jobs is not None and effective_jobs(n_jobs) > 1
     changes: dict[str, int] = {}
@@ -446,7 +448,7 @@ def raise_if_interrupted(model: Any) -> None:
 
 
 def log_probabilities(model: Any, X: Any, classes: np.ndarray, n_train: int) -> np.ndarray:
-    """Log probabilities (n_rows, n_classes) of all ``classes`` (sorted) from a classifier that may know fewer.
+    """Return log probabilities (n_rows, n_classes) of all ``classes`` (sorted) from a classifier that may know fewer.
 
     A class without training rows gets the probability of half a row, as in `log_proba_of_splits`. A ValueError is
     raised if probabilities or classes are invalid.
@@ -476,7 +478,7 @@ def log_probabilities(model: Any, X: Any, classes: np.ndarray, n_train: int) -> 
 def fold_measures(
     log_proba: np.ndarray, codes: np.ndarray, train_counts: np.ndarray, weights: np.ndarray | None = None
 ) -> dict[str, float]:
-    """All performance measures on the test rows of a fold.
+    """Return all performance measures on the test rows of a fold.
 
     Parameters
     ----------
@@ -510,7 +512,7 @@ def _null_loss(codes: np.ndarray, train_counts: np.ndarray, weights: np.ndarray 
 
 
 def balanced_accuracy(log_proba: np.ndarray, codes: np.ndarray, weights: np.ndarray | None = None) -> float:
-    """Mean recall over the classes present."""
+    """Return mean recall over the classes present."""
     every = np.ones(codes.size) if weights is None else weights
     total = np.bincount(codes, weights=every, minlength=log_proba.shape[1])
     right = np.bincount(codes, weights=every * (log_proba.argmax(axis=1) == codes), minlength=log_proba.shape[1])
@@ -519,7 +521,7 @@ def balanced_accuracy(log_proba: np.ndarray, codes: np.ndarray, weights: np.ndar
 
 
 def describe(value: Any) -> str:
-    """An estimator, or the value of a parameter, as text: equal for equal options, in every process.
+    """Return an estimator, or the value of a parameter, as text: equal for equal options, in every process.
 
     An estimator is named by its package and class. Threads, verbosity and options at their defaults are left out: moved
     modules and new options do not invalidate saved results.

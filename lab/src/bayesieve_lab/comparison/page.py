@@ -113,15 +113,17 @@ class Compared:
         self.reference = self.order[0] if reference is None else self.methods.index(reference)
 
     def means(self, column: str) -> np.ndarray:
-        """(n_data, n_methods) means over the folds with a value or, of a name with "_std", standard deviations."""
+        """Return (n_data, n_methods) means over the folds with a value or, of a name with "_std", standard
+        deviations.
+        """
         return self._summary[column].to_numpy().reshape(len(self.data), -1)
 
     def mean(self, column: str) -> np.ndarray:
-        """(n_methods,) means over the data sets with a value."""
+        """Return (n_methods,) means over the data sets with a value."""
         return _over_data(self.means(column))
 
     def known_matrix(self, measure: Measure) -> np.ndarray:
-        """The matrix of the data sets on which any method has a value."""
+        """Return the matrix of the data sets on which any method has a value."""
         matrix = self.matrix(measure.name)
         return np.asarray(matrix[~np.isnan(matrix).all(axis=1)])
 
@@ -130,24 +132,24 @@ class Compared:
         return tests_of.corrected_resampled_t(values[j], values[self.reference], self.test_share)
 
     def student(self, name: str, i: int, j: int) -> tests_of.PairedTest:
-        """The test without the correction."""
+        """Return the test without the correction."""
         values = self.values[name][i]
         return tests_of.paired_t(values[j], values[self.reference])
 
     def mark(self, measure: Measure, i: int, j: int) -> str:
-        """Whether method `j` is significantly better or worse than the reference on data set `i`."""
+        """Return whether method `j` is significantly better or worse than the reference on data set `i`."""
         sign = 0 if j == self.reference else self.corrected(measure.name, i, j).sign(ALPHA)
         return "" if not sign else "better" if (sign > 0) == measure.higher_is_better else "worse"
 
 
 def _over_data(means: np.ndarray) -> np.ndarray:
-    """(n_methods,) means over the data sets with a value."""
+    """Return (n_methods,) means over the data sets with a value."""
     with np.errstate(invalid="ignore"):
         return np.asarray(np.nansum(means, axis=0) / (~np.isnan(means)).sum(axis=0))
 
 
 def tradeoff_figure(folds: Compared) -> Figure:
-    """Methods by quality and effort: the mean over data sets of the first measure, features and seconds."""
+    """Return methods by quality and effort: the mean over data sets of the first measure, features and seconds."""
     quality = folds.measures[0].capitalised
     frame: dict[str, list[Any]] = {"method": list(map(_shown, folds.methods))}
     for column, name in {"quality": folds.measures[0].name, **{name: name for name in EFFORTS}}.items():
@@ -158,8 +160,8 @@ def tradeoff_figure(folds: Compared) -> Figure:
 
 
 def best_methods(folds: Compared) -> tuple[list[int], int | None]:
-    """The methods of the best average rank by the first measure, and how many others are significantly worse than the
-    best one; None if several are best or nothing can be tested.
+    """Return the methods of the best average rank by the first measure, and how many others are significantly worse
+    than the best one; None if several are best or nothing can be tested.
     """
     measure = next(iter(folds.measures), None)
     if measure is None or len(folds.methods) < 2 or not len(matrix := folds.known_matrix(measure)):
@@ -201,7 +203,9 @@ class Grid:
 
 
 def means_table(folds: Compared) -> Grid:
-    """One line per method. One data set: mean and deviation over folds; several: mean over them and average rank."""
+    """Return one line per method. One data set: mean and deviation over folds; several: mean over them and average
+    rank.
+    """
     single = len(folds.data) == 1
     cells = [_own_cells(measure, folds, 0) if single else _mean_cells(measure, folds) for measure in folds.measures]
     cells += [_effort_cells(folds.mean(name), name) for name in EFFORTS]
@@ -211,8 +215,8 @@ def means_table(folds: Compared) -> Grid:
 
 
 def difference_table(folds: Compared) -> Grid:
-    """Every other method against the reference. One data set: difference and p-value; several: wins and losses of the
-    reference, by the corrected test and below by Student's.
+    """Return the table of every other method against the reference. One data set: difference and p-value; several: wins
+    and losses of the reference, by the corrected test and below by Student's.
     """
     cell = _difference_cell if len(folds.data) == 1 else _wins_cell
     others = [j for j in folds.order if j != folds.reference]
@@ -221,7 +225,7 @@ def difference_table(folds: Compared) -> Grid:
 
 
 def data_tables(folds: Compared) -> list[Grid]:
-    """For every measure one line per data set, one column per method; then features and seconds."""
+    """Return, for every measure, one line per data set and one column per method; then features and seconds."""
     tables = {m.capitalised: [_own_cells(m, folds, i) for i in range(len(folds.data))] for m in folds.measures}
     for name, title in (("n_features", "Features selected"), ("fit_seconds", "Fit, time of a fold")):
         if not np.isnan(folds.values[name]).all():
@@ -246,7 +250,9 @@ def _own_cells(measure: Measure, folds: Compared, i: int) -> list[GridCell]:
 
 
 def _mean_cells(measure: Measure, folds: Compared) -> list[GridCell]:
-    """Over data sets: the mean of a method that lacks one is over the others, and is never called best."""
+    """Return the means over data sets: the mean of a method that lacks one is over the others, and is never called
+    best.
+    """
     matrix = folds.known_matrix(measure)
     if not len(matrix):
         return [GridCell(words.ABSENT)] * len(folds.methods)
@@ -280,7 +286,7 @@ def _wins_cell(measure: Measure, folds: Compared, j: int) -> GridCell:
 
 
 def _best(values: np.ndarray, measure: Measure) -> np.ndarray:
-    """Positions of the best values; none if only one method has a value."""
+    """Return positions of the best values; none if only one method has a value."""
     known = values[~np.isnan(values)]
     if known.size < 2:
         return np.zeros(values.shape, dtype=bool)
@@ -290,7 +296,9 @@ def _best(values: np.ndarray, measure: Measure) -> np.ndarray:
 
 
 def fold_figure(folds: Compared, i: int, most: int = 3) -> Figure:
-    """The folds of data set ``i`` as dots by the first measures, and their means as ticks; of many folds the first."""
+    """Return the folds of data set ``i`` as dots by the first measures, and their means as ticks; of many folds the
+    first.
+    """
     dots: list[tuple[Any, ...]] = []
     means: list[tuple[Any, ...]] = []
     for measure, j in itertools.product(folds.measures[:most], folds.order):
@@ -316,15 +324,15 @@ class RankPart:
 
 
 def why_no_ranks(folds: Compared) -> str | None:
-    """A sentence if nothing can be ranked."""
+    """Return a sentence if nothing can be ranked."""
     if len(folds.methods) < 2:
         return "There is only one method, so there is nothing to rank."
     return None if folds.measures else "No method has a value, so there is nothing to rank."
 
 
 def rank_parts(folds: Compared) -> list[RankPart]:
-    """One part for every measure: over the folds of a single data set, or over those of several that have values of it
-    where these are two or more.
+    """Return one part for every measure: over the folds of a single data set, or over those of several that have values
+    of it where these are two or more.
     """
     if why_no_ranks(folds) is not None:
         return []
@@ -332,7 +340,7 @@ def rank_parts(folds: Compared) -> list[RankPart]:
 
 
 def ranks_figure(folds: Compared) -> Figure:
-    """Average ranks by the first measure; ValueError if there are none."""
+    """Return average ranks by the first measure; ValueError if there are none."""
     part = None if why_no_ranks(folds) else _part(folds.measures[0], folds)
     if part is None:
         raise ValueError(why_no_ranks(folds) or "Fewer than two data sets have values, so there are no ranks.")
@@ -363,7 +371,8 @@ def _part(measure: Measure, folds: Compared) -> RankPart | None:
 
 
 def fewest_data_sets(n_methods: int, alpha: float) -> int:
-    """Data sets from which on a signed-rank test can find any pair: 2 / 2^n must be below alpha over their number.
+    """Return data sets from which on a signed-rank test can find any pair: 2 / 2^n must be below alpha over their
+    number.
 
     Examples
     --------
@@ -389,7 +398,7 @@ def _data_part(measure: Measure, matrix: np.ndarray, methods: Sequence[str]) -> 
 
 
 def _fold_part(measure: Measure, folds: Compared) -> RankPart:
-    """Ranks over the folds of the only data set, and the tests of all pairs by them."""
+    """Return ranks over the folds of the only data set, and the tests of all pairs by them."""
     values, methods, title = folds.values[measure.name][0].T, folds.methods, measure.capitalised
     values = values[~np.isnan(values).all(axis=1)]
     pairs = itertools.combinations(range(len(methods)), 2)
@@ -405,7 +414,7 @@ def _fold_part(measure: Measure, folds: Compared) -> RankPart:
 
 
 def _pairs_table(titles: Sequence[str], lines: Sequence[tuple[Any, ...]]) -> dict[str, Any]:
-    """Pairs of methods with the lowest p-values: names, a text and p-values, under ``titles``."""
+    """Return pairs of methods with the lowest p-values: names, a text and p-values, under ``titles``."""
     rows = [
         (_shown(first), _shown(second), text, *(words.p_text(p).removeprefix("p ") for p in p_values))
         for first, second, text, *p_values in lines[:MAX_PAIRS]

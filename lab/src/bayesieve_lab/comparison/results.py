@@ -101,7 +101,7 @@ class Comparison(ShortRepr):
         return results_frame([{name: row[name] for name in order} for row in self.rows], self.library, schema=schema)
 
     def folds(self, measure: str, data: str | None = None) -> np.ndarray:
-        """Values of a measure on all folds, shape (n_repeats * n_folds, n_methods); NaN if missing.
+        """Return values of a measure on all folds, shape (n_repeats * n_folds, n_methods); NaN if missing.
 
         Parameters
         ----------
@@ -111,7 +111,7 @@ class Comparison(ShortRepr):
         return self.all_folds(measure)[self._place_of(data)]
 
     def figure(self, name: str, data: str | None = None) -> np.ndarray:
-        """Values of a method's own measure on all folds, as `folds`; NaN for methods without it.
+        """Return values of a method's own measure on all folds, as `folds`; NaN for methods without it.
 
         Parameters
         ----------
@@ -138,7 +138,7 @@ class Comparison(ShortRepr):
         return self._numbers(itemgetter(measure))
 
     def _numbers(self, of_row: Callable[[dict[str, Any]], float | None]) -> np.ndarray:
-        """(n_data, n_repeats * n_folds, n_methods) numbers of the rows, NaN if missing."""
+        """Return (n_data, n_repeats * n_folds, n_methods) numbers of the rows, NaN if missing."""
         values = np.full((len(self.data), self.protocol.n_splits, len(self.methods)), np.nan)
         data, methods = ({name: k for k, name in enumerate(names)} for names in (self.data, self.methods))
         for row in self.rows:
@@ -148,7 +148,7 @@ class Comparison(ShortRepr):
         return values
 
     def matrix(self, measure: str) -> np.ndarray:
-        """Mean of a measure over the folds, shape (n_data, n_methods); NaN if a method failed on a fold on which
+        """Return mean of a measure over the folds, shape (n_data, n_methods); NaN if a method failed on a fold on which
         another one succeeded, as means over different folds are not comparable.
         """
         return means_over_folds([*self.all_folds(measure)], len(self.methods))
@@ -162,11 +162,11 @@ class Comparison(ShortRepr):
 
     @staticmethod
     def higher_is_better(measure: str) -> bool:
-        """Whether higher values of a measure are better."""
+        """Return whether higher values of a measure are better."""
         return measure not in LOWER_IS_BETTER and not measure.endswith("_seconds") and measure != "n_features"
 
     def summary(self) -> Any:
-        """One line per data set and method, in eight columns, which polars prints whole.
+        """Return one line per data set and method, in eight columns, which polars prints whole.
 
         Columns ``data``, ``method``, means over the folds that succeeded of ``accuracy``, ``auc``, ``log_loss`` and
         ``n_features``; ``n_folds`` (finished) and ``n_failed``. `means` has all measures.
@@ -179,7 +179,7 @@ class Comparison(ShortRepr):
         return results_frame(lines, self.library, schema=schema)
 
     def means(self) -> Any:
-        """All measures, one line per data set and method, over the folds of all repeats.
+        """Return all measures, one line per data set and method, over the folds of all repeats.
 
         Columns ``data``, ``method``, for every measure its mean and, ending in ``_std``, its standard deviation (n - 1;
         null for a single fold), both over the folds that succeeded; ``n_folds`` (finished) and ``n_failed``.
@@ -191,7 +191,7 @@ class Comparison(ShortRepr):
         return results_frame(self._means(), self.library, schema=schema | {"n_folds": pl.Int64, "n_failed": pl.Int64})
 
     def _means(self) -> list[dict[str, Any]]:
-        """Means and standard deviations of all measures by data set and method."""
+        """Return means and standard deviations of all measures by data set and method."""
         lines = []
         values = {measure: self.all_folds(measure) for measure in NUMBERS}
         n_rows = Counter((row["data"], row["method"]) for row in self.rows)
@@ -205,7 +205,7 @@ class Comparison(ShortRepr):
         return lines
 
     def errors(self) -> list[tuple[str, str, int, str]]:
-        """Data set, method, number of folds and message of each error, in the order of `frame`."""
+        """Return data set, method, number of folds and message of each error, in the order of `frame`."""
         failed = (row for row in self.rows if row["error"] is not None)
         counts = Counter((row["data"], row["method"], row["error"]) for row in failed)
         return [(data, method, number, error) for (data, method, error), number in counts.items()]
@@ -278,7 +278,9 @@ class Comparison(ShortRepr):
 
 
 def means_over_folds(folds: Sequence[np.ndarray], n_methods: int) -> np.ndarray:
-    """(n_data, n_methods) means of (n_folds, n_methods) values, without folds that are missing for all methods."""
+    """Return (n_data, n_methods) means of (n_folds, n_methods) values, without folds that are missing for all
+    methods.
+    """
     means = np.full((len(folds), n_methods), np.nan)
     for mean, values in zip(means, folds, strict=True):
         known = values[~np.isnan(values).all(axis=1)]
@@ -289,7 +291,7 @@ def means_over_folds(folds: Sequence[np.ndarray], n_methods: int) -> np.ndarray:
 
 
 def _over_data(means: np.ndarray) -> np.ndarray:
-    """(n_methods,) means over data sets, NaN for a method that lacks one."""
+    """Return (n_methods,) means over data sets, NaN for a method that lacks one."""
     with np.errstate(invalid="ignore"):
         return means.mean(axis=0) if len(means) else np.full(means.shape[1], np.nan)
 
@@ -320,7 +322,7 @@ class Standing:
 
 
 def standings(comparison: Comparison, measure: str, data: str | None = None) -> list[Standing]:
-    """All methods with results on a data set, the best mean first; those that failed on some folds come last.
+    """Return all methods with results on a data set, the best mean first; those that failed on some folds come last.
 
     Parameters
     ----------
@@ -568,15 +570,15 @@ class ComparisonFile:
 
 
 def read_results(path: str | os.PathLike[str]) -> dict[Key, dict[str, Any]]:
-    """The finished folds in a file, by data set, method, repeat and fold; ValueError if it is damaged."""
+    """Return the finished folds in a file, by data set, method, repeat and fold; ValueError if it is damaged."""
     return ComparisonFile(path).rows
 
 
 def _protocol(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings without the version."""
+    """Return the settings without the version."""
     return {name: value for name, value in settings.items() if name != _VERSION}
 
 
 def key_of(row: Mapping[str, Any]) -> Key:
-    """Data set, method, repeat and fold of a result."""
+    """Return data set, method, repeat and fold of a result."""
     return str(row["data"]), str(row["method"]), int(row["repeat"]), int(row["fold"])

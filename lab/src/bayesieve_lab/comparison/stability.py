@@ -111,7 +111,7 @@ class SelectionStability(ShortRepr):
         return stability_estimate(self.support)[0]
 
     def stability_interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Asymptotic confidence interval of `stability` (Nogueira et al. 2018).
+        """Return asymptotic confidence interval of `stability` (Nogueira et al. 2018).
 
         The interval ignores that training parts of a cross-validation overlap: it describes differences between folds,
         not between new tables.
@@ -128,7 +128,7 @@ class SelectionStability(ShortRepr):
         return estimate - half, estimate + half
 
     def to_frame(self) -> Any:
-        """One line per feature, most often selected first.
+        """Return one line per feature, most often selected first.
 
         Columns ``feature``, ``frequency`` (share of folds), ``mean_weight`` and ``weights`` (a list over folds).
         """
@@ -269,7 +269,7 @@ class _Fold(NamedTuple):
 def _run_folds(
     select: Callable[[np.ndarray], _Fold], folds: list[np.ndarray], n_jobs: int | None, progress: Progress | None
 ) -> tuple[list[_Fold], bool]:
-    """The finished folds, in order, and whether these are all."""
+    """Return the finished folds, in order, and whether these are all."""
     finished: dict[int, _Fold] = {}
 
     def run(position: int) -> None:
@@ -293,7 +293,7 @@ def _run_folds(
 
 
 def _selection(model: Any) -> tuple[tuple[str, ...], np.ndarray, Any]:
-    """Names and weights of all features, and the trace if there is one."""
+    """Return names and weights of all features, and the trace if there is one."""
     weights = getattr(model, "weights_", getattr(model, "feature_weights_", None))
     if weights is None:
         if not hasattr(model, "get_support"):
@@ -311,7 +311,7 @@ def _selection(model: Any) -> tuple[tuple[str, ...], np.ndarray, Any]:
 
 
 def stability_estimate(support: np.ndarray) -> tuple[float, float]:
-    """Phi-hat and its asymptotic variance from (n_sets, n_features) selections, Nogueira et al. (2018).
+    """Return Phi-hat and its asymptotic variance from (n_sets, n_features) selections, Nogueira et al. (2018).
 
     Phi-hat = 1 - mean_f(s_f^2) / (q (1 - q)), with s_f^2 the unbiased variance of the selection of feature f and q the
     mean share of features selected; the variance is the delta method's, from the influence of each set on Phi-hat.

@@ -68,33 +68,33 @@ class DataSets:
         return "DataSets()" if self.folder is None else f"DataSets({str(self.folder)!r})"
 
     def __contains__(self, name: str) -> bool:
-        """Whether a data set can be loaded."""
+        """Return whether a data set can be loaded."""
         return name in self._catalogue.entries and self._loadable(self._catalogue.entry(name))
 
     def names(self, mark: str) -> tuple[str, ...]:
-        """The loadable data sets with a mark, such as "in_boulle", in the order of the catalogue.
+        """Return the loadable data sets with a mark, such as "in_boulle", in the order of the catalogue.
 
         A ValueError is raised if the catalogue has no such mark.
         """
         return tuple(entry.name for entry in self._catalogue.marked(mark) if self._loadable(entry))
 
     def missing(self, mark: str) -> tuple[str, ...]:
-        """The data sets of a paper that cannot be loaded, by its mark, as in `names`."""
+        """Return the data sets of a paper that cannot be loaded, by its mark, as in `names`."""
         loadable = self.names(mark)
         papers = read_catalogue(PAPERS)
         known = papers.marked(mark) if mark in papers.marks else ()
         return tuple(entry.name for entry in known if entry.name not in loadable)
 
     def facts(self, name: str) -> DataFacts:
-        """The facts of a data set; ValueError if the catalogue does not have it."""
+        """Return the facts of a data set; ValueError if the catalogue does not have it."""
         return self._catalogue.entry(name).facts
 
     def target(self, name: str) -> str:
-        """The name of the target of a data set; "class" if it is downloaded."""
+        """Return the name of the target of a data set; "class" if it is downloaded."""
         return self._catalogue.entry(name).cells.get("target") or "class"
 
     def declared_states(self, name: str) -> dict[str, list[str]]:
-        """The states that the source of a data set declares for its columns and its target; empty if unknown.
+        """Return the states that the source of a data set declares for its columns and its target; empty if unknown.
 
         From ``declared_levels.json`` of the folder, which has them by data set and column.
         """
@@ -107,7 +107,7 @@ class DataSets:
             raise ValueError(f"{path} must have the states of columns by data set and column ({error}).") from error
 
     def load(self, name: str) -> tuple[Any, np.ndarray]:
-        """Features and labels of a data set; the same every time.
+        """Return features and labels of a data set; the same every time.
 
         Returns
         -------

@@ -78,14 +78,14 @@ class Catalogue:
     marks: tuple[str, ...]
 
     def marked(self, mark: str) -> tuple[Entry, ...]:
-        """The data sets with a mark; ValueError if there is no such mark."""
+        """Return the data sets with a mark; ValueError if there is no such mark."""
         if mark not in self.marks:
             known = f"it has {', '.join(self.marks)}" if self.marks else _NO_MARKS
             raise ValueError(f"{self.path.name} has no column {mark!r} that marks data sets; {known}.")
         return tuple(entry for entry in self.entries.values() if mark in entry.marks)
 
     def entry(self, name: str) -> Entry:
-        """The line of a data set; ValueError with the closest names if there is none."""
+        """Return the line of a data set; ValueError with the closest names if there is none."""
         if name in self.entries:
             return self.entries[name]
         folded = {known.casefold(): known for known in self.entries}
@@ -95,7 +95,9 @@ class Catalogue:
 
 
 def read_folder_catalogue(folder: Path) -> Catalogue:
-    """The catalogue of a folder of data sets; FileNotFoundError if there is no such folder, or no catalogue in it."""
+    """Return the catalogue of a folder of data sets; FileNotFoundError if there is no such folder, or no catalogue in
+    it.
+    """
     if not folder.is_dir():
         what = "a file, not a folder" if folder.exists() else "not there"
         raise FileNotFoundError(f"The folder of data sets {folder} is {what}; give a folder with a {CATALOGUE}.")
@@ -171,7 +173,7 @@ def _mark(text: str) -> bool:
 
 
 def facts_of(features: Any, labels: np.ndarray) -> DataFacts:
-    """The facts of a table (a polars frame, or a numeric sparse matrix) and its labels (n_rows,)."""
+    """Return the facts of a table (a polars frame, or a numeric sparse matrix) and its labels (n_rows,)."""
     counts = np.unique(labels, return_counts=True)[1]
     if isinstance(features, pl.DataFrame):
         numeric = sum(dtype.is_numeric() for dtype in features.dtypes)
@@ -191,7 +193,7 @@ def facts_of(features: Any, labels: np.ndarray) -> DataFacts:
 
 
 def differences(actual: DataFacts, expected: DataFacts, fields: Sequence[str] = ALL) -> str:
-    """Differences in words, such as "151 rows instead of 150"; empty if all fields agree."""
+    """Return differences in words, such as "151 rows instead of 150"; empty if all fields agree."""
     return ", ".join(text for field in fields if (text := _difference(field, actual, expected)))
 
 

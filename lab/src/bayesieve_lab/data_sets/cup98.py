@@ -30,7 +30,7 @@ PUBLISHED = Facts(95_412, 96_367, 10_560)
 
 
 def has_cup98(folder: Path | None) -> bool:
-    """Whether a folder has one of the files, so that it is meant to have them all."""
+    """Return whether a folder has one of the files, so that it is meant to have them all."""
     return folder is not None and any((folder / name).is_file() for name in (LEARNING, VALIDATION, ANSWERS))
 
 
@@ -94,7 +94,7 @@ def read_cup98(folder: str | Path, facts: Facts = PUBLISHED) -> tuple[Any, np.nd
 
 
 def _read(path: Path) -> pl.DataFrame:
-    """All columns as text, without the spaces around it; null where nothing is left."""
+    """Return all columns as text, without the spaces around it; null where nothing is left."""
     if not path.is_file():
         raise FileNotFoundError(
             f"There is no file {path}; the KDD Cup 1998 data are {LEARNING}, {VALIDATION} and {ANSWERS}, unpacked from "
@@ -116,7 +116,7 @@ def _check_columns(path: Path, frame: pl.DataFrame, needed: Any) -> None:
 
 
 def _amounts(frame: pl.DataFrame, path: Path) -> np.ndarray:
-    """Dollars given, which must be positive for those who gave and 0 for the others."""
+    """Return dollars given, which must be positive for those who gave and 0 for the others."""
     gave, amount = (frame[name].cast(pl.Float64, strict=False) for name in (RESPONSE, AMOUNT))
     if gave.null_count() or amount.null_count():
         raise ValueError(f"{path} lacks numbers in {RESPONSE} or {AMOUNT} of some rows; get the file again.")
@@ -126,7 +126,7 @@ def _amounts(frame: pl.DataFrame, path: Path) -> np.ndarray:
 
 
 def _typed(column: pl.Series) -> pl.Series:
-    """Numbers where all values are numbers, else text."""
+    """Return numbers where all values are numbers, else text."""
     if column.name == "ZIP":
         return column.str.strip_chars_end("-")
     if column.name in CODES:

@@ -14,7 +14,7 @@ from bayesieve_lab.data_sets.catalogue import CATALOGUE, Entry
 
 
 def read_data_set(folder: Path, entry: Entry) -> tuple[Any, np.ndarray]:
-    """Features and labels of a data set in a folder, from a table or from NAME.npz and NAME_labels.csv.
+    """Return features and labels of a data set in a folder, from a table or from NAME.npz and NAME_labels.csv.
 
     Returns and raises as `DataSets.load`.
     """
@@ -45,7 +45,7 @@ def _existing(path: Path, entry: Entry) -> Path:
 
 
 def _labels(frame: Any, target: str, path: Path) -> np.ndarray:
-    """The labels: integers, or text as objects."""
+    """Return the labels: integers, or text as objects."""
     if target not in frame.columns:
         raise ValueError(f"{path} has no column {target!r}, which {CATALOGUE} names as the target.")
     column = frame[target]
@@ -59,7 +59,7 @@ def _labels(frame: Any, target: str, path: Path) -> np.ndarray:
 
 
 def _read_sparse(path: Path) -> Any:
-    """A CSR matrix written by ``scipy.sparse.save_npz``; never unpickles."""
+    """Return a CSR matrix written by ``scipy.sparse.save_npz``; never unpickles."""
     from scipy import sparse
 
     try:

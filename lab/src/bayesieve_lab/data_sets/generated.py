@@ -11,7 +11,7 @@ from bayesieve_lab.simulate import led_display, waveform
 
 
 def generate(name: str) -> tuple[Any, np.ndarray]:
-    """Features (a polars frame) and text labels (n_rows,) of "led", "led17" or "waveform21".
+    """Return features (a polars frame) and text labels (n_rows,) of "led", "led17" or "waveform21".
 
     The lights and bits of the LED sets are categories "0" and "1".
     """

@@ -16,7 +16,7 @@ REMEDY = "give the folder of a copy as --data DIR, laid out as lab/data-sets.md 
 
 
 def download(entry: Entry) -> tuple[Any, np.ndarray]:
-    """Features and labels of a data set of the papers, with the columns and kinds in its line of the catalogue.
+    """Return features and labels of a data set of the papers, with the columns and kinds in its line of the catalogue.
 
     If the line has several OpenML ids, their features are joined; rows and labels must be the same in all. Returns and
     raises as `DataSets.load`.
@@ -73,7 +73,7 @@ def _reason(error: Exception) -> str:
 
 
 def _labels(target: Any) -> np.ndarray | None:
-    """Labels as declared by OpenML, text or numbers (integers if whole); None if some are missing."""
+    """Return labels as declared by OpenML, text or numbers (integers if whole); None if some are missing."""
     labels = np.asarray(target)
     if labels.dtype.kind == "f":
         if np.isnan(labels).any():
@@ -84,7 +84,7 @@ def _labels(target: Any) -> np.ndarray | None:
 
 
 def _kinds(entry: Entry, names: list[str], dropped: list[str]) -> dict[str, str]:
-    """Kinds that differ from OpenML's, given as "categorical=a;b", or "numeric=*" for all columns."""
+    """Return kinds that differ from OpenML's, given as "categorical=a;b", or "numeric=*" for all columns."""
     kind, _, columns = entry.cells["kinds"].partition("=")
     chosen = names if columns == "*" else [name for name in columns.split(";") if name]
     absent = [name for name in chosen if name not in names and name not in dropped]
@@ -104,7 +104,7 @@ def _frame(bunch: Any, dropped: list[str], kinds: Mapping[str, str]) -> Any:
 
 
 def _column(cells: np.ndarray, categories: list[Any] | None, kind: str | None) -> Any:
-    """A column from numbers or codes of categories, with nulls for missing values."""
+    """Return a column from numbers or codes of categories, with nulls for missing values."""
     missing = np.isnan(np.asarray(cells, dtype=np.float64))
     if categories is None:
         numbers = pl.Series(np.asarray(cells, dtype=np.float64), nan_to_null=True)
@@ -119,7 +119,7 @@ def _column(cells: np.ndarray, categories: list[Any] | None, kind: str | None) -
 
 
 def _side_by_side(frames: list[Any]) -> Any:
-    """The columns of all frames; names that occur in several get the number of their frame."""
+    """Return the columns of all frames; names that occur in several get the number of their frame."""
     counts = np.unique(np.concatenate([frame.columns for frame in frames]), return_counts=True)
     shared = {str(name) for name, count in zip(*counts, strict=True) if count > 1}
     return pl.concat(

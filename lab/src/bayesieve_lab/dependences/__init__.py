@@ -144,8 +144,8 @@ class MaximalInformation(ValueDependence):
 
 
 def _below(groups: np.ndarray, codes: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """(n_others, n_values, n_rows) sums of ``values``, of the same shape, over the rows that are lower in ``groups``
-    (n_rows,) and in ``codes`` (n_others, n_rows), ties counting one half, in both a quarter.
+    """Return (n_others, n_values, n_rows) sums of ``values``, of the same shape, over the rows that are lower in
+    ``groups`` (n_rows,) and in ``codes`` (n_others, n_rows), ties counting one half, in both a quarter.
     """
     from bayesieve_lab.dependences._value_kernels import sum_below
 
@@ -156,7 +156,9 @@ def _below(groups: np.ndarray, codes: np.ndarray, values: np.ndarray) -> np.ndar
 
 
 def _signed(groups: np.ndarray, codes: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Sums of ``values`` over all rows, as `_below` takes them, times the product of both signs of the differences."""
+    """Return sums of ``values`` over all rows, as `_below` takes them, times the product of both signs of the
+    differences.
+    """
     left = np.stack([_below_in_one(groups, of_other) for of_other in values])
     right = np.stack([_below_in_one(code, of_other) for code, of_other in zip(codes, values, strict=True)])
     total = values.sum(axis=2, keepdims=True)
@@ -164,13 +166,15 @@ def _signed(groups: np.ndarray, codes: np.ndarray, values: np.ndarray) -> np.nda
 
 
 def _below_in_one(groups: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """(n_values, n_rows) sums of ``values`` over the rows that are lower in ``groups``, ties counting one half."""
+    """Return (n_values, n_rows) sums of ``values`` over the rows that are lower in ``groups``, ties counting
+    one half.
+    """
     sums = np.stack([np.bincount(groups, part) for part in values])
     return (np.cumsum(sums, axis=1) - sums / 2.0)[:, groups]
 
 
 def _mean_distances(columns: np.ndarray, groups: np.ndarray, share: np.ndarray) -> np.ndarray:
-    """(n_columns, n_rows) mean distance of every row from all rows."""
+    """Return (n_columns, n_rows) mean distance of every row from all rows."""
     means = np.empty(columns.shape)
     for column, group, mean in zip(columns, groups, means, strict=True):
         below, sum_below = _below_in_one(group, np.stack([share, share * column]))
@@ -179,6 +183,6 @@ def _mean_distances(columns: np.ndarray, groups: np.ndarray, share: np.ndarray) 
 
 
 def _own_distances(columns: np.ndarray, means: np.ndarray, share: np.ndarray) -> np.ndarray:
-    """(n_columns,) squared distance variance."""
+    """Return (n_columns,) squared distance variance."""
     squares = 2.0 * (columns**2 @ share - (columns @ share) ** 2)
     return np.maximum(squares + (means @ share) ** 2 - 2.0 * means**2 @ share, 0.0)

@@ -12,7 +12,8 @@ from bayesieve.compiling import jit, jit_inner
 
 @jit_inner
 def _equal_bins(sizes, n_groups, n_rows, n_bins, bins):
-    """bins[g]: the bin of each group of rows that may not be parted, up to ``n_bins`` of as equal a size as can be.
+    """Compute bins[g]: the bin of each group of rows that may not be parted, up to ``n_bins`` of as equal a size as can
+    be.
 
     Returns the number of bins.
     """
@@ -29,8 +30,8 @@ def _equal_bins(sizes, n_groups, n_rows, n_bins, bins):
 
 @jit_inner
 def _clumps(order, groups, bins, most, sizes, merged, points):
-    """points[t]: rows before the end of clump t. A clump is a run of rows, by ``order``, of the same bin; rows that tie
-    are not parted. Returns the number of clumps, at most ``most``.
+    """Compute points[t]: rows before the end of clump t. A clump is a run of rows, by ``order``, of the same bin; rows
+    that tie are not parted. Returns the number of clumps, at most ``most``.
     """
     n_rows = order.size
     n_clumps, last, begin = 0, -1, 0
@@ -58,7 +59,7 @@ def _clumps(order, groups, bins, most, sizes, merged, points):
 
 @jit_inner
 def _best_columns(points, n_clumps, below, n_bins, most, steps, costs, best, unit_rows):
-    """The largest information of columns, up to ``most``, that the clumps are joined to, divided by its limit.
+    """Return the largest information of columns, up to ``most``, that the clumps are joined to, divided by its limit.
 
     below[b, t] : rows of bin b before the end of clump t; ``unit_rows``: nats in a step, over the rows.
     """
@@ -87,7 +88,7 @@ def _best_columns(points, n_clumps, below, n_bins, most, steps, costs, best, uni
 
 @jit
 def grid_information(order, groups, orders, others, cells, clumps, steps, unit, values):
-    """values[k] = maximal information coefficient of one column and another, the best of both ways round.
+    """Compute values[k] = maximal information coefficient of one column and another, the best of both ways round.
 
     order : rows by ascending ``groups``, which number the different values; ``orders``, ``others`` : (n_others, n_rows)
     the same of the other columns; ``cells`` : most columns times bins of a grid; ``clumps`` : for each column.

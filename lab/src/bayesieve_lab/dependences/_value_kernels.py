@@ -9,8 +9,8 @@ from bayesieve.compiling import jit
 
 @jit
 def sum_below(order, groups, codes, values, sums):
-    """sums[k, v, i] = values[k, v, j] summed over the rows j below i in ``groups`` and in codes[k]; ties in one count
-    one half, in both a quarter.
+    """Compute sums[k, v, i] = values[k, v, j] summed over the rows j below i in ``groups`` and in codes[k]; ties in one
+    count one half, in both a quarter.
 
     order : rows by ascending ``groups``, which number the different values; codes : (n_others, n_rows) the same of
     other columns; values, sums : (n_others, n_values, n_rows). A Fenwick tree over the codes holds the rows passed.

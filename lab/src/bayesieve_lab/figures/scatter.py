@@ -42,7 +42,7 @@ class Panel:
 
 
 def scatter(title: str, panels: Sequence[Panel], *, columns: int = 3) -> str:
-    """SVG with the panels in rows of ``columns``, and a legend."""
+    """Return SVG with the panels in rows of ``columns``, and a legend."""
     frames: dict[str, dict[str, list[Any]]] = {}
     charts = []
     named = {one.name: one.colour for panel in panels for one in panel.series}

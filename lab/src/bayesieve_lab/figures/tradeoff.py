@@ -10,7 +10,7 @@ from bayesieve.report.page import Figure
 
 
 def beaten(values: Mapping[str, Mapping[str, float]]) -> dict[str, str | None]:
-    """By method, another one that dominates it (Pareto, higher is better), or None."""
+    """Return, by method, another one that dominates it (Pareto, higher is better), or None."""
 
     def beats(theirs: Mapping[str, float], mine: Mapping[str, float]) -> bool:
         return all(theirs[c] >= mine[c] for c in mine) and any(theirs[c] > mine[c] for c in mine)

@@ -53,12 +53,12 @@ class Campaign:
     repeats: bool = True
 
     def names(self, repetitions: int) -> tuple[str, ...]:
-        """Names of the repetitions in results."""
+        """Return names of the repetitions in results."""
         return tuple(f"{self.name}, draw {k + 1}" for k in range(repetitions if self.repeats else 1))
 
 
 def campaigns(folder: Path | None, seed: int, *, quick: bool = False) -> dict[str, Campaign]:
-    """The campaigns by name: simulated donors, and those whose files are in the folder."""
+    """Return the campaigns by name: simulated donors, and those whose files are in the folder."""
     shape = QUICK if quick else (N_ROWS, N_FEATURES)
     campaign = Campaign(
         SIMULATED,
@@ -88,7 +88,7 @@ def campaigns(folder: Path | None, seed: int, *, quick: bool = False) -> dict[st
 
 
 def balanced(folder: Path | None, seed: int) -> Campaign:
-    """Halves of pva97nk; without a folder nothing can be drawn."""
+    """Return halves of pva97nk; without a folder nothing can be drawn."""
     return Campaign(
         BALANCED,
         f"pva97nk (half of {N_PVA:,} donors for training, half for the test, 25 features)",
@@ -109,7 +109,7 @@ def _simulated(seed: int, n_rows: int, n_features: int, number: int) -> Rows:
 
 
 def _halves(folder: Path | None, seed: int, number: int) -> Rows:
-    """Random halves of pva97nk, with as many who gave in each."""
+    """Return random halves of pva97nk, with as many who gave in each."""
     table, _ = DataSets(folder).load(BALANCED)
     amounts = table["TargetD"].fill_null(0.0).to_numpy()
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number,)))

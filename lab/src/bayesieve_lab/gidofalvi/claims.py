@@ -139,9 +139,9 @@ CLAIMS = (
 
 
 def values_of(comparison: Comparison, campaign: str, what: str) -> dict[str, np.ndarray]:
-    """Values of every line of table 3, and after every feature, by repetition: a figure of `CampaignNB`, the "loss
-    test", or the "order" of the methods: Kendall's correlation of test MSE and test profit over the paper's
-    six lines.
+    """Return values of every line of table 3, and after every feature, by repetition: a figure of `CampaignNB`, the
+    "loss test", or the "order" of the methods: Kendall's correlation of test MSE and test profit over the paper's six
+    lines.
     """
     if what == "order":
         errors, profits = (values_of(comparison, campaign, f"{of} test") for of in ("mse", "profit"))
@@ -164,7 +164,7 @@ def values_of(comparison: Comparison, campaign: str, what: str) -> dict[str, np.
 
 
 def of_method(comparison: Comparison, campaign: str, method: str, what: str, step: int | None = None) -> np.ndarray:
-    """Values of a figure of a method, by repetition, perhaps after some of its features; NaN if it has fewer."""
+    """Return values of a figure of a method, by repetition, perhaps after some of its features; NaN if it has fewer."""
     rows = [row for row in comparison.rows if row["data"].startswith(f"{campaign},") and row["method"] == method]
     if what == "area":  # above the curve, which is lower for the better method
         return np.array([1.0 - row["auc"] for row in rows])
@@ -172,14 +172,14 @@ def of_method(comparison: Comparison, campaign: str, method: str, what: str, ste
 
 
 def _figure(figures: dict[str, float | None], what: str, step: int | None) -> float | None:
-    """NaN of a step that the search did not reach."""
+    """Return NaN of a step that the search did not reach."""
     if step is None or not what.startswith(("mse", "profit", "mailed")):
         return figures[what]
     return figures.get(f"{what} {step}", np.nan)
 
 
 def findings(comparison: Comparison, campaign: str) -> list[Judged]:
-    """Every claim; of the cup, whose donors are the paper's, nothing is random."""
+    """Return every claim; of the cup, whose donors are the paper's, nothing is random."""
     known = dict.fromkeys(claim.what for claim in CLAIMS)
     values = {what: values_of(comparison, campaign, what) for what in known}
     return [
@@ -200,7 +200,7 @@ def findings(comparison: Comparison, campaign: str) -> list[Judged]:
 
 
 def published(what: str) -> dict[str, float]:
-    """The paper's numbers of table 3, a loss being minus the profit."""
+    """Return the paper's numbers of table 3, a loss being minus the profit."""
     kind, _, part = what.partition(" ")
     if what == "mse gap":
         return {line.name: line.mse[1] - line.mse[0] for line in LINES if line.mse} | {_ZERO: 0.0}

@@ -84,7 +84,7 @@ class CampaignNB(ClassifierMixin, BaseEstimator):
         self.response = response
 
     def new_encoder(self) -> DonorEncoder:
-        """The encoder that ``fit`` would fit."""
+        """Return the encoder that ``fit`` would fit."""
         return DonorEncoder(encoder_of(self.model), self.gifts, self.columns)
 
     def fit(self, X: Any, y: Any) -> CampaignNB:
@@ -110,17 +110,18 @@ class CampaignNB(ClassifierMixin, BaseEstimator):
         return self
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Log probabilities (n_rows, 2), not corrected, of raw or coded donors."""
+        """Return log probabilities (n_rows, 2), not corrected, of raw or coded donors."""
         return self.model_.predict_log_proba(self._coded(X))
 
     def fold_figures(self, rows: CodedTable, codes: np.ndarray) -> dict[str, float | None]:
-        """Squared error (of both classes), profit in dollars, and the share of the donors who get a letter, on training
-        and test rows; ``slope`` by which log odds should be multiplied on the test rows; profit of a letter to all.
+        """Return squared error (of both classes), profit in dollars, and the share of the donors who get a letter, on
+        training and test rows; ``slope`` by which log odds should be multiplied on the test rows; profit of a letter to
+        all.
         """
         return {**self.on_training_, **self._figures(rows, codes, "test")}
 
     def log_odds(self, X: Any) -> Iterator[np.ndarray]:
-        """Log odds of a gift: after each feature, or of the model alone."""
+        """Yield log odds of a gift: after each feature, or of the model alone."""
         coded, card = self._coded(X), self.model_.scorecard_
         if not self.steps:
             log_proba = self.model_.predict_log_proba(coded)
@@ -172,8 +173,8 @@ class CampaignNB(ClassifierMixin, BaseEstimator):
 
 
 def _slope(log_odds: np.ndarray, y: np.ndarray, weights: np.ndarray) -> float:
-    """The factor on log odds with which they predict the rows best, 1 of constant ones; below 1, probabilities are too
-    extreme.
+    """Return the factor on log odds with which they predict the rows best, 1 of constant ones; below 1, probabilities
+    are too extreme.
     """
     x = np.clip(log_odds, -_FAR, _FAR)
     if np.ptp(x) < 1e-9:

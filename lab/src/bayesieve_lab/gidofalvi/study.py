@@ -73,14 +73,14 @@ class Gidofalvi(Study):
         return self.split(self.campaigns[0])
 
     def split(self, campaign: Campaign) -> FixedSplit:
-        """How the rows of a campaign are split."""
+        """Return how the rows of a campaign are split."""
         return FixedSplit(campaign.n_train, self.options.seed)
 
     def methods(self) -> dict[str, CampaignNB]:
         return self.methods_of(self.campaigns[0])
 
     def methods_of(self, campaign: Campaign) -> dict[str, CampaignNB]:
-        """Classifiers by name; a variant is named by its method and what differs."""
+        """Return classifiers by name; a variant is named by its method and what differs."""
 
         def model_of(name: str, smoothing: Smoothing) -> SelectiveNB:
             steps = {"selector__n_features_to_select": N_STEPS, "selector__smoothing": smoothing}
@@ -108,7 +108,7 @@ class Gidofalvi(Study):
         return {name: load for campaign in self.campaigns for name, load in self.draws(campaign).items()}
 
     def draws(self, campaign: Campaign) -> dict[str, Callable[[], tuple[Any, ...]]]:
-        """Loaders of the repetitions of a campaign."""
+        """Return loaders of the repetitions of a campaign."""
         return {name: partial(campaign.draw, k) for k, name in enumerate(campaign.names(self.repetitions))}
 
     def measure(self, results: Path | None, verbose: int) -> Comparison:
@@ -128,7 +128,7 @@ class Gidofalvi(Study):
         return Comparison.of(self.data(), self.methods(), self.protocol, rows)
 
     def saved(self, results: Path) -> Comparison:
-        """Results in a file, and those of pva97nk next to it."""
+        """Return results in a file, and those of pva97nk next to it."""
         halves = balanced(self.options.data, self.options.seed)
         beside = self._file(results, halves)
         known = {campaign.name for campaign in self.campaigns}
@@ -146,7 +146,9 @@ class Gidofalvi(Study):
         return tuple(path for campaign in self.campaigns if (path := self._file(results, campaign)) is not None)
 
     def _file(self, results: Path | None, campaign: Campaign) -> Path | None:
-        """Results of simulated donors, and next to them those of other campaigns, whose rows are split elsewhere."""
+        """Return results of simulated donors, and next to them those of other campaigns, whose rows are split
+        elsewhere.
+        """
         if results is None or campaign.name == SIMULATED:
             return results
         return results.with_name(f"{results.stem}-{campaign.name}{results.suffix}")

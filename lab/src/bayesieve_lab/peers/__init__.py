@@ -35,7 +35,7 @@ __all__ = [
 
 
 def _installed(peer: type[Peer], **settings: Any) -> Callable[..., Any]:
-    """A factory that checks that the package of a peer is installed, with its own options."""
+    """Return a factory that checks that the package of a peer is installed, with its own options."""
 
     def make(**options: Any) -> Peer:
         peer.check_installed()

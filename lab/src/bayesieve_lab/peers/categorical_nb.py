@@ -71,7 +71,7 @@ class QuantileNB(LevelsPeer):
 
 
 def _deciles(numbers: np.ndarray) -> np.ndarray:
-    """Bounds between tenths of the known numbers, each the start of the interval above it."""
+    """Return bounds between tenths of the known numbers, each the start of the interval above it."""
     known = numbers[~np.isnan(numbers)]
     if not known.size:
         return np.zeros(0)

@@ -102,7 +102,7 @@ class RiskScore(LevelsPeer):
 def _rounded(
     line_search: Callable[[np.ndarray], tuple[float, np.ndarray]], intercepts: np.ndarray, betas: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Whole points of the solutions, the first of those with the same columns, and their multipliers.
+    """Return whole points of the solutions, the first of those with the same columns, and their multipliers.
 
     FasterRisk's own method does the same by ``ndarray.tostring``, which NumPy 2.3 lacks.
     """

@@ -52,7 +52,7 @@ class TreeSums(OneHotPeer):
 
 @contextmanager
 def _seeded(seed: Any) -> Iterator[None]:
-    """NumPy's global generator, from which its trees draw the order of columns, set to a seed and then back."""
+    """Seed NumPy's global generator, from which the trees draw the order of columns, and restore it afterwards."""
     with _drawing:
         state = np.random.get_state()  # noqa: NPY002
         np.random.seed(seed)  # noqa: NPY002

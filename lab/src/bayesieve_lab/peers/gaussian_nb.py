@@ -16,7 +16,7 @@ class OneHotPeer(Peer):
     """The base class of peers that take numbers and, for categories, columns of 0 and 1, see `OneHotGaussianNB`."""
 
     def _learn_one_hot(self, table: Table, weights: np.ndarray | None) -> np.ndarray:
-        """The training rows; ``owners_`` has the column of the table for each of their columns."""
+        """Return the training rows; ``owners_`` has the column of the table for each of their columns."""
         self._learn_columns(table, lambda numbers: _mean(numbers, weights), least_share=_LEAST_SHARE)
         matrix = super()._rows(table)
         self.varying_ = (matrix != matrix[0]).any(axis=0)

@@ -18,7 +18,7 @@ _starting = threading.Lock()
 
 
 def start_khiops() -> Any:
-    """The module ``khiops.core``, ready to run.
+    """Return the module ``khiops.core``, ready to run.
 
     Raises
     ------
@@ -41,7 +41,9 @@ def start_khiops() -> Any:
 
 
 def khiops_classifier(n_cores: int | None = None, *, n_trees: int = 0, n_pairs: int = 0) -> Any:
-    """A selective naive Bayes of Khiops on the original columns, trees and pairs of them, without text features."""
+    """Return a selective naive Bayes of Khiops on the original columns, trees and pairs of them, without text
+    features.
+    """
     start_khiops()
     with quiet():
         from khiops.sklearn import KhiopsClassifier
@@ -50,7 +52,7 @@ def khiops_classifier(n_cores: int | None = None, *, n_trees: int = 0, n_pairs: 
 
 
 def n_features_used(classifier: Any) -> int:
-    """Number of features that a fitted Khiops classifier uses."""
+    """Return the number of features that a fitted Khiops classifier uses."""
     return len(classifier.model_report_.modeling_report.get_snb_predictor().selected_variables or ())
 
 

@@ -96,7 +96,7 @@ def _known(numbers: np.ndarray) -> np.ndarray:
 
 
 def _chosen(model: Any, rows: Any, codes: np.ndarray, weights: np.ndarray | None, seed: Any) -> Any:
-    """The model of the strength with the least log loss in folds; without folds, of the first."""
+    """Return the model of the strength with the least log loss in folds; without folds, of the first."""
     from sklearn.model_selection import StratifiedKFold
 
     n_folds = min(_N_FOLDS, int(np.bincount(codes).max()))
@@ -117,7 +117,9 @@ def _chosen(model: Any, rows: Any, codes: np.ndarray, weights: np.ndarray | None
 
 
 def _path(model: Any, strengths: np.ndarray, rows: Any, codes: np.ndarray, weights: np.ndarray) -> Iterator[Any]:
-    """The model fitted with one strength after the other; every fit starts at the coefficients of the one before."""
+    """Yield the model fitted with one strength after the other; every fit starts at the coefficients of the
+    one before.
+    """
     for strength in strengths:
         yield model.set_params(C=strength).fit(rows, codes, weights)
 

@@ -83,27 +83,27 @@ class Peer(ClassifierMixin, BaseEstimator):
         return self
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Probabilities of the classes, shape (n_rows, n_classes)."""
+        """Return probabilities of the classes, shape (n_rows, n_classes)."""
         check_is_fitted(self, "model_")
         table = as_table(new_table(self, X), kinds=self.kinds)
         return np.ones((table.n_rows, 1)) if self.model_ is None else self._proba(table)
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Logarithms of the probabilities, shape (n_rows, n_classes)."""
+        """Return logarithms of the probabilities, shape (n_rows, n_classes)."""
         check_is_fitted(self, "model_")
         table = as_table(new_table(self, X), kinds=self.kinds)
         return np.zeros((table.n_rows, 1)) if self.model_ is None else self._log_proba(table)
 
     def predict(self, X: Any) -> np.ndarray:
-        """Most probable class of each row."""
+        """Return most probable class of each row."""
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
     @abstractmethod
     def _learn(self, table: Table, codes: np.ndarray, weights: np.ndarray | None) -> Any:
-        """The model fitted to class codes (n_rows,) with row weights or None, for `model_`."""
+        """Return the model fitted to class codes (n_rows,) with row weights or None, for `model_`."""
 
     def _n_features(self) -> int | None:
-        """Number of features that `model_` uses, if it is known."""
+        """Return the number of features that `model_` uses, if it is known."""
         return None
 
     def _learn_columns(
@@ -120,11 +120,11 @@ class Peer(ClassifierMixin, BaseEstimator):
         return np.column_stack([self._cells(table, position) for position in range(table.n_columns)])
 
     def _cells(self, table: Table, position: int) -> np.ndarray:
-        """A column, or several, for `_rows`."""
+        """Return a column, or several, for `_rows`."""
         raise NotImplementedError
 
     def _proba(self, table: Table) -> np.ndarray:
-        """Probabilities of the classes by `model_`."""
+        """Return probabilities of the classes by `model_`."""
         return self.model_.predict_proba(self._rows(table))
 
     def _log_proba(self, table: Table) -> np.ndarray:
@@ -132,19 +132,22 @@ class Peer(ClassifierMixin, BaseEstimator):
             return np.log(self._proba(table))
 
     def _codes(self, table: Table, position: int, *, unknown: int, missing: int) -> np.ndarray:
-        """Codes of the rows of a categorical column, shape (n_rows,), with codes for unknown and missing values."""
+        """Return codes of the rows of a categorical column, shape (n_rows,), with codes for unknown and
+        missing values.
+        """
         categories, known = table.column(position).categories(), self.columns_[position]
         codes = np.array([known.get(value, unknown) for value in categories.values] + [missing], dtype=np.int64)
         return codes[categories.codes]  # missing is -1, the last
 
     def _numbers(self, table: Table, position: int) -> np.ndarray:
-        """A numeric column, read as in training; NaN = missing."""
+        """Return a numeric column, read as in training; NaN = missing."""
         type_ = self.types_[position]
         assert type_ is not None
         return table.column(position).numbers(type_)
 
     def _frame(self, table: Table, *, missing: str | None, unknown: str | None = _UNKNOWN) -> Any:
-        """Numbers as floats, NaN = missing, and categories as text in a pandas frame, for packages that need one.
+        """Return numbers as floats, NaN = missing, and categories as text in a pandas frame, for packages that need
+        one.
 
         The original text holds no information for these packages, and codes in digits need no escapes in files. Columns
         are named by position for the same reason. ``missing`` and ``unknown`` are the texts of missing and unseen
@@ -163,7 +166,7 @@ class Peer(ClassifierMixin, BaseEstimator):
 
 
 def known_values(column: Column, *, most: int | None = None, least_share: float = 0.0) -> dict[Any, int]:
-    """Codes of the values of a column, in their order.
+    """Return codes of the values of a column, in their order.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ _NO_JAR = "set WEKA_JAR to the path of a weka.jar of version 3.6, or run apt-get
 
 
 def weka_command() -> list[str]:
-    """The start of a command that runs a class of Weka.
+    """Return the start of a command that runs a class of Weka.
 
     Raises
     ------
@@ -99,7 +99,7 @@ class WekaBayes(Peer):
         return np.exp(self._log_proba(table))
 
     def _log_proba(self, table: Table) -> np.ndarray:
-        """Files of Weka round to six decimals, so Weka writes logarithms."""
+        """Return files of Weka round to six decimals, so Weka writes logarithms."""
         from scipy.special import logsumexp
 
         frame = self._frame(table, missing=None, unknown=None)
@@ -124,7 +124,7 @@ class WekaBayes(Peer):
             return log_proba - logsumexp(log_proba, axis=1, keepdims=True)
 
     def _write(self, path: Path, frame: Any, codes: np.ndarray) -> None:
-        """Rows as ARFF: columns are named by position and values by code, so nothing needs quotes."""
+        """Write rows as ARFF: columns are named by position and values by code, so nothing needs quotes."""
         columns = zip(frame, self.columns_, strict=True)
         header = [
             f"@attribute {name} " + ("numeric" if known is None else _braced(map(str, range(len(known)))))
@@ -154,7 +154,7 @@ def _data_lines(path: Path) -> list[str]:
 
 
 def _numbers(line: str) -> list[float]:
-    """Logarithms of a row; Weka writes that of 0 as missing."""
+    """Return logarithms of a row; Weka writes that of 0 as missing."""
     return [-np.inf if text == "?" else float(text) for text in line.split(",")]
 
 
@@ -167,5 +167,5 @@ def _braced(values: Any) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A word of an option of Weka that is a list of options itself."""
+    """Return a word of an option of Weka that is a list of options itself."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -36,7 +36,7 @@ _ROUNDS = 3
 
 
 def tasks(halves: Halves) -> dict[str, Callable[[], Any]]:
-    """The filters, which count and rank all indicators, and the searches, by name."""
+    """Return the filters, which count and rank all indicators, and the searches, by name."""
     problem = halves.problem(halves.validation, GUIDE)
     every_row = np.ones(halves.fit.n_rows, dtype=bool)
     rankings = {name: lambda rank=rank: rank(halves.fit.take(every_row)) for name, rank in FILTERS.items()}
@@ -57,7 +57,7 @@ def refit(halves: Halves) -> list[int]:
 
 
 def seconds_of(task: Callable[[], Any]) -> dict[str, float]:
-    """The least processor seconds of some runs."""
+    """Return the least processor seconds of some runs."""
     seconds = []
     for _ in range(_ROUNDS):
         began = time.process_time()
@@ -67,7 +67,7 @@ def seconds_of(task: Callable[[], Any]) -> dict[str, float]:
 
 
 def wanted() -> Iterator[tuple[dict[str, Any], Callable[[], dict[str, float]]]]:
-    """Every measurement, on random indicators of the first draw."""
+    """Yield every measurement, on random indicators of the first draw."""
     study = Rabenoro2015(Options())
     scores, labels = study.draw(0)
     rows = slice(study.n_series)
@@ -83,7 +83,7 @@ def wanted() -> Iterator[tuple[dict[str, Any], Callable[[], dict[str, float]]]]:
 
 
 def times(lines: Sequence[dict[str, Any]]) -> dict[str, dict[int, float]]:
-    """Seconds by method and number of indicators."""
+    """Return seconds by method and number of indicators."""
     seconds: dict[str, dict[int, float]] = {}
     for line in lines:
         seconds.setdefault(line["method"], {})[line["indicators"]] = line["seconds"]
@@ -91,7 +91,7 @@ def times(lines: Sequence[dict[str, Any]]) -> dict[str, dict[int, float]]:
 
 
 def judge_complexity(lines: Sequence[dict[str, Any]]) -> tuple[Judged, ...]:
-    """The claims of section 4.1, and of the abstract."""
+    """Return the claims of section 4.1, and of the abstract."""
     seconds = times(lines)
     powers = {name: power(list(of), list(of.values())) for name, of in seconds.items()}
     largest = {name: of[max(of)] for name, of in seconds.items()}
@@ -122,12 +122,12 @@ def judge_complexity(lines: Sequence[dict[str, Any]]) -> tuple[Judged, ...]:
 
 
 def _of_searches(lines: Sequence[dict[str, Any]]) -> dict[str, dict[int, float]]:
-    """Seconds without those of models that are learnt anew."""
+    """Return seconds without those of models that are learnt anew."""
     return {name: of for name, of in times(lines).items() if name != REFITTED}
 
 
 def complexity_figure(lines: Sequence[dict[str, Any]]) -> str:
-    """Seconds by the number of indicators, as SVG."""
+    """Return seconds by the number of indicators, as SVG."""
     series = [
         Series(name, colour, tuple(Point(*at) for at in np.log10(list(of.items())).tolist()), joined=True)
         for (name, of), colour in zip(_of_searches(lines).items(), _COLOURS, strict=True)

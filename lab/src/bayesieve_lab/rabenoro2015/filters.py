@@ -37,7 +37,7 @@ RANKINGS: dict[str, Callable[[CodedTable], np.ndarray]] = {
 
 
 def coded(study: Any, number: int) -> tuple[CodedTable, CodedTable]:
-    """Coded training and test series of a draw, with their classes."""
+    """Return coded training and test series of a draw, with their classes."""
     scores, labels = study.draw(number)
     encoder, n = EngineIndicators(study.grid), study.n_series
     train, test = encoder.fit_transform_coded(scores[:n], labels[:n]), encoder.transform_coded(scores[n:])
@@ -46,7 +46,7 @@ def coded(study: Any, number: int) -> tuple[CodedTable, CodedTable]:
 
 
 def redundancy(fit: CodedTable, features: np.ndarray) -> float:
-    """Mean mutual information of two different features of a subset, in nats.
+    """Return mean mutual information of two different features of a subset, in nats.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def redundancy(fit: CodedTable, features: np.ndarray) -> float:
 
 
 def measured(study: Any, number: int) -> dict[str, dict[str, float]]:
-    """Of a draw: size, test error and redundancy (of the first 19, and of all selected) by filter."""
+    """Measure size, test error and redundancy (of the first 19, and of all selected) by filter on a draw."""
     train, test = coded(study, number)
     halves: Halves = halve(train, study.smoothing)
     found = {}
@@ -79,7 +79,7 @@ def measured(study: Any, number: int) -> dict[str, dict[str, float]]:
 
 
 def wanted(repetitions: int) -> Iterator[tuple[dict[str, Any], Callable[[], dict[str, Any]]]]:
-    """Every draw of every grid."""
+    """Yield every draw of every grid."""
     for grid in GRIDS:
         study = Rabenoro2015(Options(grid=grid))
         for number in range(repetitions):
@@ -89,7 +89,7 @@ def wanted(repetitions: int) -> Iterator[tuple[dict[str, Any], Callable[[], dict
 def judge_filters(
     lines: Sequence[dict[str, Any]], rows: Mapping[Key, Mapping[str, Any]], grid: str
 ) -> tuple[Judged, ...]:
-    """The claims about a grid; ``rows`` are the results of the wrappers on the same draws."""
+    """Return the claims about a grid; ``rows`` are the results of the wrappers on the same draws."""
     mine = {line["draw"]: line for line in lines if line["grid"] == grid}
 
     def of(name: str, what: str) -> list[float]:

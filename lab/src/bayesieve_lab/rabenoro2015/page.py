@@ -68,13 +68,13 @@ def _published(method: Method) -> str:
 
 
 def _tau(errors: Mapping[str, np.ndarray]) -> float:
-    """Kendall's correlation of the paper's errors with the means of ours."""
+    """Return Kendall's correlation of the paper's errors with the means of ours."""
     pairs = [(one.paper_error, errors[one.key].mean()) for one in METHODS if one.paper_error is not None]
     return float(kendalltau(*zip(*pairs, strict=True)).statistic)
 
 
 def _paths(comparisons: Mapping[str, Comparison], errors: Values) -> TextTable:
-    """The best subsets on the paths of the methods, how often each method was first, and ties, by grid."""
+    """Return the best subsets on the paths of the methods, how often each method was first, and ties, by grid."""
     best, ties = (values_by_grid(comparisons, what) for what in ("lowest_test_error", "tied_steps"))
     lowest = {grid: np.min([errors[grid][one.key] for one in METHODS], axis=0) for grid in GRIDS}
     cells: dict[str, Callable[[str, str], str]] = {

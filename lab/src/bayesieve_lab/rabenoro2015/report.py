@@ -48,7 +48,7 @@ _TABLE = "Section 6, table 1"
 
 
 def _pairs(first: str, second: str) -> tuple[tuple[str, str], ...]:
-    """Two searches, by either guide."""
+    """Return two searches, by either guide."""
     return tuple((f"{first}, {guide}", f"{second}, {guide}") for guide in _GUIDES)
 
 
@@ -163,7 +163,7 @@ def report(study: Rabenoro2015, comparison: Comparison) -> Report:
 
 
 def compared(comparison: Comparison) -> list[Judged]:
-    """The claims about methods that have results."""
+    """Return the claims about methods that have results."""
     methods = {*comparison.methods}
     claims = [claim for claim in CLAIMS if {key for pair in claim.pairs for key in pair} <= methods]
     # A subset of no indicators has no steps: none of them is tied.
@@ -184,7 +184,7 @@ def compared(comparison: Comparison) -> list[Judged]:
 
 
 def judge(comparison: Comparison) -> tuple[Judged | Closeness, ...]:
-    """Every claim with its verdicts, and how close table 1 comes."""
+    """Return every claim with its verdicts, and how close table 1 comes."""
     errors, features = values_of(comparison, "test"), values_of(comparison, "features")
     theirs = {method.key: method for method in METHODS if method.paper_error is not None}
     numbers = [(key, float(method.paper_error or 0), float(errors[key].mean())) for key, method in theirs.items()]
@@ -197,13 +197,13 @@ def judge(comparison: Comparison) -> tuple[Judged | Closeness, ...]:
 
 
 def _published(what: str) -> dict[str, float]:
-    """The paper's numbers by method."""
+    """Return the paper's numbers by method."""
     name = {"test": "paper_error", "features": "paper_features"}.get(what, "")
     return {key: value for key, method in _BY_KEY.items() if (value := getattr(method, name, None)) is not None}
 
 
 def values_of(comparison: Comparison, what: str) -> dict[str, np.ndarray]:
-    """Values by method and repetition: "features", "test" (error), or a figure of `SubsetChoice`."""
+    """Return values by method and repetition: "features", "test" (error), or a figure of `SubsetChoice`."""
 
     def of_draw(data: str) -> np.ndarray:
         if what == "test":
@@ -215,7 +215,7 @@ def values_of(comparison: Comparison, what: str) -> dict[str, np.ndarray]:
 
 
 def main_table(comparison: Comparison, methods: Sequence[Method]) -> TextTable:
-    """Rows of table 1 of the paper, with ours."""
+    """Return rows of table 1 of the paper, with ours."""
     features, errors = values_of(comparison, "features"), values_of(comparison, "test")
     rows = [
         (
@@ -233,7 +233,7 @@ def main_table(comparison: Comparison, methods: Sequence[Method]) -> TextTable:
 
 
 def path_table(comparison: Comparison) -> TextTable:
-    """The paths of the methods, and how often each method was best."""
+    """Return the paths of the methods, and how often each method was best."""
     test, validation = values_of(comparison, "test"), values_of(comparison, "validation_error")
     lowest_test, seconds = values_of(comparison, "lowest_test_error"), values_of(comparison, "choice_seconds")
     ties = values_of(comparison, "tied_steps")

@@ -157,7 +157,7 @@ class Rabenoro2015(Study):
         return pl.DataFrame(score_columns(scores, names)), np.concatenate([train.labels[order], test.labels])
 
     def saved(self, results: Path) -> Comparison:
-        """Results in a file, perhaps without some variants."""
+        """Return results in a file, perhaps without some variants."""
         rows = read_results(results)
         measured = {method for _, method, *_ in rows}
         return Comparison.of(self.data(), (name for name in self.methods() if name in measured), self.protocol, rows)
@@ -174,7 +174,7 @@ class Rabenoro2015(Study):
 
 
 def _halves_in_turn(labels: np.ndarray, random: np.random.Generator) -> np.ndarray:
-    """Positions of rows: a random half of every class, then the others, both in the order of the rows."""
+    """Return positions of rows: a random half of every class, then the others, both in the order of the rows."""
     first = np.zeros(labels.size, dtype=bool)
     for label in np.unique(labels):
         rows = random.permutation(np.flatnonzero(labels == label))

@@ -23,12 +23,12 @@ _TIE = 1e-12
 
 
 def by_information(fit: CodedTable) -> np.ndarray:
-    """(n_features,) features by their mutual information with the class, the best first."""
+    """Return (n_features,) features by their mutual information with the class, the best first."""
     return rank(class_information(fit.counts))
 
 
 def by_mrmr(fit: CodedTable) -> np.ndarray:
-    """(n_features,) features by minimal redundancy and maximal relevance, the best first."""
+    """Return (n_features,) features by minimal redundancy and maximal relevance, the best first."""
     return rank_by_mrmr(fit)[0]
 
 
@@ -77,12 +77,12 @@ class Halves:
     validation: ScoredRows
 
     def scored(self, rows: CodedTable) -> ScoredRows:
-        """Other rows, with their classes, scored with the same probabilities."""
+        """Return other rows, with their classes, scored with the same probabilities."""
         return ScoredRows.training(rows, self.counts, self.smoothing)
 
     def problem(self, rows: ScoredRows | None, criterion: str = "error", *, second_half: bool = False) -> SubsetProblem:
-        """A search by a criterion on the guiding half, or the second one, with the error measured on ``rows`` unless
-        they are None.
+        """Return a search by a criterion on the guiding half, or the second one, with the error measured on ``rows``
+        unless they are None.
         """
 
         def new_criterion(name: str) -> Any:
@@ -93,7 +93,7 @@ class Halves:
         return SubsetProblem.on(Objective(new_criterion(criterion), guide), self.fit, validation=validation)
 
     def error(self, selected: np.ndarray, rows: ScoredRows) -> float:
-        """Share of ``rows`` misclassified by naive Bayes on the selected indicators."""
+        """Return the share of ``rows`` misclassified by naive Bayes on the selected indicators."""
         state = SearchState(self.problem(rows))
         state.reset(selected)
         return state.validation()
@@ -155,7 +155,7 @@ class SubsetChoice(ClassifierMixin, BaseEstimator):
         self.leading = leading
 
     def new_encoder(self) -> Any:
-        """The encoder that ``fit`` would fit."""
+        """Return the encoder that ``fit`` would fit."""
         return clone(self.encoder)
 
     def fit(self, X: Any, y: Any) -> SubsetChoice:
@@ -180,11 +180,11 @@ class SubsetChoice(ClassifierMixin, BaseEstimator):
         return self
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Log probabilities (n_rows, n_classes) of the classes, for raw or coded rows."""
+        """Return log probabilities (n_rows, n_classes) of the classes, for raw or coded rows."""
         return self._model.predict_log_proba(X if isinstance(X, CodedTable) else self.encoder_.transform_coded(X))
 
     def fold_figures(self, rows: CodedTable, codes: np.ndarray) -> dict[str, float | None]:
-        """Figures of the choice.
+        """Return figures of the choice.
 
         Returns
         -------
@@ -230,7 +230,7 @@ class SubsetChoice(ClassifierMixin, BaseEstimator):
 
 
 def best_of_path(halves: Halves, order: np.ndarray) -> np.ndarray:
-    """(n_features,) bool: the smallest set of leading features with the lowest validation error."""
+    """Return (n_features,) bool: the smallest set of leading features with the lowest validation error."""
     errors = _path(halves, halves.validation, order)
     best = Point(errors[0], 0)
     for size, error in enumerate(errors):
@@ -242,7 +242,7 @@ def best_of_path(halves: Halves, order: np.ndarray) -> np.ndarray:
 
 
 def best_on_walks(trace: SearchTrace, halves: Halves) -> np.ndarray:
-    """(n_features,) bool: the smallest subset with the lowest validation error on the path of a search."""
+    """Return (n_features,) bool: the smallest subset with the lowest validation error on the path of a search."""
     state = SearchState(halves.problem(halves.validation))
     best: Point | None = None
     selected = state.selected.copy()
@@ -254,20 +254,22 @@ def best_on_walks(trace: SearchTrace, halves: Halves) -> np.ndarray:
 
 
 def _path(halves: Halves, rows: ScoredRows, order: np.ndarray) -> list[float]:
-    """Errors on ``rows`` of the empty subset and of the leading features, one more each time."""
+    """Return errors on ``rows`` of the empty subset and of the leading features, one more each time."""
     criterion = make_criterion("error", halves.fit.n_features, halves.fit.classes)
     errors: list[float] = nested_values(Objective(criterion, rows), order).tolist()
     return errors
 
 
 def _lowest_on_walks(trace: SearchTrace, halves: Halves, test: ScoredRows) -> float:
-    """The lowest test error of all subsets on the path of a search."""
+    """Return the lowest test error of all subsets on the path of a search."""
     state = SearchState(halves.problem(test))
     return min(at.validation() for at in _replayed(trace, state))
 
 
 def _tied_steps(trace: SearchTrace, problem: SubsetProblem, size: int) -> float | None:
-    """Share of the steps of the first walk, up to a subset of ``size``, at which several moves were equally good."""
+    """Return the share of the steps of the first walk, up to a subset of ``size``, at which several moves were equally
+    good.
+    """
     tied: list[bool] = []
     adding = bool(trace.walk_moves(0).adding[0])
     steps = abs(size - trace.starts[0].features.size)

@@ -46,7 +46,7 @@ def main(grid: str, repetitions: int, wanted: str = "") -> None:
 
 
 def variants(study: Any, number: int) -> Iterator[tuple[str, Callable[[], np.ndarray], Halves, CodedTable]]:
-    """Every variant of a repetition: name, function that chooses a subset, halves to choose from, test rows."""
+    """Yield every variant of a repetition: name, function that chooses a subset, halves to choose from, test rows."""
     train, test = coded(study, number)
     order = np.random.default_rng(number).permutation(train.n_features)
     plain, shuffled = (
@@ -66,7 +66,7 @@ def variants(study: Any, number: int) -> Iterator[tuple[str, Callable[[], np.nda
 
 
 def ranked(halves: Halves, form: Any, size: int | None = None) -> np.ndarray:
-    """The subset of lowest validation error on the path of mRMR, or its first features."""
+    """Return the subset of lowest validation error on the path of mRMR, or its first features."""
     order, _ = rank_by_mrmr(halves.fit, form)
     if size is None:
         return best_of_path(halves, order)
@@ -76,7 +76,9 @@ def ranked(halves: Halves, form: Any, size: int | None = None) -> np.ndarray:
 
 
 def search(halves: Halves, wrapper: Any, *, blind: bool = False) -> np.ndarray:
-    """The subset of lowest validation error; ``blind`` hides the validation rows from the phases of the search."""
+    """Return the subset of lowest validation error; ``blind`` hides the validation rows from the phases of
+    the search.
+    """
     problem = halves.problem(None if blind else halves.validation, wrapper.criterion)
     trace = GreedySearch(direction=wrapper.direction, n_jobs=1).run(problem)
     return best_on_walks(trace, halves) if blind else np.asarray(trace.chosen)

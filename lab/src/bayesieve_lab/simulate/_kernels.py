@@ -24,7 +24,7 @@ def sign_sum(ranks, first, last, rank):
 
 @jit_inner
 def mann_whitney(ranks, n_ranks, half, out):
-    """out[b] = (|U - mean| - 1/2) / sd, with the correction of sd for ties; -inf where all points are equal.
+    """Compute out[b] = (|U - mean| - 1/2) / sd, with the correction of sd for ties; -inf where all points are equal.
 
     T = sum over pairs of sign(after - before) = 2 (U - mean) is carried from window to window: three points move.
     """
@@ -57,7 +57,7 @@ def mann_whitney(ranks, n_ranks, half, out):
 
 @jit_inner
 def add_and_scan(gaps, first, last, shift, extremes):
-    """gaps[first:last] += shift; extremes = smallest and largest of them and of itself."""
+    """Compute gaps[first:last] += shift; extremes = smallest and largest of them and of itself."""
     low, high = extremes[0], extremes[1]
     for r in range(first, last):
         gap = np.int32(gaps[r] + shift)
@@ -71,7 +71,7 @@ def add_and_scan(gaps, first, last, shift, extremes):
 
 @jit_inner
 def kolmogorov_smirnov(ranks, n_ranks, half, out):
-    """out[b] = half * D, a whole number.
+    """Compute out[b] = half * D, a whole number.
 
     gaps[r] = points of rank <= r before the cut minus those after it, so that D = max |gaps| / half. When the window
     moves on, one point leaves, one crosses the cut and one enters: each shifts the gaps from its rank on.
@@ -120,7 +120,7 @@ def kolmogorov_smirnov_long(ranks, half, out):
 
 @jit_inner
 def variance_ratio(values, half, out):
-    """out[b] = larger variance / smaller variance of the two halves: 1 where both are zero, inf where one is.
+    """Compute out[b] = larger variance / smaller variance of the two halves: 1 where both are zero, inf where one is.
 
     Squares are taken about the mean of each half, after its first value is taken off (constant halves get exactly 0).
     """
@@ -145,7 +145,7 @@ def variance_ratio(values, half, out):
 
 @jit
 def statistics(test, values, ranks, n_ranks, half, out):
-    """The statistic of every window of one series: 0 Mann-Whitney, 1 Kolmogorov-Smirnov, 2 variance ratio."""
+    """Return the statistic of every window of one series: 0 Mann-Whitney, 1 Kolmogorov-Smirnov, 2 variance ratio."""
     if test == 0:
         mann_whitney(ranks, n_ranks, half, out)
     elif test == 2:

@@ -68,7 +68,7 @@ def led_display(
 
 
 def base_waves() -> np.ndarray:
-    """The three triangles, 6 high at their peaks and 0 from 6 points away on, shape (3, 21)."""
+    """Return the three triangles, 6 high at their peaks and 0 from 6 points away on, shape (3, 21)."""
     points = np.arange(1, N_POINTS + 1)
     return np.array([np.maximum(6.0 - np.abs(points - peak), 0.0) for peak in PEAKS])
 

@@ -51,7 +51,7 @@ class _Donors:
         return np.asarray(np.exp(np.float32(2.63) + np.float32(0.5) * self.giving))
 
     def response(self, mean: float) -> np.ndarray:
-        """The probability (n_rows,) of a gift, with this mean."""
+        """Return the probability (n_rows,) of a gift, with this mean."""
         logit = 0.28 * self.loyalty - 0.15 * self.giving + 0.08 * self.age + np.tensordot(_EFFECTS, self.area, 1)
         low, high = -40.0, 40.0
         for _ in range(60):
@@ -135,7 +135,7 @@ def _columns(donors: _Donors, rng: np.random.Generator) -> _Columns:
 
 
 def _history(donors: _Donors, rng: np.random.Generator) -> _Columns:
-    """20 columns that sum up the gifts so far."""
+    """Return 20 columns that sum up the gifts so far."""
 
     def near(trait: np.ndarray, noise: float) -> np.ndarray:
         return trait + np.float32(noise) * _normal(rng, donors.n_rows)
@@ -171,7 +171,7 @@ def _history(donors: _Donors, rng: np.random.Generator) -> _Columns:
 
 
 def _person(donors: _Donors, rng: np.random.Generator) -> _Columns:
-    """14 columns on the person and the address."""
+    """Return 14 columns on the person and the address."""
     n_rows, wealth = donors.n_rows, donors.area[0]
     yield "age", _missing(_whole(62 + 16 * donors.age, 18, 98), rng.random(n_rows) < 0.25)
     income = np.digitize(0.7 * wealth + 0.7 * _normal(rng, n_rows), (-1.2, -0.7, -0.2, 0.2, 0.7, 1.2)) + 1
@@ -195,7 +195,7 @@ def _person(donors: _Donors, rng: np.random.Generator) -> _Columns:
 
 
 def _campaigns(donors: _Donors, rng: np.random.Generator) -> _Columns:
-    """Four columns on each of 22 earlier campaigns, the last one first."""
+    """Return four columns on each of 22 earlier campaigns, the last one first."""
     codes = tuple(f"{frequency}{letter}" for frequency in range(1, 5) for letter in "CDEFG")
     frequency = np.digitize(donors.loyalty, (-0.7, 0.1, 0.9))
     for k in range(1, _CAMPAIGNS + 1):
@@ -211,7 +211,7 @@ def _campaigns(donors: _Donors, rng: np.random.Generator) -> _Columns:
 
 
 def _census(donors: _Donors, rng: np.random.Generator) -> Any:
-    """A share in percent that depends on one or two factors of the neighbourhood."""
+    """Return a share in percent that depends on one or two factors of the neighbourhood."""
     first, second = rng.choice(_FACTORS, 2, replace=False, p=_SHARES)
     size, side = rng.uniform(0.4, 0.95), rng.choice((-1.0, 1.0))
     trait = size * donors.area[first] + rng.uniform(0.0, 0.4) * donors.area[second]
@@ -232,7 +232,7 @@ def _logistic(logit: np.ndarray) -> np.ndarray:
 
 
 def _dollars(amounts: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Most gifts are round sums, the others whole dollars."""
+    """Return dollars: most gifts are round sums, the others whole dollars."""
     middle = np.sqrt(_ROUND_SUMS[1:] * _ROUND_SUMS[:-1])
     sums = np.where(rng.random(amounts.size) < 0.85, _ROUND_SUMS[np.digitize(amounts, middle)], np.round(amounts))
     return np.clip(sums, SMALLEST, LARGEST).astype(np.float64)

@@ -36,7 +36,7 @@ Grid = Literal["levels", "quantiles", "coarse"]
 
 
 def engine_grid(grid: Grid = "quantiles") -> tuple[WindowScore, ...]:
-    """The scores of a grid, in their order.
+    """Return the scores of a grid, in their order.
 
     - "levels", 135 scores: for each of three tests and windows of 20, 30, 40, 50 and 60 points the smallest p-value;
       the share of windows at or below the levels 0.001, 0.01, 0.05 and 0.1, and the longest run of such windows.
@@ -75,7 +75,7 @@ def engine_grid(grid: Grid = "quantiles") -> tuple[WindowScore, ...]:
 def engine_scores(
     series: EngineSeries | Iterable[Any], *, grid: Grid = "quantiles"
 ) -> tuple[np.ndarray, tuple[str, ...]]:
-    """All scores of a grid for all series.
+    """Return all scores of a grid for all series.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def engine_scores(
 
 
 def score_columns(scores: np.ndarray, names: Sequence[str]) -> dict[str, np.ndarray]:
-    """The scores as named columns, ready for ``polars.DataFrame`` and ``pandas.DataFrame``.
+    """Return the scores as named columns, ready for ``polars.DataFrame`` and ``pandas.DataFrame``.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def score_columns(scores: np.ndarray, names: Sequence[str]) -> dict[str, np.ndar
 
 
 def engine_thresholds(grid: Grid = "quantiles", scores: np.ndarray | None = None) -> dict[str, list[float]]:
-    """Thresholds of each score of a grid: 814 in all, each an indicator "score <= threshold".
+    """Return thresholds of each score of a grid: 814 in all, each an indicator "score <= threshold".
 
     - "levels", fixed: p-values against 0.1, 0.05, 0.01, 0.005, 0.001, 1e-4, ..., 1e-10, as far as the test can reach
       the level with windows of that length (the asymptotic U test of 20 points never gives less than 1.8e-4); shares
@@ -176,7 +176,8 @@ def engine_thresholds(grid: Grid = "quantiles", scores: np.ndarray | None = None
 
 
 def quantile_thresholds(scores: np.ndarray, names: Sequence[str], *, total: int) -> dict[str, list[float]]:
-    """Thresholds at equally spaced quantiles of training scores, ``total`` in all and the same number for each score.
+    """Return thresholds at equally spaced quantiles of training scores, ``total`` in all and the same number for each
+    score.
 
     Thresholds are different observed values, and never the largest, because "score <= largest" always holds. If a score
     takes too few values (the Kolmogorov-Smirnov statistic of n points against n is one of n + 1 numbers), all of them
@@ -231,7 +232,9 @@ def _coarse_thresholds(score: WindowScore) -> list[float]:
 
 
 def _shared_out(room: np.ndarray, total: int) -> np.ndarray:
-    """The most equal whole numbers, none above its room, that sum to ``total``; the first ones get the remainder."""
+    """Return the most equal whole numbers, none above its room, that sum to ``total``; the first ones get the
+    remainder.
+    """
     numbers = np.zeros(room.size, dtype=np.int64)
     while left := total - int(numbers.sum()):
         free = np.flatnonzero(numbers < room)
@@ -240,7 +243,9 @@ def _shared_out(room: np.ndarray, total: int) -> np.ndarray:
 
 
 def _quantiles(column: np.ndarray, count: int) -> list[float]:
-    """``count`` different observed values, all below the largest, nearest from above to equally spaced quantiles."""
+    """Return ``count`` different observed values, all below the largest, nearest from above to equally spaced
+    quantiles.
+    """
     values, frequencies = np.unique(column, return_counts=True)
     below = np.cumsum(frequencies)[:-1] / column.size if column.size else np.empty(0)
     order = np.arange(count)

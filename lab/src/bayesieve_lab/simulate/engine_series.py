@@ -54,7 +54,7 @@ class EngineSeries:
         return np.diff(self.offsets)
 
     def series(self, index: int) -> np.ndarray:
-        """The values of one series, shape (length,); a negative index counts from the end."""
+        """Return the values of one series, shape (length,); a negative index counts from the end."""
         if not -self.n_series <= index < self.n_series:
             raise IndexError(f"There is no series {index}: there are {self.n_series}.")
         index %= self.n_series

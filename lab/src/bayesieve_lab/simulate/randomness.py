@@ -11,14 +11,14 @@ _DEFAULT_SEED = 0
 
 
 def as_count(name: str, value: Any, lowest: int) -> int:
-    """A whole number; ValueError if it is another value, or below ``lowest``."""
+    """Return a whole number; ValueError if it is another value, or below ``lowest``."""
     if not isinstance(value, Integral) or isinstance(value, bool) or value < lowest:
         raise ValueError(f"{name} must be a whole number of at least {lowest}, got {value!r}.")
     return int(value)
 
 
 def as_generator(random_state: Any) -> np.random.Generator:
-    """The generator itself, or one from a seed; None is a fixed seed. ValueError for any other value."""
+    """Return the generator itself, or one from a seed; None is a fixed seed. ValueError for any other value."""
     if isinstance(random_state, np.random.Generator):
         return random_state
     seed = _DEFAULT_SEED if random_state is None else random_state

@@ -92,7 +92,7 @@ class WindowScore:
 
 
 def window_p_values(values: Any, test: str, width: int) -> np.ndarray:
-    """P-values of one test on every position of a sliding window that is cut in its middle.
+    """Return P-values of one test on every position of a sliding window that is cut in its middle.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def window_p_values(values: Any, test: str, width: int) -> np.ndarray:
 
 
 def window_scores(series: EngineSeries | Iterable[Any], scores: Sequence[WindowScore]) -> np.ndarray:
-    """Scores of many series.
+    """Return scores of many series.
 
     Parameters
     ----------
@@ -185,7 +185,7 @@ def window_scores(series: EngineSeries | Iterable[Any], scores: Sequence[WindowS
 
 
 def _as_series(series: EngineSeries | Iterable[Any]) -> tuple[np.ndarray, np.ndarray]:
-    """The points of all series one after the other, and the offsets of the series."""
+    """Return the points of all series one after the other, and the offsets of the series."""
     if isinstance(series, EngineSeries):
         return series.values, series.offsets
     if not isinstance(series, Iterable):
@@ -206,7 +206,9 @@ def _as_series(series: EngineSeries | Iterable[Any]) -> tuple[np.ndarray, np.nda
 
 
 def _dense_ranks(points: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Ranks of points within their series, int32 from 0 and equal for equal values; number of ranks by series."""
+    """Return ranks of points within their series, int32 from 0 and equal for equal values; number of ranks by
+    series.
+    """
     owner = np.repeat(np.arange(offsets.size - 1), np.diff(offsets))
     order = np.lexsort((points, owner))  # the series keep their places, their values ascend
     ascending = points[order]
@@ -219,7 +221,7 @@ def _dense_ranks(points: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, n
 
 
 def p_values(test: str, half: int, statistics: np.ndarray) -> np.ndarray:
-    """Two-sided p-values of the statistics of the kernels; they fall as the statistic rises; NaN stays NaN.
+    """Return two-sided p-values of the statistics of the kernels; they fall as the statistic rises; NaN stays NaN.
 
     "U": normal approximation with corrections for ties and continuity, as ``scipy.stats.mannwhitneyu`` with
     ``method="asymptotic"``. "KS": exact for values without ties (with ties an upper bound), as ``scipy.stats.ks_2samp``
@@ -236,7 +238,7 @@ def p_values(test: str, half: int, statistics: np.ndarray) -> np.ndarray:
 
 
 def smallest_p_value(test: str, half: int) -> float:
-    """The smallest p-value that halves of this size can give (for "U" and "KS": without ties)."""
+    """Return the smallest p-value that halves of this size can give (for "U" and "KS": without ties)."""
     if test == "F":
         return 0.0
     if test == "KS":
@@ -246,7 +248,7 @@ def smallest_p_value(test: str, half: int) -> float:
 
 
 def critical_statistic(test: str, half: int, level: float) -> float:
-    """The smallest statistic whose p-value is at most ``level``."""
+    """Return the smallest statistic whose p-value is at most ``level``."""
     if test == "U":
         return float(-ndtri(level / 2.0))
     if test == "F":
@@ -256,7 +258,7 @@ def critical_statistic(test: str, half: int, level: float) -> float:
 
 @lru_cache(maxsize=64)
 def _kolmogorov_smirnov(half: int) -> np.ndarray:
-    """P(D >= k / half) for k = 0 .. half, for two samples of the same size (Gnedenko and Korolyuk 1951).
+    """Return P(D >= k / half) for k = 0 .. half, for two samples of the same size (Gnedenko and Korolyuk 1951).
 
     By reflection of the paths of n steps up and n down that leave the band of half width k:
     2 sum over j >= 1 of (-1)^(j - 1) C(2 n, n - j k) / C(2 n, n), here in whole numbers and thus without rounding.

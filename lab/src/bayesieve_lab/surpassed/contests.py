@@ -67,7 +67,7 @@ class OnIndicators(ClassifierMixin, BaseEstimator):
         return self
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Log probabilities (n_rows, n_classes)."""
+        """Return log probabilities (n_rows, n_classes)."""
         with np.errstate(divide="ignore"):
             proba: np.ndarray = np.log(self.model.predict_proba(_frame(self.encoder_.transform_coded(X))))
         return proba

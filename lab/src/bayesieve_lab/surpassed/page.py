@@ -73,8 +73,8 @@ def _value(row: Mapping[str, Any], measure: str) -> float:
 
 
 def means(rows: Rows, methods: Sequence[str], measures: Sequence[str]) -> tuple[int, int, np.ndarray]:
-    """The number of data sets and folds on which all methods have results, and the means over the folds of each set,
-    (n_sets, n_methods, n_measures).
+    """Return the number of data sets and folds on which all methods have results, and the means over the folds of each
+    set, (n_sets, n_methods, n_measures).
     """
     places = {(data, repeat, fold) for data, _, repeat, fold in rows}
     shared = sorted(
@@ -94,7 +94,7 @@ def _ended(row: Mapping[str, Any] | None) -> bool:
 
 
 def lines(shown: Shown, rows: Rows, methods: Sequence[str]) -> list[tuple[str, ...]]:
-    """Rows of a table, of the methods on what all of them have."""
+    """Return rows of a table, of the methods on what all of them have."""
     known = [method for method in methods if any(key[1] == method for key in rows)]
     measures = [measure for measure, *_ in shown.measures]
     n_sets, n_folds, by_set = means(rows, known, [*measures, "n_features", SECONDS])
@@ -114,7 +114,9 @@ def lines(shown: Shown, rows: Rows, methods: Sequence[str]) -> list[tuple[str, .
 
 
 def _lead(differences: np.ndarray) -> str:
-    """On how many sets the default is better and worse than another method, and the p-value of the signed-rank test."""
+    """Return the numbers of sets on which the default is better and worse than another method, and the p-value of the
+    signed-rank test.
+    """
     if differences.size < 2:
         return ""
     away = differences.round(DIGITS)
@@ -122,15 +124,15 @@ def _lead(differences: np.ndarray) -> str:
 
 
 def _titled(shown: Shown, found: Sequence[tuple[str, ...]]) -> TextTable | None:
-    """A table of such rows; None without any."""
+    """Return a table of such rows; None without any."""
     titles = [f">{title}" for _, title, _ in shown.measures]
     columns = ("On", "Method", *titles, ">bayesieve better / worse", ">Features", ">CPU seconds")
     return TextTable.of(columns, found) if found else None
 
 
 def table(folder: Path, shown: Shown) -> TextTable | None:
-    """The paper's best method, our default, Khiops, gradient boosting, and EBM if it was run everywhere; None without
-    results.
+    """Return the paper's best method, our default, Khiops, gradient boosting, and EBM if it was run everywhere; None
+    without results.
     """
     rows = _rows(folder, shown.name)
     main = (shown.best, DEFAULT, KHIOPS, TREES)
@@ -142,7 +144,7 @@ def table(folder: Path, shown: Shown) -> TextTable | None:
 
 
 def successors(folder: Path) -> TextTable | None:
-    """Later selective naive Bayes classifiers on the UCI sets of Boullé (2007)."""
+    """Return the table of later selective naive Bayes classifiers on the UCI sets of Boullé (2007)."""
     from bayesieve_lab.surpassed.successors import SUCCESSORS
 
     (shown,) = TABLES["boulle2007"]
@@ -151,14 +153,14 @@ def successors(folder: Path) -> TextTable | None:
 
 
 def tables(folder: Path) -> dict[str, list[TextTable]]:
-    """The tables by paper."""
+    """Return the tables by paper."""
     return {
         paper: [made for one in shown if (made := table(folder, one)) is not None] for paper, shown in TABLES.items()
     }
 
 
 def every_set(folder: Path, shown: Shown, measure: str, digits: int) -> TextTable:
-    """Means of a measure on every data set, by method; a dash where a method has no results."""
+    """Return means of a measure on every data set, by method; a dash where a method has no results."""
     rows = {**_rows(folder, shown.name)}
     methods = dict.fromkeys(key[1] for key in rows)
     found = []
@@ -172,7 +174,7 @@ def every_set(folder: Path, shown: Shown, measure: str, digits: int) -> TextTabl
 
 
 def surpassed_page(folder: Path) -> str:
-    """The page with all tables, and the accuracy on every set."""
+    """Return the page with all tables, and the accuracy on every set."""
     full = {
         one.name: every_set(folder, one, *one.measures[0][::2])
         for shown in TABLES.values()

@@ -47,7 +47,7 @@ class WeightedNB(ClassifierMixin, BaseEstimator):
         self.objective = objective
 
     def new_encoder(self) -> TableEncoder:
-        """The encoder that ``fit`` would fit."""
+        """Return the encoder that ``fit`` would fit."""
         return TableEncoder(prior="published", n_jobs=1)
 
     def fit(self, X: Any, y: Any) -> WeightedNB:
@@ -76,13 +76,13 @@ class WeightedNB(ClassifierMixin, BaseEstimator):
         return self
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Log probabilities (n_rows, n_classes), for raw or coded rows."""
+        """Return log probabilities (n_rows, n_classes), for raw or coded rows."""
         return self.model_.predict_log_proba(X if isinstance(X, CodedTable) else self.encoder_.transform_coded(X))
 
 
 def evidence_of(coded: CodedTable, features: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Log probabilities of the classes, (n_classes,), and of the level of every row given each, (n_rows, n_classes) by
-    feature, up to a constant for each row.
+    """Return log probabilities of the classes, (n_classes,), and of the level of every row given each, (n_rows,
+    n_classes) by feature, up to a constant for each row.
     """
     prior = np.log(coded.counts.class_counts / coded.n_rows)
     evidence = []
@@ -96,7 +96,7 @@ def evidence_of(coded: CodedTable, features: np.ndarray) -> tuple[np.ndarray, li
 def loss(
     prior: np.ndarray, evidence: list[np.ndarray], codes: np.ndarray, objective: str, weights: np.ndarray
 ) -> tuple[float, np.ndarray]:
-    """The objective of rows of these classes, and its gradient (n_features,)."""
+    """Return the objective of rows of these classes, and its gradient (n_features,)."""
     log_joint = np.tile(prior, (codes.size, 1))
     for weight, part in zip(weights, evidence, strict=True):
         log_joint += weight * part
@@ -112,7 +112,7 @@ def loss(
 
 
 def _one_pass(criterion: str) -> SelectiveNB:
-    """The nested subset of lowest leave-one-out error or squared error."""
+    """Return the nested subset of lowest leave-one-out error or squared error."""
     selector = WrapperSelector(criterion, search=RankedPath(), evaluation="loo", recode=False)
     return SelectiveNB(selector, prior="published", pairs=0, calibrate=False)
 

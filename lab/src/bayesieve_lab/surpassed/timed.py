@@ -41,12 +41,12 @@ class Timed(ClassifierMixin, BaseEstimator):
         return self
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Log probabilities (n_rows, n_classes)."""
+        """Return log probabilities (n_rows, n_classes)."""
         log_proba: np.ndarray = self.model_.predict_log_proba(self._features(X))
         return log_proba
 
     def fold_figures(self, rows: Any, codes: np.ndarray) -> dict[str, float | None]:
-        """Seconds of the fit, and the compression rate with probabilities of at least 1 / test rows."""
+        """Return seconds of the fit, and the compression rate with probabilities of at least 1 / test rows."""
         classes = np.arange(max(int(codes.max()), int(np.max(self.classes_))) + 1)
         log_proba = log_probabilities(self, rows, classes, self.n_rows_)
         prior = np.full(classes.size, np.log(0.5 / self.n_rows_))

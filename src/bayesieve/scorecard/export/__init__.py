@@ -18,7 +18,7 @@ from bayesieve.words import listed, named
 
 @cache
 def targets() -> Registry[Any]:
-    """All targets by name; those of other packages are entry points of the group ``bayesieve.exports``."""
+    """Return all targets by name; those of other packages are entry points of the group ``bayesieve.exports``."""
     from bayesieve.scorecard.export.excel import Excel
     from bayesieve.scorecard.export.onnx_graph import Onnx
     from bayesieve.scorecard.export.pmml import Pmml
@@ -32,7 +32,7 @@ def targets() -> Registry[Any]:
 def export(
     card: Scorecard, to: str | None, path: Any, head: Mapping[str, str], options: Mapping[str, Any]
 ) -> str | bytes:
-    """The content of an export; see `SelectiveNB.export`."""
+    """Return the content of an export; see `SelectiveNB.export`."""
     kind, suffix = _target(to, path)
     allowed, options = arguments(kind), {**kind.suffixes.get(suffix, {}), **options}
     with_counts = options.pop("counts", False)
@@ -54,7 +54,7 @@ def export(
 
 
 def _target(to: Any, path: Any) -> tuple[Any, str]:
-    """The target, and the suffix of the file."""
+    """Return the target, and the suffix of the file."""
     known, suffix = targets(), "" if path is None else Path(os.fspath(path)).suffix.lower()
     if to is None:
         to = next((name for name, kind in known.items() if suffix in kind.suffixes), None)

@@ -60,7 +60,7 @@ def _lines(feature: Feature, points: Points) -> Iterator[dict[str, Any]]:
 
 
 def _rows_and_events(counts: np.ndarray, points: Points) -> tuple[np.ndarray, np.ndarray]:
-    """(n,) rows, and those that are not of the positive class, from counts by class, (n, 2)."""
+    """Return (n,) rows, and those that are not of the positive class, from counts by class, (n, 2)."""
     rows: np.ndarray = counts.sum(axis=1)
     return rows, rows - counts[:, points.card.positive]
 
@@ -75,7 +75,9 @@ def _counted(rows: float, events: float, total: float) -> dict[str, Any]:
 
 
 def _weights_of_evidence(rows: np.ndarray, events: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(n_levels,) weights of evidence, in nats, and the information values that add up to that of the feature."""
+    """Return (n_levels,) weights of evidence, in nats, and the information values that add up to that of the
+    feature.
+    """
     others = rows - events
     more = _ZERO * ((events <= 0) | (others <= 0))
     of_others, of_events = ((own + more) / max(own.sum(), 1e-300) for own in (others, events))

@@ -93,7 +93,7 @@ class Excel(Export):
         return [POINTS] * (card.classes.size == 2) + [REASONS] * has_reasons
 
     def write(self, plan: Plan) -> bytes:
-        """The content of the workbook."""
+        """Return the content of the workbook."""
         import xlsxwriter
 
         for reader in plan.readers:
@@ -153,14 +153,16 @@ class _Sheets:
         return f"Tables!${letters}$1:${letters}${max(1, len(values))}"
 
     def _keys(self, reader: Reader) -> tuple[str, str, str]:
-        """Addresses of cuts or texts, of the texts as TRIM leaves them or keys that are numbers, and of codes + 1."""
+        """Return addresses of cuts or texts, of the texts as TRIM leaves them or keys that are numbers, and of codes +
+        1.
+        """
         codes = self.column([code + 1 for code in reader.keys.values()])
         if reader.is_text:
             return self.column([*reader.keys]), self.column([_squeezed(str(key)) for key in reader.keys]), codes
         return self.column([*map(_held, reader.cuts or ())]), self.column([*reader.keys]), codes
 
     def _lines(self, k: int) -> list[str]:
-        """Addresses of what a term adds by code: to the log odds and points of two classes, or to each class."""
+        """Return addresses of what a term adds by code: to the log odds and points of two classes, or to each class."""
         term = self.plan.terms[k]
         if self.points is None:
             return [self.column(term.by_code[..., j].ravel().tolist()) for j in range(len(self.plan.classes))]
@@ -191,8 +193,9 @@ class _Sheets:
         return line.put(found, missing)
 
     def _text(self, line: _Line, reader: Reader, x: str, keys: str, squeezed: str) -> str:
-        """The code + 1 of a text: of exactly a key, else of a key with blanks around it. TRIM also shortens blanks
-        inside, but a text that has a key in it, and is equal to it once both are trimmed, is that key between blanks.
+        """Return the code + 1 of a text: of exactly a key, else of a key with blanks around it. TRIM also shortens
+        blanks inside, but a text that has a key in it, and is equal to it once both are trimmed, is that key between
+        blanks.
         """
         text = f'{x}&""'
         for own in _HELD:
@@ -255,7 +258,7 @@ class _Sheets:
         return float(self.points.points[term.feature.name][at] if j else self.plan.card.log_odds(term.table[at]))
 
     def reasons(self, line: _Line, codes: Sequence[str]) -> list[tuple[str, str]]:
-        """Formulas of the reasons for a row, with their results for an empty one."""
+        """Return formulas of the reasons for a row, with their results for an empty one."""
         parts = self.plan.reason_parts(self.export.target_class)
         n, keys = len(parts) + 1, []
         for i, own in enumerate(parts.values(), 1):  # in units of the last decimal; the first of equal ones is lower
@@ -274,7 +277,7 @@ class _Sheets:
         return found
 
     def write(self) -> None:
-        """All sheets."""
+        """Write all sheets."""
         plan, sheet, cells = self.plan, self.score, {}
         for column, width in enumerate((34, 24, 3, 34, 16)):
             sheet.set_column(column, column, width)
@@ -320,7 +323,7 @@ class _Sheets:
                 sheet.write_formula(at, column, f"={formula}", self.look_of(name), result)
 
     def look_of(self, result: str) -> Any:
-        """The format of the cells of a result."""
+        """Return the format of the cells of a result."""
         return None if result.startswith("Points") else self.percent
 
     def _write_card(self) -> None:
@@ -371,13 +374,15 @@ def _check(plan: Plan, reader: Reader) -> None:
 
 
 def _held(cut_point: float) -> float:
-    """The highest number of 15 digits up to a cut, which the numbers that a cell can hold lie on the same sides of."""
+    """Return the highest number of 15 digits up to a cut, which the numbers that a cell can hold lie on the same sides
+    of.
+    """
     near = float(f"{cut_point:.15g}")
     return near if near <= cut_point else float(Context(prec=15, rounding=ROUND_FLOOR).create_decimal(cut_point))
 
 
 def _interval(reader: Reader, number: str, cuts: str) -> str:
-    """The code + 1 of a number: a cut belongs to the interval on its left."""
+    """Return the code + 1 of a number: a cut belongs to the interval on its left."""
     return f"({reader.first + 1}+SUMPRODUCT(({cuts}<{number})*1))" if reader.cuts else str(reader.first + 1)
 
 
@@ -387,12 +392,12 @@ def _squeezed(text: str) -> str:
 
 
 def _cell(column: str, line: int) -> str:
-    """The address of a line of a column."""
+    """Return the address of a line of a column."""
     return f"{column.split(':')[0].rsplit('$', 1)[0]}${line}"
 
 
 def _letters(column: int) -> str:
-    """The name of a column."""
+    """Return the name of a column."""
     if column >= _MOST_COLUMNS:
         raise ValueError("Excel cannot hold a model of that many features; fit it with fewer, or use another target.")
     return (_letters(column // 26 - 1) if column >= 26 else "") + chr(65 + column % 26)

@@ -71,7 +71,7 @@ class Onnx(Export):
     title = "a graph for onnxruntime"
 
     def write(self, plan: Plan) -> bytes:
-        """The serialized model."""
+        """Return the serialized model."""
         import onnx
 
         texts = _missing_texts(plan)
@@ -135,7 +135,7 @@ class _Graph:
 
 
 def _results(graph: _Graph, plan: Plan, texts: dict[str, str], labels: np.ndarray) -> tuple[str, str, str]:
-    """The names of label, probabilities and contributions."""
+    """Return the names of label, probabilities and contributions."""
     numbers = [reader for reader in plan.readers if reader.column not in texts]
     others = [reader for reader in plan.readers if reader.column in texts]
     codes = [_codes_of_numbers(graph, numbers, [reader.column for reader in numbers])] if numbers else []
@@ -158,7 +158,7 @@ def _results(graph: _Graph, plan: Plan, texts: dict[str, str], labels: np.ndarra
 
 
 def _codes_of_numbers(graph: _Graph, readers: Sequence[Reader], values: Sequence[str]) -> str:
-    """(rows, readers) codes, by a tree of comparisons for each reader."""
+    """Return (rows, readers) codes, by a tree of comparisons for each reader."""
     nodes = [(tree, k, *node) for tree, reader in enumerate(readers) for k, node in enumerate(_tree(reader))]
     trees, ids, modes, numbers, yes, no = zip(*nodes, strict=True)
     of_leaves, leaves, codes, *_ = zip(*((t, k, code) for t, k, mode, code, *_ in nodes if mode == "LEAF"), strict=True)
@@ -172,7 +172,8 @@ def _codes_of_numbers(graph: _Graph, readers: Sequence[Reader], values: Sequence
 
 
 def _tree(reader: Reader) -> list[tuple[str, float, int, int]]:
-    """Nodes: kind, bound of a branch or code of a leaf, and the next nodes of values up to the bound and of others.
+    """Return nodes: kind, bound of a branch or code of a leaf, and the next nodes of values up to the bound and of
+    others.
 
     A key is an interval with nothing but itself. NaN is in no interval, so it gets beyond the last, infinite bound.
     """
@@ -193,7 +194,7 @@ def _tree(reader: Reader) -> list[tuple[str, float, int, int]]:
 
 
 def _codes_of_text(graph: _Graph, reader: Reader, missing: str) -> str:
-    """(rows, 1) codes: of exactly the text or, if it is unknown, of the text without surrounding blanks."""
+    """Return (rows, 1) codes: of exactly the text or, if it is unknown, of the text without surrounding blanks."""
     keys = {"": reader.missing, **{canonical_text(key): code for key, code in reader.keys.items()}}
     known = {**keys, missing: reader.missing}
     text = graph.add("Reshape", reader.column, [-1])
@@ -211,7 +212,7 @@ def _codes_of_text(graph: _Graph, reader: Reader, missing: str) -> str:
 
 
 def _patterns(keys: dict[str, int], unseen: int) -> Iterator[tuple[str, int]]:
-    """Regular expressions of texts with blanks around a key, for ONNX has no operator that strips texts.
+    """Yield regular expressions of texts with blanks around a key, for ONNX has no operator that strips texts.
 
     Each comes with a power of two; those of the expressions that match add up to ``unseen`` less the code of the key.
     So a few expressions do for thousands of codes.

@@ -64,7 +64,7 @@ class Reader:
 
     @classmethod
     def of(cls, level: FeatureLevels) -> Reader:
-        """The reader of the levels of a column or of an indicator."""
+        """Return the reader of the levels of a column or of an indicator."""
         keys: dict[Key, int] = {}
         cuts = None
         if level.cut_points is None:
@@ -159,7 +159,7 @@ class Plan:
 
     @classmethod
     def of(cls, card: Scorecard, head: Mapping[str, str], with_counts: bool = False) -> Plan:
-        """The plan of a scorecard."""
+        """Return the plan of a scorecard."""
         known: dict[int, int] = {}
         readers: list[Reader] = []
 
@@ -196,8 +196,8 @@ class Plan:
     def reason_parts(
         self, target_class: Any = None, against: Against = "mean"
     ) -> dict[str, list[tuple[int, np.ndarray]]]:
-        """For each column in use, in the order of the training table, the terms that it is part of, by position, and
-        what it adds in each to the score of a class less what it adds in the reference, by code.
+        """Return, for each column in use, in the order of the training table, the positions of its terms, and by code
+        the contribution of each to the score of a class less that of the reference.
 
         Sums below 0, rounded to `DECIMALS`, are reasons; the lowest first, of equal ones the first column (see
         `bayesieve.scorecard.reasons`).
@@ -228,7 +228,9 @@ class Plan:
         return parts
 
     def reason_texts(self) -> dict[str, tuple[Reader, list[str]]]:
-        """For each column in use how its values are told apart in reasons, and the text of each code, unseen last."""
+        """Return, for each column in use, the reader that distinguishes its values in reasons, and the text of each
+        code, unseen last.
+        """
         names = reasons.columns_in_use(self.card)
         told = [reasons.reason_texts(self.card, level) for level in reasons.told_apart(self.card, names)]
         bounded = not isinstance(self.card.reader, ScoreReader)  # thresholds take infinite scores like any other
@@ -241,11 +243,11 @@ class Plan:
         return Wording.of(self.card)
 
     def refuse(self, target: str, what: str, remedy: str) -> ValueError:
-        """An error for what a target cannot hold: one sentence with the remedy."""
+        """Return an error for what a target cannot hold: one sentence with the remedy."""
         return ValueError(f"{target} cannot hold {what}; {remedy}.")
 
     def counts_by_cell(self) -> Sequence[tuple[str, str, list[float]]]:
-        """Feature, label of the cell, and its training rows by class; empty unless asked for."""
+        """Return feature, label of the cell, and its training rows by class; empty unless asked for."""
         if not self.with_counts:
             return []
         return [
@@ -255,6 +257,8 @@ class Plan:
         ]
 
     def facts(self) -> list[str]:
-        """The head and the counts as texts of one line each, for comments; whatever ends a comment is left in."""
+        """Return the head and the counts as texts of one line each, for comments; whatever ends a comment is
+        left in.
+        """
         cells = [f"rows of {name}, {label}: {', '.join(map(str, n))}" for name, label, n in self.counts_by_cell()]
         return [visible(fact) for fact in [*(f"{name}: {text}" for name, text in self.head.items()), *cells]]

@@ -82,7 +82,7 @@ class Pmml(Export):
         return [REASONS] * (self.reasons > 0)
 
     def write(self, plan: Plan) -> str:
-        """The document."""
+        """Return the document."""
         if self.reasons and len(plan.classes) > 2:
             raise plan.refuse("PMML", "reasons of more than two classes", "leave out reasons=")
         document = _Document(plan)
@@ -106,13 +106,13 @@ def _constant(value: float | str) -> ET.Element:
 
 
 def _apply(function: str, *arguments: ET.Element | str) -> ET.Element:
-    """A function of expressions or fields."""
+    """Return a function of expressions or fields."""
     nodes = (_element("FieldRef", field=node) if isinstance(node, str) else node for node in arguments)
     return _element("Apply", *nodes, function=function)
 
 
 def _map(fields: Sequence[str], rows: Iterable[Sequence[Any]], default: Any, missing: Any) -> ET.Element:
-    """The last item of the row whose other items equal the fields."""
+    """Return the last item of the row whose other items equal the fields."""
     names = [*(f"input{k}" for k in range(len(fields))), "output"]
     pairs = [_element("FieldColumnPair", field=field, column=name) for field, name in zip(fields, names, strict=False)]
     cells = ((_element(name, text=item) for name, item in zip(names, row, strict=True)) for row in rows)
@@ -122,7 +122,7 @@ def _map(fields: Sequence[str], rows: Iterable[Sequence[Any]], default: Any, mis
 
 
 def _discretize(field: str, bins: Iterable[tuple[Any, str, Any, Any]], kind: str, missing: Any = None) -> ET.Element:
-    """The first item of the bin: value, closure, left and right end."""
+    """Return the first item of the bin: value, closure, left and right end."""
     elements = []
     for to, closure, left, right in bins:
         interval = _element("Interval", closure=closure, leftMargin=left, rightMargin=right)
@@ -131,7 +131,7 @@ def _discretize(field: str, bins: Iterable[tuple[Any, str, Any, Any]], kind: str
 
 
 def _bins(reader: Reader) -> Iterator[tuple[int, str, Any, Any]]:
-    """Bins of all numbers from end to end: evaluators differ in what a gap means."""
+    """Yield bins of all numbers from end to end: evaluators differ in what a gap means."""
     cuts, left = reader.cuts, None
     for end in [*sorted({*(cuts or ()), *reader.keys}), None]:
         between = reader.unseen
@@ -168,20 +168,20 @@ class _Document:
         self.lines = [self.line(term, [codes[k] for k in term.readers]) for term in plan.terms]
 
     def name(self, wanted: str) -> str:
-        """A name that no other field has."""
+        """Return a name that no other field has."""
         while wanted in self.names:
             wanted += "_"
         self.names.add(wanted)
         return wanted
 
     def derive(self, wanted: str, kind: str, expression: ET.Element) -> str:
-        """The name of a new field."""
+        """Return the name of a new field."""
         name, optype = self.name(wanted), "categorical" if kind == "string" else "continuous"
         self.derived.append(_element("DerivedField", expression, name=name, optype=optype, dataType=kind))
         return name
 
     def code(self, reader: Reader) -> str:
-        """The field of the codes of a reader."""
+        """Return the field of the codes of a reader."""
         column = reader.column
         if reader.is_text:
             expression = self.code_of_text(column, reader)
@@ -197,7 +197,7 @@ class _Document:
         return self.derive(f"code of {column}", "integer", expression)
 
     def code_of_text(self, column: str, reader: Reader) -> ET.Element:
-        """By the exact text and, if that is unknown, by the text without blanks around it."""
+        """Return the code of a text: by the exact text, otherwise by the text without surrounding blanks."""
         rows = list({"": reader.missing, **reader.keys}.items())
         exact = self.derive(f"exact {column}", "integer", _map([column], rows, _UNKNOWN, reader.missing))
         bare = _apply("replace", column, _constant(_TRIMMED), _constant("$1"))
@@ -206,7 +206,7 @@ class _Document:
         return _apply("if", _apply("equal", exact, _constant(_UNKNOWN)), second, exact)
 
     def line(self, term: ExportedTerm, codes: list[str]) -> str:
-        """The field of the lines of a pair."""
+        """Return the field of the lines of a pair."""
         if term.cell is None:
             return codes[0]
         unseen = len(term.table) - 1
@@ -214,13 +214,13 @@ class _Document:
         return self.derive(f"cell of {term.feature.name}", "integer", _map(codes, rows, unseen, unseen))
 
     def added(self, k: int, label: str, nats: np.ndarray) -> str:
-        """The field of what a term adds, from nats by line."""
+        """Return the field of what a term adds, from nats by line."""
         values = nats.tolist()
         table = _map([self.lines[k]], enumerate(values), values[-1], values[-1])
         return self.derive(f"{self.plan.terms[k].feature.name} for {label}", "double", table)
 
     def scorecard(self, reasons: int, against: Against) -> ET.Element:
-        """Of two classes: log odds, to which each column adds its share of its features."""
+        """Return the scorecard of two classes: log odds, to which each column adds its share of its features."""
         card, positive = self.plan.card, self.plan.card.positive or 0
         references = reference_scores(card, against)
         shares: dict[str, list[str]] = {name: [] for name in columns_in_use(card) or [""]}
@@ -247,7 +247,7 @@ class _Document:
         return self.root("Scorecard", "regression", outputs, [_element("Characteristics", *parts)], options)
 
     def outputs_of_odds(self, reasons: int) -> list[ET.Element]:
-        """Log odds, probabilities, class and reasons."""
+        """Return log odds, probabilities, class and reasons as outputs."""
         odds, one, side = self.name("log odds"), _constant(1.0), self.plan.card.side
         outputs = [_output(odds, "predictedValue", "double")]
         for label, sign in zip(self.labels, (1.0 * side, -1.0 * side), strict=True):
@@ -263,7 +263,7 @@ class _Document:
         return outputs
 
     def regression(self) -> ET.Element:
-        """Of more than two classes: softmax of what features add to each."""
+        """Return the model of more than two classes: the softmax of the contributions to each."""
         tables, outputs = [], []
         for j, label in enumerate(self.labels):
             fields = [self.added(k, label, term.table[:, j]) for k, term in enumerate(self.plan.terms)]
@@ -277,7 +277,7 @@ class _Document:
     def root(
         self, tag: str, function: str, outputs: list[ET.Element], parts: list[ET.Element], options: dict[str, Any]
     ) -> ET.Element:
-        """The document around the parts of a model."""
+        """Return the document around the parts of a model."""
         plan, target = self.plan, self.name("class")
         facts = list(plan.head.items())
         for feature, label, counts in plan.counts_by_cell():

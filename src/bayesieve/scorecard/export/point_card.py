@@ -105,7 +105,7 @@ class Points(ShortRepr):
         self.loss_of_rows = None if given.y is None else self.loss(given.X, given.y)
 
     def _sums(self, values: np.ndarray, ufunc: np.ufunc = np.add) -> Any:
-        """Sums over the cells of each feature."""
+        """Return sums over the cells of each feature."""
         return ufunc.reduceat(values, self._first, axis=-1) if self._first.size else values
 
     def _round(self, scale: float, most: float) -> float:
@@ -146,7 +146,7 @@ class Points(ShortRepr):
                 break
 
     def _lines(self, X: Any) -> Any:
-        """(n_features, n_rows) lines of the rows' cells among those of all features."""
+        """Return (n_features, n_rows) lines of the rows' cells among those of all features."""
         tables, codes = self.card.tables, self.card.cells(as_table(X)).astype(np.int64)
         return tables.first[:, None] + np.minimum(codes, tables.n_lines[:, None] - 1)
 
@@ -165,16 +165,16 @@ class Points(ShortRepr):
         return float(np.sqrt(mean**2 + max(self._share @ errors**2 - means @ means, 0.0)))
 
     def score(self, X: Any) -> Any:
-        """Scores of rows, (n_rows,) whole numbers; ``X`` is a table with the training columns."""
+        """Return the scores of rows, (n_rows,) whole numbers; ``X`` is a table with the training columns."""
         return self.base + self._points[self._lines(X)].sum(axis=0)
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Probabilities of both classes, (n_rows, 2), that the scores mean."""
+        """Return probabilities of both classes, (n_rows, 2), that the scores mean."""
         odds = self.card.side * (self.offset + self.slope * self.score(X))
         return np.column_stack([expit(-odds), expit(odds)])
 
     def loss(self, X: Any, y: Any) -> Any:
-        """Loss by rounding: ``auc`` and ``log_loss`` of rows by the exact model and by points (polars)."""
+        """Return loss by rounding: ``auc`` and ``log_loss`` of rows by the exact model and by points (polars)."""
         hits, joint, found = self._is_positive(y), self.card.joint(as_table(X)), []
         odds_of_points = self.offset + self.slope * self.score(X)
         for model, odds in (("exact", self.card.log_odds(joint)), ("points", odds_of_points)):
@@ -184,7 +184,7 @@ class Points(ShortRepr):
         return results_frame(found)
 
     def reasons(self, X: Any, n: int | None = 4, against: Against = "mean") -> Any:
-        """Why rows do not score better, as `SelectiveNB.reasons` tells it, ranked by points.
+        """Return why rows do not score better, as `SelectiveNB.reasons` does, ranked by points.
 
         Returns
         -------
@@ -243,14 +243,14 @@ class Points(ShortRepr):
         return strategy_table(score, ~self._is_positive(y), weights, bands, self.card.library)
 
     def _is_positive(self, y: Any) -> np.ndarray:
-        """(n_rows,) bool; ValueError if a label is no class of the model."""
+        """Return (n_rows,) bool; ValueError if a label is no class of the model."""
         target = as_target(y)
         positions = [self.card.position(label) for label in target.classes.tolist()]
         return (np.array(positions) == self.card.positive)[target.codes]
 
     def to_frame(self, counts: bool = False) -> Any:
-        """One row per feature and cell, most important first; neighbouring cells of equal points are one, except levels
-        by hand.
+        """Return one row per feature and cell, most important first; neighbouring cells of equal points are one, except
+        levels by hand.
 
         ``feature`` (None: the base), ``cell`` (text), ``low`` (exclusive) and ``high`` (inclusive) of numbers,
         ``values`` of groups, ``is_missing``, the same with ``_2`` of the second column of a pair, ``is_unseen`` and
@@ -302,7 +302,7 @@ def _combined(
     words: Wording,
     by_hand: Collection[str],
 ) -> Iterator[tuple[list[str], dict[str, Any], int, list[float]]]:
-    """For each combination of levels of columns their texts and bounds, the points and the rows of each class.
+    """Yield for each combination of levels of columns their texts and bounds, the points and the rows of each class.
 
     Neighbouring levels of equal points, (n_levels, ...), are one, unless a text was given to any level of the column,
     or its levels are ``by_hand``.
@@ -390,7 +390,7 @@ class PointTable(Export):
 
 
 def _plain(text: str) -> str:
-    """A text without markup, for Markdown."""
+    """Return a text without markup, for Markdown."""
     return re.sub(r"([\\`*_\[\]<>#|~&])", r"\\\1", text)
 
 

@@ -222,7 +222,7 @@ class R(_Program):
 
 
 def _reader(reader: Reader) -> dict[str, Any]:
-    """The arguments of ``reader`` in the templates; values by code."""
+    """Return the arguments of ``reader`` in the templates; values by code."""
     kind = reader.type if reader.is_moment else "number"
     values: list[list[Any]] = [[] for _ in range(1 + max(reader.keys.values(), default=-1))]
     for value, code in reader.keys.items():
@@ -242,8 +242,8 @@ def _reader(reader: Reader) -> dict[str, Any]:
 
 
 def _term(plan: Plan, term: ExportedTerm, reference: list[float]) -> dict[str, Any]:
-    """Contributions of a feature: for each of its cells the label, log odds of the other classes against the first and,
-    if requested, the training rows.
+    """Return contributions of a feature: for each of its cells the label, log odds of the other classes against the
+    first and, if requested, the training rows.
     """
     feature = term.feature
     parts = [[*plan.words.levels(feature.cells), UNSEEN], (term.table[:, 1:] - term.table[:, :1]).tolist()]
@@ -260,7 +260,7 @@ def _term(plan: Plan, term: ExportedTerm, reference: list[float]) -> dict[str, A
 
 
 def _written(value: Any, syntax: _Syntax, indent: str = "") -> str:
-    """A literal: on one line if it is short, numbers filled into lines, anything else entry by entry."""
+    """Return a literal: on one line if it is short, numbers filled into lines, anything else entry by entry."""
     if not isinstance(value, (dict, list)):
         return syntax.scalar(value)
     entries = list(value.values()) if isinstance(value, dict) else value

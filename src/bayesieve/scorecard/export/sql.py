@@ -110,7 +110,7 @@ class Sql(Export):
         return [*[POINTS] * self.points, *[REASONS] * (self.reasons > 0)]
 
     def write(self, plan: Plan) -> str:
-        """The query, after comments about the model."""
+        """Return the query, after comments about the model."""
         from bayesieve.scorecard.export.sql_query import Query
 
         sql = Query(plan, self).whole().sql(self.dialect, pretty=True, copy=False)

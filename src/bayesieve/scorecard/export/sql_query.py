@@ -65,11 +65,13 @@ class Query:
                 raise self.plan.refuse(self.dialect, what, "convert them to other texts or numbers before the fit")
 
     def column(self, name: str) -> Any:
-        """A column of the only table of a SELECT; qualified, as a name in quotation marks may be a text to SQLite."""
+        """Return a column of the only table of a SELECT; qualified, as a name in quotation marks may be a text to
+        SQLite.
+        """
         return exp.column(exp.to_identifier(name, quoted=True), table="t")
 
     def number(self, value: float | int) -> Any:
-        """A literal; of a float with an exponent, without which engines read a decimal."""
+        """Return a literal; of a float with an exponent, without which engines read a decimal."""
         if self.dialect == "oracle" and value and not 1e-129 < abs(value) < 1e125:  # no literal of Oracle's NUMBER
             return self.cast(self.text(repr(float(value))), "double")
         text = repr(abs(value))
@@ -77,45 +79,45 @@ class Query:
         return exp.Neg(this=literal) if value < 0 else literal
 
     def text(self, value: str) -> Any:
-        """A literal."""
+        """Return a literal."""
         return exp.National(this=value) if self.dialect == "tsql" else exp.Literal.string(value)
 
     def call(self, function: str, *values: Any) -> Any:
-        """A function as it is named, which sqlglot leaves alone."""
+        """Return a function as it is named, which sqlglot leaves alone."""
         return exp.Anonymous(this=function, expressions=list(values))
 
     def type_of(self, name: str) -> str:
-        """The dialect's type for "timestamp", "double" and the like; "" if it has none."""
+        """Return the dialect's type for "timestamp", "double" and the like; "" if it has none."""
         return {"duration": "", **_TYPES.get(self.dialect, {})}.get(name, name)
 
     def cast(self, value: Any, name: str) -> Any:
-        """A value as a type that `type_of` knows."""
+        """Return a value as a type that `type_of` knows."""
         name = "timestamp" if name in ("date", "datetime") else name  # so that a column may be of either type
         is_own = name in _TYPES.get(self.dialect, {})
         return exp.Cast(this=value, to=exp.DataType.build(self.type_of(name), udt=is_own))
 
     def double(self, value: Any) -> Any:
-        """A number that is not NaN but NULL, if it is missing."""
+        """Return a number that is not NaN but NULL, if it is missing."""
         value, nan = self.cast(value, "double"), self.cast(self.text("NaN"), "double")
         if self.dialect in ("bigquery", "clickhouse"):  # where NaN is not equal to itself
             return self.case([(value.eq(value), value)])
         return value if self.dialect in ("mysql", "sqlite", "tsql") else exp.Nullif(this=value, expression=nan)
 
     def exact(self, value: Any) -> Any:
-        """A text to be compared with upper and lower case, accents and blanks told apart."""
+        """Return a text to be compared with upper and lower case, accents and blanks told apart."""
         if self.dialect == "tsql":
             return exp.Collate(this=value, expression=exp.var("Latin1_General_100_BIN2"))
         return exp.cast(value, "binary") if self.dialect == "mysql" else value
 
     def bare(self, value: Any) -> Any:
-        """A text without blanks around it."""
+        """Return a text without blanks around it."""
         if self.dialect not in _REGEXP_REPLACE:
             return exp.Trim(this=value, expression=self.text(BLANKS))
         pattern = self.text(f"^[{BLANKS}]+|[{BLANKS}]+$")
         return self.call(_REGEXP_REPLACE[self.dialect], value, pattern, self.text(""))
 
     def moment(self, value: Any, type_: str) -> Any:
-        """A date, datetime, time or duration; in SQLite, which has texts, with all digits."""
+        """Return a date, datetime, time or duration; in SQLite, which has texts, with all digits."""
         if self.dialect != "sqlite":
             return self.cast(value, type_)
         zeros = self.text("00:00:00.000000" if type_ == "time" else "0000-00-00 00:00:00.000000")
@@ -123,7 +125,7 @@ class Query:
         return exp.DPipe(this=self.call("REPLACE", value, self.text("T"), self.text(" ")), expression=rest)
 
     def key(self, value: Key, reader: Reader) -> Any:
-        """The literal of a key or cut of a reader; moments are rounded down to microseconds."""
+        """Return the literal of a key or cut of a reader; moments are rounded down to microseconds."""
         if isinstance(value, str):
             return self.text(value)
         if not reader.is_moment:
@@ -137,7 +139,7 @@ class Query:
         return literal if self.dialect == "sqlite" else self.cast(literal, reader.type)
 
     def case(self, pairs: Iterable[tuple[Any, Any]], default: Any = None, of: Any = None) -> Any:
-        """CASE of WHEN ... THEN ... ELSE default END."""
+        """Return CASE of WHEN ... THEN ... ELSE default END."""
         whens = [exp.If(this=when, true=then) for when, then in pairs]
         return exp.Case(this=of, ifs=whens, default=default) if whens else exp.null()
 
@@ -147,7 +149,7 @@ class Query:
         return self.cast(self.case(pairs, of=code), type_)
 
     def total(self, terms: Sequence[Any]) -> Any:
-        """A sum, in brackets."""
+        """Return a sum, in brackets."""
 
         def summed(own: Sequence[Any]) -> Any:
             return exp.paren(reduce(lambda a, b: exp.Add(this=a, expression=b), own), copy=False)
@@ -155,7 +157,7 @@ class Query:
         return _in_groups(terms, summed)
 
     def extreme(self, function: str, numbers: Sequence[Any], known: Any) -> Any:
-        """LEAST or GREATEST of numbers, which pass over NULL in some engines; NULL if ``known`` is."""
+        """Return LEAST or GREATEST of numbers, which pass over NULL in some engines; NULL if ``known`` is."""
         name = {"LEAST": "MIN", "GREATEST": "MAX"}[function] if self.dialect == "sqlite" else function
         found = _in_groups(numbers, lambda own: self.call(name, *own))
         return self.case([(known.is_(exp.null()), exp.null())], found)
@@ -221,7 +223,7 @@ class Query:
         return str(tree.sql(self.dialect)).replace("\n", Generator.SENTINEL_LINE_BREAK)
 
     def new(self, name: str) -> str:
-        """The name, or with the first number that makes it new."""
+        """Return the name, or with the first number that makes it new."""
         every = [name, *(f"{name}_{k}" for k in range(2, len(self.taken) + 3))]
         found = next(own for own in every if own.casefold() not in self.taken)
         self.taken.add(found.casefold())
@@ -240,7 +242,7 @@ class Query:
         return [self.column(name) for name in new]
 
     def whole(self) -> Any:
-        """The query."""
+        """Return the query."""
         labels, is_binary = self.plan.classes, len(self.plan.classes) == 2
         # Names of results come first: others get the numbers.
         chances, predicted = [self.new(f"p_{label}") for label in labels], self.new("predicted")

@@ -41,7 +41,7 @@ class Export(ABC):
 
     @abstractmethod
     def write(self, plan: Plan) -> str | bytes:
-        """The content of the file."""
+        """Return the content of the file."""
 
     def results(self, card: Scorecard) -> Collection[str]:
         """Return which of ``"points"`` and ``"reasons"`` the file gives; its head states the class they are about."""
