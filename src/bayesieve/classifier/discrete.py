@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -163,6 +164,8 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
 
     def _coded(self, X: Any, y: Any, sample_weight: Any, first: bool) -> CodedTable:
         codes = read_codes(self, X, reset=first)
+        if first:
+            self.n_features_in_ = codes.n_features
         if codes.class_codes is None:
             require_target(self, y)
         return codes if y is None else with_classes(codes, y, sample_weight)
@@ -279,6 +282,4 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.categorical = True
-        tags.input_tags.positive_only = True
-        return tags
+        return replace(tags, input_tags=replace(tags.input_tags, categorical=True, positive_only=True))

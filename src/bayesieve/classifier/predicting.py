@@ -7,7 +7,8 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -40,11 +41,9 @@ class Predicting(ClassifierMixin, BaseEstimator):
     engine: Any
 
     def __sklearn_clone__(self) -> Predicting:
-        other = copy(self)
-        other.engine = MEMORY
-        clone: Predicting = super(Predicting, other).__sklearn_clone__()
-        clone.engine = self.engine
-        return clone
+        without_engine: Any = copy(self).set_params(engine=MEMORY)
+        clone: Predicting = super(Predicting, without_engine).__sklearn_clone__()
+        return clone.set_params(engine=self.engine)
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
@@ -55,9 +54,14 @@ class Predicting(ClassifierMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        for kind in ("allow_nan", "string", "categorical", "sparse"):
-            setattr(tags.input_tags, kind, True)
-        return tags
+        inputs = replace(tags.input_tags, allow_nan=True, string=True, categorical=True, sparse=True)
+        return replace(tags, input_tags=inputs)
+
+    def _with(self, **fitted: Any) -> Self:
+        """Return a copy with other fitted attributes."""
+        other: Any = copy(self)
+        vars(other).update(fitted)
+        return other
 
     def predict_log_proba(self: Any, X: Any, offset: Any = None) -> np.ndarray:
         """Log probabilities of the classes, shape (n_rows, n_classes); ``offset`` as for ``fit``."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from copy import copy
 from dataclasses import replace
 from itertools import combinations, pairwise
 from numbers import Integral
@@ -74,8 +73,7 @@ def collect(
     shown = with_card(model, with_hidden_counts(model.scorecard_, hidden))
     if is_scan(X, y):
         X, y, sample_weight, time, caution = drawn_from(model, X, y, sample_weight, time)
-        shown = copy(shown)
-        shown.cautions_ = (*model.cautions_, *filter(None, [caution]))
+        shown = shown._with(cautions_=(*model.cautions_, *filter(None, [caution])))
         cv = 5 if cv is None and not held_out else cv
     options |= {"time": time, "cv": cv, "held_out": held_out}
     return report_data(shown, X, y, sample_weight, **options, min_count=hidden, least=least)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -243,5 +243,4 @@ def adopt_fitted(owner: Any, classifier: Any) -> None:
 
 def tags_of_wrapped(classifier: Any, tags: Any) -> Any:
     """Return the tags of a meta-estimator, with the input tags of the classifier inside."""
-    tags.input_tags = get_tags(classifier).input_tags
-    return tags
+    return replace(tags, input_tags=get_tags(classifier).input_tags)

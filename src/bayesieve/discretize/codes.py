@@ -30,7 +30,7 @@ def read_codes(estimator: Any, X: Any, *, reset: bool) -> CodedTable:
     Parameters
     ----------
     estimator : remembers (``reset=True``) or checks the number and names of the features.
-    X : integers from 0 of shape (n_rows, n_features), or a `CodedTable`, which is returned as it is.
+    X : integers from 0 of shape (n_rows, n_features), or a `CodedTable`, which is returned as it is and not remembered.
     n_levels : number of levels of each feature; by default one more than its largest code.
 
     Raises
@@ -41,9 +41,7 @@ def read_codes(estimator: Any, X: Any, *, reset: bool) -> CodedTable:
         For values that are neither numbers nor text, and for sparse matrices.
     """
     if isinstance(X, CodedTable):
-        if reset:
-            estimator.n_features_in_ = X.n_features
-        elif X.n_features != estimator.n_features_in_:
+        if not reset and X.n_features != estimator.n_features_in_:
             owner = type(estimator).__name__
             raise ValueError(
                 f"X has {X.n_features} features, but {owner} is expecting {estimator.n_features_in_} features as input."

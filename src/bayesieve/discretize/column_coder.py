@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -56,11 +57,12 @@ class LevelsCoder(TransformerMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        for content in ("allow_nan", "string", "sparse", "categorical"):
-            setattr(tags.input_tags, content, True)
-        tags.target_tags.required = self.supervised
-        tags.transformer_tags.preserves_dtype = []  # codes come out whatever goes in
-        return tags
+        return replace(
+            tags,
+            input_tags=replace(tags.input_tags, allow_nan=True, string=True, sparse=True, categorical=True),
+            target_tags=replace(tags.target_tags, required=self.supervised),
+            transformer_tags=replace(tags.transformer_tags, preserves_dtype=[]),  # codes come out whatever goes in
+        )
 
 
 class TableCoder(LevelsCoder):

@@ -250,7 +250,7 @@ class LeaveOneOutLoss:
     def weighing(self, weights: np.ndarray) -> LeaveOneOutLoss:
         """Return the loss with other weights of the rows, (n_rows,). Counts stay those of all rows."""
         other = copy(self)
-        other.rows = replace(self.rows, weights=weights)
+        vars(other).update(rows=replace(self.rows, weights=weights))
         return other
 
     def refitted(self, averaged: np.ndarray) -> tuple[np.ndarray, float]:

@@ -342,5 +342,4 @@ def one_row(row: Mapping[str, Any]) -> Table:
     cells = np.empty((1, len(row)), dtype=object)
     cells[0] = list(row.values())
     table = as_table(cells, feature_names=[*row])
-    table.named = True
-    return table
+    return Table([table.column(i) for i in range(table.n_columns)], 1, named=True)

@@ -34,6 +34,11 @@ class _Unseen:
     counts: np.ndarray
     contents: dict[str, str] = field(default_factory=dict)
 
+    def add(self, others: _Unseen) -> None:
+        """Add the unseen values of further rows."""
+        self.counts += others.counts
+        self.contents = others.contents | self.contents
+
 
 _collected: ContextVar[_Unseen | None] = ContextVar("unseen", default=None)
 
@@ -61,8 +66,7 @@ def warn_of_unseen(card: Scorecard, table: Table, counts: np.ndarray, rows: str 
     unseen = _Unseen(counts, _contents(card, table, counts))
     collected = _collected.get()
     if collected is not None:
-        collected.counts += counts
-        collected.contents = unseen.contents | collected.contents
+        collected.add(unseen)
     issue([_caution(card, unseen, table.n_rows, rows=rows)])
 
 

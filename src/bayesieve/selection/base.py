@@ -125,7 +125,9 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         require_table(self, X)
         if self.encoder is None:
             self.encoder_ = None
-            coded = with_benefit(with_classes(read_codes(self, X, reset=True), y, sample_weight), benefit, self)
+            codes = read_codes(self, X, reset=True)
+            self.n_features_in_ = codes.n_features
+            coded = with_benefit(with_classes(codes, y, sample_weight), benefit, self)
             issue([weights_caution(coded.weights)])
             return coded
         self.encoder_ = make_encoder(self.encoder)
@@ -234,12 +236,9 @@ class CodedSelector(SelectorMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         coded = self.encoder is None
-        for content in ("allow_nan", "string", "sparse"):
-            setattr(tags.input_tags, content, not coded)
-        tags.input_tags.categorical = True
-        tags.input_tags.positive_only = coded
-        tags.target_tags.required = True
-        return tags
+        raw = dict.fromkeys(("allow_nan", "string", "sparse"), not coded)
+        inputs = replace(tags.input_tags, **raw, categorical=True, positive_only=coded)
+        return replace(tags, input_tags=inputs, target_tags=replace(tags.target_tags, required=True))
 
 
 def _converted(frame: Any, wanted: str) -> Any:

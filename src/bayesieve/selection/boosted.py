@@ -158,12 +158,12 @@ class BoostedSelector(CodedSelector):
                 if not self.replacement:
                     candidates = np.setdiff1d(candidates, list(_winners(walks)))
                     if not candidates.size and _winners(walks):
-                        walk.ended = "when every feature was selected"
+                        walk.end("when every feature was selected")
                         continue
-                walk.ended = walk.round(candidates, clock) or self._limit(walk)
+                walk.end(walk.round(candidates, clock) or self._limit(walk))
                 if self.n_features_to_select is not None and len(_winners(walks)) == self.n_features_to_select:
                     for every in walks:
-                        every.ended = every.ended or f"with {_counted(self.n_features_to_select, 'feature')}"
+                        every.end(f"with {_counted(self.n_features_to_select, 'feature')}")
             rounds += 1
             of_features = len(_winners(walks)), self.n_features_to_select
             done, total = of_features if self.n_rounds is None else (rounds, self.n_rounds)
@@ -248,6 +248,10 @@ class _AgainstRest:
     @property
     def n_rounds(self) -> int:
         return len(self.recorder.steps)
+
+    def end(self, reason: str | None) -> None:
+        """End the boosting of the class for this reason, unless it is None or the boosting has ended already."""
+        self.ended = self.ended or reason
 
     def round(self, candidates: np.ndarray, clock: Clock) -> str | None:
         """Let the best feature win and weigh the rows again; the reason to end, if there is one."""

@@ -66,9 +66,7 @@ class PairLevels(FeatureLevels):
         self._demand(numbered, "its levels must be 0, 1, ... and have rows")
         counts = np.zeros((n_levels + 1, cells.shape[2]))
         np.add.at(counts, grid.ravel(), cells.reshape(grid.size, -1))
-        object.__setattr__(self, "grid", grid.astype(np.int64))
-        object.__setattr__(self, "cells", cells)
-        object.__setattr__(self, "counts", counts[:n_levels])
+        vars(self).update(grid=grid.astype(np.int64), cells=cells, counts=counts[:n_levels])
         self._check_rest()
 
     @property

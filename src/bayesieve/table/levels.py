@@ -99,13 +99,13 @@ class FeatureLevels(ShortRepr):
             as_read = [float(special_number(k)) for k in range(len(self.special))]
             is_cut = not self.special or lowest == as_read
             self._demand(is_cut, "each special value needs the cut point that it is read as")
-            cuts.flags.writeable = False
-            object.__setattr__(self, "cut_points", cuts)
+            cuts.setflags(write=False)
+            vars(self).update(cut_points=cuts)
         else:
             self._demand(self.cut_points is None, "categories have no cut_points")
             groups = tuple([tuple(group) for group in self.groups or ()])
             self._demand(len(groups) > 0 and all(groups), "categories need groups, each of at least one value")
-            object.__setattr__(self, "groups", groups)
+            vars(self).update(groups=groups)
             with_missing = [code for code, group in enumerate(groups) if None in group]
             self._demand(
                 with_missing == ([] if self.missing_code is None else [self.missing_code]),
@@ -130,16 +130,16 @@ class FeatureLevels(ShortRepr):
         if missing is not None:
             whole = isinstance(missing, (int, np.integer)) and not isinstance(missing, bool)
             self._demand(whole and 0 <= missing < n, f"missing_code must be a level, from 0 to {n - 1}, or None")
-            object.__setattr__(self, "missing_code", int(missing))
+            vars(self).update(missing_code=int(missing))
         if self.counts is not None:
             counts = np.asarray(self.counts)
             is_table = counts.ndim == 2 and len(counts) == n and counts.size > 0 and counts.dtype.kind in "iuf"
             self._demand(is_table, "counts must have one row per level and one number per class")
             fine = bool(np.isfinite(counts).all() and (counts >= 0).all())
             self._demand(fine, "counts must be finite and not negative")
-            object.__setattr__(self, "counts", counts)
+            vars(self).update(counts=counts)
         self._demand(0 <= self.level_score < 1, "level_score must be in [0, 1)")
-        object.__setattr__(self, "level_score", float(self.level_score))
+        vars(self).update(level_score=float(self.level_score))
         if self.renamed:
             self._check_texts()
 
@@ -147,7 +147,7 @@ class FeatureLevels(ShortRepr):
         self._demand(len(self.renamed) == self.n_levels, "renamed must have one text, or None, for each level")
         texts = [text for text in self.renamed if text is not None]
         self._demand(all(isinstance(text, str) and text.strip() for text in texts), "a text must not be blank")
-        object.__setattr__(self, "renamed", tuple(self.renamed) if texts else ())
+        vars(self).update(renamed=tuple(self.renamed) if texts else ())
         if texts:
             both = zip(self.renamed, self._own_labels(full=False), self._own_labels(full=True), strict=True)
             others = {label for text, *labels in both if text is None for label in labels}
