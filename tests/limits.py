@@ -67,7 +67,7 @@ LIMITS = {
     "most_ordered": "discretize.modl._MAX_ORDERED",
     "most_optimal_blocks": "discretize.modl.MAX_OPTIMAL_BLOCKS",
     "parallel_indicators": "discretize.indicators._PARALLEL_ROWS",
-    "part_bytes": "table.columns._PART_BYTES",
+    "chunk_bytes": "table.columns._CHUNK_BYTES",
     "stream_bytes": "table.files._MOST_BYTES",
     "stream_piece": "table.files._PIECE",
     "judged_rows": "table.cautions.MOST_JUDGED_ROWS",

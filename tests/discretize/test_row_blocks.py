@@ -201,7 +201,7 @@ def test_long_texts_are_counted_in_parts_and_have_room_by_their_bytes(monkeypatc
         rows = BlockRows(classes, 2, known)
         whole = count_values(column, rows, Room(1000, 300 * 700)).listed
         with monkeypatch.context() as patch:
-            patch.setattr(columns, "_PART_BYTES", 300 * 100)
+            patch.setattr(columns, "_CHUNK_BYTES", 300 * 100)
             parts = count_values(column, rows, Room(1000, 300 * 700)).listed
             sketch = count_values(column, rows, Room(1000, 300 * 500))
             marks = sketch.fullest(1000, Room(1000, 300 * 500))
@@ -222,8 +222,8 @@ def test_codes_and_cells_of_long_texts_are_the_same_in_parts(limits: Limits) -> 
     column, weights = column_of_series("x", pl.Series("x", texts)), rng.random(3000)
     level = FeatureLevels("x", "categorical", "text", None, (tuple(f"{i:0300}" for i in range(12)), (None, "other")), 1)
     codes, whole = level.code(column), [refitting.cells_of(level, column, weights, most) for most in (None, 6)]
-    limits(part_bytes=300 * 100)
-    assert len(column.in_parts()) == 30
+    limits(chunk_bytes=300 * 100)
+    assert len(column.in_chunks()) == 30
     np.testing.assert_array_equal(level.code(column), codes)
     for cells, most in zip(whole, (None, 6), strict=True):
         assert refitting.cells_of(level, column, weights, most).to_json() == cells.to_json()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
-from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -41,9 +40,7 @@ def labelled(model: SelectiveNB, labels: Mapping[str, Any]) -> SelectiveNB:
 
 def with_card(model: SelectiveNB, card: Scorecard) -> SelectiveNB:
     """Return a copy of a model that predicts by another scorecard."""
-    other = copy(model)
-    other.scorecard_ = card
-    return other
+    return model._with(scorecard_=card)
 
 
 def levels_of_columns(*models: SelectiveNB) -> dict[str, FeatureLevels]:

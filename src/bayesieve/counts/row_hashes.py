@@ -12,6 +12,7 @@ import numpy as np
 from bayesieve.counts.contingency import ContingencyCounts
 from bayesieve.engine import map_in_threads
 from bayesieve.table import Rows, Table
+from bayesieve.table.column_values import TextValues
 from bayesieve.table.values import spelt_out
 
 if TYPE_CHECKING:
@@ -135,8 +136,8 @@ def hash_rows(table: Table, n_jobs: int | None = None) -> np.ndarray:
             numbers = column.numbers("datetime") if column.type == "date" else column.numbers()
             mix_floats(np.array(numbers), salts[i], bits)  # a copy: compiled for arrays that can be written to
         else:
-            texts = column.texts()
-            if texts is not None:
+            if isinstance(column.values, TextValues):
+                texts = column.values.series
                 bits = text_hashes(texts)
                 bits[texts.is_null().to_numpy()] = 0
             else:

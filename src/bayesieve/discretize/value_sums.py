@@ -15,6 +15,7 @@ import numpy as np
 from bayesieve.counts.row_hashes import mixed, text_hashes
 from bayesieve.discretize.value_counts import ClassOrder, ValueCounts
 from bayesieve.table import Column
+from bayesieve.table.column_values import TextValues
 from bayesieve.table.levels import smallest_unsigned
 
 _SMALLEST = 4096  # hashes by which distinct values are estimated, to within 1.6 %
@@ -271,7 +272,7 @@ def _text_parts(column: Column, rows: BlockRows, room: Room) -> Iterator[Part]:
 
 def _parts_of_texts(column: Column, rows: BlockRows) -> Iterator[tuple[Column, BlockRows]]:
     """Yield a column of long texts and its rows in parts, which depend on the texts alone; other columns whole."""
-    parts, end = column.in_parts(), 0
+    parts, end = column.in_chunks(), 0
     if len(parts) == 1:
         yield column, rows
         return
@@ -282,9 +283,9 @@ def _parts_of_texts(column: Column, rows: BlockRows) -> Iterator[tuple[Column, B
 
 
 def _count_categories(column: Column, rows: BlockRows) -> ValueCounts:
-    texts = column.texts()
-    if texts is None:
+    if not isinstance(column.values, TextValues):
         return ValueCounts.of_categories(column.categories(merged=False), rows.order)
+    texts = column.values.series
     if not rows.weights.size and rows.n_classes <= _FEW_CLASSES:
         return ValueCounts.of_texts(texts, rows.order)
     import polars as pl

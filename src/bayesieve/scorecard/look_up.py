@@ -18,7 +18,7 @@ from bayesieve.table import FeatureLevels, Table
 from bayesieve.table.columns import ALL_WHOLE
 from bayesieve.table.derived_levels import IndicatorLevels, PairLevels
 from bayesieve.table.frames import as_table
-from bayesieve.table.levels import TableLevels, columns_behind, columns_of, smallest_unsigned
+from bayesieve.table.levels import TableLevels, columns_behind, smallest_unsigned
 from bayesieve.table.values import canonical_text
 from bayesieve.words import named
 
@@ -126,9 +126,9 @@ class RowReader:
         if cells and isinstance(cells[0], IndicatorLevels):
             return ScoreReader([cells[k] for k in used.tolist()], columns)
         marked = np.isin(np.arange(len(cells)), used)
-        n_columns = len(columns_of(cells))
-        pairs = used[used >= n_columns]
-        positions = np.concatenate([np.flatnonzero(columns_behind(cells, marked)), pairs]).astype(np.int64)
+        columns_in_use = columns_behind(cells, marked)
+        pairs = used[used >= columns_in_use.size]
+        positions = np.concatenate([np.flatnonzero(columns_in_use), pairs]).astype(np.int64)
         levels = TableLevels.of([cells[k] for k in positions.tolist()])
         return cls(levels, np.flatnonzero(np.isin(positions, used)), columns)
 
@@ -144,8 +144,9 @@ class RowReader:
                     f"{len(self.columns)}; give the columns of the training table in their order."
                 )
             return table.read_as(self.columns, {}).select([self.columns.index(name) for name in self.needed])
-        self.check(table.names)
         position = {name: i for i, name in enumerate(table.names)}
+        if not position.keys() >= set(self.needed):
+            self.check(table.names)
         return table.select([position[name] for name in self.needed])
 
     def check(self, names: Sequence[str]) -> None:

@@ -38,14 +38,14 @@ from bayesieve.table.values import (
 from bayesieve.words import quoted_text
 
 if TYPE_CHECKING:
-    import polars as pl
+    pass
 
 Kind = Literal["numeric", "categorical"]
 KINDS = ("numeric", "categorical")
 _FORMS = dict.fromkeys(("date", "datetime"), "; write dates as 2024-12-31")
 _READ_AS_TEXT = ("text", "category", "mixed")
 _FEW_ROWS = 1 << 10  # are converted together, however long their texts are
-_PART_BYTES = 1 << 26  # of texts that are converted at once
+_CHUNK_BYTES = 1 << 26  # of texts that are converted at once
 ALL_WHOLE = 2.0**53
 """Below, floats tell all whole numbers apart."""
 
@@ -248,9 +248,10 @@ class Column:
             If different whole numbers become one float, which has 15 to 17 digits.
         """
         natural = self.values.type
-        type_ = number_type(natural) if type_ is None else type_
-        is_read_by_value = natural in _READ_AS_TEXT or self._special
-        numbers = self.read_numbers(type_)[0] if is_read_by_value else self._typed_numbers(type_)
+        if natural in _READ_AS_TEXT or self._special:
+            numbers = self.read_numbers(number_type(natural) if type_ is None else type_)[0]
+        else:
+            numbers = self._typed_numbers(type_)
         if np.isinf(numbers).any():
             raise self.infinity_error(numbers)
         return numbers
@@ -324,8 +325,8 @@ class Column:
         numbers[is_special] = special_number(codes[is_special])
         unreadable[is_special] = False
 
-    def _typed_numbers(self, type_: str) -> np.ndarray:
-        """Return the numbers of a column of numbers, booleans, dates or times, read as another type if need be."""
+    def _typed_numbers(self, type_: str | None) -> np.ndarray:
+        """Return the numbers of a column of numbers, booleans, dates or times, read as another type if one is given."""
         if not isinstance(self.values, NumberValues):  # Python objects
             self._refuse_unreadable(TooLarge(self.values.type))
         natural, values, missing = self.values.type, self.values.numbers, self.values.missing
@@ -337,7 +338,7 @@ class Column:
         if missing is not None:
             numbers = numbers if numbers is not values else numbers.copy()
             numbers[missing] = np.nan
-        if natural == type_ or (natural, type_) == ("boolean", "number"):
+        if type_ is None or natural == type_ or (natural, type_) == ("boolean", "number"):
             return numbers
         if (natural, type_) == ("date", "datetime"):
             return numbers * MICROSECONDS_PER_DAY
@@ -370,12 +371,14 @@ class Column:
 
         from bayesieve.table.text_types import numbers_of_texts, other_order
 
-        texts = self.texts()
+        read = self.values
         codes: np.ndarray | None = None
         values: Sequence[Any] = []
-        if texts is None:
+        if isinstance(read, TextValues):
+            texts = read.series
+        else:
             try:
-                codes, values = self.values.encoded
+                codes, values = read.encoded
                 texts = pl.Series([*(spelt_out(canonical_text(value)) for value in values), None], dtype=pl.String)
             except Exception as error:
                 self._refuse_unreadable(error)
@@ -416,19 +419,15 @@ class Column:
         except Exception as error:
             self._refuse_unreadable(error)
 
-    def texts(self) -> pl.Series | None:
-        """The column itself if it is a polars series of texts, which are their own canonical texts; or None."""
-        return self.values.series if isinstance(self.values, TextValues) else None
-
-    def in_parts(self) -> list[Column]:
-        """Return the column in parts of at most 64 MiB of texts, as their conversion copies them several times; other
+    def in_chunks(self) -> list[Column]:
+        """Return the column in chunks of at most 64 MiB of texts, as their conversion copies them several times; other
         columns whole.
         """
         values = self.values
         if not isinstance(values, TextValues) or len(values) <= _FEW_ROWS:
             return [self]
-        n_parts = -(-int(values.series.str.len_bytes().sum() or 0) // _PART_BYTES)
-        return [self] if n_parts <= 1 else [self.take(at) for at in np.array_split(np.arange(len(values)), n_parts)]
+        n_chunks = -(-int(values.series.str.len_bytes().sum() or 0) // _CHUNK_BYTES)
+        return [self] if n_chunks <= 1 else [self.take(at) for at in np.array_split(np.arange(len(values)), n_chunks)]
 
     def _refuse_unreadable(self, error: Exception) -> NoReturn:
         """Raise the error of a dataframe library as a sentence about the column."""

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.utils.validation import _get_feature_names
 
 from bayesieve.forking import refuse_fork
-from bayesieve.table.arrays import as_array, as_csc
+from bayesieve.table.arrays import as_array, as_csc, refuse_dicts
 from bayesieve.table.column_values import to_arrow
 from bayesieve.table.columns import KINDS, Column, MatrixTable, SpecialValues, Table, duplicate_error
 from bayesieve.table.scanned import ScannedTable, scanned_rows
@@ -382,7 +382,6 @@ def new_table(estimator: Any, X: Any) -> Table:
     ValueError if columns are missing, new, or in another order.
     """
     fitted_names = getattr(estimator, "feature_names_in_", None)
-    require_table(estimator, X)
     table = as_table(X)
     owner = type(estimator).__name__
     if fitted_names is not None and table.named:
@@ -404,13 +403,7 @@ def new_table(estimator: Any, X: Any) -> Table:
 
 def require_table(estimator: Any, X: Any) -> None:
     """Raise TypeError, which names the class of ``estimator``, for rows or columns in dicts."""
-    of_rows = isinstance(X, (list, tuple)) and len(X) > 0 and isinstance(X[0], Mapping)
-    if of_rows or (isinstance(X, Mapping) and not hasattr(X, "shape")):
-        given = "a list of dicts" if of_rows else "a dict"
-        raise TypeError(
-            f"{type(estimator).__name__} expects a dataframe or a 2-D array, got {given}; pass a dataframe, such as "
-            "pandas.DataFrame(X) or polars.DataFrame(X)."
-        )
+    refuse_dicts(X, f"{type(estimator).__name__} expects")
 
 
 def _other_names(fitted: list[str], given: list[str], owner: str) -> str:

@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 
 from bayesieve.plain_values import Count, Counts, Damaged, Finite, Number, converted, number, number_to_json, table
+from bayesieve.table.column_values import TextValues
 from bayesieve.table.columns import Categories, Column, Kind, SpecialValues, special_number
 from bayesieve.table.labels import group_labels, interval_labels
 from bayesieve.table.text_types import TRUTH_WORDS, other_texts, truth_of
@@ -258,8 +259,10 @@ class FeatureLevels(ShortRepr):
             is_boolean = column.values.type == "boolean" and not column.values.by_value
             if is_boolean and column.categories(merged=False).values:
                 self.check_booleans()
-            parts = [self.code_categories(part.categories(merged=False)) for part in column.in_parts()]
-            return parts[0] if len(parts) == 1 else np.concatenate(parts)
+            if not isinstance(column.values, TextValues):
+                return self.code_categories(column.categories(merged=False))
+            chunks = [self.code_categories(chunk.categories(merged=False)) for chunk in column.in_chunks()]
+            return chunks[0] if len(chunks) == 1 else np.concatenate(chunks)
         if self.n_levels == 1 and column.type not in (self.type, "text", "category", "mixed"):
             # A column without values in training has no type: any value is in its only level.
             missing = self.n_levels if self.missing_code is None else self.missing_code
@@ -635,7 +638,8 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
             missing = int(self.missing[i])
             counts = None if self._counts is None else self._counts[self._starts[i] : self._starts[i + 1]].copy()
             facts = (None if missing < 0 else missing, counts, float(self.level_scores[i]))
-            levels = FeatureLevels(self.names[i], "numeric", self.types[i], self.cut_points(i, i + 1), None, *facts)
+            cuts = self._cuts[self.cut_starts[i] : self.cut_starts[i + 1]]
+            levels = FeatureLevels(self.names[i], "numeric", self.types[i], cuts, None, *facts)
             self._made[i] = levels
         return levels
 
