@@ -11,15 +11,17 @@ import tempfile
 import traceback
 import warnings
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 
 import sklearn
 
-import bayesieve
-import bayesieve_lab
-
-OURS = tuple(Path(str(package.__file__)).parent for package in (bayesieve, bayesieve_lab))
+OURS = tuple(
+    Path(spec.origin).parent
+    for name in ("bayesieve", "bayesieve_lab")  # the lab may be missing
+    if (spec := find_spec(name)) is not None and spec.origin is not None
+)
 CHECKS = Path(sklearn.__file__).parent
 _FUZZ = Path(__file__).parent
 _RAISE = dis.opmap["RAISE_VARARGS"]
