@@ -147,7 +147,7 @@ def test_summary_and_description() -> None:
     assert (
         f"the most important are {', '.join(model.selected_features_[:2])} and {model.selected_features_[2]}." in text
     )
-    assert "1 feature has a single level: no cut point or grouping pays for itself." in text
+    assert "1 other feature has a single level: no cut point or grouping pays for itself." in text
     html = model._repr_html_()
     assert "&lt;script&gt;alert(1)" in html
     assert "<script>alert(1)" not in html

@@ -230,15 +230,19 @@ def challenge_figures(challenged: Any) -> dict[str, Figure]:
     """Return tables of two models compared: tests, the swap set, and both by period."""
     tests = challenged.whole.tests.to_dict(as_series=False)
     tests["measure"] = [_TESTED.get(name, name) for name in tests["measure"]]
-    tables = {"challenge": ("Tests of both models", tests)}
+    ends = {"low": "from", "high": "to"}
+    heads = {"measure": "Measure", "champion": "Champion", "challenger": "Challenger", "difference": "Difference"}
+    tables = {"challenge": ("Tests of both models", tests, heads | ends | {"p_value": "p"})}
     if challenged.whole.swaps is not None:
         swaps = challenged.whole.swaps.to_dict(as_series=False)
         swaps["events"] = [int(n) if float(n).is_integer() else n for n in swaps["events"]]
-        tables["swaps"] = ("Swap set", swaps)
+        heads = {"set": "Set", "rows": "Rows", "events": "Events", "event_rate": "Event rate"}
+        tables["swaps"] = ("Swap set", swaps, heads | ends)
     if challenged.periods:
         frame = {name: [line.get(name) for line in challenged.periods] for name in challenged.periods[0]}
-        tables["challenge-periods"] = ("By period", frame)
-    return {key: Figure(title, "", {}, {"rows": frame}) for key, (title, frame) in tables.items()}
+        heads = {name: f"{name[0].upper()}{name[1:]}" for name in frame}
+        tables["challenge-periods"] = ("By period", frame, heads)
+    return {key: Figure(title, "", {}, {"rows": frame}, heads) for key, (title, frame, heads) in tables.items()}
 
 
 def search_parts(search: SearchSummary) -> tuple[str, dict[str, Figure]]:

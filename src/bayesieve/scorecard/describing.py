@@ -43,9 +43,11 @@ def describe(card: Scorecard) -> str:
             f"{listed(first)}."
         )
     known = {name for feature in card.used_features for name in feature.columns}  # also in pairs and curves
+    rules = provenance.get("rules", {})
+    known |= {name for name, rule in rules.items() if rule.get("exclude")}
     silent = sum(one.levels.n_levels == 1 and not known.intersection(one.columns) for one in card.features)
     if silent:
-        some = plural(silent, "feature") + (" has" if silent == 1 else " have")
+        some = plural(silent, "other feature" if n_used else "feature") + (" has" if silent == 1 else " have")
         sentences.append(f"{some} a single level: no cut point or grouping pays for itself.")
     return " ".join(sentences)
 
