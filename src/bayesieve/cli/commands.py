@@ -194,12 +194,14 @@ class Option(NamedTuple):
         if default is None:
             of_type = of_type | None
         shown = self.default_in_words or default not in (..., None)
-        told: dict[str, Any] = {"metavar": metavar, "help": self.help, "show_default": shown}
-        made = typer.Option(*names, **told, rich_help_panel=panel or None) if names else typer.Argument(**told)
+        settings: dict[str, Any] = {"metavar": metavar, "help": self.help, "show_default": shown}
+        parameter = (
+            typer.Option(*names, **settings, rich_help_panel=panel or None) if names else typer.Argument(**settings)
+        )
         return inspect.Parameter(
             re.sub(r"\W", "", names[0][2:].replace("-", "_") if names else self.usage.lower()),
             inspect.Parameter.KEYWORD_ONLY,
-            annotation=Annotated[of_type, made],
+            annotation=Annotated[of_type, parameter],
             default=inspect.Parameter.empty if default is ... else default,
         )
 
@@ -259,12 +261,12 @@ def folder(default: str) -> Option:
     return Option("--output -o DIR", "Folder to write into.", Path(default), Path)
 
 
-def require_choice(name: str, known: Collection[str], what: str) -> None:
+def require_choice(name: str, choices: Collection[str], what: str) -> None:
     """Raise CommandError for an unknown name, and suggest the closest known name or list all of them."""
-    if name in known:
+    if name in choices:
         return
-    known = list(known)
-    hint = did_you_mean(name, known) or f"choose from {named(known, most=len(known))}"
+    choices = list(choices)
+    hint = did_you_mean(name, choices) or f"choose from {named(choices, most=len(choices))}"
     raise CommandError(f"There is no {what} {quoted(name)}; {hint}")
 
 
@@ -359,11 +361,11 @@ class Screen:
             yield lambda text: rename(visible(text))
 
 
-def _show(console: Console, *parts: tuple[str, str]) -> None:
+def _show(console: Console, *texts: tuple[str, str]) -> None:
     """Print a line of styled segments; styles are dropped outside terminals."""
     from rich.text import Text
 
-    line = Text.assemble(*((visible(text), style) for text, style in parts))
+    line = Text.assemble(*((visible(text), style) for text, style in texts))
     if console.is_terminal:
         console.print(line, soft_wrap=True)
     else:

@@ -172,7 +172,7 @@ def check_folder(path: Path) -> None:
     """Raise an error for a folder that cannot be created, before any work is done. Nothing is created yet."""
     if path.exists() and not path.is_dir():
         raise CommandError(f"{path} is a file, not a folder; choose another --output")
-    there = next(part for part in (path, *path.absolute().parents) if part.exists())
+    there = next(parent for parent in (path, *path.absolute().parents) if parent.exists())
     if not there.is_dir():
         raise CommandError(f"{path} cannot be created, because part of it is a file; choose another --output")
     if not os.access(there, os.W_OK | os.X_OK):
@@ -182,7 +182,7 @@ def check_folder(path: Path) -> None:
 @contextmanager
 def opened_folder(path: Path) -> Iterator[None]:
     """Create a folder for the block to write into, and delete it if nothing was written."""
-    new = [part for part in (path, *path.parents) if not part.exists()]
+    new = [folder for folder in (path, *path.parents) if not folder.exists()]
     try:
         try:
             path.mkdir(parents=True, exist_ok=True)
@@ -191,8 +191,8 @@ def opened_folder(path: Path) -> Iterator[None]:
         yield
     finally:
         with contextlib.suppress(OSError):  # the first that is not empty
-            for part in new:
-                part.rmdir()
+            for folder in new:
+                folder.rmdir()
 
 
 def finished_in(results: Path | None) -> str:
@@ -267,11 +267,11 @@ def with_hash(path: Path) -> str:
     """Return the name of a table and, if it is a single file, its SHA-256, for the first page of a report."""
     from bayesieve.table.paths import database_in
 
-    own, inside = database_in(path) or (path, "")
-    name = f"{own.name}::{inside}" if inside else own.name
-    if is_several(path) or not own.is_file():
+    file_path, inside = database_in(path) or (path, "")
+    name = f"{file_path.name}::{inside}" if inside else file_path.name
+    if is_several(path) or not file_path.is_file():
         return name
-    with own.open("rb") as file:
+    with file_path.open("rb") as file:
         return f"{name}, SHA-256 {hashlib.file_digest(file, 'sha256').hexdigest()}"
 
 

@@ -91,8 +91,8 @@ def fit(given: Any) -> None:
         if not given.no_report:
             if given.test is not None:
                 frame = files.read_table(given.test, screen, model)
-                own = replace(columns, time=None).within(frame.columns)
-                test = replace(CommandRows.of(frame, own, given.test, screen, new=True), names=data.names)
+                test_columns = replace(columns, time=None).within(frame.columns)
+                test = replace(CommandRows.of(frame, test_columns, given.test, screen, new=True), names=data.names)
             if test is not None and not data.in_memory:  # rows in files, of which none are at hand
                 data, test = test, None
             measured = data if given.test is not None else data.measured(model)
@@ -137,15 +137,15 @@ def _check_ids(data: CommandRows, decisions: Sequence[str], screen: Screen) -> N
     """Raise CommandError for identifiers that cannot be written with results; warn if rows in memory share them."""
     ids = data.columns.ids
     written = ["prediction", *(f"P({label})" for label in data.target.classes.tolist()), *decisions]
-    if taken := [name for name in ids if name in written]:
-        raise CommandError(f"Column {quoted(taken[0])} (--id) has the name of a prediction or decision; rename it")
+    if clashes := [name for name in ids if name in written]:
+        raise CommandError(f"Column {quoted(clashes[0])} (--id) has the name of a prediction or decision; rename it")
     if not ids or not data.in_memory:
         return
-    known = data.frame[list(ids)].drop_nulls()
-    if n := data.n_rows - known.height:
+    identifiers = data.frame[list(ids)].drop_nulls()
+    if n := data.n_rows - identifiers.height:
         have = f"{plural(n, 'row')} of {format_count(data.n_rows)} {'has' if n == 1 else 'have'}"
         screen.warn(f"{have} no identifier in {named(ids)}")
-    if n := int(known.is_duplicated().sum()):
+    if n := int(identifiers.is_duplicated().sum()):
         share = f"{plural(n, 'row')} of {format_count(data.n_rows)} share their identifier ({named(ids)})"
         screen.warn(f"{share}; cross-validation may put them in different folds")
 
@@ -235,10 +235,10 @@ def _changed_options(selector: type, given: Any) -> dict[str, Any]:
     """Return the selector options that --constraint and --refit change. Raise CommandError if the selector lacks
     them.
     """
-    known = inspect.signature(selector).parameters
-    if given.constraint and "constraints" not in known:
+    parameters = inspect.signature(selector).parameters
+    if given.constraint and "constraints" not in parameters:
         raise CommandError(f"--constraint needs --selector clusters or wrapper, got {quoted(given.selector)}")
-    if given.refit and "refit" not in known:
+    if given.refit and "refit" not in parameters:
         raise CommandError(f"--refit needs --selector clusters, got {quoted(given.selector)}")
     bounds = _assigned(given.constraint, float, "--constraint must be a measure and its bound, such as recall:bad=0.85")
     return ({"refit": True} if given.refit else {}) | ({"constraints": bounds} if bounds else {})
@@ -248,7 +248,7 @@ def _assigned(texts: list[str], read: type, rule: str) -> dict[str, Any]:
     """Parse texts such as NAME=VALUE into a dict. Raise CommandError, which begins with the rule, for anything else."""
     values = {}
     for text in texts:
-        name, _, value = (part.strip() for part in text.rpartition("="))
+        name, _, value = (half.strip() for half in text.rpartition("="))
         try:
             values[name] = read(value)
         except ValueError:
@@ -298,7 +298,7 @@ def _write_report(
     folds = min(folds, int(data.y.value_counts()["count"].max()))  # type: ignore[arg-type]
     by = "" if held_out else f" by {folds}-fold cross-validation"
     what = f"Measuring{by}" if folds or held_out else "Writing the report"
-    left = f"model.json and features.csv are in {path.parent}; the report was not written"
+    consequence = f"model.json and features.csv are in {path.parent}; the report was not written"
     shown = data if test is None else test
     benefit = None if model.benefit_rule_ is None else deciding(model, shown.X, shown.frame, shown.path)
     if test is not None:
@@ -308,7 +308,7 @@ def _write_report(
     files_read = {"Data file": given.table, "Test file": given.test}
     facts = {name: files.with_hash(file) for name, file in files_read.items() if file is not None}
     facts |= {} if given.purpose is None else {"Purpose": given.purpose}
-    with interruptible(left), screen.working(f"{what} ..."):
+    with interruptible(consequence), screen.working(f"{what} ..."):
         options |= {"benefit": benefit, "min_count": given.min_count if given.min_count > 1 else None, "facts": facts}
         return model.report(path, data.X, data.y, sample_weight=data.weights, **options)
 
@@ -341,14 +341,14 @@ def _seconds(model: Any, data: CommandRows, source: Scan) -> float:
     began = time.perf_counter()
     frame = next(source.blocks())
     reading = (time.perf_counter() - began) / frame.height
-    taken = []
+    timings = []
     with silenced():
         for n_rows in _TRIED_ROWS:
-            part = replace(data, rows=scan(frame.head(n_rows)))
+            some_rows = replace(data, rows=scan(frame.head(n_rows)))
             began = time.perf_counter()
-            part.fit(clone(model).set_params(verbose=0))
-            taken.append((min(n_rows, frame.height), time.perf_counter() - began))
-    (some, short), (more, long) = taken[-2:]
+            some_rows.fit(clone(model).set_params(verbose=0))
+            timings.append((min(n_rows, frame.height), time.perf_counter() - began))
+    (some, short), (more, long) = timings[-2:]
     per_row = max(long - short, 0.1 * long) / (more - some) if more > some else long / more
     return long + max(0, source.n_rows - more) * (per_row + reading)
 

@@ -57,14 +57,14 @@ def predict(given: Any) -> None:
         add = {"add": partial(decision_columns, rule, model, table), "add_key": repr(rule)}
         add["also"] = [rule.amount] if rule.amount in source.names else []
     ids = _ids(model, source, table, screen)
-    kept = "all" if given.keep == ["all"] and "all" not in source.names else list(dict.fromkeys([*ids, *given.keep]))
+    copied = "all" if given.keep == ["all"] and "all" not in source.names else list(dict.fromkeys([*ids, *given.keep]))
     if given.columns:
         if given.keep:
             raise CommandError("--columns names all columns to write; leave --keep out")
         results = [*prediction_names(model), *reason_names(model, given.reasons), *decisions]
-        asked = _asked(given.columns, model, source.names, results)
-        kept = [name for name in dict.fromkeys(asked.values()) if name not in results]
-        add["asked"] = asked
+        columns = _asked(given.columns, model, source.names, results)
+        copied = [name for name in dict.fromkeys(columns.values()) if name not in results]
+        add["asked"] = columns
     if given.threshold is not None:
         _check_threshold(given.threshold, model)
         add["add_key"] = f"{add.get('add_key', '')} threshold {given.threshold!r}"
@@ -73,12 +73,12 @@ def predict(given: Any) -> None:
         warn_of_direction(model.scorecard_, [REASONS])
         add["add_key"] = f"{add.get('add_key', '')} reasons {given.reasons}"
         add["add"] = partial(reason_columns, model, given.reasons, add.get("add"))
-    scored = PredictedRows.of(model, source, kept, given.memory_limit, most_named=_MOST_UNSEEN, **add)
+    scored = PredictedRows.of(model, source, copied, given.memory_limit, most_named=_MOST_UNSEEN, **add)
     added = dict.fromkeys(reason_names(model, given.reasons), "reason")
     added |= dict.fromkeys(decisions, "decision")
-    if taken := [name for name in added if name in scored.keep]:
+    if clashes := [name for name in added if name in scored.keep]:
         raise CommandError(
-            f"Column {quoted(taken[0])} has the name of a {added[taken[0]]}; rename it, or do not keep it"
+            f"Column {quoted(clashes[0])} has the name of a {added[clashes[0]]}; rename it, or do not keep it"
         )
     unfinished = "no predictions were written"
     if to_folder:
@@ -103,19 +103,19 @@ def _ids(model: Any, source: Scan, table: Path, screen: Screen) -> list[str]:
     return [name for name in model.id_columns_ if name in source.names]
 
 
-def _asked(texts: Sequence[str], model: Any, own: Sequence[str], results: Sequence[str]) -> dict[str, str]:
+def _asked(texts: Sequence[str], model: Any, table_columns: Sequence[str], results: Sequence[str]) -> dict[str, str]:
     """Return the columns to write, in order, and their names in the predictions or the table."""
-    known: dict[str, str] = {name: name for name in (*own, *results)}
+    by_text: dict[str, str] = {name: name for name in (*table_columns, *results)}
     if model.scorecard_.positive is not None:
-        known["probability"] = f"P({model.classes_.tolist()[model.scorecard_.positive]})"
-    names = [name for text in texts for name in ([text] if text in known else names_in(text))]
-    if "probability" in names and "probability" not in known:
+        by_text["probability"] = f"P({model.classes_.tolist()[model.scorecard_.positive]})"
+    names = [name for text in texts for name in ([text] if text in by_text else names_in(text))]
+    if "probability" in names and "probability" not in by_text:
         raise CommandError("Of more than two classes without a positive one, --columns must name P(CLASS)")
     for name in names:
-        require_choice(name, known, "column")
+        require_choice(name, by_text, "column")
     if not names:
         raise CommandError("--columns must name columns, such as prediction,probability")
-    return {name: known[name] for name in names}
+    return {name: by_text[name] for name in names}
 
 
 def explain(given: Any) -> None:
@@ -148,8 +148,8 @@ def explain(given: Any) -> None:
         against = model.classes_.tolist()[1 - model.scorecard_.positive]
     shown = explanation if against is None else explanation.against(against)
     for at in range(len(chosen)):
-        own = ", ".join(f"{visible(name)} {shorten(visible(block[name][at]), _MOST_VALUE)}" for name in ids)
-        _show_row(screen, explanation, shown, against, at, f" ({own})" if own else "")
+        identifiers = ", ".join(f"{visible(name)} {shorten(visible(block[name][at]), _MOST_VALUE)}" for name in ids)
+        _show_row(screen, explanation, shown, against, at, f" ({identifiers})" if identifiers else "")
     if given.rows is None and source.n_rows > len(chosen):
         more = format_count(source.n_rows - len(chosen))
         screen.note(f"{more} rows more: choose with --rows, or write all with --output")
@@ -219,8 +219,8 @@ def update(given: Any) -> None:
     frame = files.read_table(given.table, screen, model)
     files.require_columns(given.table, frame, target=target, weight=weight)
     with files.locating(given.table, target), compiling.announced(screen), screen.working("Updating ..."):
-        made = model.update(frame.drop(model.id_columns_, strict=False), target, weight)
-    _save(made, given.output, screen)
+        updated = model.update(frame.drop(model.id_columns_, strict=False), target, weight)
+    _save(updated, given.output, screen)
 
 
 def _save(model: Any, output: Path, screen: Screen) -> None:
@@ -234,8 +234,8 @@ def _identified(explanation: Any, block: pl.DataFrame, ids: list[str]) -> pl.Dat
 
     frame: pl.DataFrame = explanation.to_frame()
     at = np.repeat(np.arange(block.height), frame.height // max(1, block.height))
-    own = [block[name].gather(at).alias(f"id({name})" if name in frame.columns else name) for name in ids]
-    return pl.DataFrame([frame["row"], *own, *frame.drop("row")])
+    id_columns = [block[name].gather(at).alias(f"id({name})" if name in frame.columns else name) for name in ids]
+    return pl.DataFrame([frame["row"], *id_columns, *frame.drop("row")])
 
 
 def _write_all(model: Any, source: Scan, output: Path, ids: list[str], against: Any) -> None:
@@ -264,27 +264,27 @@ def _rows_of(source: Scan, chosen: list[int]) -> pl.DataFrame:
     """Return these rows in the given order. Blocks after the last of them are not read."""
     import polars as pl
 
-    ordered, begin, parts = sorted(chosen), 0, []
+    ordered, begin, pieces = sorted(chosen), 0, []
     for block in source.blocks():
         end = begin + block.height
-        parts.append(block[[row - begin for row in ordered if begin <= row < end]])
+        pieces.append(block[[row - begin for row in ordered if begin <= row < end]])
         begin = end
         if begin > ordered[-1]:
             break
     position = {row: i for i, row in enumerate(ordered)}
-    return pl.concat(parts)[[position[row] for row in chosen]]
+    return pl.concat(pieces)[[position[row] for row in chosen]]
 
 
 def chosen_rows(text: str, n_rows: int) -> list[int]:
     """Return row numbers, counted from 0, in the given order and without duplicates."""
     rows: list[int] = []
-    for part in text.split(","):
-        match = _PART.fullmatch(part)
+    for item in text.split(","):
+        match = _PART.fullmatch(item)
         if match is None:
-            raise CommandError(f"--rows cannot be read at {quoted(part)}; write row numbers such as 0,5,10-12")
+            raise CommandError(f"--rows cannot be read at {quoted(item)}; write row numbers such as 0,5,10-12")
         first, last = int(match[1]), int(match[2] or match[1])
         if last < first:
-            raise CommandError(f"--rows counts backwards at {quoted(part)}; write the smaller number first")
+            raise CommandError(f"--rows counts backwards at {quoted(item)}; write the smaller number first")
         if last >= n_rows:
             size = f"{plural(n_rows, 'row')}, counted from 0"
             raise CommandError(f"--rows contains row {format_count(last)}, but the table has {size}")
@@ -432,8 +432,8 @@ def _kept(model: Any) -> str:
     else:
         done = f"{plural(trace.n_models, measure.evaluated)} evaluated"
     seconds = f"{trace.seconds:.1f} s" if trace.seconds >= 0.1 else "less than 0.1 s"
-    kept = f"{format_count(model.n_features_selected_)} of {n_features}"
-    return f"{kept} (selector {model.selector!r}, {done} in {seconds}{early})"
+    share = f"{format_count(model.n_features_selected_)} of {n_features}"
+    return f"{share} (selector {model.selector!r}, {done} in {seconds}{early})"
 
 
 def _figures(performance: Any) -> list[tuple[str, str]]:

@@ -81,11 +81,11 @@ class Columns:
         """Return the feature columns. Raise CommandError if there are none, or if an option names a missing one."""
         self.require_in(path, names)
         others = {self.target, self.weight, self.time, *self.ids, *self.ignored}
-        left = [name for name in names if name not in others]
-        if not left:
+        features = [name for name in names if name not in others]
+        if not features:
             besides = named(sorted(filter(None, others)))
             raise CommandError(f"{shown(path)} has no column left to learn from besides {besides}")
-        return left
+        return features
 
 
 @dataclass(frozen=True)
@@ -128,9 +128,9 @@ class CommandRows:
                 labels = scanned_rows(rows.select([target]), target)
             table = cls(path, columns, names, rows, labels.target, labels.table.known)
         else:
-            known = _known(rows[target].alias(""), quoted(target), screen)
-            rows = rows if known is None else rows.filter(pl.Series(known))
-            table = cls(path, columns, names, rows, _classes(rows[target].alias(""), quoted(target)), known)
+            has_target = _known(rows[target].alias(""), quoted(target), screen)
+            rows = rows if has_target is None else rows.filter(pl.Series(has_target))
+            table = cls(path, columns, names, rows, _classes(rows[target].alias(""), quoted(target)), has_target)
             _ = table.moments  # refused before the fit
         if not new:
             refuse_other_than_classes(table.target, quoted(target))
@@ -219,10 +219,10 @@ class CommandRows:
 
     def _where(self, mask: np.ndarray) -> CommandRows:
         """Return a subset of the rows in memory."""
-        known = np.ones(self.n_rows, dtype=bool) if self.known is None else self.known.copy()
-        known[known] = mask
+        selected = np.ones(self.n_rows, dtype=bool) if self.known is None else self.known.copy()
+        selected[selected] = mask
         rows = self.frame.filter(pl.Series(mask))
-        return replace(self, rows=rows, target=as_target(rows[self.columns.target].alias("")), known=known)
+        return replace(self, rows=rows, target=as_target(rows[self.columns.target].alias("")), known=selected)
 
     def check_kinds(self) -> None:
         """Raise ValueInRow if a numeric column in memory holds another value."""
@@ -275,26 +275,26 @@ class CommandRows:
 
 
 @contextmanager
-def _numbered(known: np.ndarray | None) -> Iterator[None]:
+def _numbered(has_target: np.ndarray | None) -> Iterator[None]:
     """Translate row numbers in errors to those of a table of which only the ``known`` rows are read."""
     try:
         yield
     except ValueInRow as error:
-        if known is None:
+        if has_target is None:
             raise
-        raise error.in_row(int(np.flatnonzero(known)[error.row])) from error
+        raise error.in_row(int(np.flatnonzero(has_target)[error.row])) from error
 
 
 def _known(labels: pl.Series, name: str, screen: Screen) -> np.ndarray | None:
     """Return which labels are known, or None if all are; warn about the others."""
-    known = (labels.fill_nan(None) if labels.dtype.is_float() else labels).is_not_null()
-    if not known.any():
+    has_target = (labels.fill_nan(None) if labels.dtype.is_float() else labels).is_not_null()
+    if not has_target.any():
         raise CommandError(f"The target {name} is missing in all rows")
-    if known.all():
+    if has_target.all():
         return None
-    rows = f"{plural(known.len() - int(known.sum()), 'row')} of {format_count(known.len())}"
+    rows = f"{plural(has_target.len() - int(has_target.sum()), 'row')} of {format_count(has_target.len())}"
     screen.warn(f"The target {name} is missing in {rows}, which are left out")
-    return known.to_numpy()
+    return has_target.to_numpy()
 
 
 def _classes(labels: pl.Series, name: str) -> Target:

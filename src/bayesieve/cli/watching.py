@@ -81,11 +81,11 @@ def evaluate(given: Any) -> None:
     segments: dict[Any, list[dict[str, Any]]] = {}
     for row in result.to_frame().iter_rows(named=True):
         segments.setdefault((row["segment"], row["by"]), []).append(row)
-    for at, ((name, _), own) in enumerate(segments.items()):
+    for at, ((name, _), measures) in enumerate(segments.items()):
         if at:
             screen.line()
-            screen.line(f"{given.by} {name}, {format_count(own[0]['rows'])} rows", "bold")
-        shown = [row for row in own if not at or row["measure"] in _SHOWN]
+            screen.line(f"{given.by} {name}, {format_count(measures[0]['rows'])} rows", "bold")
+        shown = [row for row in measures if not at or row["measure"] in _SHOWN]
         lines = [[r["measure"], r["class"] or "", _text(r["value"]), _interval(r, "low", "high")] for r in shown]
         screen.table([Heading("measure"), Heading("class"), *numbers("value", "95 %")], lines)
 
@@ -106,10 +106,10 @@ def _on_rows(given: Any, measure: Any, target: str | None) -> tuple[Screen, Any]
 
 def _condition(text: str, labelled: bool) -> tuple[str, str, float]:
     """Parse a condition into name, comparison and number. Raise CommandError if it cannot be parsed."""
-    match, known = _CONDITION.fullmatch(text), (*_OF_FEATURES, *_OF_PERIODS)
+    match, names = _CONDITION.fullmatch(text), (*_OF_FEATURES, *_OF_PERIODS)
     if match is None:
         raise CommandError(f"--fail-if must be a name, < or > and a number, such as psi>0.25, got {quoted(text)}")
-    require_choice(match[1], known, "measure")
+    require_choice(match[1], names, "measure")
     if match[1] in _OF_PERIODS[1:] and not labelled:
         raise CommandError(f"--fail-if {match[1]} needs the true classes; name their column with --target")
     return match[1], match[2], float(match[3])

@@ -89,10 +89,10 @@ class Deciding:
         score, of_score = self._score(probability, expected)
         curve = profit_curve(codes, score, benefit=benefits.values, classes=np.arange(n_classes), sample_weight=weights)
         shown = {int(np.abs(curve.share - share).argmin()) for share in np.linspace(0, 1, _N_STEPS)}
-        own = int(np.abs(curve.share - weights[decided == 1].sum() / weights.sum()).argmin())
-        at = sorted({*shown, own, curve.best})
+        decided_at = int(np.abs(curve.share - weights[decided == 1].sum() / weights.sum()).argmin())
+        at = sorted({*shown, decided_at, curve.best})
         thinned = ProfitCurve(curve.share[at], curve.threshold[at], curve.profit[at], curve.low[at], curve.high[at])
-        return replace(whole, score=of_score, curve=thinned, chosen=at.index(own), gains=self._gains(rows))
+        return replace(whole, score=of_score, curve=thinned, chosen=at.index(decided_at), gains=self._gains(rows))
 
     def _gains(self, rows: JudgedRows) -> tuple[float, float, float, float] | None:
         if self._constant is None or rows.classes.size != 2 or rows.positive is None:

@@ -177,8 +177,8 @@ def drift(
         rng = np.random.default_rng([seed_of(random_state), k])
         line = {"by": rows.names, "feature": feature.name, "rows": counted}
         line |= _stability(feature, trained, now * _over(n_effective, weight)[:, None], n_resamples, rng)
-        known = now[:, -1] - _sums(rows, among=absent[codes[absent] >= n_cells])[:, 0]
-        line["unseen"] = _over(np.maximum(known, 0.0), weight)
+        absent_weight = now[:, -1] - _sums(rows, among=absent[codes[absent] >= n_cells])[:, 0]
+        line["unseen"] = _over(np.maximum(absent_weight, 0.0), weight)
         line["missing"] = _over(_sums(rows, among=absent)[:, 0], weight)
         lines.append({**line, **_shifts(card, shift)})
         levels += _levels(card, rows, feature, codes, _over(now, weight), before)
@@ -196,10 +196,10 @@ def _sums(rows: JudgedRows, codes: Any = 0, n: int = 1, values: Any = None, amon
     return sums.reshape(len(rows.names), n).astype(float)
 
 
-def _over(parts: np.ndarray, whole: np.ndarray) -> np.ndarray:
+def _over(numerators: np.ndarray, whole: np.ndarray) -> np.ndarray:
     """Divide sums by those of their group; NaN if the latter is 0."""
-    whole = np.broadcast_to(whole.reshape(whole.shape + (1,) * (parts.ndim - whole.ndim)), parts.shape)
-    return np.divide(parts, whole, out=np.full(parts.shape, np.nan), where=whole > 0)
+    whole = np.broadcast_to(whole.reshape(whole.shape + (1,) * (numerators.ndim - whole.ndim)), numerators.shape)
+    return np.divide(numerators, whole, out=np.full(numerators.shape, np.nan), where=whole > 0)
 
 
 def _training_rows(card: Scorecard, feature: Feature) -> np.ndarray:
@@ -229,7 +229,7 @@ def population_stability(now: np.ndarray, before: np.ndarray) -> np.ndarray:
     >>> float(population_stability(np.array([30.0, 70.0]), np.array([50.0, 50.0])).round(4))
     0.1695
     """
-    p, q = (np.maximum(part, 0.5) / np.maximum(part.sum(axis=-1, keepdims=True), 0.5) for part in (now, before))
+    p, q = (np.maximum(counts, 0.5) / np.maximum(counts.sum(axis=-1, keepdims=True), 0.5) for counts in (now, before))
     return np.asarray(((p - q) * np.log(p / q)).sum(axis=-1, where=(now > 0) | (before > 0)))
 
 
@@ -297,17 +297,22 @@ def _levels(
     if rows.labels is None:
         return [line]
     level = np.append(_level_of_cell(feature), n - 1)[np.minimum(codes, len(feature.labels))]
-    known, result = (rows.labels >= 0).astype(float), []
+    has_label, result = (rows.labels >= 0).astype(float), []
     trained = _by_level(feature, np.pad(feature.counts.T, ((0, 0), (0, 1))))
-    n_known, squares = (_sums(rows, level, n, known * (1.0 if part is None else part)) for part in (None, rows.weights))
+    n_known, squares = (
+        _sums(rows, level, n, has_label * (1.0 if part is None else part)) for part in (None, rows.weights)
+    )
     for j in [rows.positive] if card.classes.size == 2 else range(card.classes.size):
-        p, scale = np.exp(rows.log_proba[:, j]) * known, np.nan_to_num(_over(n_known, squares))  # of weights to rows
+        p, scale = (
+            np.exp(rows.log_proba[:, j]) * has_label,
+            np.nan_to_num(_over(n_known, squares)),
+        )  # of weights to rows
         sums = [_sums(rows, level, n, values) for values in ((rows.labels == j).astype(float), p, p**2)]
-        own = {"class": str(card.classes[j]), **line}
-        own["rate_train"] = np.tile(_over(trained[j], trained.sum(axis=0)), n_groups)
-        own["observed"], own["predicted"] = (_over(part, n_known).ravel() for part in sums[:2])
+        columns = {"class": str(card.classes[j]), **line}
+        columns["rate_train"] = np.tile(_over(trained[j], trained.sum(axis=0)), n_groups)
+        columns["observed"], columns["predicted"] = (_over(part, n_known).ravel() for part in sums[:2])
         p_value = calibration_p_value(*(part * scale for part in sums))
-        result.append(own | {"p_value": np.where(n_known > 0, p_value, np.nan).ravel()})
+        result.append(columns | {"p_value": np.where(n_known > 0, p_value, np.nan).ravel()})
     return result
 
 
@@ -335,16 +340,16 @@ def calibration_p_value(events: np.ndarray, expected: np.ndarray, squares: np.nd
 
 def _measures(rows: JudgedRows) -> dict[str, Any]:
     """Return the measures of the labelled rows of each group; of several classes, the value farthest from the ideal."""
-    known, lines = labelled(rows), []
+    labelled_rows, lines = labelled(rows), []
     for k in range(len(rows.names)):
-        own = known[rows.group[known] == k]
-        found: dict[str, Any] = dict.fromkeys(_MEASURES, (np.nan,) * 3)
-        for _, name, estimate in Segment.of(rows, own, _LEVEL).measures(_MEASURES):
-            distances = [abs(value[0] - _IDEAL.get(name, 0.0)) for value in (estimate, found[name])]
+        period_rows = labelled_rows[rows.group[labelled_rows] == k]
+        best: dict[str, Any] = dict.fromkeys(_MEASURES, (np.nan,) * 3)
+        for _, name, estimate in Segment.of(rows, period_rows, _LEVEL).measures(_MEASURES):
+            distances = [abs(value[0] - _IDEAL.get(name, 0.0)) for value in (estimate, best[name])]
             if not np.isnan(distances[0]) and not distances[0] <= distances[1]:
-                found[name] = estimate
-        estimates = {f"{name}{end}": found[name][k] for name in _MEASURES for k, end in enumerate(_ENDS)}
-        lines.append({"labelled": own.size, **estimates})
+                best[name] = estimate
+        estimates = {f"{name}{end}": best[name][k] for name in _MEASURES for k, end in enumerate(_ENDS)}
+        lines.append({"labelled": period_rows.size, **estimates})
     return {name: [line[name] for line in lines] for name in lines[0]}
 
 
@@ -365,7 +370,9 @@ def _with_adjusted(levels: Any) -> Any:
     levels = levels.filter((pl.col("level") != UNSEEN) | (pl.col("now") > 0) | (pl.col("train") > 1e-9))
     if "p_value" not in levels.columns:
         return levels
-    known = levels["p_value"].is_not_null().to_numpy()
-    adjusted = np.full(known.size, np.nan)
-    adjusted[known] = false_discovery_control(levels["p_value"].drop_nulls().to_numpy()) if known.any() else np.nan
+    has_p_value = levels["p_value"].is_not_null().to_numpy()
+    adjusted = np.full(has_p_value.size, np.nan)
+    adjusted[has_p_value] = (
+        false_discovery_control(levels["p_value"].drop_nulls().to_numpy()) if has_p_value.any() else np.nan
+    )
     return levels.with_columns(pl.Series("p_adjusted", adjusted).fill_nan(None))

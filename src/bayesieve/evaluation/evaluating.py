@@ -104,16 +104,18 @@ def evaluate(
     True
     """
     level, rows = check_level(level), grouped_rows(model, X, y, by, sample_weight, every)
-    own = labelled(rows)
-    segments = [("all", None, own)]
+    with_labels = labelled(rows)
+    segments = [("all", None, with_labels)]
     for k, name in enumerate(rows.names if by is not None else []):
-        segments.append(("missing" if name is None else canonical_text(name), name, own[rows.group[own] == k]))
+        segments.append(
+            ("missing" if name is None else canonical_text(name), name, with_labels[rows.group[with_labels] == k])
+        )
     lines, gaps = [], []
-    for at, (text, name, part) in enumerate(segments):
-        segment, head = Segment.of(rows, part, level), (text, name, part.size)
+    for at, (text, name, positions) in enumerate(segments):
+        segment, head = Segment.of(rows, positions, level), (text, name, positions.size)
         lines += [(*head, label, measure, *estimate) for label, measure, estimate in segment.measures()]
         if at:
-            others = Segment.of(rows, own[rows.group[own] != at - 1], level)
+            others = Segment.of(rows, with_labels[rows.group[with_labels] != at - 1], level)
             gaps += [(*head, *gap) for gap in _gaps(segment, others)]
     frames = framed(lines, (*_HEAD, *_ENDS)), framed(gaps, (*_HEAD, "value", "others", "gap", "low", "high"))
     return Evaluation(*frames, library_of(X))
@@ -131,10 +133,10 @@ def labelled(rows: JudgedRows) -> np.ndarray:
     """Return the rows with a label and a positive weight. Raise ValueError if there are none."""
     if rows.labels is None:
         raise ValueError("y is None; give the labels of the rows.")
-    known = np.flatnonzero(rows.labels >= 0 if rows.weights is None else (rows.labels >= 0) & (rows.weights > 0))
-    if not known.size:
+    positions = np.flatnonzero(rows.labels >= 0 if rows.weights is None else (rows.labels >= 0) & (rows.weights > 0))
+    if not positions.size:
         raise ValueError("No row has a label and a weight above 0; give the labels of some rows.")
-    return known
+    return positions
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,10 +152,10 @@ class Segment:
     positive: int | None
 
     @classmethod
-    def of(cls, rows: JudgedRows, own: np.ndarray, level: float) -> Segment:
+    def of(cls, rows: JudgedRows, positions: np.ndarray, level: float) -> Segment:
         assert rows.labels is not None
-        weights = None if rows.weights is None else rows.weights[own]
-        of_rows = rows.log_proba[own], rows.decided[own], rows.labels[own], weights
+        weights = None if rows.weights is None else rows.weights[positions]
+        of_rows = rows.log_proba[positions], rows.decided[positions], rows.labels[positions], weights
         return cls.of_rows(*of_rows, level, rows.classes, rows.positive)
 
     @classmethod
@@ -226,12 +228,12 @@ class Segment:
             "brier": lambda: self._at_least_0(metrics.squared_errors),
             "compression_rate": self._compression,
         }
-        yield from ((None, *found) for found in chosen(whole))
+        yield from ((None, *measure) for measure in chosen(whole))
         for j in self.shown:
             label = str(self.classes[j])
-            yield from ((label, *found) for found in chosen(self._measures_of_class(j, scores[:, j])))
+            yield from ((label, *measure) for measure in chosen(self._measures_of_class(j, scores[:, j])))
             if not wanted:
-                yield from ((label, *found) for found in self.rates(j).items())
+                yield from ((label, *measure) for measure in self.rates(j).items())
 
     def _measures_of_class(self, j: int, score: np.ndarray) -> dict[str, Callable[[], Estimate]]:
         hit, p = self.codes == j, np.exp(self.log_proba[:, j])
@@ -258,8 +260,8 @@ class Segment:
         usable = [j for j in self.shown if 0 < np.count_nonzero(self.codes == j) < self.codes.size]
         if not usable:
             return _UNKNOWN
-        found = [metrics.area_with_errors(scores[:, j], self.codes == j, self.weights) for j in usable]
-        areas, errors = zip(*found, strict=True)
+        estimates = [metrics.area_with_errors(scores[:, j], self.codes == j, self.weights) for j in usable]
+        areas, errors = zip(*estimates, strict=True)
         sizes = np.array([self.weights[self.codes == j].sum() for j in usable])
         shares, rarest = sizes / sizes.sum(), self.codes == usable[int(sizes.argmin())]
         auc = float(shares @ np.array(areas))
@@ -301,8 +303,8 @@ def _difference(first: Estimate, second: Estimate) -> Estimate:
 def _gaps(segment: Segment, others: Segment) -> Iterator[tuple[Any, ...]]:
     for j in segment.shown:
         theirs = others.rates(j)
-        for name, own in segment.rates(j).items():
-            yield str(segment.classes[j]), name, own[0], theirs[name][0], *_difference(own, theirs[name])
+        for name, estimate in segment.rates(j).items():
+            yield str(segment.classes[j]), name, estimate[0], theirs[name][0], *_difference(estimate, theirs[name])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -399,12 +401,12 @@ def challenge(
         j = class_position(texts[0], canonical_text(positive), "positive")
     if j is None and (share is not None or threshold is not None):
         raise ValueError(f"There are {len(order)} classes; name the one whose rows are selected: positive=.")
-    own = labelled(old)
-    segments = [Segment.of(rows, own, level) for rows in (old, new)]
+    with_labels = labelled(old)
+    segments = [Segment.of(rows, with_labels, level) for rows in (old, new)]
     if j is None:
         return Challenge(_tests(segments, 0, ()), None)
     odds = [metrics.class_scores(segment.log_proba)[:, j] for segment in segments]
-    weights = np.ones(own.size) if old.weights is None else old.weights[own]
+    weights = np.ones(with_labels.size) if old.weights is None else old.weights[with_labels]
     if threshold is not None:
         least = np.log(max(threshold, np.finfo(float).tiny)) - 1e-12
         chosen = [segment.log_proba[:, j] >= least for segment in segments]
@@ -424,11 +426,13 @@ def _tests(segments: Sequence[Segment], j: int, odds: Sequence[np.ndarray]) -> A
         losses = [of_rows(segment.log_proba, segment.codes) for segment in segments]
         difference, low, high = first.mean(losses[1] - losses[0])
         error = (high - difference) / float(stdtrit(n - 1, 0.5 + first.level / 2)) if n > 1 else float("nan")
-        means = [float(np.average(part, weights=first.weights)) for part in losses]
+        means = [float(np.average(loss, weights=first.weights)) for loss in losses]
         lines.append((name, *means, difference, low, high, _p_value(difference, error, n - 1)))
     if odds:
-        (old, own), (new, other) = (metrics.area_with_errors(score, first.codes == j, first.weights) for score in odds)
-        error = float(np.sqrt(((other - own) ** 2).sum()))
+        (old, old_errors), (new, other) = (
+            metrics.area_with_errors(score, first.codes == j, first.weights) for score in odds
+        )
+        error = float(np.sqrt(((other - old_errors) ** 2).sum()))
         half = float(ndtri(0.5 + first.level / 2)) * error
         p_value = _p_value(new - old, error, np.inf)
         lines.append(("auc", old, new, new - old, new - old - half, new - old + half, p_value))
@@ -442,13 +446,13 @@ def _p_value(difference: float, error: float, freedom: float) -> float:
 def _swaps(segment: Segment, weights: np.ndarray, hit: np.ndarray, chosen: Sequence[np.ndarray]) -> Any:
     lines = []
     for name, old, new in (("both", 1, 1), ("swap in", 0, 1), ("swap out", 1, 0), ("neither", 0, 0)):
-        own = (chosen[0] == old) & (chosen[1] == new)
-        lines.append((name, int(own.sum()), float(weights[own & hit].sum()), *segment.share(hit, own)))
+        in_set = (chosen[0] == old) & (chosen[1] == new)
+        lines.append((name, int(in_set.sum()), float(weights[in_set & hit].sum()), *segment.share(hit, in_set)))
     return framed(lines, ("set", "rows", "events", "event_rate", "low", "high"))
 
 
-def _best(score: np.ndarray, other: np.ndarray, weights: np.ndarray, wanted: float) -> np.ndarray:
+def _best(score: np.ndarray, other: np.ndarray, weights: np.ndarray, most: float) -> np.ndarray:
     """Return the rows with the largest scores whose weights add up to the target."""
     order, chosen = np.lexsort((-other, -score)), np.zeros(score.size, dtype=bool)
-    chosen[order[np.cumsum(weights[order]) <= wanted * (1 + 1e-9)]] = True
+    chosen[order[np.cumsum(weights[order]) <= most * (1 + 1e-9)]] = True
     return chosen

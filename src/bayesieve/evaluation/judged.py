@@ -85,10 +85,10 @@ class JudgedRows:
         """Return these rows only, by position; groups and missing values are dropped."""
         names = ("labels", "weights", "log_proba", "decided", "exact", "moments", "benefits", "copies")
         of_rows = {name: getattr(self, name) for name in names}
-        taken: dict[str, Any] = {name: None if values is None else values[rows] for name, values in of_rows.items()}
-        taken["segments"] = tuple((name, group[rows], labels) for name, group, labels in self.segments)
-        taken |= {"cells": self.cells[:, rows], "X": take_rows(self.X, rows), "group": self.group[:0], "missing": ()}
-        return replace(self, **taken)
+        fields: dict[str, Any] = {name: None if values is None else values[rows] for name, values in of_rows.items()}
+        fields["segments"] = tuple((name, group[rows], labels) for name, group, labels in self.segments)
+        fields |= {"cells": self.cells[:, rows], "X": take_rows(self.X, rows), "group": self.group[:0], "missing": ()}
+        return replace(self, **fields)
 
 
 def scorecard_in(model: Any) -> Scorecard | None:
@@ -116,8 +116,8 @@ def grouped_rows(
     cells, missing = (np.zeros((0, table.n_rows)), []) if card is None else _coded(model, card, X, table)
     log_proba, decided = np.zeros((0, classes.size)), np.zeros(0, dtype=np.int64)
     if card is None:
-        own = [name for name in roles.values() if isinstance(name, str)]
-        log_proba, decided = _predicted(model, X, classes, own)
+        role_columns = [name for name in roles.values() if isinstance(name, str)]
+        log_proba, decided = _predicted(model, X, classes, role_columns)
     elif predicts:
         log_proba = log_probabilities(card.tables.joint(cells))
         decided = log_proba.argmax(axis=1)
@@ -180,18 +180,20 @@ def _coded(model: Any, card: Scorecard, X: Any, table: Table) -> tuple[np.ndarra
     reader = card.reader
     cells, unseen = reader.code(table)
     warn_of_unseen(card, table, unseen)
-    own = reader.read(table)
-    position, masks, rows = {name: i for i, name in enumerate(own.names)}, {}, []
+    raw_columns = reader.read(table)
+    position, masks, rows = {name: i for i, name in enumerate(raw_columns.names)}, {}, []
     for level, codes in zip((card.features[k].cells for k in card.used.tolist()), cells, strict=True):
         if isinstance(level, PairLevels):
-            for part in level.parts:
-                if part.name not in masks:
-                    masks[part.name] = part.is_missing(own.column(position[part.name]))
+            for column_levels in level.parts:
+                if column_levels.name not in masks:
+                    masks[column_levels.name] = column_levels.is_missing(
+                        raw_columns.column(position[column_levels.name])
+                    )
             rows.append(np.flatnonzero(masks[level.parts[0].name] | masks[level.parts[1].name]))
             continue
         found = np.flatnonzero(codes == (level.n_levels if level.missing_code is None else level.missing_code))
         if found.size and not level.has_missing_level:
-            found = found[level.is_missing(own.column(position[level.column]).take(found))]
+            found = found[level.is_missing(raw_columns.column(position[level.column]).take(found))]
         rows.append(found)
     return cells, rows
 
@@ -212,13 +214,13 @@ def groups_of(column: Column, every: str) -> tuple[np.ndarray, list[Any]]:
             with suppress(ValueError):  # such as 2024-02-31
                 values = [dt.date.fromisoformat(value[:10]) for value in values]
     values = [_PERIODS[every](value) if isinstance(value, dt.date) else value for value in values]
-    found = sorted(set(values), key=str if any(isinstance(value, str) for value in values) else None)
-    if len(found) > _MOST_GROUPS:
+    groups = sorted(set(values), key=str if any(isinstance(value, str) for value in values) else None)
+    if len(groups) > _MOST_GROUPS:
         most = f"at most {format_count(_MOST_GROUPS)} groups are told apart"
-        raise ValueError(f"by has {format_count(len(found))} values, but {most}; join some, or dates by every=.")
-    position = {value: i for i, value in enumerate(found)}
-    group = np.array([*(position[value] for value in values), len(found)], dtype=np.int32)[codes]
-    return group, [*found, None] if (codes < 0).any() else found
+        raise ValueError(f"by has {format_count(len(groups))} values, but {most}; join some, or dates by every=.")
+    position = {value: i for i, value in enumerate(groups)}
+    group = np.array([*(position[value] for value in values), len(groups)], dtype=np.int32)[codes]
+    return group, [*groups, None] if (codes < 0).any() else groups
 
 
 def _days(column: Column) -> tuple[np.ndarray, list[Any]]:
@@ -226,9 +228,9 @@ def _days(column: Column) -> tuple[np.ndarray, list[Any]]:
     import polars as pl
 
     days = np.floor(column.numbers() / (MICROSECONDS_PER_DAY if column.type == "datetime" else 1.0))
-    found = pl.Series(days).unique().drop_nans().sort().to_numpy()
-    codes = np.where(np.isnan(days), -1, np.searchsorted(found, days))
-    return codes, found.astype(np.int64).astype("datetime64[D]").tolist()
+    distinct = pl.Series(days).unique().drop_nans().sort().to_numpy()
+    codes = np.where(np.isnan(days), -1, np.searchsorted(distinct, days))
+    return codes, distinct.astype(np.int64).astype("datetime64[D]").tolist()
 
 
 def _positions(column: Column, classes: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
@@ -252,8 +254,8 @@ def _predicted(model: Any, X: Any, classes: np.ndarray, names: list[str]) -> tup
     X = whole_frame(X)
     if nw.dependencies.is_into_dataframe(X):
         frame = nw.from_native(X, eager_only=True)
-        kept = list(getattr(model, "feature_names_in_", [name for name in frame.columns if name not in names]))
-        X = frame[:, kept].to_native()
+        features = list(getattr(model, "feature_names_in_", [name for name in frame.columns if name not in names]))
+        X = frame[:, features].to_native()
     probability = np.asarray(model.predict_proba(X), dtype=float)
     position = {label: j for j, label in enumerate(classes.tolist())}
     labels = np.asarray(model.predict(X)).tolist() if hasattr(model, "predict") else []

@@ -138,8 +138,8 @@ class Performance(ShortRepr):
     @property
     def confusion(self) -> list[list[int]]:
         """Number of rows by true class and predicted class."""
-        found: list[list[int]] = metrics.confusion(self.rows.log_proba, self.labels).tolist()
-        return found
+        counts: list[list[int]] = metrics.confusion(self.rows.log_proba, self.labels).tolist()
+        return counts
 
     @property
     def never_predicted(self) -> list[str]:
@@ -226,10 +226,10 @@ def are_training_rows(model: Any, rows: JudgedRows) -> bool:
     levels = [feature.levels for feature in card.features]
     cut = {edit.feature for edit in model.edits_ if edit.what == "cut"}
     trained = {k: np.asarray(level.counts) for k, level in enumerate(levels) if _is_counted(level, cut)}
-    part = card.provenance["selector"].get("rows_by_class")
-    if all(len(count) < 2 for count in trained.values()) or (part and rows.n_rows != model.n_rows_):
+    drawn = card.provenance["selector"].get("rows_by_class")
+    if all(len(count) < 2 for count in trained.values()) or (drawn and rows.n_rows != model.n_rows_):
         return False
-    if part and not np.array_equal(np.bincount(labels, minlength=card.classes.size), part):
+    if drawn and not np.array_equal(np.bincount(labels, minlength=card.classes.size), drawn):
         return False
     table = new_table(model, rows.X)
     reader = RowReader.of(levels, np.array([*trained], dtype=np.int64), card.columns)
@@ -242,7 +242,7 @@ def are_training_rows(model: Any, rows: JudgedRows) -> bool:
         counts = coded.with_rows(class_codes=codes, classes=model.classes_, weights=weights).counts
         pairs = [(counts.class_counts, card.class_counts)]
         pairs += [(counts.feature(i), count) for i, count in enumerate(trained.values())]
-        if all(np.allclose(np.minimum(new, old) if part else new, old, rtol=_SAME, atol=_SAME) for new, old in pairs):
+        if all(np.allclose(np.minimum(new, old) if drawn else new, old, rtol=_SAME, atol=_SAME) for new, old in pairs):
             return True
     return False
 
@@ -250,7 +250,7 @@ def are_training_rows(model: Any, rows: JudgedRows) -> bool:
 def _is_counted(level: FeatureLevels, cut: Collection[Any]) -> bool:
     """Return whether the counts of a feature are those of the training rows, and its levels are known."""
     is_surface = isinstance(level, PairLevels) and level.level_score == 0
-    withheld = any(isinstance(own, WithheldLevels) for own in level.by_column)
+    withheld = any(isinstance(column_levels, WithheldLevels) for column_levels in level.by_column)
     return not (is_surface or withheld or level.name in cut)
 
 
@@ -361,12 +361,12 @@ def _of_folds(model: Any, rows: JudgedRows, cv: Any, trained_on: bool, last: boo
     what = f"the {rows.n_rows:,} training rows" if trained_on else f"{rows.n_rows:,} rows"
     words, measured = _in_words(cv, splits, what, rows.n_rows)
     try:
-        parts, columns, gains = _predicted_by_others(model, rows, splits)
+        by_split, columns, gains = _predicted_by_others(model, rows, splits)
     except (ValueError, ArithmeticError, IndexError) as error:
         raise Unmeasured(f"a model of the other folds fails ({str(error).rstrip('.')})") from error
     tested = np.concatenate([test for _, test in splits])
     order = np.argsort(tested, kind="stable")
-    log_proba, n_tested = np.concatenate(parts)[order], np.unique(tested).size
+    log_proba, n_tested = np.concatenate(by_split)[order], np.unique(tested).size
     if not tested.size == n_tested == rows.n_rows:
         rows = rows.take(tested[order])
     words += "" if trained_on else ", none by this very model"
@@ -387,14 +387,14 @@ def _in_words(cv: Any, splits: RowSplits, what: str, n_rows: int) -> tuple[str, 
         blocks = f"{n + 1} blocks of {what} in the order of time, each but the first by a model of all earlier rows"
         return blocks.replace("first by", "first predicted by"), blocks
     repeated = tests.size > np.unique(tests).size
-    apart = all(np.intersect1d(train, test).size == 0 for train, test in splits)
-    whole = apart and all(train.size + test.size == n_rows for train, test in splits)
+    are_disjoint = all(np.intersect1d(train, test).size == 0 for train, test in splits)
+    whole = are_disjoint and all(train.size + test.size == n_rows for train, test in splits)
     if whole and tests.size == n_rows and not repeated:
         few = f"{n}-fold cross-validation of {what}"
         folds = few.replace("cross", "stratified cross") if is_number_of_folds(cv) else few
         return f"{folds}: every row was predicted by a model trained on the other folds", few
     earlier = all(train.max() < test.min() for train, test in splits)
-    trained = "earlier rows" if earlier else "other rows" if apart else "the training rows of their split"
+    trained = "earlier rows" if earlier else "other rows" if are_disjoint else "the training rows of their split"
     name = f" by {type(cv).__name__}" if is_splitter(cv) else ""
     few = f"{plural(n, 'split')}{name} of {what}"
     times = ", some of them several times," if repeated else ""
@@ -427,10 +427,10 @@ def _predicted_by_others(
             for name, gain in loss_without_features(fold_model, X, labels[test], weights).items():
                 sums[name] = sums.get(name, 0.0) + gain
 
-        parts = list(log_proba_of_splits(quiet, rows.X, as_target(labels), splits, rows.weights, fitted=look_at))
+        by_split = list(log_proba_of_splits(quiet, rows.X, as_target(labels), splits, rows.weights, fitted=look_at))
     tested = np.concatenate([test for _, test in splits])
     total = tested.size if rows.weights is None else rows.weights[tested].sum()
-    return parts, tuple(used), {name: gain / total for name, gain in sums.items()}
+    return by_split, tuple(used), {name: gain / total for name, gain in sums.items()}
 
 
 def loss_without_features(model: Any, X: Any, labels: np.ndarray, weights: np.ndarray | None) -> dict[str, float]:
@@ -444,15 +444,15 @@ def loss_without_features(model: Any, X: Any, labels: np.ndarray, weights: np.nd
     classes = np.full(labels.size, -1)
     for j, label in enumerate(card.classes):
         classes[labels == label] = j
-    known = np.flatnonzero(classes >= 0)
-    counted = np.ones(known.size) if weights is None else weights[known]
-    joint = card.tables.joint(cells)[known]
+    labelled = np.flatnonzero(classes >= 0)
+    counted = np.ones(labelled.size) if weights is None else weights[labelled]
+    joint = card.tables.joint(cells)[labelled]
 
     def loss(joint: np.ndarray) -> float:
-        return float(-counted @ log_softmax(joint, axis=1)[np.arange(known.size), classes[known]])
+        return float(-counted @ log_softmax(joint, axis=1)[np.arange(labelled.size), classes[labelled]])
 
     whole = loss(joint)
     return {
-        feature.name: loss(joint - feature.table[np.minimum(codes[known], feature.cells.n_levels)]) - whole
+        feature.name: loss(joint - feature.table[np.minimum(codes[labelled], feature.cells.n_levels)]) - whole
         for feature, codes in zip(card.used_features, cells, strict=True)
     }

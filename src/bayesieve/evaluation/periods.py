@@ -47,14 +47,14 @@ def score_by_period(performance: Performance, baseline: JudgedRows | None = None
     before = np.bincount(np.searchsorted(cuts, standard), of_all, cuts.size + 1)
     periods = []
     for k in present:
-        own = np.flatnonzero(group == k)
-        counted = np.ones(own.size) if rows.weights is None else rows.weights[own]
-        now = np.bincount(np.searchsorted(cuts, score[own]), counted, cuts.size + 1)
-        ((_, _, (auc, low, high)),) = Segment.of(rows, own, 0.95).measures(("auc",))
+        period_rows = np.flatnonzero(group == k)
+        counted = np.ones(period_rows.size) if rows.weights is None else rows.weights[period_rows]
+        now = np.bincount(np.searchsorted(cuts, score[period_rows]), counted, cuts.size + 1)
+        ((_, _, (auc, low, high)),) = Segment.of(rows, period_rows, 0.95).measures(("auc",))
         line = {"period": labels[k], "rows": float(counted.sum())}
-        line |= {"predicted": float(np.average(score[own], weights=counted))}
-        line |= {"observed": float(np.average(hit[own], weights=counted)), "auc": auc, "low": low, "high": high}
-        sizes = [metrics.effective_rows(own, own.size) for own in (counted, of_all)]
+        line |= {"predicted": float(np.average(score[period_rows], weights=counted))}
+        line |= {"observed": float(np.average(hit[period_rows], weights=counted)), "auc": auc, "low": low, "high": high}
+        sizes = [metrics.effective_rows(period_rows, period_rows.size) for period_rows in (counted, of_all)]
         chance = float(chi2.ppf(0.95, cuts.size)) * sum(1.0 / size for size in sizes)
         periods.append(line | {"psi": float(population_stability(now, before)), "psi_chance": chance})
     return periods
@@ -85,21 +85,25 @@ def challenged(champion: Any, challenger: Any, X: Any, rows: JudgedRows, by_peri
     labels = rows.classes[np.asarray(rows.labels)]
     positive = rows.classes[rows.positive] if rows.classes.size == 2 and rows.positive is not None else None
 
-    def compared(own: np.ndarray | None = None) -> Challenge:
-        at = slice(None) if own is None else own
+    def compared(positions: np.ndarray | None = None) -> Challenge:
+        at = slice(None) if positions is None else positions
         weights = None if rows.weights is None else rows.weights[at]
-        given = X if own is None else take_rows(X, own)
+        given = X if positions is None else take_rows(X, positions)
         return challenge(champion, challenger, given, labels[at], positive=positive, sample_weight=weights)
 
     periods = []
     for k, label in enumerate(rows.segments[0][2] if by_period else ()):
-        own = np.flatnonzero(rows.segments[0][1] == k)
-        if own.size:
-            found = compared(own)
-            aucs = {name: line for *line, name in found.tests.select("champion", "challenger", "measure").iter_rows()}
-            line = {"period": label, "rows": own.size}
+        period_rows = np.flatnonzero(rows.segments[0][1] == k)
+        if period_rows.size:
+            comparison = compared(period_rows)
+            aucs = {
+                name: line for *line, name in comparison.tests.select("champion", "challenger", "measure").iter_rows()
+            }
+            line = {"period": label, "rows": period_rows.size}
             line |= dict(zip(("AUC champion", "AUC challenger"), aucs.get("auc", (None, None)), strict=True))
-            for name, n, rate in () if found.swaps is None else found.swaps.select("set", "rows", "event_rate").rows():
+            for name, n, rate in (
+                () if comparison.swaps is None else comparison.swaps.select("set", "rows", "event_rate").rows()
+            ):
                 if name.startswith("swap"):
                     line |= {name: n, f"share of {positive}, {name}": rate}
             periods.append(line)

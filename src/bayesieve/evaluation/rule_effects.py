@@ -57,8 +57,8 @@ def effects_of_rules(rows: JudgedRows, levels: Sequence[FeatureLevels]) -> dict[
                 of_rows = np.empty(classes.size, dtype=np.int64)
                 for some in (train, test):
                     of_rows[some] = learnt.transform_coded(column.take(some)).codes[0]
-                for k, own in enumerate((codes, of_rows)):
-                    gains[k] += _gain(own, classes, weights, train, test)
+                for k, level_codes in enumerate((codes, of_rows)):
+                    gains[k] += _gain(level_codes, classes, weights, train, test)
             n_learnt = int(encoder.fit(column, classes, weights).levels_[0].n_levels)
         by_hand, learnt_gain = (gains / weights.sum()).tolist()
         effects[level.column] = RuleEffect(by_hand, learnt_gain, n_learnt)

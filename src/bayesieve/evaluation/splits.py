@@ -27,9 +27,9 @@ def time_splits(moments: np.ndarray, n_blocks: int = 5) -> list[tuple[np.ndarray
     ordered = moments[order]
     edges = {0, ordered.size}
     for i in range(1, n_blocks):
-        wanted = i * ordered.size // n_blocks
-        around = [int(np.searchsorted(ordered, ordered[wanted], side)) for side in ("left", "right")]
-        edges |= set(sorted((e for e in around if 0 < e < ordered.size), key=lambda e: abs(e - wanted))[:1])
+        target = i * ordered.size // n_blocks
+        around = [int(np.searchsorted(ordered, ordered[target], side)) for side in ("left", "right")]
+        edges |= set(sorted((e for e in around if 0 < e < ordered.size), key=lambda e: abs(e - target))[:1])
     ends = sorted(edges)
     if len(ends) < 3:
         raise ValueError("All rows are of one time, so that none are later; name another column.")
@@ -87,18 +87,18 @@ def log_proba_of_splits(
         model = clone(estimator)
         labels = target.classes[codes[train]]
         options = {} if weights is None else {"sample_weight": weights[train]}
-        part = np.full((test.size, target.n_classes), np.log(0.5 / train.size))
+        log_proba = np.full((test.size, target.n_classes), np.log(0.5 / train.size))
         present = np.unique(codes[train])
         if present.size > 1:
             with silenced():
                 model.fit(take_rows(X, train), labels, **options)
                 rows = take_rows(X, test)
-                part[:, present] = model.predict_log_proba(rows)
+                log_proba[:, present] = model.predict_log_proba(rows)
             if fitted is not None:
                 fitted(model, rows, test)
         else:
-            part[:, present] = 0.0  # a single class is left in the training rows
-        yield part
+            log_proba[:, present] = 0.0  # a single class is left in the training rows
+        yield log_proba
 
 
 def fingerprint(X: Any, codes: np.ndarray, classes: np.ndarray, weights: np.ndarray | None) -> str:

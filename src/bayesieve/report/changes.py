@@ -62,14 +62,14 @@ def _of_training(card: Scorecard, levels: list[FeatureLevels]) -> list[int]:
     rows = [np.zeros(level.n_levels + 1) for level in levels]
     for feature in card.used_features:
         alone = feature.kind != "pair"
-        for part in (feature.cells if alone else feature.levels).by_column:
-            counts = feature.counts if alone else part.counts
-            k = position[part.column]
+        for column_levels in (feature.cells if alone else feature.levels).by_column:
+            counts = feature.counts if alone else column_levels.counts
+            k = position[column_levels.column]
             if counts is not None:
                 of_levels = np.append(np.asarray(counts).sum(axis=1), 0.0)
-                rows[k] += np.log1p(of_levels[codes_in(part, levels[k])])
+                rows[k] += np.log1p(of_levels[codes_in(column_levels, levels[k])])
     first = [max(1, level.n_special_levels) for level in levels]
-    return [low + int(own[low:-1].argmax()) for low, own in zip(first, rows, strict=True)]
+    return [low + int(column_rows[low:-1].argmax()) for low, column_rows in zip(first, rows, strict=True)]
 
 
 def _value_in(level: FeatureLevels, code: int) -> str:

@@ -55,20 +55,20 @@ def template(name: str, /, **given: Any) -> Any:
     return _filled(f"${entry}", given, _entries(package))
 
 
-def _filled(part: Any, given: Mapping[str, Any], entries: Mapping[str, Any]) -> Any:
-    if isinstance(part, str) and part.startswith("$"):
-        return given[part[1:]] if part[1:] in given else _filled(entries[part[1:]], given, entries)
-    if isinstance(part, list):
-        return [filled for one in part if (filled := _filled(one, given, entries)) is not None]
-    if not isinstance(part, dict):
-        return part
-    for name, value in part.get("let", {}).items():
-        given = {name: _filled(value, given, entries), **given}
-    base = _filled(f"${part['$']}", given, entries) if "$" in part else {}
-    if base is None or ("if" in part and (given[part["if"]] is None or given[part["if"]] is False)):
+def _filled(node: Any, values: Mapping[str, Any], entries: Mapping[str, Any]) -> Any:
+    if isinstance(node, str) and node.startswith("$"):
+        return values[node[1:]] if node[1:] in values else _filled(entries[node[1:]], values, entries)
+    if isinstance(node, list):
+        return [filled for one in node if (filled := _filled(one, values, entries)) is not None]
+    if not isinstance(node, dict):
+        return node
+    for name, value in node.get("let", {}).items():
+        values = {name: _filled(value, values, entries), **values}
+    base = _filled(f"${node['$']}", values, entries) if "$" in node else {}
+    if base is None or ("if" in node and (values[node["if"]] is None or values[node["if"]] is False)):
         return None
-    filled = {name: _filled(value, given, entries) for name, value in part.items() if name not in ("$", "if", "let")}
-    return base | {name: value for name, value in filled.items() if value is not None or part[name] is None}
+    filled = {name: _filled(value, values, entries) for name, value in node.items() if name not in ("$", "if", "let")}
+    return base | {name: value for name, value in filled.items() if value is not None or node[name] is None}
 
 
 def number(
@@ -169,11 +169,11 @@ def good_end(values: Sequence[float], on_axis: Sequence[float], *, lower_is_bett
     >>> good_end([1.0, 1.1, 1.2, 1.3, 9.0], [], lower_is_better=True)
     [0.904, 2.296]
     """
-    known = sorted(v for v in values if drawable(v))
-    if not known:
+    ordered = sorted(v for v in values if drawable(v))
+    if not ordered:
         return None
-    low, high = known[0], known[-1]
-    three_quarters = known[(3 * len(known)) // 4] - low if lower_is_better else high - known[len(known) // 4]
+    low, high = ordered[0], ordered[-1]
+    three_quarters = ordered[(3 * len(ordered)) // 4] - low if lower_is_better else high - ordered[len(ordered) // 4]
     if 0 < 4 * three_quarters < 2 * (high - low) / 3:
         low, high = (low, low + 4 * three_quarters) if lower_is_better else (high - 4 * three_quarters, high)
     low, high = min([low, *filter(drawable, on_axis)]), max([high, *filter(drawable, on_axis)])

@@ -108,10 +108,10 @@ def gains_figure(curves: GainsCurve | Mapping[str, GainsCurve], *, title: str | 
     return Figure(title or "Cumulative gains and lift", caption, drawing, {"curve": lines}, heads)
 
 
-def _shown(curve: Any, wanted: tuple[str, ...], also: int = 0) -> dict[str, list[Any]]:
-    kept = sorted({*thinned(curve.share.size, _MOST_POINTS), also})
-    own = {name: getattr(curve, name)[kept] for name in wanted}
-    return {name: np.where(np.isfinite(values), values, np.nan).tolist() for name, values in own.items()}
+def _shown(curve: Any, names: tuple[str, ...], also: int = 0) -> dict[str, list[Any]]:
+    at = sorted({*thinned(curve.share.size, _MOST_POINTS), also})
+    columns = {name: getattr(curve, name)[at] for name in names}
+    return {name: np.where(np.isfinite(values), values, np.nan).tolist() for name, values in columns.items()}
 
 
 def explanation_figure(
@@ -129,15 +129,15 @@ def explanation_figure(
     added = np.vstack([explanation.prior, explanation.contributions[row]])
     amounts = (added[:, j] - added[:, 1 - j] if two else added[:, j]).tolist()
     texts = ["missing" if value is None else str(value) for value in explanation.values[row]]
-    own = zip(explanation.names or explanation.features, texts, explanation.levels[row], amounts[1:], strict=True)
-    parts = [("Every row", "", "", amounts[0]), *sorted(own, key=lambda part: -abs(part[-1]))]
-    if len(parts) > _MOST_PARTS:
-        rest = sum(part[-1] for part in parts[_MOST_PARTS - 1 :])
-        parts[_MOST_PARTS - 1 :] = [(f"{len(parts) - _MOST_PARTS + 1} other features", "", "", rest)]
-    ends = np.cumsum([0.0, *(part[-1] for part in parts)]).tolist()
+    features = zip(explanation.names or explanation.features, texts, explanation.levels[row], amounts[1:], strict=True)
+    bars = [("Every row", "", "", amounts[0]), *sorted(features, key=lambda bar: -abs(bar[-1]))]
+    if len(bars) > _MOST_PARTS:
+        rest = sum(bar[-1] for bar in bars[_MOST_PARTS - 1 :])
+        bars[_MOST_PARTS - 1 :] = [(f"{len(bars) - _MOST_PARTS + 1} other features", "", "", rest)]
+    ends = np.cumsum([0.0, *(bar[-1] for bar in bars)]).tolist()
     lines = [
         (f"{name}: {shorten(value, 30)}" if value else name, name, value, level, amount, *ends[k : k + 2])
-        for k, (name, value, level, amount) in enumerate(parts)
+        for k, (name, value, level, amount) in enumerate(bars)
     ]
     lines.append(("Total", "Total", "", "", ends[-1], 0.0, ends[-1]))
     frame = columns(("label", "feature", "value", "level", "amount", "from", "to"), lines)

@@ -92,20 +92,20 @@ def render_document(path: str | os.PathLike[str], data: ReportData, drift: Any =
 
 def _as_markdown(title: str, meta: str, sections: Sequence[Section]) -> str:
     """Write sections as Markdown with tables (GitHub Flavored Markdown)."""
-    parts = [f"# Validation of the model: {_escaped(title)}", _escaped(meta), _TEXTS["no_claim"]]
+    paragraphs = [f"# Validation of the model: {_escaped(title)}", _escaped(meta), _TEXTS["no_claim"]]
     for number, section in enumerate(sections, 1):
-        parts += [f"## {number}. {section.title}", f"*{section.about}*"]
+        paragraphs += [f"## {number}. {section.title}", f"*{section.about}*"]
         for block in section.blocks:
             if isinstance(block, DocumentTable):
                 rule = ["---:" if is_number else "---" for is_number in block.numbers]
                 rows = [[*map(_escaped, block.heads)], rule, *([*map(_escaped, row)] for row in block.rows)]
-                parts += [f"### {_escaped(block.title)}"] * bool(block.title)
-                parts.append("\n".join(f"| {' | '.join(row)} |" for row in rows))
+                paragraphs += [f"### {_escaped(block.title)}"] * bool(block.title)
+                paragraphs.append("\n".join(f"| {' | '.join(row)} |" for row in rows))
             elif isinstance(block, str):
-                parts.append(f"    {_one_line(block)}" if isinstance(block, Code) else _escaped(block))
+                paragraphs.append(f"    {_one_line(block)}" if isinstance(block, Code) else _escaped(block))
             else:
-                parts.append("\n".join(f"- {_escaped(line)}" for line in block))
-    return "\n\n".join(parts) + "\n"
+                paragraphs.append("\n".join(f"- {_escaped(line)}" for line in block))
+    return "\n\n".join(paragraphs) + "\n"
 
 
 def _one_line(content: str) -> str:
@@ -152,8 +152,8 @@ def _is_of_data(name: str, value: str) -> bool:
 
 def _purpose(data: ReportData, _: Any) -> list[Any]:
     elsewhere = {"Limits", *(name for names in _TEXTS["fields"].values() for name in names)}
-    known = (fact for fact in data.facts if fact[0] not in elsewhere and not _is_of_data(*fact))
-    return [_pairs(known), _fields(data, "Purpose")]
+    facts = (fact for fact in data.facts if fact[0] not in elsewhere and not _is_of_data(*fact))
+    return [_pairs(facts), _fields(data, "Purpose")]
 
 
 def _data(data: ReportData, _: Any) -> list[Any]:
@@ -163,8 +163,8 @@ def _data(data: ReportData, _: Any) -> list[Any]:
         for label, count in zip(data.classes, data.class_counts, strict=True)
     ]
     columns = {"Class": "class", "Training rows": "rows", "Share": "share"}
-    known = _pairs(fact for fact in data.facts if _is_of_data(*fact))
-    return [known, _table("Classes", classes, columns), _fields(data, "Data")]
+    facts = _pairs(fact for fact in data.facts if _is_of_data(*fact))
+    return [facts, _table("Classes", classes, columns), _fields(data, "Data")]
 
 
 def _method(data: ReportData, _: Any) -> list[Any]:
@@ -241,8 +241,8 @@ def _range(low: float | None, high: float | None) -> str:
 def _interval(estimate: Sequence[float] | None) -> str:
     """Return an estimate with the ends of its interval, if it has some."""
     value, low, high = (None, None, None) if estimate is None else estimate
-    known = low is not None and high is not None and high - low < 9e99
-    return f"{words.format_number(value)} ({_range(low, high)})" if known else words.format_number(value)
+    is_bounded = low is not None and high is not None and high - low < 9e99
+    return f"{words.format_number(value)} ({_range(low, high)})" if is_bounded else words.format_number(value)
 
 
 def _stability(data: ReportData, drift: Any) -> list[Any]:
@@ -316,9 +316,9 @@ def _monitoring(data: ReportData, drift: Any) -> list[Any]:
         large = f"at most {words.format_number(drift['psi'].max())}"
         unseen = f"at most {words.format_percent(drift['unseen'].max())}"
     if data.performance is not None:
-        known = data.performance.estimates
-        bias = _interval(known.get("calibration"))
-        auc, low = _interval(known["auc"]), known["auc"][1]
+        estimates = data.performance.estimates
+        bias = _interval(estimates.get("calibration"))
+        auc, low = _interval(estimates["auc"]), estimates["auc"][1]
         if low is not None and math.isfinite(low):
             bound = f"Below {words.format_number(low)}, the lower end of its interval"
             rules.append(f"auc<{low:.3f}")

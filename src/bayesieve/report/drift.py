@@ -32,8 +32,8 @@ def _stability(rows: dict[str, list[Any]]) -> Figure:
     """Return PSI of the features by period; pale if chance alone may give as much."""
     shown = ("by", "feature", "psi", "psi_low", "psi_high", "psi_chance", "unseen", "missing")
     frame = {name: rows[name] for name in shown}
-    known = zip(frame["psi"], frame["psi_chance"], strict=True)
-    frame["beyond"] = [psi if psi is not None and psi > (chance or 0.0) else 0.0 for psi, chance in known]
+    pairs = zip(frame["psi"], frame["psi_chance"], strict=True)
+    frame["beyond"] = [psi if psi is not None and psi > (chance or 0.0) else 0.0 for psi, chance in pairs]
     caption = (
         "PSI of each feature on the levels of the model; values in no level count as one more. The colour is full from "
         "0.25 on, and pale if chance alone may give as much."
@@ -47,7 +47,7 @@ def _shifts(rows: dict[str, list[Any]], periods: Any) -> Figure:
     """Return contributions of the features to the shift of the mean score, by period."""
     whole = {"by": list(map(_period, periods["by"])), "feature": ["Whole score"] * len(periods)}
     whole["shift"] = periods["shift"].to_list()
-    frame = {name: [*own, *rows[name]] for name, own in whole.items()}
+    frame = {name: [*column, *rows[name]] for name, column in whole.items()}
     limit = max((abs(value or 0.0) for value in frame["shift"]), default=0.0) or 1.0
     is_sum = not any(name.startswith("shift_") for name in periods.columns)
     caption = (

@@ -54,18 +54,18 @@ def feature_figure(card: Scorecard, feature: str, target_class: Any = None) -> F
     """
     at, words = card.position(target_class, "target_class"), Wording.of(card)
     readable = {words.named(one.levels): one for one in card.used_features}
-    known = {one.name: one for one in card.used_features} | readable
-    if feature not in known:
-        hint = did_you_mean(str(feature), known) or f"there are {named(readable)}."
+    by_name = {one.name: one for one in card.used_features} | readable
+    if feature not in by_name:
+        hint = did_you_mean(str(feature), by_name) or f"there are {named(readable)}."
         raise ValueError(f"There is no feature {feature!r:.80} in the model; {hint}")
-    own, j = known[feature], 0 if at is None else at
+    record, j = by_name[feature], 0 if at is None else at
     other = 1 - j if card.classes.size == 2 else None
-    adds, errors = own.contributions[:, j], own.total_errors[:-1, j]
+    adds, errors = record.contributions[:, j], record.total_errors[:-1, j]
     if other is not None:
-        adds, errors = adds - own.contributions[:, other], errors + own.total_errors[:-1, other]
-    rows = own.counts.sum(axis=1)
-    shares = [count / total if total else None for count, total in zip(own.counts[:, j].tolist(), rows, strict=True)]
-    bounds = [bounds_of(own.cells, code) for code in range(own.cells.n_levels)]
+        adds, errors = adds - record.contributions[:, other], errors + record.total_errors[:-1, other]
+    rows = record.counts.sum(axis=1)
+    shares = [count / total if total else None for count, total in zip(record.counts[:, j].tolist(), rows, strict=True)]
+    bounds = [bounds_of(record.cells, code) for code in range(record.cells.n_levels)]
     cells: list[Interval] = [
         (finite_or_none(bound.get("low")), finite_or_none(bound.get("high")), n)
         for bound, n in zip(bounds, rows.tolist(), strict=True)
@@ -73,12 +73,12 @@ def feature_figure(card: Scorecard, feature: str, target_class: Any = None) -> F
     numbers = (rows.tolist(), shares, adds.tolist(), (adds - errors).tolist(), (adds + errors).tolist())
     lines = [
         (label, *line, low, high)
-        for label, *line, (low, high, _) in zip(words.levels(own.cells, full=True), *numbers, cells, strict=True)
+        for label, *line, (low, high, _) in zip(words.levels(record.cells, full=True), *numbers, cells, strict=True)
     ]
     columns = ("label", "rows", "share", "contribution", "low", "high", "from", "to")
-    title = words.named(own.levels)
+    title = words.named(record.levels)
     caption = f"Nats that each cell adds for {card.classes[j]}, ± one standard error."
-    ends = curve_ends(cells) if own.kind == "numeric" else None
+    ends = curve_ends(cells) if record.kind == "numeric" else None
     if ends is None:
         return Figure(title, caption, draw.template("bars"), {"rows": draw.columns(columns, lines)})
     inside = [line for line in lines if line[6] is not None or line[7] is not None]
@@ -105,8 +105,8 @@ def importance_figure(card: Scorecard) -> Figure:
     """
     words, n_used = Wording.of(card), card.used.size
     shown = [card.features[k] for k in card.by_importance[:_MOST_DRAWN].tolist()]
-    frame: dict[str, list[Any]] = {"name": [words.named(own.levels) for own in shown]}
-    frame["importance"] = [own.importance for own in shown]
+    frame: dict[str, list[Any]] = {"name": [words.named(one_feature.levels) for one_feature in shown]}
+    frame["importance"] = [one_feature.importance for one_feature in shown]
     rest = f", the first {_MOST_DRAWN} drawn." if n_used > _MOST_DRAWN else "."
     caption = f"{plural(n_used, 'feature')} in the model{rest}"
     return Figure("Importance", caption, draw.template("importance") if shown else {}, {"rows": frame})

@@ -110,7 +110,7 @@ class Figure:
         # The last digits differ between machines.
         svg = _PLACES.sub(lambda place: _FRACTION.sub(_in_thousandths, place[0]), svg)
         number: dict[str, int] = {}  # parts are numbered by process otherwise
-        return _NUMBERED.sub(lambda part: f"{part[1]}{number.setdefault(part[0], len(number) + 1)}", svg)
+        return _NUMBERED.sub(lambda match: f"{match[1]}{number.setdefault(match[0], len(number) + 1)}", svg)
 
     def to_altair(self) -> Any:
         """Return the figure as an `altair.Chart`; ImportError without Altair."""
@@ -132,14 +132,14 @@ class Figure:
             If the folder does not exist.
         """
         suffix = checked_path(path).suffix.lower()
-        made: dict[str, Callable[[], str | bytes]] = {
+        writers: dict[str, Callable[[], str | bytes]] = {
             ".json": lambda: self._as_text(indent=1),
             ".svg": self.to_svg,
             ".png": lambda: self._converter().vegalite_to_png(self._as_text(), scale=2),
         } | dict.fromkeys(HTML, self.to_html)
-        if suffix not in made:
+        if suffix not in writers:
             raise ValueError(f"A figure is saved as .html, .svg, .png or .json, got {path}; change the extension.")
-        write_atomically(path, made[suffix]())
+        write_atomically(path, writers[suffix]())
 
     def _as_text(self, indent: int | None = None) -> str:
         """Return the specification as JSON; half characters, which no file can hold, are replaced."""

@@ -159,12 +159,12 @@ def _means_figure(searches: Sequence[SearchSummary], title: str) -> Figure:
         for size in sizes
     ]
     frame = draw.columns(("features", "search", *names), lines)
-    own = pl.DataFrame(frame, schema_overrides=dict.fromkeys(names, pl.Float64))
+    values = pl.DataFrame(frame, schema_overrides=dict.fromkeys(names, pl.Float64))
     summaries = {"searches": pl.col(names[-1]).count()}
     for name in names:
         reached = pl.when(2 * pl.col(name).count() >= pl.len())
         summaries |= {name: reached.then(pl.col(name).mean()), f"{name}_sd": reached.then(pl.col(name).std())}
-    means = own.group_by("features", maintain_order=True).agg(**summaries)
+    means = values.group_by("features", maintain_order=True).agg(**summaries)
     for end, sign in (("low", -1), ("high", 1)):
         means = means.with_columns((pl.col(n) + sign * pl.col(f"{n}_sd")).alias(f"{n}_{end}") for n in names)
     dots: dict[str, list[Any]] = {"features": [step.n_features for step in chosen]}
@@ -178,7 +178,7 @@ def _means_figure(searches: Sequence[SearchSummary], title: str) -> Figure:
         if domain is not None:
             of_measure = {"field": name, "title": one.heading, "domain": domain}
             panels.append(draw.template("means", x=x, **of_measure, low=f"{name}_low", high=f"{name}_high"))
-    shown = own.head(MAX_LINES * len(sizes))
+    shown = values.head(MAX_LINES * len(sizes))
     frames = {"means": means.to_dict(as_series=False), "own": shown.to_dict(as_series=False), "chosen": dots}
     return Figure(title, _means_caption(searches, chosen), draw.below(*panels), frames, heads)
 
@@ -240,7 +240,7 @@ def clusters_figure(selector: Any, *, title: str | None = None) -> Figure:
         "value": [v if draw.drawable(v) else None for v in values.values[evaluated].tolist()],
         "kind": ["chosen" if k == at else "dot" if ok else "hollow" for k, ok in enumerate(feasible)],
     }
-    labels = [(k + 0.5, names[own], names[own] in chosen) for k, own in enumerate(order.tolist())]
+    labels = [(k + 0.5, names[feature], names[feature] in chosen) for k, feature in enumerate(order.tolist())]
     frames = {
         "candidates": lines,
         "tree": _branches(selector.linkage_, selector.clustered_, order),

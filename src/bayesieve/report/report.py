@@ -162,8 +162,8 @@ def render_card(data: ReportData) -> str:
 def page_data(data: ReportData) -> dict[str, Any]:
     """Return the data of the page's scripts: the model by cell, curves by class, thresholds, and rows to explain."""
     p = data.performance
-    own = {name: getattr(data, name) for name in ("classes", "class_counts", "positive", "intercept", "factors")}
-    own |= {name: () if p is None else getattr(p, name) for name in ("reliability", "roc", "thresholds")}
+    content = {name: getattr(data, name) for name in ("classes", "class_counts", "positive", "intercept", "factors")}
+    content |= {name: () if p is None else getattr(p, name) for name in ("reliability", "roc", "thresholds")}
     beside = data.samples[-1].name if any(f["others"] for f in data.features) else None
     titles = {"amounts": "log-odds, nats" if len(data.classes) == 2 else "score, nats"}
     titles["shares of"] = "share of the class" if beside is None else f"share of the class (dot: {beside.lower()})"
@@ -171,9 +171,9 @@ def page_data(data: ReportData) -> dict[str, Any]:
     templates["gains"] = draw.template("two gains")
     templates["reliability"] = draw.template("reliability", several=False, style="main")
     features = [feature for feature in data.features if feature["selected"]]
-    own |= {"features": features, "segments": data.segments, "rows": data.explained, "beside": beside}
-    own["changes"] = data.changes
-    return own | {"templates": templates}
+    content |= {"features": features, "segments": data.segments, "rows": data.explained, "beside": beside}
+    content["changes"] = data.changes
+    return content | {"templates": templates}
 
 
 _OF_PAGE = ("all levels", "bars", "lift", "steps", "pair", "fall", "roc", "threshold", "segments", "shares")
@@ -247,12 +247,14 @@ def challenge_figures(challenged: Any) -> dict[str, Figure]:
 
 def search_parts(search: SearchSummary) -> tuple[str, dict[str, Figure]]:
     """Return the search in words, and the chart of its path, or of the tree and the candidates that it chose from."""
-    apart = search.n_starts == len(search.path) > 1  # candidates, without a path from one to the other
-    by_starts = search.chosen is None and search.criterion_name == "map" and search.clusters is None and not apart
+    is_candidates = search.n_starts == len(search.path) > 1  # candidates, without a path from one to the other
+    by_starts = (
+        search.chosen is None and search.criterion_name == "map" and search.clusters is None and not is_candidates
+    )
     sentence = in_words(search, by_starts=by_starts)
     if search.clusters is not None:
         return sentence, {"clusters": clusters_figure(search.clusters)}
-    if apart and search.criterion_name != "map":
+    if is_candidates and search.criterion_name != "map":
         return sentence, {}
     figure = search_figure(search, title="Path of the search", caption="")
     return sentence, {"search": figure} if figure.chart else {}

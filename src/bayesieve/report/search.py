@@ -206,18 +206,18 @@ def _described(name: str) -> Any:
         (CRITERIA.values(), SELECTORS.values()),
     ):
         scores = (score for selector in selectors for score in selector.scores)
-        for part in chain(criteria, scores):
-            if vars(part).get("name") == name:
-                return part
+        for described in chain(criteria, scores):
+            if vars(described).get("name") == name:
+                return described
     return Score(name)
 
 
 def _defined(base: type) -> Iterator[Any]:
     """Yield all classes that are derived from a class, the latest first."""
-    part: type
-    for part in reversed(base.__subclasses__()):
-        yield from _defined(part)
-        yield part
+    subclass: type
+    for subclass in reversed(base.__subclasses__()):
+        yield from _defined(subclass)
+        yield subclass
 
 
 def summarise_trace(
@@ -305,8 +305,8 @@ def steps_by_start(path: Sequence[PathStep]) -> dict[int, list[PathStep]]:
 def best_start(search: SearchSummary) -> int | None:
     """Return the start that came closest to the best criterion; the first of several."""
     goal = search.best_criterion if drawable(search.best_criterion) else 0.0
-    known = [(abs(step.criterion - goal), step.start) for step in search.path if drawable(step.criterion)]
-    return min(known)[1] if known else None
+    distances = [(abs(step.criterion - goal), step.start) for step in search.path if drawable(step.criterion)]
+    return min(distances)[1] if distances else None
 
 
 def alternates(search: SearchSummary) -> bool:
@@ -317,9 +317,9 @@ def alternates(search: SearchSummary) -> bool:
 
 def by_size(search: SearchSummary) -> list[PathStep]:
     """Return the subset of best criterion of every size, in the order of the sizes; validation rows are ignored."""
-    known = (step for step in search.path if drawable(step.criterion))
+    steps = (step for step in search.path if drawable(step.criterion))
     best: dict[int, PathStep] = {}
-    for step in sorted(known, key=lambda step: step.criterion if search.lower_is_better else -step.criterion):
+    for step in sorted(steps, key=lambda step: step.criterion if search.lower_is_better else -step.criterion):
         best.setdefault(step.n_features, step)
     return [best[size] for size in sorted(best)]
 
