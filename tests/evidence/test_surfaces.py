@@ -53,7 +53,7 @@ def test_gains_are_those_of_the_rows() -> None:
     bins = np.stack([rng.integers(0, len(line) + 1, 50) for line in lines])
     residuals, curvature = rng.normal(size=(50, 3)), rng.random((50, 3))
     pairs = [(0, 1), (1, 2), (0, 2)]
-    gains = pair_gains(pairs, bins, lines, residuals, curvature, 1)
+    gains = pair_gains(pairs, bins, lines, (residuals, curvature), 1)
     for (i, j), gain in zip(pairs, gains, strict=True):
         logs = []
         for bases in (lines, [np.eye(len(line)) for line in lines]):  # a smooth surface, and a grid

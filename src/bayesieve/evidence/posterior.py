@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 
 from bayesieve.evidence.problem import Curvature, EvidenceProblem, LossAtPoint, logit_scale
 
-_SETTLING_STEPS = 50
+_SETTLING_STEPS = 10
 
 
 @dataclass(frozen=True)

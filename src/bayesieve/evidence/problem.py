@@ -13,7 +13,7 @@ from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, vstack
 from scipy.special import expit, softmax
 
 from bayesieve.counts.row_hashes import drawn_by_content, hash_codes, mixed
@@ -25,6 +25,7 @@ _INTERCEPT_VARIANCE = 1.0
 _EXPECTED_VARIANCE = 0.0625  # of deviations, of two classes if they are equal: the first that is tried
 _STIFFNESS = 10.0  # curvature per row of the penalty on contributions that fall where they must not
 _CURVATURE_ROWS = 3000  # enough for the curvature, which sets variances and the way to the optimum, not the optimum
+_MOST_WHOLE, _MOST_CELLS = 1000, 2000  # parameters and cells up to which the curvature of all rows pays
 _MOST_IN_DOUBLE = 250_000  # entries of the curvature matrices of all classes
 _DIGITS_OF_SHARES = 9
 _SIDES = np.array([-0.5, 0.5])
@@ -114,8 +115,8 @@ class Design:
     n_groups, n_parameters : numbers of groups that share a prior variance, and of parameters.
     precision : type of curvature matrices: double if that takes hardly any time, so that the order of sums does not
         show.
-    n_cells, first_cell : number and first line in ``basis`` of the cells of each feature; one more cell if rows are in
-        none, and the end of the last feature.
+    n_cells, first_cell : number and first line in ``basis`` of the cells of each feature, the last of which is that of
+        rows in none; and the end of the last feature.
     first_function : (n_features + 1,) first parameter of the basis functions of each feature, and their end.
     intercept : position of the intercept among the parameters.
     group : (n_parameters,) group of parameters that share a prior variance. The intercept has the last group.
@@ -153,7 +154,7 @@ class Design:
 
 def build_design(shapes: Sequence[Shape], n_logits: int) -> Design:
     """Number the parameters of several features, and write down the deviation of each cell by each parameter."""
-    n_cells = np.array([shape.n_cells + (shape.shares.size > 0) for shape in shapes], dtype=np.int64)
+    n_cells = np.array([shape.n_cells + 1 for shape in shapes], dtype=np.int64)
     first_cell = np.concatenate([[0], np.cumsum(n_cells)])
     first = np.concatenate([[0], np.cumsum([shape.groups.size for shape in shapes])]).astype(np.int64)
     intercept, n_single = int(first[-1]), 0
@@ -169,7 +170,7 @@ def build_design(shapes: Sequence[Shape], n_logits: int) -> Design:
         feature += [k] * shape.n_groups
         is_jump += [False] * n_usual + [True] * shape.n_jumps
         expected += [1.0] * n_usual + [_RARE] * shape.n_jumps
-        # Rows in no cell read one more line: the mean of the others.
+        # Rows in no cell read one more line: the mean of the others, or nothing.
         last, parameters = np.int64(first_cell[k + 1] - 1), intercept + 1 + n_single + np.arange(shape.n_cells)
         if shape.shares.size:
             means = np.bincount(shape.functions, shape.shares[shape.cells] * shape.values, shape.groups.size)
@@ -272,6 +273,9 @@ class EvidenceProblem:
         # The rarer one of two classes is, the less its rows say about weak features.
         expected = _EXPECTED_VARIANCE * (4.0 * float(shares.prod()) if n_logits == 1 else 1.0)
         offset = np.diff(offset, axis=1) if n_logits == 1 else offset
+        n_cells = np.array([shape.n_cells for shape in shapes], dtype=np.int64)
+        if codes.size and (codes.max(axis=1) > n_cells).any():  # kernels look codes up as they are
+            codes = np.minimum(codes, n_cells[:, None].astype(codes.dtype))
         chunks = [
             DesignRows(np.ascontiguousarray(codes[:, some]), offset[some], classes[some], weights[some])
             for some in row_slices(classes.size, n_logits)
@@ -289,31 +293,11 @@ class EvidenceProblem:
         add_log_probabilities(rows.codes, 0, design.n_cells, starts, lines, logits)
         return logits
 
-    def sum_by_cell(self, values: np.ndarray, rows: DesignRows) -> np.ndarray:
-        """Sum ``values``, (n_rows, n_logits), over the rows of each cell of each feature."""
-        from bayesieve.evidence._kernels import sum_by_level
-
-        design = self.design
-        sums = np.zeros((int(design.first_cell[-1]) + 1, design.n_logits))
-        starts = design.first_cell[:-1] * design.n_logits
-        sum_by_level(rows.codes, 0, design.n_cells, starts, values, sums.ravel())
-        return sums[:-1]
-
     def evaluate(self, point: np.ndarray) -> LossAtPoint:
         """Return the log loss of the rows, with a quadratic penalty on contributions that fall where they must not."""
-        from bayesieve.evidence._kernels import residuals
-
         design = self.design
-        table, intercept = design.basis @ point, point[design.intercept]
-
-        def of_chunk(rows: DesignRows) -> tuple[float, np.ndarray, np.ndarray]:
-            residual = self.logits(table, intercept, rows)
-            loss = residuals(residual, rows.classes, rows.weights)
-            return loss, self.sum_by_cell(residual, rows), residual.sum(axis=0)
-
-        of_chunks = zip(*map_in_threads(of_chunk, self.chunks, self.n_jobs), strict=True)
-        loss, sums, of_intercept = (reduce(np.add, values) for values in of_chunks)
-        loss = float(loss)
+        table = design.basis @ point
+        loss, sums, of_intercept = self._sum_slopes(table, point[design.intercept], curved=False)
         if design.rising is not None:
             falls, stiffness = design.rising.falls(table), _STIFFNESS * self.total
             loss += 0.5 * stiffness * float(falls @ falls)
@@ -322,6 +306,26 @@ class EvidenceProblem:
         gradient = design.transposed @ sums
         gradient[design.intercept] = of_intercept
         return LossAtPoint(point, loss, gradient)
+
+    def _sum_slopes(
+        self, table: np.ndarray, intercept: np.ndarray, *, curved: bool
+    ) -> tuple[float, np.ndarray, np.ndarray]:
+        """Return the log loss of all rows, or 0 if ``curved``; and its gradient by logit, or its curvature, summed over
+        the rows of each cell, and over all rows.
+        """
+        from bayesieve.evidence._kernels import sum_slopes
+
+        def of_chunk(rows: DesignRows) -> tuple[float, np.ndarray, np.ndarray]:
+            sums, of_intercept = np.zeros_like(table), np.zeros_like(intercept)
+            results = curved, sums, of_intercept
+            loss = sum_slopes(
+                rows.codes, self.design.first_cell, table, intercept, rows.offset, rows.classes, rows.weights, *results
+            )
+            return loss, sums, of_intercept
+
+        of_chunks = zip(*map_in_threads(of_chunk, self.chunks, self.n_jobs), strict=True)
+        loss, sums, of_intercept = (reduce(np.add, values) for values in of_chunks)
+        return float(loss), sums, of_intercept
 
     def curvature_of_rows(self, logits: np.ndarray, rows: DesignRows) -> np.ndarray:
         """Return the curvature of the loss of each row by each of its logits, (n_rows, n_logits).
@@ -348,6 +352,32 @@ class EvidenceProblem:
             gradients.append(logits)
         return np.concatenate(gradients), np.concatenate(curvatures)
 
+    def whole_curvature(self, point: np.ndarray) -> Curvature | None:
+        """Return the curvature of the log loss of all rows by all parameters of one logit; None if it takes too long.
+
+        The curvature by two cells is the sum over the rows of both, which basis functions turn into parameters.
+        """
+        from bayesieve.evidence._kernels import sum_by_pairs_of_cells
+
+        design, n_cells = self.design, int(self.design.first_cell[-1])
+        if design.n_logits > 1 or design.n_parameters > _MOST_WHOLE or n_cells > _MOST_CELLS:
+            return None
+        table, intercept = design.basis @ point, point[design.intercept]
+        of_pairs = np.zeros((n_cells + 1, n_cells + 1))
+        for rows in self.chunks:
+            of_rows = self.curvature_of_rows(self.logits(table, intercept, rows), rows)[:, 0]
+            sum_by_pairs_of_cells(rows.codes, design.first_cell, of_rows, of_pairs)
+        of_pairs += np.triu(of_pairs, 1).T
+        if design.rising is not None:
+            falling = design.rising.falls(table) < 0
+            lower, upper = design.rising.lower[falling], design.rising.upper[falling]
+            for first, second, sign in ((lower, lower, 1), (upper, upper, 1), (lower, upper, -1), (upper, lower, -1)):
+                np.add.at(of_pairs, (first, second), sign * _STIFFNESS * self.total)
+        of_intercept = csr_array(([1.0], ([0], [design.intercept])), shape=(1, design.n_parameters))
+        basis = vstack([design.basis, of_intercept], format="csr")
+        dense = basis.T @ (basis.T @ of_pairs).T
+        return Curvature(dense[None], np.zeros((0, 1)))
+
     def curvature(self, point: np.ndarray, sample: CurvatureSample) -> Curvature:
         """Return the curvature of the log loss at a point: of basis functions from a sample of rows, of single cells
         from all.
@@ -356,12 +386,7 @@ class EvidenceProblem:
         table, intercept = design.basis @ point, point[design.intercept]
         single = np.zeros((0, design.n_logits))
         if design.single.size:
-            of_chunks = map_in_threads(
-                lambda c: self.sum_by_cell(self.curvature_of_rows(self.logits(table, intercept, c), c), c),
-                self.chunks,
-                self.n_jobs,
-            )
-            single = reduce(np.add, of_chunks)[design.single]
+            single = self._sum_slopes(table, intercept, curved=True)[1][design.single]
         of_rows = self.curvature_of_rows(self.logits(table, intercept, rows), rows)
         scale, precision = self.total / float(rows.weights.sum()), design.precision
         dense = np.empty((design.n_logits, *[design.intercept + 1] * 2), dtype=precision)
@@ -380,13 +405,14 @@ class EvidenceProblem:
 
     def rows_of_cells(self) -> np.ndarray:
         """Return the rows (or weight) of each cell of each feature."""
-        n_logits = self.design.n_logits
-        sums = map_in_threads(
-            lambda c: self.sum_by_cell(np.repeat(c.weights[:, None], n_logits, axis=1), c)[:, 0],
-            self.chunks,
-            self.n_jobs,
-        )
-        return reduce(np.add, sums)
+        from bayesieve.evidence._kernels import sum_by_level
+
+        def of_chunk(rows: DesignRows) -> np.ndarray:
+            first, sums = self.design.first_cell, np.zeros(int(self.design.first_cell[-1]) + 1)
+            sum_by_level(rows.codes, 0, self.design.n_cells, first[:-1], rows.weights[:, None], sums)
+            return sums[:-1]
+
+        return reduce(np.add, map_in_threads(of_chunk, self.chunks, self.n_jobs))
 
     def row_hashes(self) -> np.ndarray:
         """Return hashes of the codes of each row, (n_rows,), that depend neither on the order of rows and features nor
@@ -394,7 +420,9 @@ class EvidenceProblem:
         """
         # Features are distinguished by the shares of their cells, without the last digits of their sums.
         shares = np.round(self.rows_of_cells() / self.total, _DIGITS_OF_SHARES) + 0.0  # one zero
-        salts = np.add.reduceat(mixed(shares.view(np.uint64)), self.design.first_cell[:-1])
+        of_cells, last = mixed(shares.view(np.uint64)), self.design.first_cell[1:] - 1
+        of_cells[last[[not shape.shares.size for shape in self.shapes]]] = 0  # no row is in no cell
+        salts = np.add.reduceat(of_cells, self.design.first_cell[:-1])
         hashes = map_in_threads(
             lambda c: hash_codes(c.codes, np.zeros(c.classes.size), salts=salts), self.chunks, self.n_jobs
         )
@@ -418,7 +446,7 @@ class EvidenceProblem:
         matrix = np.zeros((rows.size, design.intercept + 1), dtype=design.precision)
         basis = design.basis
         entries = basis.indptr, basis.indices, basis.data
-        fill_design(some.codes, design.n_cells, design.first_cell, *entries, matrix[:, :-1])
+        fill_design(some.codes, design.first_cell, *entries, matrix[:, :-1])
         matrix[:, -1] = 1.0
         return CurvatureSample(some, matrix)
 
@@ -447,6 +475,14 @@ class EvidenceProblem:
         fewer = replace(self, chunks=chunks, shapes=shapes, design=build_design(shapes, design.n_logits))
         matrix = np.compress(kept[: design.intercept + 1], sample.matrix, axis=1)
         return fewer, CurvatureSample(rows, matrix), kept
+
+    def of_chunks(self, kept: Sequence[np.ndarray]) -> EvidenceProblem:
+        """Return the problem of some rows of each chunk, (n_rows of the chunk,) bool; the total stays that of all."""
+        chunks = [
+            DesignRows(np.compress(some, rows.codes, axis=1), rows.offset[some], rows.classes[some], rows.weights[some])
+            for rows, some in zip(self.chunks, kept, strict=True)
+        ]
+        return replace(self, chunks=chunks)
 
     def prior_variances(self, variances: np.ndarray) -> np.ndarray:
         """Return the variance of the prior of each parameter, (n_parameters,), from those of the groups of deviations

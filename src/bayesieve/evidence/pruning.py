@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.linalg import inv
-from scipy.special import softmax
+from scipy.special import expit, softmax
 
 from bayesieve.engine.base import one_blas_thread
 
@@ -39,7 +39,10 @@ def worth_keeping(
     """
     from bayesieve.evidence._kernels import residuals
 
-    centred = contributions - contributions.mean(axis=2, keepdims=True)
+    if joint.shape[1] == 2:  # one logit: half the numbers
+        centred, joint = np.diff(contributions, axis=2), np.diff(joint, axis=1)
+    else:
+        centred = contributions - contributions.mean(axis=2, keepdims=True)
     others = joint - centred.sum(axis=0)
     share = float(weights[some].sum() / max(float(weights.sum()), 1e-300))
     few, prices = centred[:, some], prices.astype(np.float64)
@@ -71,12 +74,17 @@ def worth_keeping(
 def _inverse_curvature(centred: np.ndarray, joint: np.ndarray, weights: np.ndarray, share: float) -> np.ndarray:
     """Return the inverse curvature of the loss by factors on the contributions, (n_features, n_features).
 
-    It comes from rows that have this ``share`` of the weight.
+    Contributions are to the log joint, (n_features, n_rows, n_classes), or to the logit of two classes. The curvature
+    comes from rows that have this ``share`` of the weight.
     """
-    probability = softmax(joint, axis=1)
     largest = max(float(weights.max()), 1e-300)  # so that single precision holds any weight
-    away = centred - np.einsum("krj,rj->kr", centred, probability.astype(centred.dtype))[:, :, None]
-    away *= np.sqrt(probability * (weights / largest)[:, None]).astype(centred.dtype)
+    if joint.shape[1] == 1:
+        probability = expit(joint)
+        away, shares = centred, probability * (1.0 - probability)
+    else:
+        shares = softmax(joint, axis=1)
+        away = centred - np.einsum("krj,rj->kr", centred, shares.astype(centred.dtype))[:, :, None]
+    away = away * np.sqrt(shares * (weights / largest)[:, None]).astype(centred.dtype)
     design = away.reshape(len(away), -1).astype(np.float32, copy=False)
     curvature = (design @ design.T).astype(np.float64) * (largest / max(share, 1e-300))
     curvature[np.diag_indices_from(curvature)] += _FACTOR_PRECISION

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -29,7 +29,7 @@ _SAME_LOGARITHM = 0.1  # of a variance in two rounds
 _JUMP_VARIANCES = np.append(TRIED_VARIANCES, [3.0, 10.0])  # that are tried
 _NATS_OF_JUMP = 2.0  # that a jump must gain beside the curve (benchmarks/decisions/curves.md)
 _MOST_ROUNDS, _ROUGH_ROUNDS = 10, 4
-_STEPS_OF_ROUND, _STEPS_NEARBY, _LAST_STEPS = 4, 2, 30
+_STEPS_OF_ROUND, _STEPS_NEARBY, _LAST_STEPS = 4, 2, 50
 _LONGER_STEPS = 1.5  # of the logarithm of a variance, which nears its optimum geometrically
 _MOST_CHANGE = 5.0  # factor on a variance in one round, as coefficients are not at their optimum yet
 _MOST_EXPECTED = 16.0  # times the expected variance that is tried first
@@ -280,7 +280,11 @@ class VarianceSearch:
             self.variances = np.exp(np.round(np.log(self.variances), _DIGITS_OF_VARIANCES))
         metric, priors = self.metric(), self.problem.prior_variances(self.variances)
         if settle:
-            self.mode = find_mode(self.problem, self.mode, priors, metric, Stop(_LAST_STEPS, self._slope, settle=True))
+            # From the curvature of all rows, single cells included, some steps lead to the optimum.
+            near = self._slope == _LAST_SLOPE
+            whole = self.problem.whole_curvature(self.mode.point) if near else None
+            scale = metric if whole is None else laplace_metric(whole, priors)
+            self.mode = find_mode(self.problem, self.mode, priors, scale, Stop(_LAST_STEPS, self._slope, settle=True))
         return posterior_errors(self.whole, metric, self.parameters, priors, self.sample.matrix)
 
 
@@ -323,10 +327,9 @@ def held_out_loss(search: VarianceSearch, folds: Sequence[np.ndarray]) -> float:
     """Return the log loss of all rows in nats, those of each fold by a fit to the other folds with these variances."""
     metric, problem, total = search.metric(), search.problem, 0.0
     priors = problem.prior_variances(search.variances)
-    for fold in range(_FOLDS):
-        rows = [(chunk, own == fold) for chunk, own in zip(problem.chunks, folds, strict=True)]
-        held_out = replace(problem, chunks=[chunk._replace(weights=chunk.weights * inside) for chunk, inside in rows])
-        others = replace(problem, chunks=[chunk._replace(weights=chunk.weights * ~inside) for chunk, inside in rows])
+    for number in range(_FOLDS):
+        held_out = problem.of_chunks([fold == number for fold in folds])
+        others = problem.of_chunks([fold != number for fold in folds])
         start = others.evaluate(search.mode.point)
         mode = find_mode(others, start, priors, metric, Stop(_STEPS_OF_FOLD, _SLOPE_NEARBY))
         total += held_out.evaluate(mode.point).loss

@@ -39,12 +39,12 @@ def cut_grid(
     best, best_bounds = -np.inf, start
     for first in (0, 1):
         bounds, costs = list(start), [0.0, 0.0]
-        others_before: list[np.ndarray | None] = [None, None]
+        others_before = [np.zeros(0, dtype=np.int64)] * 2
         for step in range(2 * _ROUNDS):
             axis = (first + step) % 2
             if is_cut[axis]:
                 others = bounds[1 - axis][:-1]
-                if others_before[axis] is not None and np.array_equal(others, others_before[axis]):
+                if np.array_equal(others, others_before[axis]):
                     break  # the cuts of both columns stay as they are
                 others_before[axis] = others
                 sums = [np.add.reduceat(np.moveaxis(table, axis, 0), others, axis=1) for table in (gradient, curvature)]

@@ -212,10 +212,11 @@ def find_surfaces(
     bases = [part.basis for part in every]
     n_functions = int(np.sum([basis.shape for basis in bases], axis=0).max())
     rows = drawn(max(1000, int(_MOST_PRODUCTS / (n_functions**2 * problem.design.n_logits))))
-    slopes = [slope[rows] for slope in problem.slopes(point)]
+    gradient, curvature = problem.slopes(point)
+    slopes = gradient[rows], curvature[rows]
     is_numeric = [part.bins.kind == "numeric" for part in every]
     pairs = [(i, j) for j in range(len(every)) for i in range(j) if is_numeric[i] or is_numeric[j]]
-    log_bayes = pair_gains(pairs, bins[:, rows], bases, *slopes, problem.n_jobs)
+    log_bayes = pair_gains(pairs, bins[:, rows], bases, slopes, problem.n_jobs)
 
     # The best pairs become surfaces, as long as there are basis functions left.
     least = _CAUTION * math.log(100.0 * max(1, len(pairs)))
@@ -249,8 +250,7 @@ def pair_gains(
     pairs: Sequence[tuple[int, int]],
     bins: np.ndarray,
     bases: Sequence[np.ndarray],
-    residuals: np.ndarray,
-    curvature: np.ndarray,
+    slopes: tuple[np.ndarray, np.ndarray],
     n_jobs: int | None,
 ) -> np.ndarray:
     """Return log Bayes factors (n_pairs,) of a surface of two features against no surface, in nats.
@@ -263,7 +263,7 @@ def pair_gains(
     pairs : of the n features.
     bins : (n, n_rows) the bin of every row, n_bins for none.
     bases : of each feature, (n_bins, n_functions), of mean 0 over the rows.
-    residuals, curvature : (n_rows, n_logits) of the log loss; see `EvidenceProblem.slopes`.
+    slopes : gradient and curvature of the log loss, (n_rows, n_logits); see `EvidenceProblem.slopes`.
     n_jobs : threads.
     """
     from bayesieve.evidence._kernels import pair_log_bayes
@@ -271,14 +271,14 @@ def pair_gains(
     n_bins, n_functions = np.array([basis.shape for basis in bases], dtype=np.int64).T
     starts = np.append(0, np.cumsum(n_bins * n_functions)[:-1])
     values = np.concatenate([basis.ravel() for basis in bases])
-    slopes = np.concatenate([residuals, curvature], axis=1)
-    square, share = logit_scale(residuals.shape[1])
+    of_rows = np.concatenate(slopes, axis=1)
+    square, share = logit_scale(slopes[0].shape[1])
     features, variances = np.array(pairs, dtype=np.int64).reshape(-1, 2), TRIED_VARIANCES / square
     logs = np.empty((len(features), 2, variances.size))
     bins = bins.astype(smallest_unsigned(int(n_bins.max())))
 
     def fill(some: slice) -> None:
-        pair_log_bayes(features[some], bins, n_bins, slopes, values, starts, n_functions, variances, logs[some])
+        pair_log_bayes(features[some], bins, n_bins, of_rows, values, starts, n_functions, variances, logs[some])
 
     map_in_threads(fill, [slice(at, at + _PAIRS_AT_ONCE) for at in range(0, len(logs), _PAIRS_AT_ONCE)], n_jobs)
     of_ways = averaged_log_bayes(share * logs)
