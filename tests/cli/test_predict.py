@@ -256,3 +256,18 @@ def test_reasons_are_columns_of_predictions(succeeds: Run, fails: Run, model: Pa
     german.with_columns(reason_1=1).write_parquet("odd.parquet")
     assert "'reason_1'" in fails("predict", model, "odd.parquet", "--reasons", 1, "--keep", "reason_1", "-o", "p.csv")
     assert "--reasons must be" in fails("predict", model, GERMAN, "--reasons", -1)
+
+
+def test_reasons_have_values_and_codes(succeeds: Run, fails: Run, model: Path, german: pl.DataFrame) -> None:
+    options = ("--reasons", 2, "--values", "--code", "duration=R04", "--code", "credit_amount=R03")
+    read = pl.read_csv(io.StringIO(succeeds("predict", model, GERMAN, *options).stdout))
+    codes = {"duration": "R04", "credit_amount": "R03"}
+    found = load(model).reasons(german.drop("class"), 2, values=True, codes=codes)
+    for kind, name in (("text", "reason"), ("code", "reason_code")):
+        for rank in (1, 2):
+            of_rank = dict(found.filter(pl.col("rank") == rank).select("row", kind).iter_rows())
+            assert read[f"{name}_{rank}"].to_list() == [of_rank.get(row) for row in range(german.height)]
+    assert read["reason_code_1"].drop_nulls().is_in(["R04", "R03"]).all()
+    assert "--values is about reasons" in fails("predict", model, GERMAN, "--values")
+    assert "did you mean 'duration'" in fails("predict", model, GERMAN, "--reasons", 1, "--code", "duratio=R04")
+    assert "--code must be a column and its code" in fails("predict", model, GERMAN, "--reasons", 1, "--code", "R04")

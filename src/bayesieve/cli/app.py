@@ -158,6 +158,13 @@ PREDICT = {
             "one, for the predicted one, the strongest first.",
             0,
         ),
+        Option("--values", "Put the numbers of the row into the texts of reasons: amount 7,500 (more than 6,420)."),
+        Option(
+            "--code COLUMN=CODE",
+            "Code of the reason that COLUMN gives, in columns reason_code_1 and on; may be repeated.",
+            [],
+            default_in_words="code: of the labels of the fit, if any",
+        ),
         Option(
             "--threshold P",
             "Predict the positive of two classes where its probability is at least P, from 0 to 1, and the other one "

@@ -274,6 +274,20 @@ def names_in(text: str) -> list[str]:
     return list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
 
 
+def assigned(texts: list[str], read: type, rule: str) -> dict[str, Any]:
+    """Parse texts such as NAME=VALUE into a dict. Raise CommandError, which begins with the rule, for anything else."""
+    values = {}
+    for text in texts:
+        name, _, value = (half.strip() for half in text.rpartition("="))
+        try:
+            values[name] = read(value)
+        except ValueError:
+            name = ""
+        if not name:
+            raise CommandError(f"{rule}, got {quoted(text)}")
+    return values
+
+
 @dataclass(frozen=True)
 class Heading:
     """Heading of a column of a printed table.

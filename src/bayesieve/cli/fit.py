@@ -17,7 +17,7 @@ from sklearn.base import clone
 from bayesieve import SelectiveNB, TableEncoder, as_published
 from bayesieve.classifier.scoring import labelled
 from bayesieve.cli import compiling, files
-from bayesieve.cli.commands import CommandError, Screen, interruptible, require_choice
+from bayesieve.cli.commands import CommandError, Screen, assigned, interruptible, require_choice
 from bayesieve.cli.files import amounts_of, shown
 from bayesieve.cli.models import decision_names, show_summary
 from bayesieve.cli.training import Columns, CommandRows
@@ -183,7 +183,7 @@ def _card(given: Any, data: CommandRows) -> Any:
 
 def _signs(given: Any, data: CommandRows) -> dict[str, int]:
     """Return the signs of --monotone; CommandError for a column that does not exist."""
-    signs = _assigned(given.monotone, int, f"--monotone must be {_SIGNS}")
+    signs = assigned(given.monotone, int, f"--monotone must be {_SIGNS}")
     for name in signs:
         require_choice(name, data.names, "column")
     return signs
@@ -240,22 +240,8 @@ def _changed_options(selector: type, given: Any) -> dict[str, Any]:
         raise CommandError(f"--constraint needs --selector clusters or wrapper, got {quoted(given.selector)}")
     if given.refit and "refit" not in parameters:
         raise CommandError(f"--refit needs --selector clusters, got {quoted(given.selector)}")
-    bounds = _assigned(given.constraint, float, "--constraint must be a measure and its bound, such as recall:bad=0.85")
+    bounds = assigned(given.constraint, float, "--constraint must be a measure and its bound, such as recall:bad=0.85")
     return ({"refit": True} if given.refit else {}) | ({"constraints": bounds} if bounds else {})
-
-
-def _assigned(texts: list[str], read: type, rule: str) -> dict[str, Any]:
-    """Parse texts such as NAME=VALUE into a dict. Raise CommandError, which begins with the rule, for anything else."""
-    values = {}
-    for text in texts:
-        name, _, value = (half.strip() for half in text.rpartition("="))
-        try:
-            values[name] = read(value)
-        except ValueError:
-            name = ""
-        if not name:
-            raise CommandError(f"{rule}, got {quoted(text)}")
-    return values
 
 
 def _pairs_in(text: str, data: CommandRows) -> Any:

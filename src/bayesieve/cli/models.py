@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,16 @@ import numpy as np
 import typer
 
 from bayesieve.cli import compiling, files
-from bayesieve.cli.commands import CommandError, Heading, Screen, interruptible, names_in, numbers, require_choice
+from bayesieve.cli.commands import (
+    CommandError,
+    Heading,
+    Screen,
+    assigned,
+    interruptible,
+    names_in,
+    numbers,
+    require_choice,
+)
 from bayesieve.cli.files import amounts_of
 from bayesieve.words import format_count, named, plural, quoted, shorten, visible
 
@@ -46,9 +55,13 @@ def predict(given: Any) -> None:
     screen, table, output = Screen(given.quiet), given.table, given.output
     if given.reasons < 0:
         raise CommandError(f"--reasons must be a number of reasons, at least 0, got {given.reasons}")
+    if (given.values or given.code) and not given.reasons:
+        raise CommandError(f"--{'values' if given.values else 'code'} is about reasons; say how many by --reasons")
     to_folder = not files.to_stdout(output) and is_folder(output)
     (files.check_folder if to_folder else files.check_output)(output)
     model = files.read_model(given.model, screen)
+    codes = assigned(given.code, str, "--code must be a column and its code, such as income=R07")
+    reasons = ReasonColumns(model, given.reasons, given.values, codes or None)
     rule = model.benefit_rule_ if given.benefit is None else BenefitRule.read(given.benefit, model.classes_)
     source = files.source_to_score(model, table, output, screen)
     decisions = [] if rule is None else decision_names(rule)
@@ -61,7 +74,7 @@ def predict(given: Any) -> None:
     if given.columns:
         if given.keep:
             raise CommandError("--columns names all columns to write; leave --keep out")
-        results = [*prediction_names(model), *reason_names(model, given.reasons), *decisions]
+        results = [*prediction_names(model), *reasons.names, *decisions]
         columns = _asked(given.columns, model, source.names, results)
         copied = [name for name in dict.fromkeys(columns.values()) if name not in results]
         add["asked"] = columns
@@ -71,10 +84,10 @@ def predict(given: Any) -> None:
         add["add"] = partial(decided_columns, model, given.threshold, add.get("add"))
     if given.reasons:
         warn_of_direction(model.scorecard_, [REASONS])
-        add["add_key"] = f"{add.get('add_key', '')} reasons {given.reasons}"
-        add["add"] = partial(reason_columns, model, given.reasons, add.get("add"))
+        add["add_key"] = f"{add.get('add_key', '')} reasons {reasons.n} {reasons.values} {reasons.codes}"
+        add["add"] = partial(reasons.beside, add.get("add"))
     scored = PredictedRows.of(model, source, copied, given.memory_limit, most_named=_MOST_UNSEEN, **add)
-    added = dict.fromkeys(reason_names(model, given.reasons), "reason")
+    added = dict.fromkeys(reasons.names, "reason")
     added |= dict.fromkeys(decisions, "decision")
     if clashes := [name for name in added if name in scored.keep]:
         raise CommandError(
@@ -506,27 +519,38 @@ def decided_columns(
     return [predicted, *(before(block, probability, first) if before else ())]
 
 
-def reason_names(model: Any, n: int) -> list[str]:
-    """Return the columns of n reasons: texts, then codes if the labels of the model have some."""
-    from bayesieve.scorecard.wording import Wording
+@dataclass(frozen=True)
+class ReasonColumns:
+    """Columns of the ``n`` strongest reasons of each row: texts, then codes if there are some; see
+    `SelectiveNB.reasons`.
+    """
 
-    kinds = ["reason", *["reason_code"] * bool(Wording.of(model.scorecard_).codes)]
-    return [f"{kind}_{i}" for kind in kinds for i in range(1, n + 1)]
+    model: Any
+    n: int
+    values: bool
+    codes: Mapping[str, str] | None
 
+    @property
+    def names(self) -> list[str]:
+        from bayesieve.scorecard.wording import Wording
 
-def reason_columns(model: Any, n: int, before: Any, block: pl.DataFrame, probability: Any, first: int) -> list[Any]:
-    """Add the reasons of the rows, the strongest first, to the columns that another function returns for a block."""
-    import polars as pl
+        has_codes = self.codes or Wording.of(self.model.scorecard_).codes
+        return [f"{kind}_{i}" for kind in ["reason", *["reason_code"] * bool(has_codes)] for i in range(1, self.n + 1)]
 
-    from bayesieve.classifier.scoring import training_columns
+    def beside(self, before: Any, block: pl.DataFrame, probability: Any, first: int) -> list[Any]:
+        """Return the columns that another function returns for a block, and the reasons, the strongest first."""
+        import polars as pl
 
-    names = reason_names(model, n)
-    texts: list[list[str | None]] = [[None] * block.height for _ in names]
-    if block.height:
-        kinds = ["text", *["code"] * (len(names) > n)]
-        found = model.reasons(training_columns(model, block), n).select("row", "rank", *kinds)
-        for row, rank, *of_kinds in found.iter_rows():
-            for k, text in enumerate(of_kinds):
-                texts[k * n + rank - 1][row] = text
-    columns = [pl.Series(name, own, dtype=pl.String) for name, own in zip(names, texts, strict=True)]
-    return [*(before(block, probability, first) if before else ()), *columns]
+        from bayesieve.classifier.scoring import training_columns
+
+        names = self.names
+        texts: list[list[str | None]] = [[None] * block.height for _ in names]
+        if block.height:
+            kinds = ["text", *["code"] * (len(names) > self.n)]
+            rows = training_columns(self.model, block)
+            reasons = self.model.reasons(rows, self.n, values=self.values, codes=self.codes)
+            for row, rank, *of_kinds in reasons.select("row", "rank", *kinds).iter_rows():
+                for k, text in enumerate(of_kinds):
+                    texts[k * self.n + rank - 1][row] = text
+        columns = [pl.Series(name, own, dtype=pl.String) for name, own in zip(names, texts, strict=True)]
+        return [*(before(block, probability, first) if before else ()), *columns]
