@@ -24,7 +24,7 @@ _ABOUT_ROWS = ("test", "by", "time", "target", "weight")
 
 
 @dataclass(frozen=True)
-class LabelledRows:
+class RowsToReport:
     """Rows of a table whose class is known: all columns, those that a page reads, classes, and weights or None."""
 
     frame: pl.DataFrame
@@ -95,13 +95,13 @@ def _opened(given: Any, about_rows: Sequence[str]) -> tuple[Screen, Any, dict[st
     return screen, files.read_model(given.model, screen), facts
 
 
-def _rows(given: Any, models: Sequence[Any], screen: Screen) -> tuple[LabelledRows, LabelledRows | None]:
+def _rows(given: Any, models: Sequence[Any], screen: Screen) -> tuple[RowsToReport, RowsToReport | None]:
     """Return the rows of TABLE and of --test, with the columns of the models; the page is about the first of these."""
     test = None if given.test is None else _labelled_rows(models, given.test, given, screen)
     return _labelled_rows(models, given.table, given, screen), test
 
 
-def _labelled_rows(models: Sequence[Any], path: Path, given: Any, screen: Screen) -> LabelledRows:
+def _labelled_rows(models: Sequence[Any], path: Path, given: Any, screen: Screen) -> RowsToReport:
     target = files.target_of(models[0], given.target)
     frame = files.read_table(path, screen, *models)
     files.require_columns(path, frame, target=target, weight=given.weight, time=given.time)
@@ -119,7 +119,7 @@ def _labelled_rows(models: Sequence[Any], path: Path, given: Any, screen: Screen
     names = list(dict.fromkeys([*names, *filter(None, [given.time])]))
     columns = {name: rows[name] if name in rows.columns else pl.lit(None, pl.Float64) for name in names}
     X = rows.select(values.alias(name) for name, values in columns.items())
-    return LabelledRows(rows, X, rows[target], rows[given.weight] if given.weight else None)
+    return RowsToReport(rows, X, rows[target], rows[given.weight] if given.weight else None)
 
 
 def _numbers_of(column: pl.Series) -> pl.Series:

@@ -205,7 +205,7 @@ def _join(
         missing=intervals.missing,
         cuts=intervals.cut_points,
         counts=intervals.counts,
-        made={i: grouped for i, (_, grouped) in zip(first, parts, strict=False) if grouped is not None},
+        others={i: grouped for i, (_, grouped) in zip(first, parts, strict=False) if grouped is not None},
         n_constant=sum(_n_constant(*part) for part in parts),
     )
     return FittedColumns(levels, intervals.costs, intervals.null_costs)

@@ -176,10 +176,10 @@ def run_task(versions: tuple[tuple[str, str], ...], task: bytes) -> bytes:
             "The executor forks its workers, in which polars would wait forever; pass "
             'ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")).'
         )
-    for (name, wanted), (_, found) in zip(versions, _versions(), strict=True):
-        if found != wanted:
+    for (name, wanted), (_, installed) in zip(versions, _versions(), strict=True):
+        if installed != wanted:
             raise RuntimeError(
-                f"A worker of the executor has {name} {found}, the caller {wanted}; install {wanted} there."
+                f"A worker of the executor has {name} {installed}, the caller {wanted}; install {wanted} there."
             )
     function, chunk = pickle.loads(task)
     return pickle.dumps(function(chunk), protocol=5)

@@ -164,9 +164,9 @@ def marks(
     n_rows = table.n_rows if counted is None else counted.size
     kinds, types = table.kinds(), table.types()
     dated = [i for i, kind in enumerate(kinds) if kind == "numeric" and types[i] in ("date", "datetime")]
-    found: dict[int, Mark] = dict.fromkeys(dated, "date")
+    by_position: dict[int, Mark] = dict.fromkeys(dated, "date")
     if n_rows < _FEWEST_ROWS:
-        return {table.names[i]: mark for i, mark in found.items()}
+        return {table.names[i]: mark for i, mark in by_position.items()}
     rows = drawn(MOST_JUDGED_ROWS)
     at = rows if counted is None else np.searchsorted(counted, rows)
     numbers = [i for i, kind in enumerate(kinds) if kind == "numeric" and types[i] == "number"]
@@ -175,12 +175,12 @@ def marks(
     texts = [i for i, n in n_values.items() if n >= _FEWEST_ROWS and 10 * n >= n_rows]
     if table.reads_rows:  # once, not for each column
         table, rows = table.take(rows), np.arange(rows.size)
-    found |= marks_of_numbers(table, numbers, rows, at, n_rows)
+    by_position |= marks_of_numbers(table, numbers, rows, at, n_rows)
     some = table.select(texts).take(rows) if texts else table
     for k, i in enumerate(texts):
-        known = float(np.mean(some.column(k).categories().codes >= 0)) * (n_rows if weight is None else weight)
-        found |= {i: "identifier"} if _ROWS_PER_CATEGORY * n_values[i] > known else {}
-    return {table.names[i]: found[i] for i in sorted(found)}
+        n_present = float(np.mean(some.column(k).categories().codes >= 0)) * (n_rows if weight is None else weight)
+        by_position |= {i: "identifier"} if _ROWS_PER_CATEGORY * n_values[i] > n_present else {}
+    return {table.names[i]: by_position[i] for i in sorted(by_position)}
 
 
 def marks_of_numbers(
@@ -209,7 +209,7 @@ def possible_marks(table: Table, columns: Sequence[int], rows: np.ndarray, n_row
     candidates = np.array(columns, dtype=np.int64)
     for n in _GLANCES:
         glance = rows[:: max(1, rows.size // n)][:n]
-        found, at_once = [candidates[:0]], max(1, _CELLS_AT_ONCE // glance.size)
+        rest, at_once = [candidates[:0]], max(1, _CELLS_AT_ONCE // glance.size)
         for begin in range(0, candidates.size, at_once):
             some = candidates[begin : begin + at_once]
             values = table.numbers(some, glance)
@@ -222,8 +222,8 @@ def possible_marks(table: Table, columns: Sequence[int], rows: np.ndarray, n_row
                 width = np.nanmax(values[share > 0], axis=1, initial=-np.inf) - values[share > 0, 0]
             some, different, first, share = (each[share > 0] for each in (some, different, values[:, 0], share))
             many = (_MANY * different >= glance.size * share) & (width + 1.0 >= n_rows * share / (2 * _MANY))
-            found.append(some[many | (first >= _MONTHS[0])])
-        candidates = np.concatenate(found)
+            rest.append(some[many | (first >= _MONTHS[0])])
+        candidates = np.concatenate(rest)
     return candidates.tolist()
 
 
@@ -233,8 +233,8 @@ def mark_of_numbers(values: np.ndarray, rows: np.ndarray) -> Mark | None:
 
     NaN is missing. Numbers that stand for special values say nothing.
     """
-    known = values > HIGHEST_SPECIAL
-    values, rows = values[known], rows[known]
+    is_ordinary = values > HIGHEST_SPECIAL
+    values, rows = values[is_ordinary], rows[is_ordinary]
     if values.size < _FEWEST_ROWS or np.any(values != np.floor(values)):
         return None
     distinct, counts = np.unique(values, return_counts=True)
@@ -297,8 +297,8 @@ def _are_given_out(distinct: np.ndarray, counts: np.ndarray) -> bool:
     equal, left_out = 0.5 * float(counts @ (counts - 1.0)), size - distinct.size
     by_chance = (0.5 * n * (n - 1.0) / size, size * (1.0 - 1.0 / size) ** n)
     return any(
-        seen <= _MOST * expected and pdtr(seen, expected) < _CHANCE
-        for seen, expected in zip((equal, left_out), by_chance, strict=True)
+        n_observed <= _MOST * expected and pdtr(n_observed, expected) < _CHANCE
+        for n_observed, expected in zip((equal, left_out), by_chance, strict=True)
     )
 
 

@@ -245,13 +245,13 @@ def _read_objects(column: np.ndarray, declared: str | None = None) -> ColumnValu
     dtype: Any = bool if type_ == "boolean" else np.int64 if type_ in COUNT else _dtype_of_numbers(present)
     try:
         if type_ in COUNT:
-            known = np.array([COUNT[type_](value) for value in present], dtype=np.int64)
+            dense = np.array([COUNT[type_](value) for value in present], dtype=np.int64)
         else:
-            known = present.astype(np.float64 if dtype is None else dtype)
+            dense = present.astype(np.float64 if dtype is None else dtype)
     except OverflowError:
         return EncodedValues(type_, len(column), encode, by_value=by_value)
-    numbers = np.zeros(len(column), dtype=known.dtype)
-    numbers[~missing] = known
+    numbers = np.zeros(len(column), dtype=dense.dtype)
+    numbers[~missing] = dense
     exact = encode if dtype is None else None
     return NumberValues(numbers, missing if missing.any() else None, type_, by_value=by_value, exact=exact)
 
@@ -461,9 +461,9 @@ def encoded_by_identity(column: np.ndarray) -> tuple[np.ndarray, list[Any]] | No
     if not len(rows):
         return None
     values = column[rows].tolist()
-    known = np.array([not is_missing(value) for value in values])
-    place = np.where(known, np.cumsum(known) - 1, -1).astype(np.int32)
-    return place[codes], [value for value, there in zip(values, known, strict=True) if there]
+    is_present = np.array([not is_missing(value) for value in values])
+    place = np.where(is_present, np.cumsum(is_present) - 1, -1).astype(np.int32)
+    return place[codes], [value for value, present in zip(values, is_present, strict=True) if present]
 
 
 def is_text_to_pandas(column: np.ndarray) -> bool:
@@ -577,8 +577,8 @@ def merge_values(raw: Iterable[Any]) -> tuple[list[Scalar], np.ndarray]:
     for text, value in zip(texts, scalars, strict=True):
         if text is None or value is None:
             continue
-        known = best.get(text)
-        if known is None or _MERGE_ORDER[type(value)] < _MERGE_ORDER[type(known)]:
+        earlier = best.get(text)
+        if earlier is None or _MERGE_ORDER[type(value)] < _MERGE_ORDER[type(earlier)]:
             best[text] = value
     order = sorted(best)
     index: dict[str | None, int] = {text: i for i, text in enumerate(order)}

@@ -60,9 +60,9 @@ class PairLevels(FeatureLevels):
         self._demand(whole, "the grid must hold a whole number for each level of both columns")
         counted = cells.ndim == 3 and cells.shape[:2] == sizes and cells.size > 0 and bool((cells >= 0).all())
         self._demand(counted, "cells must have one number of rows per cell and class")
-        seen = np.unique(grid[cells.any(axis=2)])
-        n_levels = max(1, seen.size)
-        numbered = np.array_equal(seen, np.arange(seen.size)) and grid.min() >= 0 and grid.max() <= n_levels
+        with_rows = np.unique(grid[cells.any(axis=2)])
+        n_levels = max(1, with_rows.size)
+        numbered = np.array_equal(with_rows, np.arange(with_rows.size)) and grid.min() >= 0 and grid.max() <= n_levels
         self._demand(numbered, "its levels must be 0, 1, ... and have rows")
         counts = np.zeros((n_levels + 1, cells.shape[2]))
         np.add.at(counts, grid.ravel(), cells.reshape(grid.size, -1))
@@ -111,10 +111,10 @@ class PairLevels(FeatureLevels):
 
     def to_json(self, columns: Mapping[int, str] | None = None) -> dict[str, Any]:
         """A dictionary of plain values for JSON; parts whose identity is among ``columns`` are names."""
-        own = columns or {}
+        names = columns or {}
         return {
             "name": self.name,
-            "parts": [own[id(part)] if id(part) in own else part.to_json() for part in self.parts],
+            "parts": [names[id(part)] if id(part) in names else part.to_json() for part in self.parts],
             "grid": self.grid.tolist(),
             "cells": self.cells.tolist(),
             "level_score": self.level_score,
@@ -143,8 +143,8 @@ class PairLevels(FeatureLevels):
         for part in saved.parts:
             if isinstance(part, str) and part not in named:
                 raise ValueError(f"The pair {saved.name!r} is made of columns that are not there.")
-            own = named[part] if isinstance(part, str) else FeatureLevels.from_saved(part)
-            parts.append(own if isinstance(part, str) else shared.setdefault(repr(part), own))
+            levels = named[part] if isinstance(part, str) else FeatureLevels.from_saved(part)
+            parts.append(levels if isinstance(part, str) else shared.setdefault(repr(part), levels))
         shape = tuple(part.n_levels for part in parts)
         grid = table(saved.grid, shape, f"grid of the pair {saved.name!r}").astype(np.int64)
         width = len(saved.cells[0][0]) if saved.cells and saved.cells[0] else 0

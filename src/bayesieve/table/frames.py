@@ -328,7 +328,7 @@ def frame_of_columns(columns: Mapping[str, Any], texts: Collection[str]) -> Any:
 def library_of(X: Any) -> str:
     """The library whose dataframes results on ``X`` are: "pandas", "pyarrow", or "polars" for all others."""
     X = nw.to_native(X, pass_through=True)
-    return next((name for name, known in _LIBRARIES.items() if known(X)), "polars")
+    return next((name for name, is_of_library in _LIBRARIES.items() if is_of_library(X)), "polars")
 
 
 _LIBRARIES = {"pandas": nw.dependencies.is_pandas_dataframe, "pyarrow": nw.dependencies.is_pyarrow_table}
@@ -339,17 +339,18 @@ def in_library(frame: Any, library: str) -> Any:
     if library == "pandas":
         import pandas as pd
 
-        return pd.DataFrame({own.name: own.to_list() if own.dtype.is_nested() else own.to_numpy() for own in frame})
+        columns = {each.name: each.to_list() if each.dtype.is_nested() else each.to_numpy() for each in frame}
+        return pd.DataFrame(columns)
     return frame.to_arrow() if library == "pyarrow" else frame
 
 
 def in_library_of(X: Any, frame: Any) -> Any:
     """Results (polars) as a dataframe of the library of ``X``; those of pandas have the index label of each ``row``."""
     library = library_of(X)
-    made = in_library(frame, library)
+    results = in_library(frame, library)
     if library == "pandas":
-        made = made.set_axis(nw.to_native(X, pass_through=True).index[made["row"].to_numpy()], axis=0)
-    return made
+        results = results.set_axis(nw.to_native(X, pass_through=True).index[results["row"].to_numpy()], axis=0)
+    return results
 
 
 def fit_table(estimator: Any, X: Any, *, kinds: Mapping[str, Any] | None = None) -> Table:

@@ -153,7 +153,7 @@ def _terms(inside: np.ndarray, free: np.ndarray) -> list[tuple[tuple[int, ...] |
             whole = bool((row | free[i]).all())
             rows.setdefault(None if whole else tuple(np.flatnonzero(row).tolist()), []).append(i)
     every = len(inside) - int(free.all(axis=1).sum())
-    return [(None if len(own) == every else tuple(own), columns) for columns, own in rows.items()]
+    return [(None if len(group) == every else tuple(group), columns) for columns, group in rows.items()]
 
 
 def _named_levels(part: Any, full: bool, codes: tuple[int, ...] | None) -> str:

@@ -216,7 +216,7 @@ class FeatureLevels(ShortRepr):
     def _with_texts(self, labels: tuple[str, ...]) -> tuple[str, ...]:
         if not self.renamed:
             return labels
-        return tuple(own if text is None else text for text, own in zip(self.renamed, labels, strict=True))
+        return tuple(label if text is None else text for text, label in zip(self.renamed, labels, strict=True))
 
     def _own_labels(self, *, full: bool) -> tuple[str, ...]:
         if self.cut_points is not None:
@@ -393,9 +393,9 @@ class FeatureLevels(ShortRepr):
         """The first value of each group."""
         assert self.groups is not None
         values: list[Any] = [next((v for v in group if v is not None), None) for group in self.groups]
-        known = [value for value in values if value is not None]
-        at = iter(range(len(known)))
-        return Categories(np.array([-1 if value is None else next(at) for value in values], dtype=np.int64), known)
+        present = [value for value in values if value is not None]
+        at = iter(range(len(present)))
+        return Categories(np.array([-1 if value is None else next(at) for value in values], dtype=np.int64), present)
 
     def to_json(self) -> dict[str, Any]:
         """A dictionary of plain values for JSON; floats survive exactly, -inf is the text "-inf"."""
@@ -555,7 +555,7 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
     cuts : float array
         Cut points of all intervals of numbers, feature after feature.
     counts : float array, shape (levels of those features, n_classes), or None
-    made : mapping from position to FeatureLevels
+    others : mapping from position to FeatureLevels
         The features that are not in ``cuts`` and ``counts``.
     pairs : sequence of PairLevels
         Pairs of these features, which come after them.
@@ -563,7 +563,7 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
         Number of columns with a single value in the rows that the levels were fitted to, as far as the prior shows.
     by_chance : sequence of int
         Positions of columns that may well be cut by chance among as many columns in these rows.
-    known : mapping from position to FeatureLevels, optional
+    existing : mapping from position to FeatureLevels, optional
         Features that exist already, also of those in ``cuts`` and ``counts``.
     """
 
@@ -576,20 +576,20 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
         missing: np.ndarray,
         cuts: np.ndarray,
         counts: np.ndarray | None,
-        made: Mapping[int, FeatureLevels],
+        others: Mapping[int, FeatureLevels],
         pairs: Sequence[PairLevels] = (),
         n_constant: int = 0,
         by_chance: Sequence[int] | np.ndarray = (),
-        known: Mapping[int, FeatureLevels] | None = None,
+        existing: Mapping[int, FeatureLevels] | None = None,
     ) -> None:
         self.n_constant, self.by_chance = n_constant, np.asarray(by_chance, dtype=np.int64)
         self._cuts, self._counts, self.n_columns, self.pairs = cuts, counts, len(names), tuple(pairs)
         sizes = n_levels.copy()
-        sizes[list(made)] = 0
+        sizes[list(others)] = 0
         self._starts = np.concatenate([[0], np.cumsum(sizes)])
         self.cut_starts = np.concatenate([[0], np.cumsum(np.maximum(sizes - 1, 0))])
         self._in_arrays = np.append(sizes > 0, np.zeros(len(pairs), dtype=bool))
-        self._made = {**made, **(known or {}), **dict(enumerate(pairs, self.n_columns))}
+        self._created = {**others, **(existing or {}), **dict(enumerate(pairs, self.n_columns))}
         self.names = (*names, *[pair.name for pair in pairs])
         self.types = [*types, *[pair.type for pair in pairs]] if pairs else types
         # Features whose levels are intervals of numbers with cuts in `cut_points`.
@@ -617,9 +617,9 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
             missing=np.array([-1 if level.missing_code is None else level.missing_code for level in levels], dtype=int),
             cuts=np.concatenate([np.zeros(0), *cuts]),
             counts=None,
-            made={i: level for i, level in enumerate(levels) if not plain[i]},
+            others={i: level for i, level in enumerate(levels) if not plain[i]},
             pairs=pairs,
-            known=dict(enumerate(levels)),
+            existing=dict(enumerate(levels)),
         )
 
     def __len__(self) -> int:
@@ -633,14 +633,14 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
         if isinstance(i, slice):
             return tuple(self[k] for k in range(len(self))[i])
         i = range(len(self))[i]
-        levels = self._made.get(i)
+        levels = self._created.get(i)
         if levels is None:
             missing = int(self.missing[i])
             counts = None if self._counts is None else self._counts[self._starts[i] : self._starts[i + 1]].copy()
             facts = (None if missing < 0 else missing, counts, float(self.level_scores[i]))
             cuts = self._cuts[self.cut_starts[i] : self.cut_starts[i + 1]]
             levels = FeatureLevels(self.names[i], "numeric", self.types[i], cuts, None, *facts)
-            self._made[i] = levels
+            self._created[i] = levels
         return levels
 
     def replaced(self, pairs: Sequence[PairLevels] | None = None, by_chance: np.ndarray | None = None) -> TableLevels:
@@ -648,11 +648,11 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
         chance; None keeps those that there are.
         """
         n = self.n_columns
-        known = {i: level for i, level in self._made.items() if i < n}
-        made = {i: level for i, level in known.items() if not self._in_arrays[i]}
+        existing = {i: level for i, level in self._created.items() if i < n}
+        others = {i: level for i, level in existing.items() if not self._in_arrays[i]}
         arrays = (self.n_levels[:n], self.level_scores[:n], self.missing[:n], self._cuts, self._counts)
         pairs, by_chance = self.pairs if pairs is None else pairs, self.by_chance if by_chance is None else by_chance
-        return TableLevels(self.names[:n], self.types[:n], *arrays, made, pairs, self.n_constant, by_chance, known)
+        return TableLevels(self.names[:n], self.types[:n], *arrays, others, pairs, self.n_constant, by_chance, existing)
 
     def code_pairs(
         self,
@@ -686,14 +686,14 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
 
     def class_counts(self, i: int) -> np.ndarray | None:
         """Rows (or weight) by level and class of one feature, shape (n_levels, n_classes)."""
-        if i in self._made or self._counts is None:
+        if i in self._created or self._counts is None:
             return self[i].counts
         return self._counts[self._starts[i] : self._starts[i + 1]]
 
     @property
     def created(self) -> list[FeatureLevels]:
         """The features created so far, among them all groups of values."""
-        return list(self._made.values())
+        return list(self._created.values())
 
     def cut_points(self, first: int, stop: int) -> np.ndarray:
         """Cut points of the features ``first`` to ``stop - 1``, one after another; see ``cut_starts``."""

@@ -113,6 +113,6 @@ class RowLabels:
             return replace(reader, weight=None, schema={reader.target: reader.schema[reader.target]})
         if self.weights is None:
             return None
-        own = self.weights.astype(np.float64)
-        factors = (1.0, float(np.count_nonzero(own) / own.sum()))
-        return next((replace(reader, factor=f) for f in factors if np.array_equal(own * f, weights)), None)
+        in_scan = self.weights.astype(np.float64)
+        factors = (1.0, float(np.count_nonzero(in_scan) / in_scan.sum()))
+        return next((replace(reader, factor=f) for f in factors if np.array_equal(in_scan * f, weights)), None)

@@ -125,8 +125,8 @@ def class_position(classes: Any, label: Any, option: str) -> int:
     try:
         return int(labels.index(label))
     except ValueError:  # also of an array, which is compared element by element
-        known = ", ".join(map(repr, labels[:20]))
-        raise ValueError(f"{option} must be a class, one of {known}, got {label!r:.80}.") from None
+        listing = ", ".join(map(repr, labels[:20]))
+        raise ValueError(f"{option} must be a class, one of {listing}, got {label!r:.80}.") from None
 
 
 def positive_position(classes: Any, rows: np.ndarray, positive: Any) -> int:
@@ -492,9 +492,9 @@ class ClassRuns:
             rank = np.asarray(positions)[here] - self.offsets[code]
             runs = np.searchsorted(self._above[:, code], rank, side="right") - 1
             for run in np.unique(runs).tolist():
-                own = np.flatnonzero(self.codes[run * _RUN : (run + 1) * _RUN] == code)
+                in_run = np.flatnonzero(self.codes[run * _RUN : (run + 1) * _RUN] == code)
                 there = runs == run
-                rows[here[there]] = run * _RUN + own[rank[there] - self._above[run, code]]
+                rows[here[there]] = run * _RUN + in_run[rank[there] - self._above[run, code]]
         return rows
 
     def by_class(self, rows: np.ndarray) -> np.ndarray:
@@ -508,7 +508,7 @@ class ClassRuns:
             counts = np.bincount(codes, minlength=self.offsets.size - 1)
             rank = np.empty(codes.size, dtype=np.int64)
             rank[order] = np.arange(codes.size) - np.repeat(np.cumsum(counts) - counts, counts)
-            own = np.asarray(rows)[here] - run * _RUN
-            of_class = codes[own]
-            positions[here] = self.offsets[of_class] + self._above[run, of_class] + rank[own]
+            in_run = np.asarray(rows)[here] - run * _RUN
+            of_class = codes[in_run]
+            positions[here] = self.offsets[of_class] + self._above[run, of_class] + rank[in_run]
         return positions

@@ -447,11 +447,11 @@ def _fields(lines: Iterable[str], separator: str) -> Iterator[list[str]]:
 
 def _separator_of(text: str, names: Collection[str], prefer: str) -> str | None:
     """The separator that cuts most of these names out of the header, None if none does: rows do not matter."""
-    known = set(names)
+    wanted = set(names)
     counts = {}
     for separator in sorted(_SEPARATORS, key=lambda separator: separator != prefer):
         header = next(iter(_rows(text, separator)), [])
-        counts[separator] = sum(name in known for name in map(str.strip, header))
+        counts[separator] = sum(name in wanted for name in map(str.strip, header))
     best = max(counts, key=lambda separator: counts[separator])
     return best if counts[best] else None
 

@@ -71,7 +71,7 @@ def form_of(texts: Sequence[str]) -> TextForm | None:
         n_others = int((~fits).sum())
         if len(values) >= _FEWEST[kind] and n_others <= _MOST_OTHERS * len(values):
             others = values.filter(~fits).to_list()
-            known = values.filter(fits & ~numbers if kind == "formatted number" else fits)
+            examples = values.filter(fits & ~numbers if kind == "formatted number" else fits)
             is_ordered = kind != "date" or order.is_clear
-            return TextForm(kind, known[0], others, len(values), is_ordered)  # type: ignore[arg-type]
+            return TextForm(kind, examples[0], others, len(values), is_ordered)  # type: ignore[arg-type]
     return None

@@ -186,13 +186,13 @@ def numbers_of_texts(column: pl.Series, type_: str, day_first: bool | None = Non
         texts = order.to_iso(texts)
         numbers[rest] = _fast_numbers(texts, type_)
     unreadable = np.zeros(len(numbers), dtype=bool)
-    known: dict[str, float | None] = {}
+    number_of_text: dict[str, float | None] = {}
     for row, text in zip(rest.tolist(), texts.to_list(), strict=True):
         if not np.isnan(numbers[row]):
             continue
-        if text not in known:
-            known[text] = _number_of_text(text, type_)
-        number = known[text]
+        if text not in number_of_text:
+            number_of_text[text] = _number_of_text(text, type_)
+        number = number_of_text[text]
         unreadable[row] = number is None
         numbers[row] = np.nan if number is None else number
     return numbers, unreadable

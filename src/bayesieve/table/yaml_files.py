@@ -93,7 +93,7 @@ class _NodeReader:
 
     def __init__(self, with_null: bool) -> None:
         self._with_null = with_null
-        self._known: dict[int, Any] = {}  # values of nodes, which aliases share; None while a node is being read
+        self._values: dict[int, Any] = {}  # values of nodes, which aliases share; None while a node is being read
 
     def value(self, node: Any) -> Any:
         import yaml
@@ -103,14 +103,15 @@ class _NodeReader:
         if isinstance(node, yaml.ScalarNode):
             is_null = self._with_null and node.style is None and node.value in _NULL
             return None if is_null else str(node.value)
-        if id(node) in self._known:
-            if self._known[id(node)] is None:
+        if id(node) in self._values:
+            if self._values[id(node)] is None:
                 raise yaml.MarkedYAMLError(problem="it is part of itself", problem_mark=node.start_mark)
-            return self._known[id(node)]
-        self._known[id(node)] = None
-        own = self._mapping(node) if isinstance(node, yaml.MappingNode) else [self.value(one) for one in node.value]
-        self._known[id(node)] = own
-        return own
+            return self._values[id(node)]
+        self._values[id(node)] = None
+        is_mapping = isinstance(node, yaml.MappingNode)
+        value = self._mapping(node) if is_mapping else [self.value(one) for one in node.value]
+        self._values[id(node)] = value
+        return value
 
     def _mapping(self, node: Any) -> dict[str, Any]:
         import yaml
@@ -127,14 +128,14 @@ class _NodeReader:
         return mapping
 
 
-def _size(node: Any, known: dict[int, float]) -> float:
+def _size(node: Any, sizes: dict[int, float]) -> float:
     """How many values a node stands for, those of aliases each time."""
-    if id(node) not in known:
-        known[id(node)] = 1.0  # a node inside of itself is refused when it is read
+    if id(node) not in sizes:
+        sizes[id(node)] = 1.0  # a node inside of itself is refused when it is read
         if isinstance(node.value, list):
-            parts = (part for own in node.value for part in (own if isinstance(own, tuple) else (own,)))
-            known[id(node)] += sum(_size(part, known) for part in parts)
-    return known[id(node)]
+            parts = (part for item in node.value for part in (item if isinstance(item, tuple) else (item,)))
+            sizes[id(node)] += sum(_size(part, sizes) for part in parts)
+    return sizes[id(node)]
 
 
 def _no_yaml(place: object, problem: str) -> ValueError:
