@@ -19,7 +19,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "bayesieve"
 
 MOST_IMPORTS = 0.095  # share of lines; one topic a file takes more of them than large files
 LONGEST_FUNCTION = 60
-MOST_ENTERED = {"fit": 640, "predict_proba": 67}
+MOST_ENTERED = {"fit": 580, "predict_proba": 62}
 """Functions of the library that a call enters; comprehensions and lambdas belong to the function around them."""
 
 

@@ -274,8 +274,8 @@ def read_classes(
         target = as_target(y)
         refuse_identifiers(target)
         check_consistent_length(target.codes, np.empty(table.n_rows))
-        target = target.counted(weights)
-    order = ClassOrder.of(target.codes, target.n_classes, weights)
+        target = target if weights is None else target.counted(weights)
+    order = ClassOrder.of(target.codes, len(target.classes), weights)
     if order.total == 0:
         raise ValueError("All values of sample_weight are zero: no row is left to learn from.")
     return target, weights, order

@@ -60,13 +60,16 @@ class FitTask:
         return show_and_tell
 
 
+_WITHOUT_CALLBACKS = FitTask(None, None)
+
+
 @contextmanager
 def fit_task(estimator: Any, n_subtasks: int | None = None) -> Iterator[FitTask]:
     """Report the begin and the end of a fit to the callbacks of an estimator; for methods decorated by
     `with_callbacks`.
     """
     if not getattr(estimator, "_skl_callbacks", None):  # none were set, or scikit-learn knows no callbacks yet
-        yield FitTask(estimator, None)
+        yield _WITHOUT_CALLBACKS
         return
     context = estimator._init_callback_context(max_subtasks=n_subtasks)
     context.call_on_fit_task_begin(estimator=estimator)

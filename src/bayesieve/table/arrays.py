@@ -13,9 +13,10 @@ from bayesieve.table.values import unmasked
 
 def as_array(X: Any) -> np.ndarray:
     """An array-like as a 2-D array of numbers, text or objects; errors have scikit-learn's wording."""
-    refuse_dicts(X, "Expected")
-    if isinstance(X, (str, bytes)) or X is None:
+    if isinstance(X, (str, bytes, Mapping)) or X is None:
         raise TypeError(f"Expected a dataframe or a 2-D array, got {type(X)} instead.")
+    if isinstance(X, (list, tuple)) and len(X) > 0 and isinstance(X[0], Mapping):
+        raise TypeError("Expected a dataframe or a 2-D array, got a list of dicts instead.")
     if isinstance(X, np.matrix):
         raise TypeError("np.matrix is not supported. Please convert to a numpy array with np.asarray.")
     array = _array_of_rows(X) if isinstance(X, (list, tuple)) else unmasked(X)
@@ -25,17 +26,6 @@ def as_array(X: Any) -> np.ndarray:
         raise ValueError("Structured arrays are not supported; pass a dataframe instead, such as pandas.DataFrame(X).")
     _refuse_other_shapes(array)
     return array
-
-
-def refuse_dicts(X: Any, expected: str) -> None:
-    """Raise TypeError for rows or columns in dicts; ``expected`` begins the message."""
-    has_dicts = isinstance(X, (list, tuple)) and len(X) > 0 and isinstance(X[0], Mapping)
-    if has_dicts or (isinstance(X, Mapping) and not hasattr(X, "shape")):
-        given = "a list of dicts" if has_dicts else "a dict"
-        raise TypeError(
-            f"{expected} a dataframe or a 2-D array, got {given}; pass a dataframe, such as pandas.DataFrame(X) or "
-            "polars.DataFrame(X)."
-        )
 
 
 def _array_of_rows(rows: Sequence[Any]) -> np.ndarray:

@@ -283,7 +283,7 @@ class Column:
         """
         values = self.values
         if isinstance(values, NumberValues) and (values.type == type_ or not values.by_value):
-            numbers, unreadable = self._typed_numbers(type_), np.zeros(len(values), dtype=bool)
+            numbers, unreadable = self._typed_numbers(type_), np.zeros(values.numbers.size, dtype=bool)
             numbers = numbers.copy() if self._special else numbers
         else:
             numbers, unreadable = self._numbers_of_texts(type_, complaints, day_first)

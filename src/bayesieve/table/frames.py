@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.utils.validation import _get_feature_names
 
 from bayesieve.forking import refuse_fork
-from bayesieve.table.arrays import as_array, as_csc, refuse_dicts
+from bayesieve.table.arrays import as_array, as_csc
 from bayesieve.table.column_values import to_arrow
 from bayesieve.table.columns import KINDS, Column, MatrixTable, SpecialValues, Table, duplicate_error
 from bayesieve.table.scanned import ScannedTable, scanned_rows
@@ -404,7 +404,13 @@ def new_table(estimator: Any, X: Any) -> Table:
 
 def require_table(estimator: Any, X: Any) -> None:
     """Raise TypeError, which names the class of ``estimator``, for rows or columns in dicts."""
-    refuse_dicts(X, f"{type(estimator).__name__} expects")
+    has_dicts = isinstance(X, (list, tuple)) and len(X) > 0 and isinstance(X[0], Mapping)
+    if has_dicts or (isinstance(X, Mapping) and not hasattr(X, "shape")):
+        raise TypeError(
+            f"{type(estimator).__name__} expects a dataframe or a 2-D array, got "
+            f"{'a list of dicts' if has_dicts else 'a dict'}; pass a dataframe, such as pandas.DataFrame(X) or "
+            "polars.DataFrame(X)."
+        )
 
 
 def _other_names(fitted: list[str], given: list[str], owner: str) -> str:

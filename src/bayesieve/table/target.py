@@ -184,7 +184,7 @@ def sign_of_positive(classes: Any, positive: int | None) -> int:
 
 def refuse_identifiers(target: Target) -> None:
     """ValueError before a fit on very many classes takes all memory, for which it needs a number per row and class."""
-    n_rows, n_classes = len(target.codes), target.n_classes
+    n_rows, n_classes = len(target.codes), len(target.classes)
     gibibytes = n_rows * n_classes * 8 / 2**30
     if n_classes > _IDENTIFIERS and n_rows < _LEAST_ROWS * n_classes:
         raise ValueError(
