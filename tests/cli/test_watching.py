@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import datetime as dt
+import shutil
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 
-from bayesieve import SelectiveNB, drift, evaluate
+from bayesieve import SelectiveNB, drift, evaluate, load
 from tests.cli.conftest import GERMAN, Run
 
 
-@pytest.fixture
-def model(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model of the first 600 rows."""
     train = pl.read_csv(GERMAN)[:600]
     fitted = SelectiveNB().fit(train.drop("class"), train["class"])
     fitted.target_name_ = "class"
-    fitted.save(tmp_path / "model.json")
-    return tmp_path / "model.json"
+    path = tmp_path_factory.mktemp("watched") / "model.json"
+    fitted.save(path)
+    return path
+
+
+@pytest.fixture
+def model(saved: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copy(saved, tmp_path / "model.json"))
 
 
 def new_rows(name: str, **changes: pl.Expr) -> Path:
@@ -43,18 +51,13 @@ def test_monitor_writes_what_drift_finds(model: Path, succeeds: Run, name: str) 
     assert max(map(len, result.stdout.splitlines())) <= 80
     rows = pl.read_csv(GERMAN)[600:]
     days = [dt.date(2024, 1, 1) + dt.timedelta(i % 90) for i in range(len(rows))]
-    found = drift(SelectiveNB().fit(*_train()), rows, rows["class"], days)
+    found = drift(load(model), rows, rows["class"], days)
     for file, frame in (("features", found.to_frame()), ("periods", found.periods)):
         written = pl.read_csv(f"out/{file}.csv")
         assert written["by"].to_list() == frame["by"].to_list()
         assert written["shift"].to_list() == pytest.approx(frame["shift"].to_list(), abs=1e-9)
     assert "Whole score" in Path("out/drift.html").read_text(encoding="utf-8")
     assert len(pl.read_csv("out/levels.csv")) == len(found.levels)
-
-
-def _train() -> tuple[pl.DataFrame, pl.Series]:
-    train = pl.read_csv(GERMAN)[:600]
-    return train.drop("class"), train["class"]
 
 
 @pytest.mark.parametrize(
@@ -117,7 +120,7 @@ def test_a_column_without_known_values_fails(model: Path, run: Run) -> None:
 )
 def test_a_condition_without_a_value_fails(model: Path, run: Run, condition: str, reason: str) -> None:
     """Periods of one class, without labels, of classes that the scores separate, and without weight."""
-    score = SelectiveNB().fit(*_train()).predict_proba(pl.read_csv(GERMAN)[600:].drop("class"))[:, 1]
+    score = load(model).predict_proba(pl.read_csv(GERMAN)[600:].drop("class"))[:, 1]
     period = pl.Series(["p", "q", "r", "s"] * 100)
     classes = pl.when(period == "p").then(pl.lit("bad")).when(period == "r")
     classes = classes.then(pl.when(pl.Series(score) > 0.5).then(pl.lit("good")).otherwise(pl.lit("bad")))
@@ -176,7 +179,7 @@ def test_evaluate_prints_and_writes(model: Path, succeeds: Run, run: Run) -> Non
     table = new_rows("new.parquet")
     result = succeeds("evaluate", model, table, "--by", "housing", "--output", "out")
     rows = pl.read_parquet(table)
-    found = evaluate(SelectiveNB().fit(*_train()), rows, "class", "housing")
+    found = evaluate(load(model), rows, "class", "housing")
     written = pl.read_csv("out/measures.csv", infer_schema_length=None)
     assert written["value"].to_list() == pytest.approx(found.to_frame()["value"].to_list(), abs=1e-9)
     assert len(pl.read_csv("out/gaps.csv")) == len(found.gaps) == 9

@@ -32,14 +32,9 @@ from tests.report.sample import synthetic
 
 TURNING = "".join([*map(chr, range(0x202A, 0x202F)), *map(chr, range(0x2066, 0x206A))])
 HOSTILE = [
-    "<script>alert(1)</script>",
-    '"><img src=x onerror=alert(1)>',
-    "' onmouseover='alert(1)",
-    "</title></style></script><b>",
-    "]]> --> <!-- <![CDATA[",
-    "{{ 7 * 7 }} {% raw %} ${1}",
-    "&lt;b&gt; &amp; &#60;",
-    "javascript:alert(1)",
+    """</title></style><script>alert(1)</script>"><img src=x onerror=alert(1)><b>""",
+    "javascript:alert(1)' onmouseover='alert(1)]]> --> <!-- <![CDATA[",
+    "{{ 7 * 7 }} {% raw %} ${1} &lt;b&gt; &amp; &#60;",
     "a\x00b\ud800c\x1b",
     f"a{TURNING}b",
     "",

@@ -113,7 +113,7 @@ def check(
 
 
 @pytest.mark.parametrize("name", CRITERIA)
-@pytest.mark.parametrize("n_classes", [2, 3, 4])
+@pytest.mark.parametrize("n_classes", [2, 4])
 @pytest.mark.parametrize(
     "evaluation",
     ["train", "loo", StratifiedKFold(4, shuffle=True, random_state=3)],
@@ -124,7 +124,6 @@ def test_greedy_paths(name: str, evaluation: Any, n_classes: int) -> None:
 
 
 WEIGHTS = {
-    "whole": np.random.default_rng(1).integers(1, 4, 40).astype(float),
     "fractions": np.random.default_rng(2).uniform(0.2, 3.0, 40),
     "with zeros": np.where(np.arange(40) % 7 == 0, 0.0, np.random.default_rng(4).uniform(0.2, 3.0, 40)),
 }
@@ -234,7 +233,7 @@ def test_rows_that_leave_the_scan_change_nothing(name: str, n_classes: int, weig
     rng = np.random.default_rng(n_classes)
     y = np.arange(80) % n_classes
     strong = np.where(rng.random(80) < 0.9, y, rng.integers(0, n_classes, 80))
-    codes = np.where(rng.random((16, 80)) < 0.97, strong, rng.integers(0, n_classes, (16, 80))).T
+    codes = np.where(rng.random((12, 80)) < 0.97, strong, rng.integers(0, n_classes, (12, 80))).T
     weights = rng.uniform(0.5, 2.0, 80) if weighted else None
     criterion, function = criterion_of(name, n_classes)
     rows = wrapper.refit(codes, y, wrapper.training_rows(80), smoothing=0.01, weights=weights)
@@ -242,7 +241,7 @@ def test_rows_that_leave_the_scan_change_nothing(name: str, n_classes: int, weig
     selector = WrapperSelector(
         criterion=criterion, direction="forward", evaluation="train", smoothing=0.01, encoder=None
     ).fit(codes, y, sample_weight=weights)
-    check_path(selector, wrapper.search(cost, 16, "forward"), name)
+    check_path(selector, wrapper.search(cost, 12, "forward"), name)
 
 
 @pytest.mark.parametrize("name", CRITERIA)

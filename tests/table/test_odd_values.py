@@ -298,7 +298,7 @@ def test_an_object_is_read_the_same_alone_and_among_others(library: str, kind: s
         return pd.DataFrame({"x0": cells[:, 0]}, dtype=object) if library == "pandas" else cells
 
     rng = np.random.default_rng(0)
-    for _ in range(20):
+    for _ in range(8):
         some = [MIXED_OBJECTS[i] for i in rng.integers(0, len(MIXED_OBJECTS), int(rng.integers(1, 4)))]
         encoder = TableEncoder(categorical="values", kinds={"x0": kind} if kind else None, n_jobs=1)
         try:
