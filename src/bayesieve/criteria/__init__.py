@@ -75,30 +75,30 @@ def make_criterion(
         For what is no criterion, or one that does not fit the classes; the sentence names the ``option``.
     """
     check_criterion(criterion, option)
-    made: Criterion
+    result: Criterion
     if isinstance(criterion, Criterion):
-        made = copy.copy(criterion)
+        result = copy.copy(criterion)
     elif isinstance(criterion, str) and ":" in criterion:
         kind, label = criterion.split(":", 1)
         labels = [] if classes is None else np.asarray(classes).tolist()
-        same = [known for known in labels if str(known) == label]
+        same = [name for name in labels if str(name) == label]
         if not same:
             raise ValueError(
                 f"{option}: {criterion!r} must be 'recall:' or 'precision:' and one of the classes "
                 f"{', '.join(map(repr, labels))}."
             )
-        made = _OF_CLASS[kind](same[0])
+        result = _OF_CLASS[kind](same[0])
     elif isinstance(criterion, str) and criterion in CRITERIA:
-        made = CRITERIA[criterion].by_default(n_features)
+        result = CRITERIA[criterion].by_default(n_features)
     else:
-        made = Scorer(criterion)
-    made.check(classes)
-    if getattr(made, "n_features", n_features) < n_features:
+        result = Scorer(criterion)
+    result.check(classes)
+    if getattr(result, "n_features", n_features) < n_features:
         raise ValueError(
-            f"{type(made).__name__}({made.n_features}) is for {made.n_features} features, but the table has "  # type: ignore[attr-defined]
-            f"{n_features}; pass {made.name!r} instead."
+            f"{type(result).__name__}({result.n_features}) is for {result.n_features} features, but the table has "  # type: ignore[attr-defined]
+            f"{n_features}; pass {result.name!r} instead."
         )
-    return made
+    return result
 
 
 def check_criterion(criterion: object, option: str = "criterion") -> None:
@@ -114,7 +114,7 @@ def check_criterion(criterion: object, option: str = "criterion") -> None:
 
         if criterion in get_scorer_names() and criterion not in CRITERIA:
             return
-    by_name = [name for name, part in CRITERIA.items() if not part.needs_options]
+    by_name = [name for name, cls in CRITERIA.items() if not cls.needs_options]
     raise ValueError(
         f"{option}: {criterion!r} must be one of {', '.join(map(repr, by_name))}, 'recall:CLASS', 'precision:CLASS', "
         "a Criterion object such as Recall('yes') or a scorer of scikit-learn."

@@ -297,15 +297,15 @@ class BenefitRows(RowRatios):
         self.gains = block.engine.array((n_decisions, n_classes, n_rows), np.float64)
         self.gained = block.engine.array((n_decisions - 1, n_rows), np.float64)
         self.of_first = 0.0
-        for segment, own in enumerate(block.classes.tolist()):
+        for segment, true_class in enumerate(block.classes.tolist()):
             rows = slice(block.offsets[segment], block.offsets[segment + 1])
             counts = block.weights[rows, None] if block.weights.size else np.ones((rows.stop - rows.start, 1))
             of_rows, brings = (every[rows] if len(every) == n_rows else every for every in (expected, true))
             there = counts[:, 0] > 0
-            brings = np.broadcast_to(brings[:, :, own], (there.size, n_decisions))
+            brings = np.broadcast_to(brings[:, :, true_class], (there.size, n_decisions))
             if not (np.isfinite(of_rows).all() and np.isfinite(brings[there]).all()):
                 raise ValueError("Benefits of rows are missing or infinite where they count; give finite numbers.")
-            order = [own, *(j for j in range(n_classes) if j != own)]
+            order = [true_class, *(j for j in range(n_classes) if j != true_class)]
             gains = (of_rows[:, 1:] - of_rows[:, :1])[:, :, order]
             self.gains[:-1, :, rows] = gains.transpose(1, 2, 0)
             self.gains[-1, :, rows] = TIE * np.abs(gains).max(axis=(1, 2), initial=0.0)

@@ -191,9 +191,9 @@ class RowJoints:
         """Return to the empty subset, where ``priors`` (n_segments, n_classes - 1) are the ratios to the true class."""
         with np.errstate(divide="ignore"):
             logs = np.log(priors)
-        own = self.block.classes
-        self._priors = np.zeros((own.size, priors.shape[1] + 1))
-        others = np.arange(priors.shape[1]) + (np.arange(priors.shape[1]) >= own[:, None])
+        true_classes = self.block.classes
+        self._priors = np.zeros((true_classes.size, priors.shape[1] + 1))
+        others = np.arange(priors.shape[1]) + (np.arange(priors.shape[1]) >= true_classes[:, None])
         np.put_along_axis(self._priors, others, logs, axis=1)
         self._selected = np.zeros(self.block.n_features, dtype=bool)
         self.forget()
@@ -213,12 +213,12 @@ class RowJoints:
             if self._left == 0:
                 return
             self._left -= 1
-            *move, own = self.moves(np.array([feature]), np.array([add]))
+            *move, true_sums = self.moves(np.array([feature]), np.array([add]))
             place = [values[0] for values in move]
             rows = self._joint, self.block.codes
             for bounds in self._blocks(1):
                 multiply_joint(*rows, bounds, self.block.weights, *place, self._factors, self._lead)
-            self._lead[0] -= own[0]
+            self._lead[0] -= true_sums[0]
 
     def walk(self, subsets: np.ndarray) -> Iterator[None]:
         """Go to each of some subsets (n_subsets, n_features) in turn."""
@@ -237,17 +237,17 @@ class RowJoints:
         from bayesieve.criteria._kernels import joint_sums
 
         self.scan()
-        *places, own = moves
-        sums = np.zeros(own.size)
+        *places, true_sums = moves
+        sums = np.zeros(true_sums.size)
         for bounds in self._blocks(sums.size):
             joint_sums(self._joint, self.block.codes, bounds, self.block.weights, *places, self._factors, sums)
-        return (sums + self._lead - own)[:, None]
+        return (sums + self._lead - true_sums)[:, None]
 
     def moves(self, features: np.ndarray, adding: np.ndarray) -> tuple[np.ndarray, ...]:
         """Return the kernel arguments of each move, and its sum over the true classes of all rows."""
         *places, starts = self._added(features)
-        own = np.where(adding, 1.0, -1.0) * self._own[features]
-        return *places, starts + np.where(adding, 0, self._starts[-1]), own
+        true_sums = np.where(adding, 1.0, -1.0) * self._own[features]
+        return *places, starts + np.where(adding, 0, self._starts[-1]), true_sums
 
     def no_move(self) -> tuple[np.ndarray, ...]:
         """Return the kernel arguments of the move that changes nothing."""

@@ -149,14 +149,14 @@ class RatioTables:
     def log_factors(self, feature: int) -> np.ndarray:
         """Return (n_segments, n_classes - 1, n_codes) of one feature."""
         if self._logs is not None:
-            part = self._logs[self.starts[feature] : self.starts[feature + 1]]
-            return part.reshape(self.n_segments, self.n_classes - 1, -1)
+            stored = self._logs[self.starts[feature] : self.starts[feature + 1]]
+            return stored.reshape(self.n_segments, self.n_classes - 1, -1)
         self._refuse_large()
         codes = slice(self._code_starts[feature], self._code_starts[feature + 1])
         factors = np.empty((self.n_segments, self.n_classes - 1, int(self.n_codes[feature])))
         for segment, (source, true_class) in enumerate(zip(self._source, self._classes, strict=True)):
-            own = self._own[source, codes, true_class, None]
-            factors[segment] = (np.delete(self._learnt[source, codes], true_class, axis=1) - own).T
+            true_logs = self._own[source, codes, true_class, None]
+            factors[segment] = (np.delete(self._learnt[source, codes], true_class, axis=1) - true_logs).T
         return factors
 
     def gather_steps(self, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -191,10 +191,10 @@ def _end_to_end(tables: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
 
 def _in_pieces(function: Callable[[np.ndarray], np.ndarray], table: np.ndarray, dtype: Any) -> np.ndarray:
     """Apply a function to a table, piece by piece, and return the flat result."""
-    flat, made = table.reshape(-1), np.empty(table.size, dtype)
+    flat, result = table.reshape(-1), np.empty(table.size, dtype)
     for at in range(0, flat.size, _PIECE):
-        made[at : at + _PIECE] = function(flat[at : at + _PIECE])
-    return made
+        result[at : at + _PIECE] = function(flat[at : at + _PIECE])
+    return result
 
 
 class LogRatios:
@@ -258,9 +258,9 @@ class LogRatios:
             room = min(_MAX_STEPS // n_ratios, _MAX_SUMMED // (n_ratios * max(1, subsets.shape[1])))
             at_once = max(at_once, room)
         for begin in range(0, len(subsets), at_once):
-            part = subsets[begin : begin + at_once]
-            summed = self._steps_of(part, start) if at_once > 1 else [None]
-            for subset, steps in zip(part, summed, strict=True):
+            some_subsets = subsets[begin : begin + at_once]
+            summed = self._steps_of(some_subsets, start) if at_once > 1 else [None]
+            for subset, steps in zip(some_subsets, summed, strict=True):
                 features = np.flatnonzero(subset)
                 if steps is None:
                     self._start, self._pending = start, [(int(feature), True) for feature in features]
@@ -426,11 +426,11 @@ class RowRatios(LogRatios):
             move = RowRatios.moves(self, np.array([feature]), np.array([add]))
             column, *place = (values[0] for values in move[:-1])
             self._n_multiplied += 1
-            beyond = False
+            is_too_large = False
             for bounds in scan.blocks(move):
                 code = scan.block.codes[column]
-                beyond |= multiply_ratios(scan.ratios, code, bounds, *place, move[-1], np.exp(self._highest))
-            if beyond:
+                is_too_large |= multiply_ratios(scan.ratios, code, bounds, *place, move[-1], np.exp(self._highest))
+            if is_too_large:
                 return
         self._scan = scan
 
@@ -443,14 +443,14 @@ class RowRatios(LogRatios):
         while at < features.size:
             scan, block = self.scan(), self._kept_block
             most = self._max_moves - self._n_multiplied
-            part = features[at : at + most + 1]
+            some_features = features[at : at + most + 1]
             done = walk_path(
                 *(scan.ratios, scan.base, block.codes, block.offsets, block.weights),
-                *self.moves(part, np.ones(part.size, dtype=bool)),
-                *(by_row, np.exp(self._highest), most, sums[at : at + part.size]),
+                *self.moves(some_features, np.ones(some_features.size, dtype=bool)),
+                *(by_row, np.exp(self._highest), most, sums[at : at + some_features.size]),
             )
             sums[at : at + done] += scan.log_scale
-            self._pending += [(int(feature), True) for feature in part[:done]]
+            self._pending += [(int(feature), True) for feature in some_features[:done]]
             self._scan = None
             at += done
         return sums
@@ -486,8 +486,8 @@ class RowRatios(LogRatios):
         for bounds in block.blocks(24 * self.n_others):
             begin, end = bounds[[0, -1]].tolist()
             rows, logs = slice(begin, end), ratios[:, begin:end]
-            kept = rows if self._kept_rows is None else self._kept_rows[rows]
-            np.multiply(self._steps[:, kept], self.tables.log_unit, out=logs)
+            scanned = rows if self._kept_rows is None else self._kept_rows[rows]
+            np.multiply(self._steps[:, scanned], self.tables.log_unit, out=logs)
             if logs.max(initial=-np.inf) > self._highest:
                 top = logs.max(axis=0)
                 over = np.flatnonzero(top > self._highest)
@@ -537,6 +537,6 @@ class RowRatios(LogRatios):
                 self._kept_rows, self._kept_block = None, block
         if self._kept_rows is None:
             return np.zeros(block.n_segments)
-        left = np.flatnonzero((states & 3 == 2) & ~self._kept)
-        weights = block.weights[left] if block.weights.size else None
-        return np.bincount(block.segments(left), weights=weights, minlength=block.n_segments).astype(float)
+        wrong_rows = np.flatnonzero((states & 3 == 2) & ~self._kept)
+        weights = block.weights[wrong_rows] if block.weights.size else None
+        return np.bincount(block.segments(wrong_rows), weights=weights, minlength=block.n_segments).astype(float)

@@ -40,11 +40,11 @@ class ScoredRows:
     @classmethod
     def leave_one_out(cls, coded: CodedTable, counts: ContingencyCounts, smoothing: Smoothing) -> ScoredRows:
         """Score every row by the tables of all others: its count is taken out of its class at its levels."""
-        own, which = _weights_and_classes(coded)
-        order, offsets = _by_segment(which, own.size * coded.n_classes)
-        block = ClassBlock.of(coded, order, offsets, np.tile(np.arange(coded.n_classes), own.size))
-        learnt = [_Learnt(counts, smoothing, weight) for weight in own.tolist()]
-        return cls._of(block, learnt, np.repeat(np.arange(own.size), coded.n_classes))
+        row_weights, which = _weights_and_classes(coded)
+        order, offsets = _by_segment(which, row_weights.size * coded.n_classes)
+        block = ClassBlock.of(coded, order, offsets, np.tile(np.arange(coded.n_classes), row_weights.size))
+        learnt = [_Learnt(counts, smoothing, weight) for weight in row_weights.tolist()]
+        return cls._of(block, learnt, np.repeat(np.arange(row_weights.size), coded.n_classes))
 
     @classmethod
     def leave_one_out_of_folds(
@@ -54,16 +54,16 @@ class ScoredRows:
         if coded.weights is not None and not np.all(coded.weights):
             coded = coded.take(coded.weights > 0)  # rows of weight 0 may not fill a fold
             recoder = recoder if coded.recoder is None else coded.recoder
-        own, which = _weights_and_classes(coded, n_folds)
+        row_weights, which = _weights_and_classes(coded, n_folds)
         fold = folds_by_class(coded, n_folds)
         learnt: list[_Learnt] = []
         tests = []
         for number in range(n_folds):
             _, every = recoder.learn(np.flatnonzero(fold != number))
             counts = every.counts
-            learnt += [_Learnt(counts, smoothing, weight) for weight in own.tolist()]
+            learnt += [_Learnt(counts, smoothing, weight) for weight in row_weights.tolist()]
             tests.append(every.take(fold == number))
-        per_fold = own.size * coded.n_classes
+        per_fold = row_weights.size * coded.n_classes
         rows = np.argsort(fold, kind="stable")
         order, offsets = _by_segment(fold[rows] * per_fold + which[rows], n_folds * per_fold)
         block = ClassBlock.of(_joined(tests), order, offsets, np.tile(np.arange(coded.n_classes), len(learnt)))
@@ -132,8 +132,8 @@ class ScoredRows:
 
     def impossible(self) -> int | None:
         """Return a class with rows that their tables know no row of, if there is one."""
-        found = np.flatnonzero((np.diff(self.block.offsets) > 0) & self._unlearnt)
-        return int(self.block.classes[found[0]]) if found.size else None
+        segments = np.flatnonzero((np.diff(self.block.offsets) > 0) & self._unlearnt)
+        return int(self.block.classes[segments[0]]) if segments.size else None
 
     def without_impossible(self) -> ScoredRows:
         """Return a copy in which rows of classes without training rows have weight 0."""
@@ -184,9 +184,9 @@ def _counts_without(
         met = np.zeros(coded.n_rows, dtype=bool)
         met[train] = met[test] = True
         if met.all() and train.size + test.size == coded.n_rows:
-            own = slice(number * n_classes, (number + 1) * n_classes)
-            part = ContingencyCounts(every.counts[:, own], every.offsets, every.class_counts[own])
-            learnt.append(counts - part)
+            of_split = slice(number * n_classes, (number + 1) * n_classes)
+            test_counts = ContingencyCounts(every.counts[:, of_split], every.offsets, every.class_counts[of_split])
+            learnt.append(counts - test_counts)
         else:
             learnt.append(coded.take(train).counts)
     return learnt
@@ -200,15 +200,15 @@ def _counts_by_segment(block: ClassBlock, n_levels: np.ndarray, names: Sequence[
     return CodedTable(codes, n_levels, names, rows=rows, engine=block.engine).counts
 
 
-def _joined(parts: Sequence[CodedTable]) -> CodedTable:
+def _joined(tables: Sequence[CodedTable]) -> CodedTable:
     """Return rows of several parts, one part after another; the levels of parts may differ."""
-    first, every = parts[0], [part.rows for part in parts]
-    dtype = max(part.codes.dtype for part in parts)
-    classes = np.concatenate([np.asarray(part.class_codes) for part in every])
-    weights = None if first.weights is None else np.concatenate([np.asarray(part.weights) for part in every])
-    columns = {name: np.concatenate([part.columns[name] for part in every]) for name in first.rows.columns}
-    codes = np.concatenate([part.codes.astype(dtype, copy=False) for part in parts], axis=1)
-    n_levels = np.max([part.n_levels for part in parts], axis=0)
+    first, every = tables[0], [table.rows for table in tables]
+    dtype = max(table.codes.dtype for table in tables)
+    classes = np.concatenate([np.asarray(table.class_codes) for table in every])
+    weights = None if first.weights is None else np.concatenate([np.asarray(table.weights) for table in every])
+    columns = {name: np.concatenate([table.columns[name] for table in every]) for name in first.rows.columns}
+    codes = np.concatenate([table.codes.astype(dtype, copy=False) for table in tables], axis=1)
+    n_levels = np.max([table.n_levels for table in tables], axis=0)
     return CodedTable(codes, n_levels, first.names, rows=Rows(classes, first.classes, weights, columns=columns))
 
 
@@ -229,14 +229,14 @@ def _weights_and_classes(coded: CodedTable, n_folds: int = 1) -> tuple[np.ndarra
     classes = np.asarray(coded.class_codes, dtype=np.int64)
     if coded.weights is None:
         return np.ones(1), classes
-    own, inverse = np.unique(coded.weights, return_inverse=True)
-    if own.size * coded.n_classes * n_folds > _MAX_SEGMENTS:
+    distinct, inverse = np.unique(coded.weights, return_inverse=True)
+    if distinct.size * coded.n_classes * n_folds > _MAX_SEGMENTS:
         raise ValueError(
-            f"Leave-one-out needs tables for every distinct row weight and class, {own.size} x "
+            f"Leave-one-out needs tables for every distinct row weight and class, {distinct.size} x "
             f"{coded.n_classes} here, more than {_MAX_SEGMENTS // n_folds}; use cross-validation, evaluation=10, or "
             "rounded weights."
         )
-    return own, inverse * coded.n_classes + classes
+    return distinct, inverse * coded.n_classes + classes
 
 
 def _by_segment(which: np.ndarray, n_segments: int) -> tuple[np.ndarray, np.ndarray]:

@@ -400,13 +400,13 @@ class BenefitRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
     @classmethod
     def from_json(cls, data: Any, classes: Any) -> BenefitRule:
         """Build the rule from plain values; raise `Damaged` with half a sentence if they are invalid."""
-        known = tuple(str(label) for label in classes)
+        labels = tuple(str(label) for label in classes)
         rule = converted(data, cls, "rule")
-        order = _names(rule.classes, known, "classes")
+        order = _names(rule.classes, labels, "classes")
         decisions = _names(rule.decisions, order, "decisions")
         slope, prior = rule.amount_benefit, rule.class_prior
-        if set(order) != set(known):
-            raise Damaged(f"its classes are not those of the model, {list(known)!r:.80}")
+        if set(order) != set(labels):
+            raise Damaged(f"its classes are not those of the model, {list(labels)!r:.80}")
         for name, matrix in (("benefit", rule.benefit), ("amount_benefit", slope)):
             if matrix is not None and (len(matrix) != len(decisions) or {len(row) for row in matrix} != {len(order)}):
                 raise Damaged(

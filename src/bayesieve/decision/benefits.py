@@ -147,10 +147,10 @@ def _of_cells(benefit: Sequence[Any], n_rows: int) -> np.ndarray:
     return values
 
 
-def positions_in(labels: Any, known: np.ndarray, name: str) -> np.ndarray:
+def positions_in(labels: Any, classes: np.ndarray, name: str) -> np.ndarray:
     """Return the position of each label among the known ones. Raise ValueError naming the first unknown label."""
     target = as_target(labels)
-    positions = {label: i for i, label in enumerate(np.asarray(known).tolist())}
+    positions = {label: i for i, label in enumerate(np.asarray(classes).tolist())}
     unknown = [label for label in target.classes.tolist() if label not in positions]
     if unknown:
         raise ValueError(f"{name} holds {unknown[0]!r}, which is not one of {list(positions)!r:.80}.")
@@ -211,14 +211,16 @@ def total_benefit(
     >>> total_benefit([0, 1, 1, 0], [1, 1, 0, 0], benefit=letters, amount=[None, 10.0, 5.0, None])
     8.64
     """
-    known = as_target(y).classes if classes is None else np.asarray(classes)
-    codes = positions_in(y, known, "y")
-    benefits = read_benefits(benefit, len(known), codes.size, amount=amount, amount_benefit=amount_benefit)
-    names = decision_names(decisions, known, benefits.n_decisions)
-    taken = positions_in(decided, names, "decided")
-    if taken.size != codes.size:
-        raise ValueError(f"y has {codes.size:,} rows but there are {taken.size:,} decisions.")
-    gained = benefits.realised(taken, codes)
+    classes_of_benefits = as_target(y).classes if classes is None else np.asarray(classes)
+    codes = positions_in(y, classes_of_benefits, "y")
+    benefits = read_benefits(
+        benefit, len(classes_of_benefits), codes.size, amount=amount, amount_benefit=amount_benefit
+    )
+    names = decision_names(decisions, classes_of_benefits, benefits.n_decisions)
+    decision_codes = positions_in(decided, names, "decided")
+    if decision_codes.size != codes.size:
+        raise ValueError(f"y has {codes.size:,} rows but there are {decision_codes.size:,} decisions.")
+    gained = benefits.realised(decision_codes, codes)
     weights = as_sample_weight(sample_weight, codes.size)
     return float(gained.sum() if weights is None else gained @ weights)
 

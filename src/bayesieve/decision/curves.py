@@ -139,21 +139,23 @@ def profit_curve(
     >>> float(curve.threshold[curve.best])
     0.4
     """
-    known = as_target(y).classes if classes is None else np.asarray(classes)
-    codes = positions_in(y, known, "y")
-    benefits = read_benefits(benefit, len(known), codes.size, amount=amount, amount_benefit=amount_benefit)
+    classes_of_benefits = as_target(y).classes if classes is None else np.asarray(classes)
+    codes = positions_in(y, classes_of_benefits, "y")
+    benefits = read_benefits(
+        benefit, len(classes_of_benefits), codes.size, amount=amount, amount_benefit=amount_benefit
+    )
     if benefits.n_decisions != 2:
         raise ValueError(f"A profit curve needs two decisions, benefit has {benefits.n_decisions} rows.")
     if not isinstance(n_bootstrap, (int, np.integer)) or n_bootstrap < 0:
         raise ValueError(f"n_bootstrap must be a whole number, at least 0, got {n_bootstrap!r:.80}.")
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must lie between 0 and 1, got {confidence!r:.80}.")
-    left = benefits.realised(np.zeros(codes.size, dtype=np.int64), codes)
-    gained = benefits.realised(np.ones(codes.size, dtype=np.int64), codes) - left
+    uncontacted = benefits.realised(np.zeros(codes.size, dtype=np.int64), codes)
+    gained = benefits.realised(np.ones(codes.size, dtype=np.int64), codes) - uncontacted
     order, ends, threshold, weights = _ranked(score, codes.size, sample_weight)
-    left, gained = left[order] * weights, gained[order] * weights
-    profit = left.sum() + np.r_[0.0, np.cumsum(gained)[ends]]
-    low, high = _band(left, gained, ends, n_bootstrap, confidence, seed_of(random_state))
+    uncontacted, gained = uncontacted[order] * weights, gained[order] * weights
+    profit = uncontacted.sum() + np.r_[0.0, np.cumsum(gained)[ends]]
+    low, high = _band(uncontacted, gained, ends, n_bootstrap, confidence, seed_of(random_state))
     share = np.r_[0.0, np.cumsum(weights)[ends] / weights.sum()]
     return ProfitCurve(share, threshold, profit, low, high)
 
@@ -214,7 +216,7 @@ def _ranked(score: Any, n_rows: int, sample_weight: Any) -> tuple[np.ndarray, np
 
 
 def _band(
-    left: np.ndarray, gained: np.ndarray, ends: np.ndarray, n_bootstrap: int, confidence: float, seed: int
+    uncontacted: np.ndarray, gained: np.ndarray, ends: np.ndarray, n_bootstrap: int, confidence: float, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return pointwise quantiles of the profit over resamples of the rows, at about `_BAND_POINTS` thresholds and on
     straight lines between them.
@@ -228,7 +230,7 @@ def _band(
     profits = np.empty((n_bootstrap, at.size + 1))
     for b in range(n_bootstrap):
         times = np.bincount(rng.integers(n_rows, size=n_rows), minlength=n_rows)
-        profits[b, 0] = times @ left
+        profits[b, 0] = times @ uncontacted
         profits[b, 1:] = profits[b, 0] + np.cumsum(np.bincount(segment, times * gained, minlength=at.size))
     places, tail = np.r_[0, at + 1], (1 - confidence) / 2
     edges = np.quantile(profits, (tail, 1 - tail), axis=0)
@@ -339,7 +341,7 @@ def calibration_summary(
         rows = weights > 0
         predicted, hit, weights = predicted[rows], hit[rows], weights[rows]
     bins = metrics.reliability(predicted, hit, weights, n_bins, confidence)
-    means, shares, count, low, high, weight = (np.array(part) for part in zip(*bins, strict=True))
+    means, shares, count, low, high, weight = (np.array(column) for column in zip(*bins, strict=True))
     of_rows = weight / weight.sum()
     return Calibration(
         predicted=means,

@@ -117,7 +117,7 @@ def best_threshold(
     """
     order = np.argsort(score)
     score, positive = score[order].astype(np.float64), positive[order]
-    beyond = float(np.nextafter(max(1.0, score[-1]), 2.0))
+    above_all = float(np.nextafter(max(1.0, score[-1]), 2.0))
     counted = np.ones(score.size) if weights is None else weights[order]
     # Rows below a cut are negative; a cut lies before the first row, between different scores, or after the last.
     cuts = np.r_[0, np.flatnonzero(score[1:] != score[:-1]) + 1, score.size]
@@ -125,16 +125,16 @@ def best_threshold(
     total = below[:, -1:]
     values = np.empty(cuts.size)
     for first in range(0, cuts.size, _BLOCK):
-        part = below[:, first : first + _BLOCK]
+        some_below = below[:, first : first + _BLOCK]
         # Entries of the same cell are neighbours in memory, so that sums over classes are fast.
-        confusion = np.stack([part, total - part], axis=1).transpose(2, 0, 1)
-        values[first : first + _BLOCK] = _checked(measure(confusion), part.shape[1])
+        confusion = np.stack([some_below, total - some_below], axis=1).transpose(2, 0, 1)
+        values[first : first + _BLOCK] = _checked(measure(confusion), some_below.shape[1])
     best = np.flatnonzero(values == values.max())
     low = np.r_[0.0, score][cuts[best]]
-    high = np.r_[score, beyond][cuts[best]]
+    high = np.r_[score, above_all][cuts[best]]
     middle = low + (high - low) / 2
     threshold = np.where(middle > low, middle, high)  # neighbouring floats have no middle
-    threshold[cuts[best] == 0], threshold[cuts[best] == score.size] = 0.0, beyond
+    threshold[cuts[best] == 0], threshold[cuts[best] == score.size] = 0.0, above_all
     chosen = int(np.abs(threshold - 0.5).argmin())
     return float(threshold[chosen]), float(values[best[chosen]])
 
@@ -187,12 +187,12 @@ def _ascent(
         for j in range(n_classes):
             weight, promised = _best_weight_of(j, probability, class_weights, codes, counted, measure)
             if promised > value + _TOL:
-                moved = class_weights.copy()
-                moved[j] = weight
-                moved /= moved.mean()
-                reached = value_of(moved)  # rounding may break ties between other classes another way
+                tried = class_weights.copy()
+                tried[j] = weight
+                tried /= tried.mean()
+                reached = value_of(tried)  # rounding may break ties between other classes another way
                 if reached > value + _TOL:
-                    class_weights, value = moved, reached
+                    class_weights, value = tried, reached
         if value <= before + _TOL:
             break
     return class_weights, value
@@ -448,15 +448,17 @@ class ThresholdTuner(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self, X: Any, labels: np.ndarray, weights: np.ndarray | None, groups: Any
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the tuning rows, once for each time that they are tested, and their out-of-fold probabilities."""
-        rows, parts = [], []
+        rows, probabilities = [], []
         for train, test in row_splits(_N_FOLDS if self.cv is None else self.cv, labels, groups, weights=weights):
             with silenced():  # the model of all rows has warned
                 model = self._trained(take_rows(X, train), labels[train], None if weights is None else weights[train])
-                part = np.zeros((test.size, self.classes_.size))
-                part[:, positions_in(model.classes_, self.classes_, "y")] = model.predict_proba(take_rows(X, test))
+                probability = np.zeros((test.size, self.classes_.size))
+                probability[:, positions_in(model.classes_, self.classes_, "y")] = model.predict_proba(
+                    take_rows(X, test)
+                )
             rows.append(test)
-            parts.append(part)
-        return np.concatenate(rows), np.concatenate(parts)
+            probabilities.append(probability)
+        return np.concatenate(rows), np.concatenate(probabilities)
 
     def _trained(self, X: Any, y: Any, weights: Any) -> Any:
         return clone(self.estimator).fit(X, y, **({} if weights is None else {"sample_weight": weights}))

@@ -146,13 +146,13 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         self.n_features_in_ = coded.n_features
         self.weights_ = self._search(coded, **options)
         self.support_ = self.weights_ > 0
-        wanted, n_selected = getattr(self, "n_features_to_select", None), int(np.count_nonzero(self.support_))
-        if isinstance(wanted, Integral) and n_selected < int(wanted):
+        n_wanted, n_selected = getattr(self, "n_features_to_select", None), int(np.count_nonzero(self.support_))
+        if isinstance(n_wanted, Integral) and n_selected < int(n_wanted):
             reason = "the search ended early; allow more time"
             if self.trace_.complete:
                 reason = "the others have a single level, or add nothing; ask for fewer"
             warn_caller(
-                f"{type(self).__name__} selects {n_selected} of n_features_to_select={wanted} features: {reason}."
+                f"{type(self).__name__} selects {n_selected} of n_features_to_select={n_wanted} features: {reason}."
             )
         return self
 
@@ -241,26 +241,26 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         return replace(tags, input_tags=inputs, target_tags=replace(tags.target_tags, required=True))
 
 
-def _converted(frame: Any, wanted: str) -> Any:
+def _converted(frame: Any, library: str) -> Any:
     """Return a narwhals frame as a pandas or polars one; ValueError for a column that cannot be one, such as mixed
     objects.
     """
     import polars as pl
 
-    method, other = f"to_{wanted}", "pandas" if wanted == "polars" else "polars"
-    same = getattr(frame.implementation, f"is_{wanted}")()
+    method, other = f"to_{library}", "pandas" if library == "polars" else "polars"
+    same = getattr(frame.implementation, f"is_{library}")()
     name = "" if same else next((name for name in frame.columns if "\0" in name), "")
     try:
         if name:  # Arrow ends names there, and polars panics aloud
             raise ValueError("its name holds the character 0")
-        for name in frame.columns if wanted == "polars" else ():
+        for name in frame.columns if library == "polars" else ():
             frame.get_column(name).to_polars()
         return getattr(frame, method)()
     except (Exception, pl.exceptions.PanicException) as error:  # these libraries raise what they like
         reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
         column = f"Column {name!r}" if name else "A selected column"
         raise ValueError(
-            f"{column} cannot become a {wanted} column ({reason}); convert it to one type first, or use "
+            f"{column} cannot become a {library} column ({reason}); convert it to one type first, or use "
             f"set_output(transform={other!r})."
         ) from error
 
@@ -312,7 +312,7 @@ def with_benefit(coded: CodedTable, benefit: Any, selector: CodedSelector) -> Co
         return coded
     options = selector.get_params(deep=False)
     criteria = [*options.values(), *(options.get("constraints") or {})]
-    if not any("benefit" in part.row_columns for part in criteria if isinstance(part, Criterion)):
+    if not any("benefit" in criterion.row_columns for criterion in criteria if isinstance(criterion, Criterion)):
         name = type(selector).__name__
         warn_caller(f"benefit is ignored: no criterion of {name} reads it; use WrapperSelector(Benefit(...)).")
     try:

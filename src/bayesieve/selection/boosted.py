@@ -258,9 +258,9 @@ class _AgainstRest:
         if not candidates.size:
             return "at once, for no feature has several levels"
         levels, confidence, edges = self._learn()
-        own = edges[candidates]
-        best = int(np.argmax(own >= own.max() - _TIE))
-        winner, self.edge = int(candidates[best]), float(own[best])
+        candidate_edges = edges[candidates]
+        best = int(np.argmax(candidate_edges >= candidate_edges.max() - _TIE))
+        winner, self.edge = int(candidates[best]), float(candidate_edges[best])
         edge = self.edge
         if edge <= _TIE:
             return "when no feature was better than chance on the weighted rows"
@@ -280,14 +280,14 @@ class _AgainstRest:
         and the edge r of every feature.
         """
         counts = self._weights.counts(self._number)
-        offsets, (rest, own) = counts.offsets, counts.class_counts
+        offsets, (rest, of_class) = counts.offsets, counts.class_counts
         logs = log_probabilities_of_all(counts.counts, offsets, self._total, self._smoothing)
-        prior = np.log(own) - np.log(rest)
+        prior = np.log(of_class) - np.log(rest)
         confidence = np.tanh(0.5 * np.append(prior + logs[:, 1] - logs[:, 0], prior))  # of probabilities, 2 s - 1
         of_level = np.repeat(np.arange(counts.n_features), np.diff(offsets))
         gains = confidence[:-1] * (counts.counts[:, 1] - counts.counts[:, 0])
-        known = np.array([np.bincount(of_level, column, counts.n_features) for column in counts.counts.T])
-        unseen = left_over(np.repeat(counts.class_counts[:, None], counts.n_features, axis=1), known)
+        with_level = np.array([np.bincount(of_level, column, counts.n_features) for column in counts.counts.T])
+        unseen = left_over(np.repeat(counts.class_counts[:, None], counts.n_features, axis=1), with_level)
         edges = np.bincount(of_level, gains, counts.n_features) + confidence[-1] * (unseen[1] - unseen[0])
         return offsets, confidence, edges / self._total
 

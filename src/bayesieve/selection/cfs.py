@@ -232,9 +232,9 @@ class SubsetMerits:
         """Return minus the merits of the subsets that differ from the current one by each of ``features``."""
         self._go_to(self._selected)
         sign = np.where(adding, 1, -1)
-        own = np.where(adding, 0.0, self._own[features])
+        to_itself = np.where(adding, 0.0, self._own[features])
         with_class = self._with_class + sign * self.class_correlations[features]
-        within = self._within + sign * (self._with_subset[features] - own)
+        within = self._within + sign * (self._with_subset[features] - to_itself)
         return -np.asarray(_merit(with_class, sizes, within))
 
     def _count(self, features: np.ndarray) -> None:

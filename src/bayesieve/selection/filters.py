@@ -293,8 +293,8 @@ class ImpreciseInformationGainSelector(FilterSelector):
     def score_features(self, coded: CodedTable) -> np.ndarray:
         counts = coded.counts
         there = counts.class_counts > 0.0
-        seen = ContingencyCounts(counts.counts[:, there], counts.offsets, counts.class_counts[there])
-        return class_imprecise_information(seen, self.s, self.level_probabilities)
+        occurring = ContingencyCounts(counts.counts[:, there], counts.offsets, counts.class_counts[there])
+        return class_imprecise_information(occurring, self.s, self.level_probabilities)
 
     def weigh(self, scores: np.ndarray, ranking: np.ndarray) -> np.ndarray:
         return above(scores, self.threshold)

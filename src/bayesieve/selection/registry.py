@@ -40,5 +40,5 @@ def make_selector(selector: str | CodedSelector) -> CodedSelector:
     if isinstance(selector, str) and selector in SELECTORS:
         return SELECTORS[selector]()
     hint = did_you_mean(selector, SELECTORS) if isinstance(selector, str) else ""
-    known = f"selector must be one of {', '.join(map(repr, SELECTORS))} or a selector object, got {selector!r}"
-    raise ValueError(f"{known}; {hint}" if hint else f"{known}.")
+    message = f"selector must be one of {', '.join(map(repr, SELECTORS))} or a selector object, got {selector!r}"
+    raise ValueError(f"{message}; {hint}" if hint else f"{message}.")

@@ -117,7 +117,7 @@ def reliability(
         n_bins = int(bins.max()) + 1
     else:
         bins = np.minimum((probability * n_bins).astype(int), n_bins - 1)
-    return [found for _, found in by_group(probability, hit, bins, weights, confidence)]
+    return [bin_ for _, bin_ in by_group(probability, hit, bins, weights, confidence)]
 
 
 def by_group(
@@ -171,7 +171,7 @@ def area_with_errors(score: np.ndarray, hit: np.ndarray, weights: np.ndarray | N
     """
     weights = np.ones(score.size) if weights is None else weights
     _, at = np.unique(score, return_inverse=True)
-    hits, misses = (np.bincount(at, np.where(own, weights, 0.0)) for own in (hit, ~hit))
+    hits, misses = (np.bincount(at, np.where(side, weights, 0.0)) for side in (hit, ~hit))
     n_hits, n_misses = hits.sum(), misses.sum()
     if not (n_hits > 0 and n_misses > 0):
         return float("nan"), np.full(score.size, np.nan)
@@ -179,9 +179,9 @@ def area_with_errors(score: np.ndarray, hit: np.ndarray, weights: np.ndarray | N
     above = (n_hits - np.cumsum(hits) + hits / 2)[at] / n_hits
     auc = float(np.average(below[hit], weights=weights[hit]))
     errors = (np.where(hit, below, above) - auc) * weights / np.where(hit, n_hits, n_misses)
-    for own in (hit, ~hit):
-        rows = effective_rows(weights[own], int(own.sum()))
-        errors[own] *= np.sqrt(rows / max(rows - 1, 0.5))
+    for side in (hit, ~hit):
+        rows = effective_rows(weights[side], int(side.sum()))
+        errors[side] *= np.sqrt(rows / max(rows - 1, 0.5))
     return auc, errors
 
 
@@ -193,7 +193,7 @@ def area_interval(
     """
     if not np.isfinite(auc):
         return float("nan"), float("nan")
-    fewest = min(effective_rows(None if weights is None else weights[own], int(own.sum())) for own in (hit, ~hit))
+    fewest = min(effective_rows(None if weights is None else weights[side], int(side.sum())) for side in (hit, ~hit))
     variance = float((errors**2).sum())
     return wilson_interval(auc, max(fewest, auc * (1 - auc) / variance) if variance > 0 else fewest, confidence)
 
