@@ -276,7 +276,7 @@ class CommandRows:
 
 @contextmanager
 def _numbered(has_target: np.ndarray | None) -> Iterator[None]:
-    """Translate row numbers in errors to those of a table of which only the rows with a target (``has_target``) are read."""
+    """Translate row numbers in errors to those of the whole table, of which rows without a target were skipped."""
     try:
         yield
     except ValueInRow as error:
