@@ -98,7 +98,7 @@ def grid_losses(path: str) -> list[list[str]]:
     import bayesieve
     from bayesieve import TableEncoder
     from bayesieve.discretize import row_blocks
-    from bayesieve.discretize.criterion import interval_costs
+    from bayesieve.discretize.modl import interval_costs
 
     names = ["number_02", "number_05", "number_11", "number_14"]
     source = bayesieve.scan(path, columns=[*names, TARGET])

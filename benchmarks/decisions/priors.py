@@ -18,9 +18,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from bayesieve import MODLDiscretizer, SelectiveNB, TableEncoder
-from bayesieve.discretize import criterion, modl
-from bayesieve.discretize.criterion import Intervals, interval_prior, pays, price_of_cuts, total_costs
-from bayesieve.discretize.modl import search_bounds
+from bayesieve.discretize import column_coders, modl
+from bayesieve.discretize.modl import Intervals, interval_prior, pays, price_of_cuts, search_bounds, total_costs
 from bayesieve.discretize.value_counts import NEVER, ValueBlocks
 from bayesieve.table import as_target
 from bayesieve.table.frames import take_rows
@@ -49,10 +48,14 @@ class GridDiscretizer(MODLDiscretizer):
         """Nats that a cut costs more, given the distinct values of a column and the blocks of its grids."""
         return 0.0
 
+    must_pay = False  # `_starts` compares the costs
+
+    def find_starts(self, blocks: ValueBlocks, apart: bool) -> np.ndarray:
+        return np.concatenate([self._starts(blocks, c)[0] for c in range(blocks.n_values.size)])
+
     def fit_blocks(self, blocks: ValueBlocks, *, apart: bool) -> Intervals:
-        starts = [self._starts(blocks, c) for c in range(blocks.n_columns)]
-        fitted = self._intervals(blocks, np.concatenate([first for first, _ in starts]))
-        return replace(fitted, costs=np.array([cost for _, cost in starts]))
+        costs = np.array([self._starts(blocks, c)[1] for c in range(blocks.n_values.size)])
+        return replace(super().fit_blocks(blocks, apart=apart), costs=costs)
 
     def _starts(self, blocks: ValueBlocks, c: int) -> tuple[np.ndarray, float]:
         """First rows of the best intervals of a column, missing values apart, and their cost."""
@@ -94,7 +97,7 @@ class ProperGridDiscretizer(GridDiscretizer):
 
 @dataclass(frozen=True)
 class Variant:
-    """A way to announce levels; ``price`` replaces `bayesieve.discretize.criterion.price_of_cuts`."""
+    """A way to announce levels; ``price`` replaces `bayesieve.discretize.modl.price_of_cuts`."""
 
     prior: str = "sizes"
     price: Price | None = None
@@ -116,9 +119,9 @@ class Variant:
             costs[2:] += price
             return costs
 
-        with patch.object(modl, "price_of_cuts", self.price or price_of_cuts), ExitStack() as stack:
-            for module in (criterion, modl) if self.once else ():
-                stack.enter_context(patch.object(module, "interval_prior", once))
+        with patch.object(column_coders, "price_of_cuts", self.price or price_of_cuts), ExitStack() as stack:
+            if self.once:
+                stack.enter_context(patch.object(modl, "interval_prior", once))
             yield
 
 

@@ -9,8 +9,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from bayesieve import MODLDiscretizer
-from bayesieve.discretize.column_coder import IntervalCoder
-from bayesieve.discretize.criterion import Intervals
+from bayesieve.discretize.column_coders import IntervalCoder
+from bayesieve.discretize.modl import Intervals, level_scores
 from bayesieve.discretize.value_counts import ClassOrder, ValueBlocks
 
 
@@ -32,7 +32,8 @@ class Found:
         cuts = np.split(intervals.cut_points, np.cumsum(n_levels - 1)[:-1])
         counts = np.split(intervals.counts, np.cumsum(n_levels)[:-1])
         missing = [None if code < 0 else int(code) for code in intervals.missing]
-        rest = (intervals.costs.tolist(), intervals.null_costs.tolist(), missing, intervals.level_scores.tolist())
+        scores = level_scores(intervals.costs, intervals.null_costs)
+        rest = (intervals.costs.tolist(), intervals.null_costs.tolist(), missing, scores.tolist())
         return [cls(*facts) for facts in zip(cuts, counts, *rest, strict=True)]
 
 

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from bayesieve.discretize.criterion import Groups
-from bayesieve.discretize.modl import group_values
+from bayesieve.discretize.modl import Groups, group_values
 from bayesieve.discretize.value_counts import ClassOrder, ValueCounts
 from bayesieve.table import Categories
 from tests.limits import Limits

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from bayesieve.discretize import value_counts
-from bayesieve.discretize.criterion import interval_prior
+from bayesieve.discretize.modl import interval_prior
 from tests.discretize.columns import Found, columns, counts_of, intervals_of, table_of
 from tests.limits import Limits
 from tests.reference import modl

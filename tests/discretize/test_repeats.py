@@ -12,9 +12,8 @@ import pytest
 
 import bayesieve
 from bayesieve import SelectiveNB, TableEncoder
-from bayesieve.counts.row_hashes import hash_rows
 from bayesieve.discretize.coding_options import CodingOptions
-from bayesieve.discretize.repeats import REPEATED, find_repeats, may_repeat
+from bayesieve.discretize.repeats import REPEATED, find_repeats
 from bayesieve.table import as_table
 from bayesieve.table.target import as_target
 
@@ -35,9 +34,7 @@ def log_loss(model: SelectiveNB, X: pl.DataFrame, y: np.ndarray, weights: np.nda
 
 
 def repeats_of(X: Any, y: np.ndarray, weights: np.ndarray | None = None) -> Any:
-    table = as_table(X)
-    hashes = hash_rows(table) if may_repeat(table, 1) else None
-    return find_repeats(table, as_target(y), weights, hashes, 1)
+    return find_repeats(as_table(X), as_target(y), weights, 1)
 
 
 def one_copy_each(frame: pl.DataFrame, times: np.ndarray) -> pl.DataFrame:
@@ -203,7 +200,7 @@ def test_few_columns_of_a_wide_table_show_copies() -> None:
     X, y = rng.normal(size=(200, 300)), rng.integers(0, 2, 200)
     assert repeats_of(X[rows], y[rows]).n_repeated == 200
     assert repeats_of(X, y) is None
-    assert not may_repeat(as_table(X), 1)
+    find_repeats(as_table(X), as_target(y), None, 1, lambda: pytest.fail("all columns are hashed"))
 
 
 @pytest.mark.parametrize("copies", [1, 3])

@@ -11,7 +11,7 @@ import pytest
 
 import bayesieve
 from bayesieve import TableEncoder
-from bayesieve.discretize import refitting, value_sums
+from bayesieve.discretize import value_sums
 from bayesieve.discretize.coding_options import CodingOptions
 from bayesieve.discretize.value_counts import ClassOrder, ValueCounts
 from bayesieve.discretize.value_sums import (
@@ -27,6 +27,7 @@ from bayesieve.discretize.value_sums import (
     most_frequent,
 )
 from bayesieve.engine import IN_MEMORY, Engine, Mapped
+from bayesieve.evidence.cells import cells_of
 from bayesieve.table import FeatureLevels, columns
 from bayesieve.table.columns import column_of_series
 from tests.limits import Limits, interrupted
@@ -145,7 +146,7 @@ def test_distinct_values_are_estimated() -> None:
         assert abs(int(counted(values, [n // 3], 10).distinct) / n - 1) < (0.06 if n > 4096 else 1e-9)
 
 
-def cells_of(values: np.ndarray, n_cells: int) -> tuple[Grid, np.ndarray]:
+def grid_of(values: np.ndarray, n_cells: int) -> tuple[Grid, np.ndarray]:
     """Cells of about as many rows, and how many distinct values each has."""
     grid = NumberSketch.of(values, np.zeros(0)).grid
     for _ in range(3):
@@ -163,12 +164,12 @@ def test_cells_are_quantiles_whatever_the_distribution(n_cells: int) -> None:
     n = 50_000
     lognormal, far = rng.lognormal(0, 3, n), 1.7e15 + np.round(rng.random(n) * 1e9)
     for values in (rng.normal(size=n), -lognormal, far, np.append(lognormal, [1e308, -1e308])):
-        grid, _ = cells_of(values, n_cells)
+        grid, _ = grid_of(values, n_cells)
         assert grid.cells.counts[1:].sum() == values.size
         assert grid.cells.counts[1:].max() <= 16 * values.size / n_cells
     spiked = np.where(rng.random(n) < 0.3, 0.0, lognormal - 1.0)
     spiked[: n // 10] = 1.2345
-    grid, n_values = cells_of(spiked, n_cells)
+    grid, n_values = grid_of(spiked, n_cells)
     if n_cells >= 2000:  # a frequent value among others gets a cell with hardly any others
         assert n_values[np.argsort(grid.cells.counts[1:, 0])[-2:]].max() <= 3
 
@@ -221,12 +222,12 @@ def test_codes_and_cells_of_long_texts_are_the_same_in_parts(limits: Limits) -> 
     texts = [None if i == 0 else f"{i % 20:0300}" for i in rng.integers(0, 700, 3000)]
     column, weights = column_of_series("x", pl.Series("x", texts)), rng.random(3000)
     level = FeatureLevels("x", "categorical", "text", None, (tuple(f"{i:0300}" for i in range(12)), (None, "other")), 1)
-    codes, whole = level.code(column), [refitting.cells_of(level, column, weights, most) for most in (None, 6)]
+    codes, whole = level.code(column), [cells_of(level, column, weights, most) for most in (None, 6)]
     limits(chunk_bytes=300 * 100)
     assert len(column.in_chunks()) == 30
     np.testing.assert_array_equal(level.code(column), codes)
     for cells, most in zip(whole, (None, 6), strict=True):
-        assert refitting.cells_of(level, column, weights, most).to_json() == cells.to_json()
+        assert cells_of(level, column, weights, most).to_json() == cells.to_json()
     assert [cells.n_levels for cells in whole] == [14, 7]  # 6, and that of missing values
 
 

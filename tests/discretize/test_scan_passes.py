@@ -67,7 +67,7 @@ def coded(rows: tuple[Any, Any, Any], executor: Executor | None = None, verbose:
 
 
 def sampled(part: Any, positions: np.ndarray) -> list[Any]:
-    rows = part.recoder.take(positions)._own
+    rows = part.recoder.take(positions).raw_rows()
     return [rows.column(i) for i in range(rows.n_columns)]
 
 

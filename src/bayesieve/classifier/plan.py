@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from bayesieve.counts import Smoothing, check_smoothing
 from bayesieve.discretize import TableEncoder
 from bayesieve.discretize.coding_options import CodingOptions
-from bayesieve.discretize.criterion import check_prior
+from bayesieve.discretize.modl import check_prior
 from bayesieve.discretize.pairs import check_pairs
 from bayesieve.engine import Engine
 from bayesieve.engine.callbacks import FitTask

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesieve.classifier.fit_steps import offset_of
 from bayesieve.counts import CodedTable
-from bayesieve.discretize.row_samples import drawn_from_scan
+from bayesieve.discretize.table_coding import drawn_from_scan
 from bayesieve.scorecard.explaining import check_way, explain_cells
 from bayesieve.scorecard.explanation import Explanation
 from bayesieve.scorecard.look_up import Cell, ScoreReader, is_row, one_row

@@ -18,7 +18,7 @@ from bayesieve.classifier.predicting import Predicting
 from bayesieve.classifier.scoring import with_card
 from bayesieve.compiling import compiling_elsewhere
 from bayesieve.counts import CodedTable, Smoothing
-from bayesieve.discretize.criterion import Prior
+from bayesieve.discretize.modl import Prior
 from bayesieve.engine.callbacks import CallbackSupportMixin, FitTask, fit_task, with_callbacks
 from bayesieve.engine.progress import Clock, stage
 from bayesieve.evidence.fitting import fit_evidence

@@ -143,8 +143,12 @@ class CodedTable(ShortRepr):
         whole = np.array([0, self.n_rows])
         for begin, end in self.engine.blocks(whole, len(self.codes) * self.codes.dtype.itemsize):
             block = slice(begin, end)
-            is_whole = end - begin == self.n_rows
-            yield self if is_whole else self._with(self.codes[:, block], self.rows.take(block))
+            if end - begin == self.n_rows:
+                yield self
+            else:
+                rows = self.rows.take(block)
+                facts: dict[str, Any] = {"levels": self.levels, "engine": self.engine}
+                yield CodedTable(self.codes[:, block], self.n_levels, self.names, rows=rows, **facts)
 
     def codes_at(self, features: Any, rows: Any) -> np.ndarray:
         """Return the codes of these features (positions) in some rows (ascending positions, or a slice), shape (n,
@@ -189,12 +193,14 @@ class CodedTable(ShortRepr):
         recoder = self.recoder
         if recoder is not None:
             recoder = recoder.take(np.arange(self.n_rows, dtype=np.min_scalar_type(self.n_rows))[positions])
-        return self._with(codes, self.rows.take(positions), recoder)
+        facts: dict[str, Any] = {"levels": self.levels, "engine": self.engine, "recoder": recoder}
+        return CodedTable(codes, self.n_levels, self.names, rows=self.rows.take(positions), **facts)
 
     def with_rows(self, **parts: Any) -> CodedTable:
         """Return a copy with other attributes of `Rows`: ``with_rows(class_codes=..., classes=...)``."""
         recoder = self.recoder if parts.keys() <= {"columns"} else None  # levels do not depend on further columns
-        return self._with(self.codes, replace(self.rows, **parts), recoder)
+        facts: dict[str, Any] = {"levels": self.levels, "engine": self.engine, "recoder": recoder}
+        return CodedTable(self.codes, self.n_levels, self.names, rows=replace(self.rows, **parts), **facts)
 
     def on(self, engine: Engine) -> CodedTable:
         """Return a copy whose arrays another engine stores."""
@@ -213,7 +219,3 @@ class CodedTable(ShortRepr):
         rows = replace(self.rows, columns={**self.rows.columns, **columns})
         facts: dict[str, Any] = {"levels": self.levels, "unseen": self.unseen, "engine": self.engine}
         return CodedTable(self.codes, self.n_levels, self.names, rows=rows, recoder=recoder, **facts)
-
-    def _with(self, codes: np.ndarray, rows: Rows, recoder: Any = None) -> CodedTable:
-        same: dict[str, Any] = {"levels": self.levels, "engine": self.engine}
-        return CodedTable(codes, self.n_levels, self.names, rows=rows, recoder=recoder, **same)

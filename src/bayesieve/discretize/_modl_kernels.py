@@ -453,14 +453,16 @@ def _merge_groups(group, table, units, costs, n_groups, prior, log_factorials):
 
 
 @jit
-def settle_values(counts, group, table, prior, log_factorials):
+def settle_values(counts, group, prior, log_factorials):
     """Move values, each to its best group or a new one, and merge groups, until nothing falls; returns the cost.
 
     The first change that pays is made, value after value. ``group``, numbers below that of the values, is overwritten;
-    groups are numbered again, in the order of their numbers. ``table`` holds zeros, for one group more than there can
-    be.
+    groups are numbered again, in the order of their numbers.
     """
     n, width = counts.shape
+    most = min(n, prior.size - 1)
+    table = np.empty((most + 1, width), counts.dtype)  # one group more than there can be
+    table[:] = 0
     number = np.empty(n, np.int64)
     number[:] = -1
     for v in range(n):
@@ -470,7 +472,6 @@ def settle_values(counts, group, table, prior, log_factorials):
         if number[g] == 0:
             number[g] = n_groups
             n_groups += 1
-    most = table.shape[0] - 1
     costs, units = np.empty(most + 1), np.empty(most + 1, np.int64)
     costs[:] = 0.0
     units[:] = 0

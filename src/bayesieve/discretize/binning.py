@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from bayesieve.discretize.column_coder import IntervalCoder
+from bayesieve.discretize.column_coders import IntervalCoder
 from bayesieve.discretize.value_counts import NEVER, ValueBlocks
 
 

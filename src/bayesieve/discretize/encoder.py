@@ -12,11 +12,18 @@ from sklearn.utils.validation import check_is_fitted
 from bayesieve.counts import CodedTable
 from bayesieve.discretize.binning import EqualFrequencyDiscretizer, EqualWidthDiscretizer, MDLPDiscretizer
 from bayesieve.discretize.coding_options import DEFAULT_CODING, CodingOptions
-from bayesieve.discretize.column_coder import ColumnCoder, TableCoder, read_classes
-from bayesieve.discretize.criterion import Prior
-from bayesieve.discretize.level_fitting import code_columns
-from bayesieve.discretize.modl import GroupsOrValues, MODLDiscretizer, MODLGrouper, ValueCoder
-from bayesieve.discretize.pairs import PairFinder, check_pairs, grouper_of
+from bayesieve.discretize.column_coders import (
+    ColumnCoder,
+    GroupsOrValues,
+    MODLDiscretizer,
+    MODLGrouper,
+    TableCoder,
+    ValueCoder,
+    code_columns,
+    read_classes,
+)
+from bayesieve.discretize.modl import Prior
+from bayesieve.discretize.pairs import PairFinder, check_pairs
 from bayesieve.discretize.refitting import LevelRefitter
 from bayesieve.discretize.row_blocks import QUANTILES
 from bayesieve.discretize.ruled_coders import as_learnt, for_other_rows, rule_cautions, ruled_coders
@@ -181,15 +188,15 @@ class TableEncoder(TableCoder):
         marks = marks_of(training, by_column, fitted.levels, by_hand)
 
         # Pairs: grids of levels that are more informative than their columns become further features.
-        grouper = grouper_of(coders["categorical"], self.prior)
-        levels = fitted.levels
+        # Their cells are grouped as values are; an optimal grouping of that many cells would take too long.
+        categorical, levels = coders["categorical"], fitted.levels
+        pair_prior = categorical.prior if isinstance(categorical, MODLGrouper) else self.prior
         if self.pairs:
             unpaired = {*coding.unpaired, *marks, *by_hand, *(() if rules is None else rules.unpaired)}
             skip = coding.skips_number_pairs
             skips_numbers = skip is not None and skip(levels, training.rows.n_classes)
-            whole = (training.order, training.rows, training.samples, self.n_jobs)
-            finder = PairFinder(training.table.kinds(), grouper, *whole)
-            levels, codes = finder.add(self.pairs, fitted, codes, fitter.fit, training.engine, unpaired, skips_numbers)
+            finder = PairFinder(training, pair_prior, self.n_jobs)
+            levels, codes = finder.add(self.pairs, fitted, codes, fitter.fit, unpaired, skips_numbers)
 
         self.rules_, self.marks_, self.cautions_ = rules, marks, tuple(cautions)
         self.set_levels(levels, target.classes)
@@ -197,9 +204,8 @@ class TableEncoder(TableCoder):
             by_column = [
                 for_other_rows(coder, levels, i, table.names[i] in learnt) for i, coder in enumerate(by_column)
             ]
-        facts = (grouper, self.missing, training.rows, self.n_jobs, training.hashes, training.samples)
-        scan = (training.blocks, self.n_quantiles)
-        refitter = LevelRefitter.of(levels, training.table_in_order, by_column, *facts, *scan)
+        facts = (training.rows, self.n_jobs, training.hashes, training.samples, training.blocks, self.n_quantiles)
+        refitter = LevelRefitter.of(levels, training.table, by_column, pair_prior, self.missing, *facts)
         return CodedTable(
             *(codes, levels.n_levels, levels.names),
             rows=training.rows,
@@ -258,7 +264,7 @@ class TableEncoder(TableCoder):
         codes, unseen = code_columns(table, levels, self.n_jobs)
         self._add_unseen(unseen)
         # The codes may be all that a model of finer levels is given.
-        refitter = LevelRefitter.of(levels, table, (), MODLGrouper(), self.missing, Rows(), self.n_jobs)
+        refitter = LevelRefitter.of(levels, table, (), "sizes", self.missing, Rows(), self.n_jobs)
         return CodedTable(codes, levels.n_levels, levels.names, levels=levels, unseen=unseen, recoder=refitter)
 
     def _describe_level(self, level: FeatureLevels, code: int) -> dict[str, Any]:

@@ -12,8 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesieve.counts import CodedTable, ContingencyCounts
 from bayesieve.discretize.coding_options import DEFAULT_CODING, CodingOptions
-from bayesieve.discretize.column_coder import TableCoder, read_classes
-from bayesieve.discretize.criterion import interval_costs, level_scores as shares_saved
+from bayesieve.discretize.column_coders import TableCoder, read_classes
+from bayesieve.discretize.modl import interval_costs, level_scores as shares_saved
 from bayesieve.discretize.value_counts import ClassOrder
 from bayesieve.engine import map_in_threads
 from bayesieve.parts import with_shared_docs

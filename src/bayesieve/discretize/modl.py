@@ -1,28 +1,50 @@
-"""MODL discretization and value grouping as scikit-learn transformers; categories as they are, one level per value.
+"""The MODL criteria, and the searches for the intervals and groups of least cost.
 
-Intervals are those of Boulle (2006), groups those of Boulle (2005); Boulle (2007), section 2.1, uses both. With the
-prior by sizes, the order of class ratios does not decide which values are grouped: rare values with extreme ratios
-belong in a group that catches all of them. The search joins the values of at most t rows, for t = 0, 1, 2, 4, ...,
-merges, moves single values, and keeps the best.
+"published" (intervals: Boulle 2006; groups: Boulle 2005; Boulle 2007, section 2.1, cites both):
+    intervals   log N + log C(N+I-1, I-1)                                    + sum_i part_i
+    groups      log V + log B(V, G)                                          + sum_g part_g
+"sizes", which announces how many values each part has, and for groups also which ones:
+    intervals   log V + log C(V-1, I-1)                                      + sum_i part_i
+    groups      log V + log C(V-1, G-1) + log(V! / (G! prod_g v_g!))         + sum_g part_g
+part(N_1..N_J) = log C(N+J-1, J-1) + log(N! / prod_j N_j!)
+
+N rows, J classes, I intervals, V distinct values (missing is one), G groups of v_g values; B(V, G) is the number of
+partitions of V values into at most G groups. All costs are in nats.
+
+In tables of many columns each part beyond the first of a column costs `price_of_cuts` more by sizes.
+
+With the prior by sizes, the order of class ratios does not decide which values are grouped: rare values with extreme
+ratios belong in a group that catches all of them. The search joins the values of at most t rows, for t = 0, 1, 2, 4,
+..., merges, moves single values, and keeps the best.
 """
 
 from __future__ import annotations
 
+import math
+import threading
 from collections.abc import Sequence
-from copy import copy
 from dataclasses import dataclass
-from typing import Literal, Self
+from functools import lru_cache
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from scipy.special import gammaln, xlogy
+from scipy.special import gammaln, logsumexp, xlogy
 
-from bayesieve.discretize import criterion
-from bayesieve.discretize.column_coder import ColumnCoder, GroupCoder, IntervalCoder
-from bayesieve.discretize.criterion import Groups, Prior, TooManyBlocks
-from bayesieve.discretize.value_counts import ValueBlocks, ValueCounts
+if TYPE_CHECKING:
+    from bayesieve.discretize.value_counts import ValueBlocks
 
+Prior = Literal["sizes", "published"]
+PRIORS = ("sizes", "published")
 Method = Literal["greedy", "optimal"]
+
+_TABLE_LIMIT = 1 << 24  # entries (128 MiB): beyond, counts are treated as real numbers and log n! is computed each time
+_MANY_COUNTS = 500  # beyond, whole counts are looked up in the table
+_TOLERANCE = 1e-9  # nats
+_EXACT_PARTITIONS = 25  # values up to which the numbers of partitions are summed exactly
+_FREE_CUTS = 5.0  # by chance, in all columns together
+_BY_CHANCE, _FALSE_SHARE = 0.1, 1.0
+_ROWS_PER_PART = 2  # on average, up to which the prior by sizes is searched
 
 MAX_OPTIMAL_BLOCKS = 20_000
 """Blocks of distinct values up to which ``method="optimal"`` is offered (time grows with their square)."""
@@ -37,170 +59,220 @@ _MAX_UNITS = 128  # with the prior by sizes, the same as the next: single values
 _SOME_GROUPS = (2, 3, 4, 5, 6, 8, 11, 16, 24, 40, 64)
 _HOPELESS = 20.0  # nats beyond a useful cost from which the groups of a first search are not improved
 _MAX_PAIRED = 512  # values up to which all pairs are compared; rarer ones are joined first
+_STRENGTHS = (1e-3, 1e6)  # rows that the shares of a column count for, in the prior of those of its values
 _MAX_ORDERED = 2048  # two classes: distinct class ratios up to which every value keeps its own place
 
-_LEAST_JOINED = 61
-"""Distinct values from which neighbours of one class stay together with the prior by sizes. It falls beyond half as
-many intervals as values, so that few values may be worth an interval each.
-"""
+_table = np.zeros(0)
+_table_lock = threading.Lock()
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class _MODLCoder(ColumnCoder):
-    """Options of both coders."""
-
-    method: Method = "greedy"
-    prior: Prior = "sizes"
-    n_jobs: int | None = -1
-
-    def in_table(self, n_columns: int, n_rows: float) -> Self:
-        coder = copy(self)
-        coder.price = criterion.price_of_cuts(n_columns, n_rows) if self.prior == "sizes" else 0.0
-        return coder
+class TooManyBlocks(ValueError):
+    """A column has too many distinct values for the exact search."""
 
 
-class MODLDiscretizer(_MODLCoder, IntervalCoder):
-    """Supervised discretization with the MODL criterion.
+def check_prior(prior: object) -> None:
+    """Raise ValueError if ``prior`` is no name of one."""
+    if not (isinstance(prior, str) and prior in PRIORS):
+        raise ValueError(f"prior must be 'sizes' or 'published', got {prior!r}.")
 
-    Cuts every numeric column into the intervals of lowest cost: that of announcing I intervals, plus
-    sum_i [log C(N_i+J-1, J-1) + log(N_i! / prod_j N_ij!)] nats for the labels of J classes in intervals of N_i rows.
-    Only the ranks of the values matter, equal values are never separated, and a column without a cut that pays for
-    itself is left in one interval. Missing values are the smallest value of all. In a table of mixed columns, only the
-    numeric ones are coded.
+
+def log_factorials(totals: np.ndarray) -> np.ndarray | None:
+    """Return a table of log i! for the part costs of whole class totals, (n_columns, n_classes); None, which means to
+    compute them, for weights and beyond 16 million rows.
+    """
+    global _table
+    if totals.dtype == np.float64 or (n := int(totals.sum(axis=1).max()) + totals.shape[1]) > _TABLE_LIMIT:
+        return None
+    with _table_lock:
+        if _table.size <= n:
+            # Grown by doubling, so that many small columns or growing tables do not rebuild it each time.
+            size = max(1024, n + 1, min(2 * _table.size, 1 << 17))
+            _table = gammaln(np.arange(1.0, size + 1.0))
+        return _table
+
+
+def price_of_cuts(n_columns: int, n_rows: float) -> float:
+    """Return nats that each part beyond the first costs in a table of K columns and N rows: 2 log(min(K, N) / (5
+    sqrt(N))), or 0 if that is negative.
+
+    By sizes, two parts of a column with two values cost no more to announce than one. An uninformative column is
+    then cut with a probability of about 1 / sqrt(N), as part costs charge log(N) / 2 for a further part: chance cuts
+    min(K, N) / sqrt(N) columns, since N rows tell no more than N columns apart. Up to five are free; of more, the price
+    leaves a share of exp(-price). That it starts at five and grows twice as fast as the logarithm was chosen by
+    cross-validation (benchmarks/results/priors.md).
+    """
+    return max(0.0, 2.0 * math.log(min(n_columns, n_rows) / (_FREE_CUTS * math.sqrt(n_rows))))
+
+
+def columns_cut_by_chance(gains: np.ndarray, n_rows: float, n_constant: int = 0) -> np.ndarray:
+    """Return ascending positions of columns that may well be cut by chance, from the nats that the parts of each save.
+
+    Costs are code lengths, and chance cuts an uninformative column with a probability of about 1 / sqrt(N): of K it
+    makes K exp(-t) / sqrt(N) save t nats or more. A list of the k best columns that save t nats or more so has a share
+    of exp(-t) K / (k sqrt(N)) by chance (Benjamini and Hochberg 1995), where K leaves out columns of one value. Unless
+    that share of some list is `_BY_CHANCE` at most, all columns may be; else those after the longest list with
+    `_FALSE_SHARE`.
+    """
+    order = np.argsort(-gains, kind="stable")
+    shares = np.exp(-gains[order]) * (gains.size - n_constant) / (np.arange(1, gains.size + 1) * math.sqrt(n_rows))
+    if not (shares <= _BY_CHANCE).any():
+        return np.arange(gains.size)
+    return np.sort(order[1 + int(np.flatnonzero(shares <= _FALSE_SHARE).max()) :])
+
+
+def interval_prior(n: float, max_parts: int, prior: Prior = "published", price: float = 0.0) -> np.ndarray:
+    """Return the cost in nats of announcing i intervals and their bounds, for i = 0..max_parts (0 is impossible).
+
+    Published: log n + log C(n+i-1, i-1) among n rows; by sizes: log n + log C(n-1, i-1) among n distinct values. Each
+    bound costs ``price`` more. The binomial is accumulated term by term so that no digits cancel.
+    """
+    i = np.arange(1, max_parts)
+    costs = np.full(max_parts + 1, np.inf)
+    ratios = (n - i) / i if prior == "sizes" else (n + i) / i
+    costs[1:] = np.log(n) + np.concatenate([[0.0], np.cumsum(np.log(ratios))])
+    costs[2:] += price * i
+    return costs
+
+
+@lru_cache(maxsize=256)  # the grids of many pairs of columns are of few sizes
+def log_partitions(n_values: int, max_groups: int) -> np.ndarray:
+    """Return log B(n_values, g) for g = 0..max_groups (minus infinity at 0): partitions of the values into at most g
+    groups.
+
+    B(V, G) = sum_{i=1..G} i^V / i! * sum_{q=0..G-i} (-1)^q / q!: every term is positive, so the logarithms can be
+    summed without cancellation for any V. Small V are summed exactly from Stirling numbers of the second kind.
+    """
+    result = np.full(max_groups + 1, -np.inf)
+    if n_values <= _EXACT_PARTITIONS:
+        stirling = [1] + [0] * n_values
+        for _ in range(n_values):
+            stirling = [0] + [stirling[g - 1] + g * stirling[g] for g in range(1, n_values + 1)]
+        for g in range(1, max_groups + 1):
+            result[g] = np.log(float(sum(stirling[1 : g + 1])))
+    else:
+        i = np.arange(1, max_groups + 1)
+        alternating = np.cumsum((-1.0) ** np.arange(max_groups) * np.exp(-gammaln(np.arange(1.0, max_groups + 1.0))))
+        with np.errstate(divide="ignore"):
+            log_alternating = np.log(np.maximum(alternating, 0.0))
+        terms = n_values * np.log(i) - gammaln(i + 1.0)
+        for g in range(1, max_groups + 1):
+            result[g] = logsumexp(terms[:g] + log_alternating[:g][::-1])
+    result.flags.writeable = False
+    return result
+
+
+def group_prior(n_values: int, max_groups: int, prior: Prior = "published", price: float = 0.0) -> np.ndarray:
+    """Return the cost in nats of announcing g groups of the values, for g = 0..max_groups (0 groups are impossible).
+
+    Published: log V + log B(V, g). By sizes: log V + log C(V-1, g-1) + (g-1) price + log(V! / g!), from which log v! of
+    the number of values of each group is to be taken.
+    """
+    if prior == "sizes":
+        costs = interval_prior(n_values, max_groups, "sizes", price) + gammaln(n_values + 1.0)
+        return costs - gammaln(np.arange(1.0, max_groups + 2.0))
+    costs = np.log(n_values) + log_partitions(n_values, max_groups)
+    costs[0] = np.inf
+    return costs
+
+
+def part_cost(counts: np.ndarray) -> np.ndarray:
+    """Return the cost in nats of the class labels of parts with these counts, (..., n_classes).
+
+    It is log C(n+J-1, J-1) + log(n! / prod_j n_j!).
+    """
+    counts = np.asarray(counts, dtype=float)
+    n_classes, totals = counts.shape[-1], counts.sum(axis=-1)
+    if counts.size > _MANY_COUNTS and np.array_equal(counts, np.floor(counts)):
+        whole = counts.astype(np.int64)
+        table = log_factorials(whole.reshape(-1, n_classes))
+        if table is not None:
+            cost: np.ndarray = table[totals.astype(int) + n_classes - 1] - table[n_classes - 1]
+            return cost - table[whole].sum(axis=-1)
+    return gammaln(totals + n_classes) - gammaln(n_classes) - gammaln(counts + 1.0).sum(axis=-1)
+
+
+def total_costs(counts: np.ndarray, sizes: np.ndarray, priors: np.ndarray) -> np.ndarray:
+    """Return the cost in nats of the parts of several columns, one column after another.
 
     Parameters
     ----------
-    method : {"greedy", "optimal"}, default="greedy"
-        ``"greedy"``: bottom-up merges, then splits and boundary moves until nothing falls; columns small enough to be
-        solved exactly in a few milliseconds are (with two classes, up to 2200 distinct values once neighbours of one
-        class are joined). ``"optimal"``: exact dynamic programming for up to 20,000 of these.
-    prior : {"sizes", "published"}, default="sizes"
-        How intervals are announced. ``"published"``: log N + log C(N+I-1, I-1), bounds anywhere between N rows.
-        ``"sizes"``: log V + log C(V-1, I-1), bounds between V distinct values, of which missing is one: finer where
-        rows are many and values few. It looks for as many intervals as there are pairs of rows at most.
+    counts : (n_parts, n_classes) class counts of all parts.
+    sizes : (n_columns,) number of parts of each column.
+    priors : (n_columns,) cost of announcing them.
+    """
+    column = np.repeat(np.arange(sizes.size), sizes)
+    return priors + np.bincount(column, weights=part_cost(counts), minlength=sizes.size)
+
+
+def interval_costs(
+    counts: np.ndarray, sizes: np.ndarray, announced: np.ndarray, prior: Prior = "published", price: float = 0.0
+) -> np.ndarray:
+    """Compute `total_costs` of intervals among ``announced`` (n_columns,) rows, or distinct values with the prior by
+    sizes.
+    """
+    priors = np.empty(announced.size)
+    for n in set(announced.tolist()):
+        columns = announced == n
+        priors[columns] = interval_prior(n, int(sizes[columns].max()), prior, price)[sizes[columns]]
+    return total_costs(counts, sizes, priors)
+
+
+def level_scores(costs: np.ndarray, null_costs: np.ndarray) -> np.ndarray:
+    """Return shares of the null costs that partitions save; 0 if they save nothing."""
+    scores = np.zeros_like(costs)
+    np.divide(costs, null_costs, out=scores, where=null_costs > 0.0)
+    return np.where(null_costs > 0.0, np.maximum(0.0, 1.0 - scores), 0.0)
+
+
+def pays(costs: np.ndarray, null_costs: np.ndarray | float) -> np.ndarray:
+    """Return whether partitions beat the single part by more than rounding."""
+    return costs < null_costs - _TOLERANCE
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """Intervals of one or several numeric columns, one column after another.
 
     Attributes
     ----------
-    cut_points_ : list of float arrays
-        Ascending cut points of each numeric column; level i is (cut[i-1], cut[i]]. A first cut of -inf separates
-        missing values.
-    costs_, null_costs_ : float arrays, shape (n_columns,)
-        Cost of the intervals and of the single interval, in nats.
-    level_scores_ : float array, shape (n_columns,)
-        1 - cost / null cost: 0 for a column in one level, near 1 for a column that separates the classes.
-    levels_ : sequence of FeatureLevels
-
-    References
-    ----------
-    Boulle (2006), MODL: a Bayes optimal discretization method for continuous attributes, Machine Learning 65.
-    Boulle (2007), Compression-based averaging of selective naive Bayes classifiers, JMLR 8, section 2.
-
-    Examples
-    --------
-    >>> from bayesieve import MODLDiscretizer
-    >>> from sklearn.datasets import load_iris
-    >>> X, y = load_iris(return_X_y=True)
-    >>> MODLDiscretizer().fit(X, y).cut_points_[0].round(2).tolist()
-    [5.45, 6.15]
+    n_levels : int array, shape (n_columns,)
+    cut_points : float array, shape (n_levels - 1 of all columns,)
+        A first cut point of -inf separates missing values from the rest.
+    counts : float array, shape (n_levels of all columns, n_classes)
+    missing : int array, shape (n_columns,)
+        The level of missing values; -1 if there are none.
+    costs, null_costs : float arrays, shape (n_columns,)
+        Of these intervals, and of a single one.
     """
 
-    must_pay = True
+    n_levels: np.ndarray
+    cut_points: np.ndarray
+    counts: np.ndarray
+    missing: np.ndarray
+    costs: np.ndarray
+    null_costs: np.ndarray
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Groups of the values of one categorical column: positions of the values of each, class counts and costs."""
+
+    groups: tuple[np.ndarray, ...]
+    counts: np.ndarray
+    cost: float
+    null_cost: float
 
     @property
-    def joins(self) -> int:  # type: ignore[override]
-        return _LEAST_JOINED if self.prior == "sizes" else 0
-
-    def find_starts(self, blocks: ValueBlocks, apart: bool) -> np.ndarray:
-        return search_intervals(blocks, self.method, prior=self.prior, apart=apart, price=self.price)
+    def level_score(self) -> float:
+        """Share of the null cost that the groups save."""
+        return max(0.0, 1.0 - self.cost / self.null_cost) if self.null_cost > 0.0 else 0.0
 
 
-class MODLGrouper(_MODLCoder, GroupCoder):
-    """Supervised grouping of the values of categorical columns with the MODL criterion.
-
-    Puts the V values of every column into the groups that cost least: that of announcing G groups, plus the sum over
-    groups of the same terms as `MODLDiscretizer`. A missing value is a value like any other. In a table of mixed
-    columns, only the categorical ones are coded; a table without any is read as categorical throughout.
-
-    Parameters
-    ----------
-    method : {"greedy", "optimal"}, default="greedy"
-        ``"greedy"`` merges pairs of groups, then moves single values, and with ``prior="sizes"`` starts again with all
-        values of at most 0, 1, 2, 4, ... rows in one group. ``"optimal"`` tries all partitions, for up to 16 values.
-        With two classes and the published prior, both use dynamic programming over the values in order of their class
-        ratio.
-    prior : {"sizes", "published"}, default="sizes"
-        How groups are announced. ``"published"``: log V + log B(V, G), B(V, G) the number of partitions of V values
-        into at most G groups, which costs nearly V log G. ``"sizes"``: log V + log C(V-1, G-1) +
-        log(V! / (G! prod_g v_g!)), first how many values v_g each group has, then which ones: a group that catches all
-        rare values costs only the choice of the others. It looks for as many groups as there are pairs of rows at most.
-
-    Attributes
-    ----------
-    groups_ : list of lists of tuples
-        Per column, the values of each group; None stands for missing.
-    costs_, null_costs_, level_scores_, levels_
-        As for `MODLDiscretizer`.
-
-    References
-    ----------
-    Boulle (2005), A Bayes optimal approach for partitioning the values of categorical attributes, JMLR 6.
-
-    Examples
-    --------
-    >>> from bayesieve import MODLGrouper
-    >>> X = [["red"], ["red"], ["green"], ["green"], ["blue"], ["blue"]] * 20
-    >>> y = [1, 1, 1, 1, 0, 0] * 20
-    >>> MODLGrouper().fit(X, y).groups_[0]
-    [('green', 'red'), ('blue',)]
-    """
-
-    def fit_values(self, table: ValueCounts, *, apart: bool) -> Groups:
-        missing = len(table.values) if apart else None
-        return group_values(table.with_missing, method=self.method, prior=self.prior, apart=missing, price=self.price)
-
-
-_MOST_COUNTED = 500  # groups up to which partitions are counted; more cost more than any feature could repay
-LEAST_VALUES = 30  # of a column whose values may stay apart
-_LEAST_MORE = 0.01  # that values save, as a share of what groups do: those are easier to read
-_STRENGTHS = (1e-3, 1e6)  # rows that the shares of the column count for
-
-
-class ValueCoder(GroupCoder):
-    """One level per distinct value, missing values included."""
-
-    supervised = False
-
-    def fit_values(self, table: ValueCounts, *, apart: bool) -> Groups:
-        counts = table.with_missing
-        present = np.flatnonzero(counts.sum(axis=1) > 0)  # not in rows of weight 0 only
-        counts = counts[present].astype(float)
-        # The criterion for groups, with every value in its own group.
-        n_values = present.size
-        prior = np.log(n_values) + criterion.log_partitions(n_values, min(n_values, _MOST_COUNTED))[-1]
-        cost = criterion.total_costs(counts, np.array([n_values]), np.array([prior]))
-        null_cost = criterion.total_costs(counts.sum(axis=0)[None, :], np.array([1]), np.array([np.log(n_values)]))
-        return Groups(tuple(present[:, None]), counts, float(cost[0]), float(null_cost[0]))
-
-
-class GroupsOrValues(MODLGrouper):
-    """Groups as `MODLGrouper` finds them, or one level per value if the values of a column differ by degrees.
-
-    Values win if they save clearly more nats of the labels than groups do. The shares of the classes of a value are
-    then drawn around those of the column, from a Dirichlet distribution whose strength is the most probable one
-    (empirical Bayes); to announce it costs as much as a number of groups, log V.
-    """
-
-    def fit_values(self, table: ValueCounts, *, apart: bool) -> Groups:
-        groups = super().fit_values(table, apart=apart)
-        counts = table.with_missing
-        present = np.flatnonzero(counts.sum(axis=1) > 0)
-        if not LEAST_VALUES <= present.size > len(groups.groups):
-            return groups
-        counts = counts[present].astype(float)
-        cost = groups.null_cost + np.log(present.size) - saved_by_values(counts)
-        if groups.cost - cost <= _LEAST_MORE * (groups.null_cost - groups.cost):
-            return groups
-        return Groups(tuple(present[:, None]), counts, float(cost), groups.null_cost)
+def summed(values: np.ndarray, line: np.ndarray, n: int | None = None) -> np.ndarray:
+    """Return sums of the lines of ``values`` that go to each of ``n`` places, or of as many as ``line`` names."""
+    sums = np.zeros((int(line.max()) + 1 if n is None else n, *values.shape[1:]), dtype=values.dtype)
+    np.add.at(sums, line, values)
+    return sums
 
 
 def saved_by_values(counts: np.ndarray) -> float:
@@ -239,13 +311,16 @@ def search_intervals(
     most = int(np.diff(blocks.starts).max())
     if method != "optimal":
         most = min(most, _MOST_INTERVALS)
-    announced, intervals = blocks.announced(prior), []
+    announced = blocks.n_values.astype(float) if prior == "sizes" else blocks.totals
+    intervals = []
     for n, total in set(zip(announced.tolist(), blocks.totals.tolist(), strict=True)):
         columns = np.flatnonzero((announced == n) & (blocks.totals == total))
-        parts = min(most, int(n), criterion.most_parts(total)) if prior == "sizes" else most
-        costs = criterion.interval_prior(n, parts, prior, price)
-        apart_here = blocks.has_missing & apart
-        intervals.append(_search_columns(blocks.starts, blocks.cumulated, costs, method, columns, apart_here))
+        # With every value alone the prior by sizes is free: parts of single rows, as identifiers have them, would cost
+        # as little as a single part of balanced classes, and say nothing of new rows.
+        parts = min(most, int(n), max(2, int(total / _ROWS_PER_PART))) if prior == "sizes" else most
+        costs = interval_prior(n, parts, prior, price)
+        has_own = blocks.has_missing & apart
+        intervals.append(_search_columns(blocks.starts, blocks.cumulated, costs, method, columns, has_own))
     return np.sort(np.concatenate(intervals))
 
 
@@ -267,15 +342,15 @@ def _search_columns(
             f"{n_blocks.max()} distinct values (neighbours of one class joined) are too many for method='optimal', "
             f"which takes at most {MAX_OPTIMAL_BLOCKS}; use method='greedy'"
         )
-    table = _log_factorials(cumulated[starts[1:] - 1])
+    table = log_factorials(cumulated[starts[1:] - 1])
     most_work = np.iinfo(np.int64).max if method == "optimal" else _EXACT_WORK
     first = exact_intervals(columns, starts, apart, cumulated, prior, table, most_work)
     large = columns[np.diff(np.searchsorted(first, starts))[columns] == 0]
     for c in large.tolist():
         start = starts[c] + int(apart[c])
-        own_prior = np.append(prior[:1], prior[2:]) if apart[c] else prior
-        own = _search_greedily(cumulated[start : starts[c + 1]], own_prior)
-        first = np.concatenate([first, starts[c : c + int(apart[c])], start + own])
+        rest_prior = np.append(prior[:1], prior[2:]) if apart[c] else prior
+        bounds = _search_greedily(cumulated[start : starts[c + 1]], rest_prior)
+        first = np.concatenate([first, starts[c : c + int(apart[c])], start + bounds])
     return first
 
 
@@ -283,7 +358,7 @@ def _search_greedily(cumulated: np.ndarray, prior: np.ndarray) -> np.ndarray:
     """Return first blocks of good intervals of a column too large for the exact search."""
     from bayesieve.discretize import _modl_kernels as kernels
 
-    n_blocks, table = len(cumulated) - 1, _log_factorials(cumulated[-1:])
+    n_blocks, table = len(cumulated) - 1, log_factorials(cumulated[-1:])
     # Merges are trusted down to several hundred intervals only: the best of their bounds are chosen exactly, then all
     # blocks have their say in the moves.
     target = int((_COARSE_WORK / cumulated.shape[1]) ** 0.5)
@@ -291,13 +366,6 @@ def _search_greedily(cumulated: np.ndarray, prior: np.ndarray) -> np.ndarray:
     chosen = np.append(coarse[search_bounds(cumulated[coarse], prior, "optimal")], n_blocks)
     # Joined blocks leave every bound a little off its place: put right first, this spares a scan of all blocks each.
     return kernels.improve_bounds(cumulated, chosen, 2 * n_blocks // target, prior, table)[:-1]
-
-
-def _log_factorials(totals: np.ndarray) -> np.ndarray | None:
-    """Return a table for whole class totals, (n_columns, n_classes); None for weights."""
-    if totals.dtype == np.float64:
-        return None
-    return criterion.log_factorials(int(totals.sum(axis=1).max()) + totals.shape[1])
 
 
 def group_values(
@@ -329,40 +397,32 @@ def group_values(
     fixed = present[present == (apart if n_values > 1 else None)]
     free = np.setdiff1d(present, fixed)
     if prior == "sizes":
-        most = min(n_values, criterion.most_parts(null_counts.sum()))
-        announced = np.append(criterion.group_prior(n_values, most, prior, price), np.full(n_values - most, np.inf))
+        most = min(n_values, max(2, int(null_counts.sum() / _ROWS_PER_PART)))
+        announced = np.append(group_prior(n_values, most, prior, price), np.full(n_values - most, np.inf))
     else:
-        announced = criterion.group_prior(n_values, min(n_values, 1 + max(_MAX_PAIRED, _MAX_ORDERED)))
-    null_cost = float(np.log(n_values) + criterion.part_cost(null_counts)[0])
+        announced = group_prior(n_values, min(n_values, 1 + max(_MAX_PAIRED, _MAX_ORDERED)))
+    null_cost = float(np.log(n_values) + part_cost(null_counts)[0])
     if n_values > 1:
-        own = np.append(announced[:1], announced[1 + fixed.size :])
+        free_prior = np.append(announced[:1], announced[1 + fixed.size :])
         if prior == "sizes":
-            label = _by_sizes(counts[free], own, method, null_cost - least)
+            label = _by_sizes(counts[free], free_prior, method, null_cost - least)
         else:
             search = _two_classes if counts.shape[1] == 2 else _more_classes
-            label = search(counts[free], _join_pure(counts[free]), own, method)
-        ordered, sums = _ordered(counts[free], label)
-        groups = [free[members] for members in ordered]
+            label = search(counts[free], _join_pure(counts[free]), free_prior, method)
+        # Groups are listed by their share of the last class, then by their lowest value.
+        _, lowest, group = np.unique(label, return_index=True, return_inverse=True)
+        sums = summed(counts[free].astype(float), group)
+        order = np.lexsort((lowest, -sums[:, -1] / sums.sum(axis=1)))
+        members = np.split(np.argsort(group, kind="stable"), np.cumsum(np.bincount(group))[:-1])
+        groups, sums = [free[members[g]] for g in order], sums[order]
         if fixed.size:
             groups, sums = [*groups, fixed], np.vstack([sums, counts[fixed]])
-        cost = criterion.total_costs(sums, np.array([len(groups)]), announced[[len(groups)]])
+        cost = total_costs(sums, np.array([len(groups)]), announced[[len(groups)]])
         if prior == "sizes":
             cost -= gammaln([group.size + 1.0 for group in groups]).sum()
-        if len(groups) > 1 and criterion.pays(cost, null_cost):
+        if len(groups) > 1 and pays(cost, null_cost):
             return Groups(tuple(groups), sums, float(cost[0]), null_cost)
     return Groups((present,), null_counts, null_cost, null_cost)
-
-
-def _ordered(counts: np.ndarray, label: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
-    """Return groups as arrays of value numbers, ordered by their share of the last class, then by their lowest value,
-    and their class counts.
-    """
-    _, lowest, group = np.unique(label, return_index=True, return_inverse=True)
-    sums = criterion.summed(counts.astype(float), group)
-    order = np.lexsort((lowest, -sums[:, -1] / sums.sum(axis=1)))
-    members = np.argsort(group, kind="stable")
-    groups = np.split(members, np.cumsum(np.bincount(group))[:-1])
-    return [groups[g] for g in order], sums[order]
 
 
 def _join_pure(counts: np.ndarray) -> np.ndarray:
@@ -382,7 +442,7 @@ def _join_pure(counts: np.ndarray) -> np.ndarray:
 def _sums(counts: np.ndarray, label: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return counts summed per label, and the row of each value in them."""
     _, row = np.unique(label, return_inverse=True)
-    return criterion.summed(counts, row), row
+    return summed(counts, row), row
 
 
 def _two_classes(counts: np.ndarray, label: np.ndarray, prior: np.ndarray, method: Method) -> np.ndarray:
@@ -422,7 +482,7 @@ def _more_classes(counts: np.ndarray, label: np.ndarray, prior: np.ndarray, meth
 
     counts = np.column_stack([counts, np.zeros_like(counts[:, 0])])
     table, row = _sums(counts, label)
-    log_table = _log_factorials(counts.sum(axis=0)[None])
+    log_table = log_factorials(counts.sum(axis=0)[None])
     if method == "optimal":
         return _optimal_groups(table, prior, "values (those of one class joined)")[row]
     if len(table) > _MAX_PAIRED:
@@ -434,7 +494,7 @@ def _more_classes(counts: np.ndarray, label: np.ndarray, prior: np.ndarray, meth
         if cost <= best + EPSILON:  # fewest groups on ties
             best, at = cost, step
     group = states[at].copy()
-    _settle(table, group, prior, log_table)
+    kernels.settle_values(table, group, prior, log_table)
     return group[row]
 
 
@@ -456,25 +516,38 @@ def _by_sizes(counts: np.ndarray, prior: np.ndarray, method: Method, useful: flo
     Groups of a cost beyond ``useful`` need not be the best: all values are one group if the first groups cost
     `_HOPELESS` nats more. In 3,430 pairs of columns of 32 tables, the rest of the search saved 9 nats at most.
     """
-    from bayesieve.discretize._modl_kernels import merge_pairs
+    from bayesieve.discretize._modl_kernels import merge_pairs, settle_values
 
-    every = np.column_stack([counts, np.ones_like(counts[:, 0])])
     if method == "optimal" or len(counts) <= _FEW_VALUES:
-        return _optimal_groups(every, prior, "values")
-    log_table = _log_factorials(counts.sum(axis=0)[None])
-    table, row = _distinct_counts(counts)
+        return _optimal_groups(np.column_stack([counts, np.ones_like(counts[:, 0])]), prior, "values")
+    log_table = log_factorials(counts.sum(axis=0)[None])
+    # The distinct class counts, with the number of values that have them, and the row of each value.
+    table, row = np.column_stack([counts, np.ones_like(counts[:, 0])]), np.arange(len(counts))
+    if counts.dtype != np.float64 and len(counts) > _MAX_UNITS // 2:
+        factors = np.random.default_rng(0).integers(1, 1 << 62, counts.shape[1]) | 1
+        products = counts.astype(np.int64) @ factors
+        _, first, row, many = np.unique(products, return_index=True, return_inverse=True, return_counts=True)
+        table = np.column_stack([counts[first] * many[:, None], many]).astype(counts.dtype)
     frequency = table[:, :-1].sum(axis=1, dtype=float) / table[:, -1]
-    alone, hopeless = criterion.part_cost(counts).sum() + prior[len(counts)], useful + _HOPELESS
+    alone, hopeless = part_cost(counts).sum() + prior[len(counts)], useful + _HOPELESS
     most_frequent = frequency.max()
     threshold, best, label = 0, np.inf, np.zeros(len(table), dtype=int)
     while threshold < most_frequent:
+        # Rare values are one unit; units are merged pair by pair, and the cheapest of the groups met are improved.
         units, place = _sums(table, _coarse(table, frequency, threshold))
         states, totals = merge_pairs(units.copy(), np.zeros_like(units[:, -1]), log_table)
         cheapest = states[np.argmin(totals + prior[len(units) : 0 : -1])]
-        if threshold == 0 and alone > hopeless and _settle(table, cheapest[place], prior, log_table) > hopeless:
+        is_hard = threshold == 0 and alone > hopeless
+        if is_hard and settle_values(table, cheapest[place], prior, log_table) > hopeless:
             return np.zeros(len(counts), dtype=int)
-        for start in (cheapest, *_groups_alike(units, prior, log_table)):
-            cost = _settle(units, start, prior, log_table)
+        # So are the two best groups met by merging what is most alike, whatever the sizes.
+        unsized = units.copy()
+        unsized[:, -1] = 0
+        states, totals = merge_pairs(unsized, units[:, -1].copy(), log_table)
+        sizes = np.array([k for k in _SOME_GROUPS if k <= len(units)], dtype=np.int64)
+        fewer = len(units) - sizes
+        for start in (cheapest, *states[fewer[np.argsort(totals[fewer] + prior[sizes])[:2]]]):
+            cost = settle_values(units, start, prior, log_table)
             if cost < best:
                 best, label = cost, start[place]
         # The next threshold that joins more values.
@@ -482,16 +555,8 @@ def _by_sizes(counts: np.ndarray, prior: np.ndarray, method: Method, useful: flo
         threshold = max(1, 2 * threshold)
         while threshold < rarer:
             threshold *= 2
-    together = _settle(table, label, prior, log_table)
+    together = settle_values(table, label, prior, log_table)
     return np.arange(len(counts)) if alone < together else label[row]
-
-
-def _settle(counts: np.ndarray, group: np.ndarray, prior: np.ndarray, log_table: np.ndarray | None) -> float:
-    """Improve the groups, which are overwritten; their cost."""
-    from bayesieve.discretize._modl_kernels import settle_values
-
-    table = np.zeros((min(len(counts), prior.size - 1) + 1, counts.shape[1]), counts.dtype)
-    return settle_values(counts, group, table, prior, log_table)
 
 
 def _optimal_groups(counts: np.ndarray, prior: np.ndarray, noun: str) -> np.ndarray:
@@ -504,32 +569,7 @@ def _optimal_groups(counts: np.ndarray, prior: np.ndarray, noun: str) -> np.ndar
             f"at most {MAX_OPTIMAL_VALUES}; use method='greedy'"
         )
     table = np.zeros((1 << len(counts), counts.shape[1]), counts.dtype)
-    return optimal_groups(counts, table, prior, _log_factorials(counts.sum(axis=0)[None]))
-
-
-def _groups_alike(units: np.ndarray, prior: np.ndarray, log_table: np.ndarray | None) -> np.ndarray:
-    """Return the two best groups met by merging what is most alike, whatever the sizes."""
-    from bayesieve.discretize._modl_kernels import merge_pairs
-
-    unsized = units.copy()
-    unsized[:, -1] = 0
-    states, totals = merge_pairs(unsized, units[:, -1].copy(), log_table)
-    kept = np.array([k for k in _SOME_GROUPS if k <= len(units)], dtype=np.int64)
-    fewer = len(units) - kept
-    return states[fewer[np.argsort(totals[fewer] + prior[kept])[:2]]]
-
-
-def _distinct_counts(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distinct class counts of values, with the number of values that have them, and the row of
-    each value.
-    """
-    if counts.dtype == np.float64 or len(counts) <= _MAX_UNITS // 2:
-        return np.column_stack([counts, np.ones_like(counts[:, 0])]), np.arange(len(counts))
-    factors = np.random.default_rng(0).integers(1, 1 << 62, counts.shape[1]) | 1
-    _, first, row, many = np.unique(
-        counts.astype(np.int64) @ factors, return_index=True, return_inverse=True, return_counts=True
-    )
-    return np.column_stack([counts[first] * many[:, None], many]).astype(counts.dtype), row
+    return optimal_groups(counts, table, prior, log_factorials(counts.sum(axis=0)[None]))
 
 
 def _coarse(table: np.ndarray, frequency: np.ndarray, threshold: float) -> np.ndarray:

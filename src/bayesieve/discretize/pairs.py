@@ -15,20 +15,19 @@ from scipy.special import xlogy
 
 from bayesieve.counts import CodedTable
 from bayesieve.counts.pairs import PairInformation
-from bayesieve.counts.row_hashes import RowSamples
 from bayesieve.discretize.binning import EqualFrequencyDiscretizer
-from bayesieve.discretize.column_coder import ColumnCoder, GroupCoder
-from bayesieve.discretize.criterion import Groups, Prior, part_cost
-from bayesieve.discretize.modl import LEAST_VALUES, MODLGrouper, ValueCoder, group_values, saved_by_values
-from bayesieve.discretize.value_counts import ClassOrder, ValueCounts
-from bayesieve.engine import IN_MEMORY, Engine, map_in_threads
+from bayesieve.discretize.column_coders import LEAST_VALUES, ColumnCoder, GroupCoder, ValueCoder
+from bayesieve.discretize.modl import Groups, Prior, group_values, part_cost, saved_by_values
+from bayesieve.discretize.value_counts import ValueCounts
+from bayesieve.engine import Engine, map_in_threads
 from bayesieve.table import Rows
 from bayesieve.table.derived_levels import PairLevels, unused_pair_name
 from bayesieve.table.levels import TableLevels
 from bayesieve.words import did_you_mean
 
 if TYPE_CHECKING:
-    from bayesieve.discretize.level_fitting import FittedColumns
+    from bayesieve.discretize.column_coders import FittedColumns
+    from bayesieve.discretize.table_coding import TrainingTable
 
 FitLevels = Callable[..., "tuple[FittedColumns, Any]"]
 """Function of coders, positions of columns and ``coded``: levels of these columns and, if coded, codes of all rows."""
@@ -88,15 +87,6 @@ def check_pairs(pairs: Any) -> None:
         raise ValueError(f"pairs must be 'auto', a number of pairs or a list of pairs of names, got {pairs!r:.80}.")
 
 
-def grouper_of(categorical: ColumnCoder, prior: Prior) -> MODLGrouper:
-    """Return the grouper of cells if ``categorical`` codes categories; an optimal grouping of that many cells takes too
-    long.
-    """
-    if isinstance(categorical, MODLGrouper):
-        return MODLGrouper(prior=categorical.prior, n_jobs=categorical.n_jobs)
-    return MODLGrouper(prior=prior)
-
-
 def positions_of(pairs: Sequence[Sequence[str]], names: Sequence[str]) -> list[tuple[int, int]]:
     """Return the positions of the columns of these pairs, each pair once; ValueError for an unknown column."""
     position = {name: i for i, name in enumerate(names)}
@@ -111,29 +101,18 @@ def positions_of(pairs: Sequence[Sequence[str]], names: Sequence[str]) -> list[t
     return list(asked.values())[::-1]
 
 
-def fit_of_columns(cells: np.ndarray) -> tuple[float, list[float]]:
-    """Return nats of the labels of all rows in one part, and what the levels of each column fit of them.
-
-    The columns are credited with all they fit: pairs do not save the price of their levels.
-
-    Parameters
-    ----------
-    cells : (levels of the first, levels of the second, n_classes) rows.
-    """
-    null = float(part_cost(cells.sum(axis=(0, 1))))
-    return null, [max(0.0, null - float(part_cost(cells.sum(axis=axis)).sum())) for axis in (1, 0)]
-
-
 def fit_of_sum(cells: np.ndarray) -> float:
-    """Return nats of the labels that log odds that are a sum over both columns fit beyond what each column fits, or 0
-    if cells deviate from that sum: if deviations have the higher marginal likelihood, in its Laplace approximation.
+    """Return the nats of the labels that log odds fit as a sum over both columns, beyond what each column fits.
+
+    It is 0 if cells deviate from that sum: if deviations have the higher marginal likelihood, in its Laplace
+    approximation.
 
     Columns that are independent of each other, but not within the classes, say more together than apart without any
     interaction. Iterative proportional fitting (Deming and Stephan 1940) finds the sum.
 
     Parameters
     ----------
-    cells : as `fit_of_columns` takes them.
+    cells : (levels of the first, levels of the second, n_classes) rows.
     """
     fitted = np.ones_like(cells, dtype=float)
     for axis in (0, 1, 2) * _FITTINGS:
@@ -143,17 +122,17 @@ def fit_of_sum(cells: np.ndarray) -> float:
     nats = 0.5 * (np.multiply.outer(_VARIANCES, (cells - fitted) ** 2) / spread - np.log(spread))
     if nats.sum(axis=(1, 2, 3)).max() > 0.0:
         return 0.0
-    own = [cells.sum(axis=axis) for axis in ((0, 1), 0, 1)]
-    null, *apart = (float(xlogy(n, n / np.maximum(n.sum(axis=-1, keepdims=True), _TINY)).sum()) for n in own)
-    return max(0.0, float(xlogy(cells, np.where(cells > 0, probability, 1.0)).sum()) - sum(apart) + null)
+    margins = [cells.sum(axis=axis) for axis in ((0, 1), 0, 1)]
+    null, *columns = (float(xlogy(n, n / np.maximum(n.sum(axis=-1, keepdims=True), _TINY)).sum()) for n in margins)
+    return max(0.0, float(xlogy(cells, np.where(cells > 0, probability, 1.0)).sum()) - sum(columns) + null)
 
 
 def with_pairs(
     codes: np.ndarray, coded: Sequence[tuple[PairLevels, np.ndarray, np.ndarray]], into: np.ndarray, engine: Engine
 ) -> np.ndarray:
     """Return codes of columns, and of pairs by those of their columns, written ``into`` an array of the engine."""
-    for k, own in enumerate(codes):
-        into[k] = own
+    for k, of_column in enumerate(codes):
+        into[k] = of_column
         engine.visited(into[k].nbytes)
     for k, (pair, one, other) in enumerate(coded, len(codes)):
         into[k] = pair.code_parts(one, other)
@@ -197,19 +176,13 @@ class PairFinder:
 
     Parameters
     ----------
-    kinds : of the columns.
-    grouper : groups the cells of a pair as if they were the values of a column.
-    order : rows by class.
-    rows : classes and weights of the rows.
-    samples : of the rows.
+    training : the rows.
+    prior : by which the cells of a pair are grouped, as if they were the values of a column.
     n_jobs : threads.
     """
 
-    kinds: Sequence[str]
-    grouper: MODLGrouper
-    order: ClassOrder
-    rows: Rows
-    samples: RowSamples
+    training: TrainingTable
+    prior: Prior
     n_jobs: int | None
 
     def add(
@@ -218,7 +191,6 @@ class PairFinder:
         fitted: FittedColumns,
         codes: np.ndarray,
         fit_levels: FitLevels,
-        engine: Engine = IN_MEMORY,
         unpaired: Collection[str] = (),
         skips_numbers: bool = False,
     ) -> tuple[TableLevels, np.ndarray]:
@@ -229,10 +201,10 @@ class PairFinder:
         pairs : as `TableEncoder` takes it; pairs that are named come in the order of their names.
         fitted, codes : levels, and codes (n_columns, n_rows), of the columns.
         fit_levels : fits and codes columns by other coders.
-        engine : where the codes live.
         unpaired : columns that are in no pair unless named.
         skips_numbers : whether two columns of numbers are in none unless named.
         """
+        kinds, engine = self.training.table.kinds(), self.training.engine
         named = None if isinstance(pairs, (str, Integral)) else positions_of(pairs, fitted.levels.names)
         if named is None:
             best_first = np.argsort(-fitted.levels.level_scores, kind="stable").tolist()
@@ -244,42 +216,56 @@ class PairFinder:
         parts = {i: _PairColumn(fitted.levels, i, codes[i], n_levels[i]) for i in columns if n_levels[i] > 1}
         uncut = [i for i in columns if n_levels[i] == 1]
         if uncut:
-            finer, finer_codes = fit_levels([_FINER[self.kinds[i]] for i in uncut], uncut)
+            finer, finer_codes = fit_levels([_FINER[kinds[i]] for i in uncut], uncut)
             n_finer = finer.levels.n_levels.tolist()
             parts |= {i: _PairColumn(finer.levels, k, finer_codes[k], n_finer[k]) for k, i in enumerate(uncut)}
             parts = dict(sorted(parts.items()))
         if named is None:
             most = MOST_PAIRS if isinstance(pairs, str) else int(pairs)
-            groups = ((i, fitted.levels[i].groups) for i in parts if self.kinds[i] == "categorical")
-            many = [i for i, values in groups if values is not None and sum(map(len, values)) >= LEAST_VALUES]
+            values = ((i, fitted.levels[i].groups) for i in parts if kinds[i] == "categorical")
+            many = [i for i, groups_ in values if groups_ is not None and sum(map(len, groups_)) >= LEAST_VALUES]
             saved = {i: cache(partial(self._saved_by_values, i, fit_levels)) for i in many}
-            chosen = self._best(parts, most, engine, skips_numbers, saved)
+            skipped = {i for i in parts if skips_numbers and kinds[i] == "numeric"}
+            chosen = self._best(parts, most, skipped, saved)
         else:
-            counted = self._counted(parts, named, engine, _MOST_ASKED_CELLS)
-            chosen = [(i, j, cells, self._groups(cells)) for i, j, cells in counted]
-        taken = set(fitted.levels.names)
-        made = [self._levels(parts, *one, taken) for one in chosen]
-        if not made:
+            counted = self._counted(parts, named, _MOST_ASKED_CELLS)
+            cells_of_pairs = ((i, j, cells, cells.reshape(-1, cells.shape[2])) for i, j, cells in counted)
+            chosen = [(i, j, cells, group_values(rows, prior=self.prior)) for i, j, cells, rows in cells_of_pairs]
+        if not chosen:
             return fitted.levels, codes
-        coded = [(pair, parts[i].codes, parts[j].codes) for pair, (i, j, *_) in zip(made, chosen, strict=True)]
-        dtype = max(codes.dtype, *(pair.code_dtype for pair in made))
+        names = set(fitted.levels.names)
+        levels: list[PairLevels] = []
+        coded = []
+        for i, j, cells, groups in chosen:
+            one, other = (parts[k].levels[parts[k].at] for k in (i, j))
+            grid = np.full(cells.shape[:2], len(groups.groups) if cells.any() else 0)
+            for g, members in enumerate(groups.groups):
+                grid.flat[members] = g
+            name = unused_pair_name(one.name, other.name, names)
+            names.add(name)
+            levels.append(PairLevels.of((one, other), grid, cells, groups.level_score, name))
+            coded.append((levels[-1], parts[i].codes, parts[j].codes))
+        dtype = max(codes.dtype, *(pair.code_dtype for pair in levels))
         into = engine.array((len(codes) + len(coded), codes.shape[1]), dtype)
-        return fitted.levels.replaced(pairs=made), with_pairs(codes, coded, into, engine)
+        return fitted.levels.replaced(pairs=levels), with_pairs(codes, coded, into, engine)
 
     def _best(
         self,
         parts: dict[int, _PairColumn],
         most: int,
-        engine: Engine,
-        skips_numbers: bool,
+        skipped: Collection[int],
         saved: Mapping[int, Callable[[], float]],
     ) -> list[_Grouped]:
-        """Return at most ``most`` pairs of positive gain, the best first. ``saved`` : nats that the single values of
-        columns with many save, which their levels may not show: groups join values, and levels of values cost their
-        price.
+        """Return at most ``most`` pairs of positive gain, the best first.
+
+        Parameters
+        ----------
+        skipped : columns two of which are in no pair.
+        saved : nats that the single values of columns with many save, which their levels may not show: groups join
+            values, and levels of values cost their price.
         """
         columns = [i for i, part in parts.items() if part.n_levels > 1]
-        number = np.array([skips_numbers and self.kinds[i] == "numeric" for i in columns], dtype=bool)
+        number = np.array([i in skipped for i in columns], dtype=bool)
         n_looked_at = math.comb(number.size, 2) - math.comb(int(number.sum()), 2)
         if n_looked_at == 0 or most == 0:
             return []
@@ -292,33 +278,36 @@ class PairFinder:
         n_levels = np.array([parts[i].n_levels if i in parts else 0 for i in range(columns[-1] + 1)])
         candidates = candidates[n_levels[candidates].prod(axis=1) <= _MOST_CELLS]
         price = float(np.log(n_looked_at)) + _SAFETY
-        found, last, rank = [], 0, 0
-        counted = self._counted(parts, candidates.tolist(), engine)
+        n_jobs = self.n_jobs if self.training.order.n_rows >= _PARALLEL_ROWS else 1
+        gains, last, rank = [], 0, 0
+        counted = self._counted(parts, candidates.tolist())
         while some := list(islice(counted, _COUNTED_AT_ONCE)):
-            fitted = map_in_threads(partial(self._fitted, price=price), [cells for *_, cells in some], self._n_jobs)
+            fitted = map_in_threads(partial(self._fitted, price=price), [cells for *_, cells in some], n_jobs)
             for (i, j, cells), (gain, fits, groups) in zip(some, fitted, strict=True):
                 for k, fit in zip((i, j), fits, strict=True):
                     if gain > 0.0 and k in saved:
                         gain -= max(0.0, saved[k]() - fit)
                 if groups is not None and gain > 0.0:
-                    found.append((gain, (i, j, cells, groups)))
+                    gains.append((gain, (i, j, cells, groups)))
                     last = rank
                 if is_ranked and rank - last >= _PATIENCE:
                     counted = iter(())
                     break
                 rank += 1
-        found.sort(key=lambda one: (-one[0], *one[1][:2]))
-        return [grouped for _, grouped in found[:most]]
+        gains.sort(key=lambda one: (-one[0], *one[1][:2]))
+        return [grouped for _, grouped in gains[:most]]
 
     def _fitted(self, cells: np.ndarray, price: float) -> tuple[float, Sequence[float], Groups | None]:
         """Return the gain of a pair's groups over its columns and the price of a pair, the savings of each, and the
         groups; None, and no gain, if no groups could save as much. Without an interaction, they have to gain as much
         over the fit of both columns together.
         """
-        null, fits = fit_of_columns(cells)
-        if most_saved(cells, null, self.grouper.prior) <= sum(fits) + price:
+        # The columns are credited with all that their levels fit: pairs do not save the price of these.
+        null = float(part_cost(cells.sum(axis=(0, 1))))
+        fits = [max(0.0, null - float(part_cost(cells.sum(axis=axis)).sum())) for axis in (1, 0)]
+        if most_saved(cells, null, self.prior) <= sum(fits) + price:
             return 0.0, fits, None
-        groups = self._groups(cells, sum(fits) + price)
+        groups = group_values(cells.reshape(-1, cells.shape[2]), prior=self.prior, least=sum(fits) + price)
         gain = groups.null_cost - groups.cost - sum(fits) - price
         return gain - fit_of_sum(cells) if gain > 0.0 else gain, fits, groups
 
@@ -331,22 +320,25 @@ class PairFinder:
         """Return (most, 2) positions of the pairs whose columns say most about each other within the classes, beyond
         what they say without and by chance, the best first; pairs of two marked in ``number`` are last.
         """
-        rows: Rows = self.rows
-        taken: Any = slice(None)
+        rows: Rows = self.training.rows
+        n_classes = rows.n_classes
+        sample: Any = slice(None)
         if len(np.asarray(rows.class_codes)) > _MOST_RANKED_ROWS:
-            taken = self.samples.drawn(_MOST_RANKED_ROWS)
-            rows = rows.take(taken)
+            sample = self.training.samples.drawn(_MOST_RANKED_ROWS)
+            rows = rows.take(sample)
         n_levels = np.array([part.n_levels for part in parts])
         names = [part.levels.names[part.at] for part in parts]
-        coded = CodedTable(self._codes_at(parts, taken), n_levels, names, rows=rows)
+        dtype = max(part.codes.dtype for part in parts)
+        codes = np.stack([part.codes[sample].astype(dtype, copy=False) for part in parts])
+        coded = CodedTable(codes, n_levels, names, rows=rows)
         given, plain = (PairInformation(coded, given_class=by, n_jobs=self.n_jobs) for by in (True, False))
-        free = (n_levels - 1.0) / np.sqrt(2.0 * self.order.total)
+        free = (n_levels - 1.0) / np.sqrt(2.0 * self.training.order.total)
         first, second, scores = np.zeros(0, dtype=int), np.zeros(0, dtype=int), np.zeros(0)
         at_once = max(1, _RANKED_AT_ONCE // len(parts))
         for begin in range(0, len(parts), at_once):
             here, later = np.arange(begin, min(begin + at_once, len(parts))), np.arange(begin, len(parts))
             score = given.mutual_information(here, later) - plain.mutual_information(here, later)
-            score -= np.outer(free[here], free[later]) * (self.rows.n_classes - 1)
+            score -= np.outer(free[here], free[later]) * (n_classes - 1)
             score[np.logical_and.outer(number[here], number[later])] = -np.inf
             i, j = np.triu_indices(here.size, 1, later.size)
             first, second = np.append(first, here[i]), np.append(second, later[j])
@@ -355,25 +347,18 @@ class PairFinder:
             first, second, scores = first[best], second[best], scores[best]
         return np.stack([first, second], axis=1)
 
-    def _codes_at(self, parts: Sequence[_PairColumn], rows: Any) -> np.ndarray:
-        """Return codes of some rows, positions or a slice, (n, n_rows)."""
-        dtype = max(part.codes.dtype for part in parts)
-        return np.stack([part.codes[rows].astype(dtype, copy=False) for part in parts])
-
-    @property
-    def _n_jobs(self) -> int | None:
-        return self.n_jobs if self.order.n_rows >= _PARALLEL_ROWS else 1
-
     def _counted(
-        self, parts: dict[int, _PairColumn], pairs: Sequence[Sequence[int]], engine: Engine, most: int = _MOST_CELLS
+        self, parts: dict[int, _PairColumn], pairs: Sequence[Sequence[int]], most: int = _MOST_CELLS
     ) -> Iterator[tuple[int, int, np.ndarray]]:
         """Yield positions of each pair, and counts of its cells; ValueError for more than ``most`` cells."""
+        order, rows, engine = self.training.order, self.training.rows, self.training.engine
+        n_jobs = self.n_jobs if order.n_rows >= _PARALLEL_ROWS else 1
 
         def count(pair: Sequence[int]) -> np.ndarray:
             one, other = (parts[k] for k in pair)
-            cells = cells_of_pair(one.codes, other.codes, (one.n_levels, other.n_levels), self.rows)
+            cells = cells_of_pair(one.codes, other.codes, (one.n_levels, other.n_levels), rows)
             engine.visited(one.codes.nbytes + other.codes.nbytes)
-            return cells.astype(self.order.count_type)
+            return cells.astype(order.count_type)
 
         for i, j in pairs:
             if parts[i].n_levels * parts[j].n_levels > most:
@@ -384,24 +369,8 @@ class PairFinder:
                 )
         for begin in range(0, len(pairs), _COUNTED_AT_ONCE):
             some = pairs[begin : begin + _COUNTED_AT_ONCE]
-            cells = map_in_threads(count, some, self._n_jobs)
-            yield from ((i, j, own) for (i, j), own in zip(some, cells, strict=True))
-
-    def _groups(self, cells: np.ndarray, least: float = -np.inf) -> Groups:
-        """Return groups of the cells that save ``least`` nats, if there are any."""
-        own, values = self.grouper, cells.reshape(-1, cells.shape[2])
-        return group_values(values, method=own.method, prior=own.prior, price=own.price, least=least)
-
-    def _levels(
-        self, parts: dict[int, _PairColumn], i: int, j: int, cells: np.ndarray, groups: Groups, taken: set[str]
-    ) -> PairLevels:
-        one, other = (parts[k].levels[parts[k].at] for k in (i, j))
-        grid = np.full(cells.shape[:2], len(groups.groups) if cells.any() else 0)
-        for g, members in enumerate(groups.groups):
-            grid.flat[members] = g
-        name = unused_pair_name(one.name, other.name, taken)
-        taken.add(name)
-        return PairLevels.of((one, other), grid, cells, groups.level_score, name)
+            cells = map_in_threads(count, some, n_jobs)
+            yield from ((i, j, of_pair) for (i, j), of_pair in zip(some, cells, strict=True))
 
 
 @dataclass(frozen=True)

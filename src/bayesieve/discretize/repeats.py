@@ -7,8 +7,9 @@ those of similar rows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -122,56 +123,74 @@ def _scan_caution(n_repeated: float, n_rows: float, columns: Sequence[str]) -> C
 
 
 def find_repeats(
-    table: Table, target: Target, weights: np.ndarray | None, row_hashes: np.ndarray | None, n_jobs: int | None
+    table: Table,
+    target: Target,
+    weights: np.ndarray | None,
+    n_jobs: int | None,
+    row_hashes: Callable[[], np.ndarray] | None = None,
 ) -> Repeats | None:
     """Return the repeated rows of a table in memory, or None if rows are equal no more often than by chance.
 
     Parameters
     ----------
-    row_hashes : (n_rows,) hashes, by `hash_rows`, of the rows by all columns; None if no rows are equal in all columns.
+    row_hashes : returns the hashes, by `hash_rows`, of all rows; it is called if some rows may be equal.
     """
-    rows = None if weights is None else np.flatnonzero(weights > 0)
-    sample, at = _sample(table, rows)
+    counted: Any = slice(None) if weights is None else np.flatnonzero(weights > 0)
+    rows = np.arange(table.n_rows)[counted]
+    at = np.arange(0, rows.size, max(1, rows.size // MOST_JUDGED_ROWS))
+    sample = rows[at]
     possible = _possible_identifiers(table, sample)
-    if row_hashes is not None:
-        hashes = _chosen(row_hashes, rows)
-        if _n_equal(_without(hashes, table, possible, rows, n_jobs)) >= _FEWEST_COPIED:
+
+    # Rows that are equal in all columns but identifiers; in wide tables a few columns rule most of them out.
+    if table.n_columns <= _GLANCE_COLUMNS or _may_repeat(table, n_jobs):
+        hashes = (hash_rows(table, n_jobs) if row_hashes is None else row_hashes())[counted]
+        if (
+            _n_equal(hashes - hash_rows(table.select(possible), n_jobs)[counted] if possible else hashes)
+            >= _FEWEST_COPIED
+        ):
             identifiers = _identifiers(table, possible, sample, at)
-            hashes = _without(hashes, table, identifiers, rows, n_jobs)
+            hashes = hashes - hash_rows(table.select(identifiers), n_jobs)[counted] if identifiers else hashes
             others = [i for i in range(table.n_columns) if i not in identifiers]
-            found = _equal_rows(table, target, weights, rows, hashes, others)
-            if found is not None:
-                return found
+            repeats = _equal_rows(table, target, weights, rows, hashes, others)
+            if repeats is not None:
+                return repeats
+
+    # Rows that are equal in some numeric columns, as those of one customer are after a join with orders.
     columns = _copied_columns(table, target, sample)
     columns = sorted(set(columns).difference(_identifiers(table, possible, sample, at))) if columns else []
-    if not columns:
-        return None
-    return _joined_rows(table, target, weights, rows, columns, n_jobs)
+    return _joined_rows(table, target, weights, rows, columns, n_jobs) if columns else None
+
+
+def _may_repeat(table: Table, n_jobs: int | None) -> bool:
+    """Return whether some rows are equal in a few of the columns."""
+    few = table.select(list(range(0, table.n_columns, -(-table.n_columns // _GLANCE_COLUMNS))))
+    sample = np.arange(0, table.n_rows, max(1, table.n_rows // MOST_JUDGED_ROWS))
+    possible, hashes = _possible_identifiers(few, sample), hash_rows(few, n_jobs)
+    return _n_equal(hashes - hash_rows(few.select(possible), n_jobs) if possible else hashes) >= _FEWEST_COPIED
 
 
 def _equal_rows(
     table: Table,
     target: Target,
     weights: np.ndarray | None,
-    rows: np.ndarray | None,
+    rows: np.ndarray,
     hashes: np.ndarray,
     columns: Sequence[int],
 ) -> Repeats | None:
     """Return rows that are equal in these columns, all but identifiers, if numbers show that they are copies."""
     if _n_equal(hashes) < _FEWEST_COPIED:
         return None
-    classes = _chosen(target.codes, rows)
+    classes = target.codes[rows]
     _, first, group = np.unique(hashes, return_index=True, return_inverse=True)
     cells = group.astype(np.int64) * target.n_classes + classes
     counts = np.bincount(cells, minlength=first.size * target.n_classes).reshape(first.size, -1)
-    first = first if rows is None else rows[first]
-    shown_by = _columns_of_copies(table.select(columns).take(first), counts)
+    shown_by = _columns_of_copies(table.select(columns).take(rows[first]), counts)
     if not shown_by:
         return None
-    own = weights_of_distinct(cells, classes, None if weights is None else _chosen(weights, rows))
-    n_repeated = int(own.size - np.count_nonzero(own))
-    all_weights, groups = _spread(own, rows, table.n_rows), _spread(group, rows, table.n_rows)
-    return Repeats(all_weights, own.size, n_repeated, shown_by, True, groups)
+    distinct_weights = weights_of_distinct(cells, classes, None if weights is None else weights[rows])
+    n_repeated = int(rows.size - np.count_nonzero(distinct_weights))
+    all_weights, groups = _spread(distinct_weights, rows, table.n_rows), _spread(group, rows, table.n_rows)
+    return Repeats(all_weights, rows.size, n_repeated, shown_by, True, groups)
 
 
 def _columns_of_copies(distinct: Table, counts: np.ndarray) -> tuple[str, ...]:
@@ -209,29 +228,30 @@ def _joined_rows(
     table: Table,
     target: Target,
     weights: np.ndarray | None,
-    rows: np.ndarray | None,
+    rows: np.ndarray,
     columns: Sequence[int],
     n_jobs: int | None,
 ) -> Repeats | None:
     """Return rows that are equal in these columns, as those of one customer are after a join with orders."""
-    classes = _chosen(target.codes, rows)
-    hashes = _chosen(hash_rows(table.select(columns), n_jobs), rows)
+    classes = target.codes[rows]
+    hashes = hash_rows(table.select(columns), n_jobs)[rows]
     group = np.unique(hashes, return_inverse=True)[1]
     cells = group.astype(np.int64) * target.n_classes + classes
     distinct = np.unique(cells)
     if distinct.size > (1.0 - _LEAST_SHARE) * cells.size:
         return None
-    own = weights_of_distinct(cells, classes, None if weights is None else _chosen(weights, rows), shared=True)
+    row_weights = weights_of_distinct(cells, classes, None if weights is None else weights[rows], shared=True)
     names = tuple(table.names[i] for i in columns)
-    all_weights, groups = _spread(own, rows, table.n_rows), _spread(group, rows, table.n_rows)
-    return Repeats(all_weights, own.size, own.size - distinct.size, names, False, groups)
+    all_weights, groups = _spread(row_weights, rows, table.n_rows), _spread(group, rows, table.n_rows)
+    return Repeats(all_weights, rows.size, rows.size - distinct.size, names, False, groups)
 
 
 def _copied_columns(table: Table, target: Target, sample: np.ndarray) -> list[int]:
     """Return numeric columns that were copied together, by a sample of rows: equal values are of one class, unlike
     neighbouring values, and rows that share the value of one column share those of the others.
     """
-    numeric, sample = [i for i, kind in enumerate(table.kinds()) if kind == "numeric"], _shuffled(sample)
+    numeric = [i for i, kind in enumerate(table.kinds()) if kind == "numeric"]
+    sample = sample[np.argsort(mixed(np.arange(sample.size)))]  # in an arbitrary but fixed order
     # In a wide table, a few columns show whether to look at the others.
     first = numeric[:: max(1, -(-len(numeric) // _GLANCE_COLUMNS))]
     groups = _copied(table, target, sample, first)
@@ -251,9 +271,9 @@ def _copied_columns(table: Table, target: Target, sample: np.ndarray) -> list[in
 
 def _copied(table: Table, target: Target, sample: np.ndarray, columns: Sequence[int]) -> dict[int, np.ndarray]:
     """Return, for each of these columns that may be copied, the number of the value of each row, -1 if missing."""
-    found, some = dict[int, np.ndarray](), np.array(columns, dtype=np.int64)
+    groups, some = dict[int, np.ndarray](), np.array(columns, dtype=np.int64)
     if some.size == 0:
-        return found
+        return groups
     glance = np.sort(table.numbers(some, sample[:_GLANCE_ROWS]), axis=1)
     n_equal = np.count_nonzero(glance[:, 1:] == glance[:, :-1], axis=1)
     n_distinct = np.count_nonzero(~np.isnan(glance), axis=1) - n_equal
@@ -264,24 +284,9 @@ def _copied(table: Table, target: Target, sample: np.ndarray, columns: Sequence[
         cells = group * target.n_classes + target.codes[sample[known]].astype(np.int64)
         counts = np.bincount(cells, minlength=values.size * target.n_classes).reshape(values.size, -1)
         if are_copies(values, counts, in_sample=True):
-            found[i] = np.full(sample.size, -1)
-            found[i][known] = group
-    return found
-
-
-def repeats_of(table: Table, target: Target, weights: np.ndarray | None, n_jobs: int | None) -> Repeats | None:
-    """Find repeated rows; the rows are hashed only if some may be equal."""
-    row_hashes = hash_rows(table, n_jobs) if may_repeat(table, n_jobs) else None
-    return find_repeats(table, target, weights, row_hashes, n_jobs)
-
-
-def may_repeat(table: Table, n_jobs: int | None) -> bool:
-    """Return whether some rows are equal in a few columns; tables of many columns need no more to rule copies out."""
-    if table.n_columns <= _GLANCE_COLUMNS:
-        return True
-    few = table.select(list(range(0, table.n_columns, -(-table.n_columns // _GLANCE_COLUMNS))))
-    possible = _possible_identifiers(few, _sample(few, None)[0])
-    return _n_equal(_without(hash_rows(few, n_jobs), few, possible, None, n_jobs)) >= _FEWEST_COPIED
+            groups[i] = np.full(sample.size, -1)
+            groups[i][known] = group
+    return groups
 
 
 def are_copies(values: np.ndarray, counts: np.ndarray, in_sample: bool = False) -> bool:
@@ -330,13 +335,6 @@ def are_copies(values: np.ndarray, counts: np.ndarray, in_sample: bool = False) 
         return bool(np.mean(gaps <= 2 * gaps.min()) < _DENSE)
 
 
-def _sample(table: Table, rows: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """Return rows by which columns are judged, and their positions among those that count."""
-    n_rows = table.n_rows if rows is None else rows.size
-    at = np.arange(0, n_rows, max(1, n_rows // MOST_JUDGED_ROWS))
-    return at if rows is None else rows[at], at
-
-
 def _possible_identifiers(table: Table, sample: np.ndarray) -> list[int]:
     """Return columns that may number or name the rows, at a glance at up to 1,000 of them."""
     kinds, types = table.kinds(), table.types()
@@ -354,19 +352,8 @@ def _identifiers(table: Table, possible: Sequence[int], sample: np.ndarray, at: 
     return sorted([*(i for i, mark in marks.items() if mark != "date"), *texts])
 
 
-def _without(
-    hashes: np.ndarray, table: Table, columns: Sequence[int], rows: np.ndarray | None, n_jobs: int | None
-) -> np.ndarray:
-    """Return hashes of the rows by all columns but these."""
-    return hashes - _chosen(hash_rows(table.select(columns), n_jobs), rows) if columns else hashes
-
-
 def _is_distinct(table: Table, i: int, rows: np.ndarray) -> bool:
     return len(table.select([i]).take(rows).column(0).categories().values) > _NEARLY_ALL * rows.size
-
-
-def _chosen(array: np.ndarray, rows: np.ndarray | None) -> np.ndarray:
-    return array if rows is None else array[rows]
 
 
 def _n_equal(hashes: np.ndarray) -> int:
@@ -375,15 +362,8 @@ def _n_equal(hashes: np.ndarray) -> int:
     return int(np.count_nonzero(ordered[1:] == ordered[:-1]))
 
 
-def _shuffled(array: np.ndarray) -> np.ndarray:
-    """Return the entries in an arbitrary but fixed order."""
-    return array[np.argsort(mixed(np.arange(array.size)))]
-
-
-def _spread(values: np.ndarray, rows: np.ndarray | None, n_rows: int) -> np.ndarray:
+def _spread(values: np.ndarray, rows: np.ndarray, n_rows: int) -> np.ndarray:
     """Return values of some rows among those of all rows, zeros elsewhere."""
-    if rows is None:
-        return values
     every = np.zeros(n_rows, dtype=values.dtype)
     every[rows] = values
     return every
@@ -400,7 +380,7 @@ def weights_of_distinct(
     shared : whether equal rows share the weight; otherwise one of them has it.
     """
     # Any copy may stand for the others, but not always the first one: those of often copied classes come early.
-    order = _shuffled(np.arange(cells.size))
+    order = np.argsort(mixed(np.arange(cells.size)))
     _, first, n_copies = np.unique(cells[order], return_index=True, return_counts=True)
     row, first = np.unique(cells, return_inverse=True)[1], order[first]
     mean = np.ones(first.size) if weights is None else np.bincount(row, weights) / n_copies

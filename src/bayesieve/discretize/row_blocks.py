@@ -8,8 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from bayesieve.discretize import value_sums
-from bayesieve.discretize.column_coder import ColumnCoder
-from bayesieve.discretize.level_fitting import FittedColumns, code_in_blocks, fit_counts
+from bayesieve.discretize.column_coders import ColumnCoder, FittedColumns, code_in_blocks, fit_counts
 from bayesieve.discretize.value_counts import ValueCounts
 from bayesieve.engine import Engine, map_in_threads
 from bayesieve.table import Table, Target

@@ -13,9 +13,24 @@ import numpy as np
 from scipy.special import gammaln
 
 from bayesieve.discretize.binning import EqualFrequencyDiscretizer, equal_parts
-from bayesieve.discretize.column_coder import ColumnCoder, GroupCoder, IntervalCoder
-from bayesieve.discretize.criterion import Groups, Intervals, Prior, group_prior, interval_costs, part_cost, summed
-from bayesieve.discretize.modl import LEAST_VALUES, GroupsOrValues, MODLGrouper, saved_by_values
+from bayesieve.discretize.column_coders import (
+    LEAST_VALUES,
+    ColumnCoder,
+    GroupCoder,
+    GroupsOrValues,
+    IntervalCoder,
+    MODLGrouper,
+)
+from bayesieve.discretize.modl import (
+    Groups,
+    Intervals,
+    Prior,
+    group_prior,
+    interval_costs,
+    part_cost,
+    saved_by_values,
+    summed,
+)
 from bayesieve.discretize.rules import LevelRule, TableRules, refusal
 from bayesieve.discretize.value_counts import NEVER, ValueBlocks, ValueCounts
 from bayesieve.parts import is_number
@@ -216,7 +231,7 @@ class RuledIntervals(Ruled, IntervalCoder):
             code, parts, lowest = 0, [missing, *parts], [-math.inf, *lowest]
         table = np.array(parts, dtype=float)
         used = table[table.any(axis=1)]
-        announced = blocks.announced(self.prior)
+        announced = blocks.n_values.astype(float) if self.prior == "sizes" else blocks.totals
         return Intervals(
             n_levels=np.array([len(table)]),
             cut_points=np.array([*lowest, *cuts], dtype=float),

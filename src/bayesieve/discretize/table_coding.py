@@ -1,10 +1,10 @@
-"""Levels and codes of all columns of the training rows, and of pairs of columns."""
+"""Rows of a fit, and the levels and codes of all their columns."""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,14 +12,12 @@ import numpy as np
 from bayesieve.counts.row_hashes import RowSamples, hash_rows
 from bayesieve.discretize import row_blocks, row_tasks
 from bayesieve.discretize.coding_options import CodingOptions
-from bayesieve.discretize.column_coder import ColumnCoder
-from bayesieve.discretize.criterion import columns_cut_by_chance, part_cost
-from bayesieve.discretize.level_fitting import FittedColumns, fit_columns
-from bayesieve.discretize.repeats import find_repeats, may_repeat, scan_caution
+from bayesieve.discretize.column_coders import ColumnCoder, FittedColumns, fit_columns
+from bayesieve.discretize.modl import columns_cut_by_chance, part_cost
+from bayesieve.discretize.repeats import find_repeats, scan_caution
 from bayesieve.discretize.row_blocks import CountedColumns, TableBlocks
-from bayesieve.discretize.row_samples import RowHashes
 from bayesieve.discretize.ruled_coders import Ruled
-from bayesieve.discretize.scan_passes import ScannedBlocks
+from bayesieve.discretize.scan_passes import RowScatter, ScannedBlocks
 from bayesieve.discretize.value_counts import ClassOrder
 from bayesieve.engine import IN_MEMORY, Engine, Mapped
 from bayesieve.engine.files import mapped_options
@@ -30,6 +28,37 @@ from bayesieve.table.scanned import RowSample, ScannedTable
 from bayesieve.table.target import ClassRuns
 
 FEWEST_SAMPLED_ROWS = 5_000  # however long their texts are
+
+
+@dataclass
+class RowHashes:
+    """Hashes of all rows of a table by their raw values; computed once, when called.
+
+    Parameters
+    ----------
+    table : columns.
+    rows : classes and weights, in the order of the hashes.
+    n_jobs : threads.
+    known : (n_rows,) hashes that were computed already; None if not.
+    engine : storage of the hashes of a scan.
+    """
+
+    table: Table
+    rows: Rows
+    n_jobs: int | None
+    known: np.ndarray | None = None
+    engine: Engine = IN_MEMORY
+
+    def __call__(self) -> np.ndarray:
+        if self.known is None and isinstance(self.table, ScannedTable):
+            hashes = self.engine.array((self.table.n_rows,), np.uint64)
+            for rows, block in self.table.blocks():
+                RowScatter(self.rows.runs, rows).put(hash_rows(block, self.n_jobs), hashes)
+                self.engine.visited(hashes[rows].nbytes)
+            self.known = hashes
+        elif self.known is None:
+            self.known = hash_rows(self.table, self.n_jobs)
+        return self.known
 
 
 @dataclass(frozen=True)
@@ -55,20 +84,13 @@ class TrainingTable:
     weights: np.ndarray | None
     order: ClassOrder
     rows: Rows
-    hashes: RowHashes
+    hashes: Callable[[], np.ndarray]
     samples: RowSamples
     engine: Engine
     values: CountedColumns | None = None
     blocks: ScannedBlocks | None = None
     sample_rows: np.ndarray | None = None
     cautions: tuple[Caution, ...] = ()
-
-    @property
-    def table_in_order(self) -> Table:
-        """Columns whose rows are in the order in which they are coded."""
-        if isinstance(self.table, ScannedTable) and self.rows.runs is not None:
-            return self.table.by_class(self.rows.runs)
-        return self.table
 
     def drawn(self, most: int) -> np.ndarray:
         """Return ascending positions in the table, or the source, of up to ``most`` rows of positive weight."""
@@ -85,15 +107,13 @@ def table_in_memory(
     n_jobs: int | None,
 ) -> TrainingTable:
     """Return rows in memory for a fit; of copies of a row, one has all the weight if ``coding.merges_copies``."""
-    row_hashes, cautions = None, ()  # type: tuple[np.ndarray | None, tuple[Caution, ...]]
-    if coding.merges_copies:
-        row_hashes = hash_rows(table, n_jobs) if may_repeat(table, n_jobs) else None
-        repeats = find_repeats(table, target, weights, row_hashes, n_jobs)
-        if repeats is not None:
-            weights, cautions = repeats.weights, (repeats.caution,)
-            order = ClassOrder.of(target.codes, target.n_classes, weights)
+    cautions: tuple[Caution, ...] = ()
+    hashes = RowHashes(table, Rows(target.codes, target.classes), n_jobs)
+    repeats = find_repeats(table, target, weights, n_jobs, hashes) if coding.merges_copies else None
+    if repeats is not None:
+        weights, cautions = repeats.weights, (repeats.caution,)
+        order = ClassOrder.of(target.codes, target.n_classes, weights)
     rows = Rows(target.codes, target.classes, weights)
-    hashes = RowHashes(table, rows, n_jobs, row_hashes)
     samples = RowSamples(hashes, rows)
     return TrainingTable(table, target, weights, order, rows, hashes, samples, coding.engine, cautions=cautions)
 
@@ -134,6 +154,13 @@ def table_in_files(
     return replace(training, sample_rows=training.drawn(most))
 
 
+def drawn_from_scan(table: ScannedTable, target: Target, weights: np.ndarray | None, most: int) -> np.ndarray:
+    """Return ascending positions of up to ``most`` rows, drawn by their content, which is read if need be."""
+    rows = Rows(target.codes, target.classes, weights)
+    return RowSamples(RowHashes(table, rows, -1), rows).drawn(most)
+
+
+@dataclass
 class LevelFitter:
     """Fit and code columns of the training rows, also several times by different coders.
 
@@ -148,16 +175,11 @@ class LevelFitter:
     cautions : about values that were not counted one by one, after the first fit.
     """
 
-    def __init__(self, training: TrainingTable, missing: str, n_quantiles: int, n_jobs: int | None) -> None:
-        self._training, self._missing, self._n_quantiles, self._n_jobs = training, missing, n_quantiles, n_jobs
-        self.cautions: list[Caution] = []
-        n_rows, engine = training.table.n_rows, training.engine
-        # Sums of fractions depend on the blocks, which are then the same in memory and in scans.
-        if training.order.integral:
-            self._blocks = [slice(*ends.tolist()) for ends in engine.blocks(np.array([0, n_rows]))]
-        else:
-            self._blocks = row_tasks.block_slices(n_rows)
-        self._is_exact = training.values is None and len(self._blocks) == 1 and n_rows <= row_blocks.EXACT_ROWS
+    training: TrainingTable
+    missing: str
+    n_quantiles: int
+    n_jobs: int | None
+    cautions: list[Caution] = field(default_factory=list, init=False)
 
     def fit(
         self, coders: Sequence[ColumnCoder], columns: Sequence[int] | None = None, *, coded: bool = True
@@ -166,17 +188,22 @@ class LevelFitter:
 
         Small tables are sorted column by column; of larger ones, and of scans, values are counted block by block.
         """
-        training, engine, n_jobs = self._training, self._training.engine, self._n_jobs
+        training, engine, n_rows = self.training, self.training.engine, self.training.table.n_rows
         positions = list(range(training.table.n_columns)) if columns is None else list(columns)
-        table = training.table if columns is None else training.table.select(positions)
-        if self._is_exact:
-            return fit_columns(table, coders, training.order, self._missing, n_jobs, engine)
         values = training.values
         if values is None:
-            blocks = TableBlocks(table, training.target, training.weights, engine, n_jobs, self._blocks)
-            values, positions = CountedColumns(blocks, n_jobs, self._n_quantiles), list(range(table.n_columns))
+            table = training.table if columns is None else training.table.select(positions)
+            # Sums of fractions depend on the blocks, which are then the same in memory and in scans.
+            if training.order.integral:
+                rows = [slice(*ends.tolist()) for ends in engine.blocks(np.array([0, n_rows]))]
+            else:
+                rows = row_tasks.block_slices(n_rows)
+            if len(rows) == 1 and n_rows <= row_blocks.EXACT_ROWS:
+                return fit_columns(table, coders, training.order, self.missing, self.n_jobs, engine)
+            blocks = TableBlocks(table, training.target, training.weights, engine, self.n_jobs, rows)
+            values, positions = CountedColumns(blocks, self.n_jobs, self.n_quantiles), list(range(table.n_columns))
             self.cautions = self.cautions or values.cautions()
-        fitted = values.fit(positions, coders, self._missing)
+        fitted = values.fit(positions, coders, self.missing)
         return fitted, values.codes(positions, fitted.levels) if coded else None
 
 
@@ -214,6 +241,6 @@ def marks_of(
     counted = None if weights is None else np.flatnonzero(weights > 0)
     total = None if weights is None else float(weights.sum())
     absent = {i: len(coder.absent) for i, coder in enumerate(coders) if isinstance(coder, Ruled)}
-    found = marks(table, levels, training.drawn, counted, total, absent)
+    every = marks(table, levels, training.drawn, counted, total, absent)
     grouped = {name for name, kind in zip(table.names, table.kinds(), strict=True) if kind != "numeric"}
-    return {name: mark for name, mark in found.items() if name not in grouped.intersection(by_hand)}
+    return {name: mark for name, mark in every.items() if name not in grouped.intersection(by_hand)}

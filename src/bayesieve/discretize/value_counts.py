@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesieve.discretize.criterion import Prior
 from bayesieve.table import Categories
 from bayesieve.table.column_values import merge_values
 from bayesieve.table.target import count_classes
@@ -19,13 +18,14 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-@dataclass(frozen=True)
+@dataclass
 class ClassOrder:
-    """Rows sorted by class, those of weight zero left out.
+    """Rows sorted by class, those of weight zero left out; not to be changed.
 
-    codes : (n_rows,) class codes; listed : (n,) row numbers, class after class, or None of all rows; offsets :
+    codes : (n_rows,) class codes; listed : (n,) row numbers, class after class, or None for all rows; offsets :
     (n_classes + 1,) where each class starts; weights : (n,) in that order, or empty when every row counts once;
-    integral : whether all weights are whole numbers, so that counts stay exact integers.
+    integral : whether all weights are whole numbers, so that counts stay exact integers; n_rows, n_classes : int;
+    count_type : of counts; total : rows, or sum of the weights; class_totals : (n_classes,) the same by class.
     """
 
     codes: np.ndarray
@@ -33,61 +33,53 @@ class ClassOrder:
     offsets: np.ndarray
     weights: np.ndarray
     integral: bool
-    n_rows: int
+    n_rows: int = field(init=False)
+    n_classes: int = field(init=False)
+    count_type: type = field(init=False)
+    total: float = field(init=False)
+    class_totals: np.ndarray = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.n_rows, self.n_classes = len(self.codes), self.offsets.size - 1
+        self.count_type = np.int32 if self.integral else np.float64
+        sizes = np.diff(self.offsets)
+        if self.weights.size:
+            self.total = float(self.weights.sum())
+            class_codes = np.repeat(np.arange(self.n_classes), sizes)
+            self.class_totals = np.bincount(class_codes, weights=self.weights, minlength=self.n_classes)
+        else:
+            self.total, self.class_totals = float(self.offsets[-1]), sizes.astype(float)
 
     @classmethod
     def of(cls, class_codes: np.ndarray, n_classes: int, weights: np.ndarray | None) -> ClassOrder:
+        """Return the order of rows with these classes and weights (None: every row counts once)."""
         listed: np.ndarray | None = None
-        codes, own_weights, integral = class_codes, np.zeros(0), True
+        counted_codes, counted_weights, integral = class_codes, np.zeros(0), True
         if weights is not None:
             counted = np.flatnonzero(weights > 0.0)
-            codes = class_codes[counted]
-            listed = counted[np.argsort(codes, kind="stable")].astype(_row_type(class_codes))
-            own_weights = weights[listed]
-            integral = bool(np.all(own_weights == np.floor(own_weights))) and own_weights.sum() < 2**31
-        offsets = np.concatenate([[0], np.cumsum(count_classes(codes, n_classes))])
-        return cls(class_codes, listed, offsets, own_weights, integral, len(class_codes))
+            counted_codes = class_codes[counted]
+            row_type = np.int32 if len(class_codes) < 2**31 else np.int64
+            listed = counted[np.argsort(counted_codes, kind="stable")].astype(row_type)
+            counted_weights = weights[listed]
+            is_whole = bool(np.all(counted_weights == np.floor(counted_weights)))
+            integral = is_whole and counted_weights.sum() < 2**31
+        offsets = np.append(0, np.cumsum(count_classes(counted_codes, n_classes)))
+        return cls(class_codes, listed, offsets, counted_weights, integral)
 
     @cached_property
     def rows(self) -> np.ndarray:
         """(n,) row numbers, class after class."""
         if self.listed is not None:
             return self.listed
-        return np.argsort(self.codes, kind="stable").astype(_row_type(self.codes))  # a radix sort for small codes
+        order = np.argsort(self.codes, kind="stable")  # a radix sort for small codes
+        return order.astype(np.int32) if self.n_rows < 2**31 else order
 
-    @property
-    def n_classes(self) -> int:
-        return self.offsets.size - 1
-
-    @property
-    def count_type(self) -> type:
-        return np.int32 if self.integral else np.float64
-
-    @property
-    def total(self) -> float:
-        """Number of rows, or sum of the weights."""
-        return float(self.weights.sum()) if self.weights.size else float(self.offsets[-1])
-
-    def class_codes(self) -> np.ndarray:
-        """Return class code of every listed row."""
-        return np.repeat(np.arange(self.n_classes), np.diff(self.offsets))
-
-    def class_totals(self) -> np.ndarray:
-        """Return rows (or weight) of every class."""
-        if self.weights.size == 0:
-            return np.diff(self.offsets).astype(float)
-        return np.bincount(self.class_codes(), weights=self.weights, minlength=self.n_classes)
-
-    def only(self, marked: np.ndarray) -> ClassOrder:
+    def restricted_to(self, marked: np.ndarray) -> ClassOrder:
         """Return the order of the rows ``marked``, (n_rows,) bool."""
-        mine = marked[self.rows]
-        offsets = np.concatenate([[0], np.cumsum(mine)])[self.offsets]
-        weights = self.weights[mine] if self.weights.size else self.weights
-        return ClassOrder(self.codes, self.rows[mine], offsets, weights, self.integral, self.n_rows)
-
-
-def _row_type(codes: np.ndarray) -> type:
-    return np.int32 if len(codes) < 2**31 else np.int64
+        chosen = marked[self.rows]
+        offsets = np.append(0, np.cumsum(chosen))[self.offsets]
+        weights = self.weights[chosen] if self.weights.size else self.weights
+        return ClassOrder(self.codes, self.rows[chosen], offsets, weights, self.integral)
 
 
 _ROWS_PER_DISTINCT = 12  # counting distinct values in a hash table beats sorting when each comes at least this often
@@ -142,7 +134,8 @@ class ValueCounts:
     def of_categories(cls, categories: Categories, order: ClassOrder) -> ValueCounts:
         """Count a categorical column."""
         n_values, n_classes = len(categories.values), order.n_classes
-        cells = (categories.codes[order.rows].astype(np.int64) + 1) * n_classes + order.class_codes()
+        classes = np.repeat(np.arange(n_classes), np.diff(order.offsets))
+        cells = (categories.codes[order.rows].astype(np.int64) + 1) * n_classes + classes
         weights = order.weights if order.weights.size else None
         counts = np.bincount(cells, weights=weights, minlength=(n_values + 1) * n_classes)
         counts = counts.reshape(n_values + 1, n_classes).astype(order.count_type)
@@ -248,12 +241,27 @@ class ValueBlocks:
 
         if len(values) == 1 and (counts := _count_few(values[0], order)) is not None:
             return cls.of_counts(counts, joined=joined, apart=apart, ignore=ignore)
-        by_class, weights, missing = _sort_by_class(values, order)
-        class_totals, totals = np.tile(order.class_totals(), (len(values), 1)), np.full(len(values), order.total)
+        # Every column is listed class after class, and each class sorted, with missing values last.
+        by_class = np.take(values, order.rows, axis=1)
+        weights = np.empty((len(values), order.weights.size))
+        missing: np.ndarray = np.zeros((len(values), order.n_classes), dtype=order.count_type)
+        for j, (start, stop) in enumerate(pairwise(order.offsets.tolist())):
+            segment = by_class[:, start:stop]
+            if order.weights.size:
+                ranks = np.argsort(segment, axis=1, kind="stable")
+                segment[:] = np.take_along_axis(segment, ranks, axis=1)
+                weights[:, start:stop] = order.weights[start:stop][ranks]
+            else:
+                segment.sort(axis=1)
+            incomplete = np.flatnonzero(np.isnan(segment[:, -1:]).any(axis=1))
+            missing[incomplete, j] = np.isnan(segment[incomplete]).sum(axis=1)
+            for c in incomplete.tolist() if order.weights.size else ():
+                missing[c, j] = weights[c, stop - int(missing[c, j]) : stop].sum()
+        class_totals, totals = np.tile(order.class_totals, (len(values), 1)), np.full(len(values), order.total)
         for c in np.flatnonzero(missing.any(axis=1)).tolist() if ignore else ():
-            known = order.only(~np.isnan(values[c]))
+            known = order.restricted_to(~np.isnan(values[c]))
             if known.rows.size:
-                missing[c], class_totals[c], totals[c] = 0, known.class_totals(), known.total
+                missing[c], class_totals[c], totals[c] = 0, known.class_totals, known.total
         # Memory that is never written is never used.
         most = len(values) * (order.rows.size + 2)
         starts, n_values = np.empty(len(values) + 1, dtype=np.int64), np.empty(len(values), dtype=np.int64)
@@ -294,14 +302,6 @@ class ValueBlocks:
             totals=np.array([class_totals.sum()]),
         )
 
-    @property
-    def n_columns(self) -> int:
-        return self.starts.size - 1
-
-    def announced(self, prior: Prior) -> np.ndarray:
-        """Return the number of rows or distinct values that a prior announces intervals among, (n_columns,)."""
-        return self.n_values.astype(float) if prior == "sizes" else self.totals
-
     def known_starts(self) -> np.ndarray:
         """Return first row of the known values of each column; a column of missing values alone is taken for known."""
         return self.starts[:-1] + (self.has_missing & (np.diff(self.starts) > 2))
@@ -315,21 +315,17 @@ class ValueBlocks:
         """Return the rows of ``cumulated`` of one column."""
         return self.cumulated[self.starts[c] : self.starts[c + 1]]
 
-    def n_levels(self, first: np.ndarray) -> np.ndarray:
-        """Return the number of levels of each column, (n_columns,), when levels begin at the ascending rows
-        ``first``.
+    def level_counts(self, first: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the number of levels of each column, (n_columns,), when levels begin at the ascending rows ``first``,
+        and class counts of the levels, (n_levels, n_classes).
         """
-        return np.diff(np.searchsorted(first, self.starts))
-
-    def level_counts(self, first: np.ndarray) -> np.ndarray:
-        """Return the class counts of the levels, shape (n_levels, n_classes)."""
-        n_levels = self.n_levels(first)
+        n_levels = np.diff(np.searchsorted(first, self.starts))
         ends = np.append(first[1:], 0)
         ends[np.cumsum(n_levels) - 1] = self.starts[1:] - 1
         counts = self.cumulated[ends].astype(float) - self.cumulated[first].astype(float)
         single = n_levels == 1
         counts[np.repeat(single, n_levels)] = self.class_totals[single]
-        return counts
+        return n_levels, counts
 
     def midpoints(self, first: np.ndarray) -> np.ndarray:
         """Cut points between the neighbouring distinct values on both sides of these rows."""
@@ -361,25 +357,3 @@ def _looks_distinct(values: np.ndarray, most: int, sample_size: int = 2048) -> b
     sample = np.sort(values[:: max(1, values.size // sample_size)])
     repeated = np.count_nonzero(sample[1:] == sample[:-1])
     return bool(repeated < sample.size**2 / (4 * most))
-
-
-def _sort_by_class(values: np.ndarray, order: ClassOrder) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return every column listed class after class, each class sorted with missing values last; the weights in the same
-    order, (n_columns, 0) if every row counts once; (n_columns, n_classes) counts of missing values.
-    """
-    by_class = np.take(values, order.rows, axis=1)
-    weights = np.empty((len(values), order.weights.size))
-    missing: np.ndarray = np.zeros((len(values), order.n_classes), dtype=order.count_type)
-    for j, (start, stop) in enumerate(pairwise(order.offsets.tolist())):
-        segment = by_class[:, start:stop]
-        if order.weights.size:
-            ranks = np.argsort(segment, axis=1, kind="stable")
-            segment[:] = np.take_along_axis(segment, ranks, axis=1)
-            weights[:, start:stop] = order.weights[start:stop][ranks]
-        else:
-            segment.sort(axis=1)
-        incomplete = np.flatnonzero(np.isnan(segment[:, -1:]).any(axis=1))
-        missing[incomplete, j] = np.isnan(segment[incomplete]).sum(axis=1)
-        for c in incomplete.tolist() if order.weights.size else ():
-            missing[c, j] = weights[c, stop - int(missing[c, j]) : stop].sum()
-    return by_class, weights, missing

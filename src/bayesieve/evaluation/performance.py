@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 from bayesieve.counts import CodedTable
 from bayesieve.discretize import TableEncoder
-from bayesieve.discretize.repeats import REPEATED, repeats_of
+from bayesieve.discretize.repeats import REPEATED, find_repeats
 from bayesieve.evaluation.evaluating import Estimate, Segment
 from bayesieve.evaluation.judged import JudgedRows
 from bayesieve.evaluation.splits import log_proba_of_splits, time_splits
@@ -287,7 +287,7 @@ def _counted_once(model: Any, rows: JudgedRows) -> JudgedRows | None:
     if not any(caution.kind == REPEATED for caution in model.cautions_):
         return None
     target = Target(np.asarray(rows.labels), model.classes_)
-    repeats = repeats_of(new_table(model, rows.X), target, rows.weights, model.n_jobs)
+    repeats = find_repeats(new_table(model, rows.X), target, rows.weights, model.n_jobs)
     if repeats is None:
         return None
     distinct = replace(rows, weights=repeats.weights, copies=None if repeats.is_whole else repeats.groups)

@@ -11,9 +11,9 @@ import numpy as np
 
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.counts.contingency import Shrinkage, class_log_prior, log_probabilities_of_tables
-from bayesieve.discretize.refitting import coarser_codes
 from bayesieve.engine.progress import Clock
 from bayesieve.evidence.calibration import CalibratedWeights, calibrate
+from bayesieve.evidence.cells import coarser_codes
 from bayesieve.evidence.joint_fit import JointFit, fit_jointly
 from bayesieve.evidence.monotone import merged_evidence, monotone, rising_cells
 from bayesieve.evidence.neutral import filled, start_of_curve

@@ -9,8 +9,8 @@ from functools import cached_property
 
 import numpy as np
 
-from bayesieve.discretize.refitting import merged_cells
 from bayesieve.engine.base import map_in_threads
+from bayesieve.evidence.cells import merged_cells
 from bayesieve.evidence.inclusion import TRIED_VARIANCES, averaged_log_bayes
 from bayesieve.evidence.problem import EvidenceProblem, logit_scale
 from bayesieve.evidence.shapes import Shape, cosines_over, most_functions

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from bayesieve.counts import CodedTable
-from bayesieve.discretize.refitting import coarser_codes
 from bayesieve.evidence.calibration import CalibratedWeights
 from bayesieve.evidence.calibration_rows import CalibrationRows
+from bayesieve.evidence.cells import coarser_codes, refine
 from bayesieve.evidence.monotone import merged_evidence, rising_cells
 from bayesieve.evidence.shapes import N_COSINES, Shape, lines_between_levels, most_functions
 from bayesieve.table import FeatureLevels
@@ -158,7 +158,7 @@ def split_levels(
     if not whole:
         return features, {}, np.empty((0, rows.positions.size), dtype=np.uint8)
     most_cells = [options.most_cells.get(k) for k in features.tolist()]
-    refined, codes = coded.recoder.select(features).take(rows.positions).refine(whole, rows.weights, most_cells)
+    refined, codes = refine(coded.recoder.select(features).take(rows.positions), whole, rows.weights, most_cells)
     is_split = [cells is not level for cells, level in zip(refined, whole, strict=True)]
     usable = np.array(is_split) | (weights[features] > 0)
     cells = {k: refined[i] for i, k in enumerate(features.tolist()) if is_split[i]}

@@ -13,8 +13,8 @@ from scipy.special import expit, softmax
 
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.counts.contingency import Shrinkage, log_probabilities_of_tables
-from bayesieve.discretize.refitting import coarser_codes
 from bayesieve.engine.base import one_blas_thread
+from bayesieve.evidence.cells import coarser_codes
 from bayesieve.evidence.monotone import monotone, rising_cells
 from bayesieve.evidence.neutral import filled, mean_line, neutral_cells, start_of_curve
 from bayesieve.evidence.shapes import cosines_over

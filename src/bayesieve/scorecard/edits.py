@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesieve.discretize.criterion import summed
+from bayesieve.discretize.modl import summed
 from bayesieve.evidence.monotone import monotone as risen, rising_cells
 from bayesieve.evidence.standard_errors import class_variances
 from bayesieve.parts import is_number, is_sign

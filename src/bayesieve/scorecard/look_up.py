@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, ndtri, softmax
 
+from bayesieve.discretize.column_coders import code_columns
 from bayesieve.discretize.indicators import code_families, indicator_table, make_family
-from bayesieve.discretize.level_fitting import code_columns
 from bayesieve.table import FeatureLevels, Table
 from bayesieve.table.columns import ALL_WHOLE
 from bayesieve.table.derived_levels import IndicatorLevels, PairLevels

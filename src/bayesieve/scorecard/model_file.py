@@ -12,8 +12,8 @@ import numpy as np
 
 from bayesieve.counts import check_smoothing
 from bayesieve.counts.contingency import Shrinkage
-from bayesieve.discretize.refitting import coarser_codes
 from bayesieve.discretize.rules import TableRules
+from bayesieve.evidence.cells import coarser_codes
 from bayesieve.evidence.standard_errors import N_FACTORS
 from bayesieve.plain_values import (
     Counts,

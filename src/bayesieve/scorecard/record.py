@@ -13,8 +13,8 @@ import numpy as np
 
 from bayesieve.counts import CodedTable
 from bayesieve.counts.contingency import class_log_prior
-from bayesieve.discretize.criterion import summed
-from bayesieve.discretize.refitting import coarser_codes
+from bayesieve.discretize.modl import summed
+from bayesieve.evidence.cells import coarser_codes
 from bayesieve.evidence.fitting import Evidence
 from bayesieve.evidence.neutral import mean_line
 from bayesieve.evidence.standard_errors import class_variances, counting_variances

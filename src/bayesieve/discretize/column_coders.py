@@ -1,0 +1,690 @@
+"""Coders of columns: the base classes, MODL intervals and groups, and the fit of all columns of a table at once."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
+
+from bayesieve.discretize.modl import (
+    PRIORS,
+    Groups,
+    Intervals,
+    Method,
+    Prior,
+    TooManyBlocks,
+    group_values,
+    interval_costs,
+    level_scores,
+    log_partitions,
+    part_cost,
+    pays,
+    price_of_cuts,
+    saved_by_values,
+    search_intervals,
+    total_costs,
+)
+from bayesieve.discretize.value_counts import LEAST_HASHED, ClassOrder, ValueBlocks, ValueCounts
+from bayesieve.engine import IN_MEMORY, Engine, map_in_threads
+from bayesieve.parts import Allowed, check_allowed, with_shared_docs
+from bayesieve.table import FeatureLevels, Table, Target, as_sample_weight, as_target
+from bayesieve.table.cautions import Caution, issue, warn_caller
+from bayesieve.table.columns import Kind
+from bayesieve.table.frames import fit_table, new_table, split_columns
+from bayesieve.table.levels import TableLevels, smallest_unsigned
+from bayesieve.table.target import refuse_identifiers, require_target
+from bayesieve.words import named
+
+_BLOCK_CELLS = 1 << 18  # numbers in a block, 2 MiB: it stays in the cache
+_PARALLEL_ROWS = 20_000  # from which starting threads to code columns pays
+_PARALLEL_CELLS = 2_000_000  # and in tables of fewer rows
+_SAME_COST = 1e-9  # nats
+_MOST_BLOCK_ROWS = 20_000  # beyond, one column at a time is as fast
+
+
+_ALLOWED = {
+    "method": Allowed.choice("greedy", "optimal"),
+    "prior": Allowed.choice(*PRIORS),
+    "missing": Allowed.choice("level", "ignore"),
+    "unseen": Allowed("be 'ignore'", ("ignore",)),
+    "n_bins": Allowed("be a positive whole number up to 1,000,000", (), Integral, 1, 1e6),
+    "n_quantiles": Allowed("be a whole number of 2 or more", (), Integral, 2),
+}
+
+
+class LevelsCoder(TransformerMixin, BaseEstimator):
+    """The scikit-learn interface of estimators that learn ``levels_`` and code with them."""
+
+    supervised: ClassVar[bool] = True
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        with_shared_docs(cls)
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Return names of the coded columns."""
+        check_is_fitted(self, "levels_")
+        return np.asarray([level.name for level in self.levels_], dtype=object)
+
+    def _check_options(self) -> None:
+        """Raise ValueError if a constructor parameter is invalid."""
+        check_allowed(self.get_params(deep=False), _ALLOWED)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "levels_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        every_kind = {"allow_nan": True, "string": True, "sparse": True, "categorical": True}
+        return replace(
+            tags,
+            input_tags=replace(tags.input_tags, **every_kind),
+            target_tags=replace(tags.target_tags, required=self.supervised),
+            transformer_tags=replace(tags.transformer_tags, preserves_dtype=[]),  # codes come out whatever goes in
+        )
+
+
+class TableCoder(LevelsCoder):
+    """Base of the encoders of whole tables."""
+
+    levels_: Sequence[FeatureLevels]
+    unseen_counts_: np.ndarray
+    classes_: np.ndarray
+    rules_: Any  # the `TableRules` of the last fit
+    _library = "polars"
+
+    def to_frame(self) -> Any:
+        """Return one row per feature and level: label, count, and the count of every class; a dataframe of the library
+        of the training rows.
+        """
+        from bayesieve.table.frames import results_frame
+
+        check_is_fitted(self, "levels_")
+        rows = []
+        for level in self.levels_:
+            for code, counts in enumerate(np.asarray(level.counts, dtype=float)):
+                of_classes = {f"count_{c}": count for c, count in zip(self.classes_, counts, strict=True)}
+                rows.append({**self._describe_level(level, code), "count": counts.sum(), **of_classes})
+        return results_frame(rows, self._library, infer_schema_length=None)
+
+    @abstractmethod
+    def _describe_level(self, level: FeatureLevels, code: int) -> dict[str, Any]:
+        """Return the columns of `to_frame` before the counts."""
+
+    def _add_unseen(self, unseen: np.ndarray) -> None:
+        """Count values without a level, of each feature."""
+        if not self.unseen_counts_.flags.writeable:  # as in a model that joblib mapped from a file
+            self.unseen_counts_ = self.unseen_counts_.copy()
+        # Counted under no lock: two concurrent calls may lose counts, never codes.
+        self.unseen_counts_ += unseen
+
+
+class ColumnCoder(LevelsCoder):
+    """Base of the estimators that code columns of one kind.
+
+    In a table of mixed columns, columns of the other kind are left out with a warning; ``get_feature_names_out``
+    returns the names of the coded ones.
+    """
+
+    kind: ClassVar[Kind]
+    is_alone: ClassVar[bool] = False
+    """Whether it codes one column only."""
+    price: float = 0.0
+    """Nats that each level beyond the first costs."""
+
+    def in_table(self, n_columns: int, n_rows: float) -> Self:
+        """Return the coder of a column in a table of ``n_columns`` columns and ``n_rows`` rows."""
+        return self
+
+    @with_shared_docs
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Find the levels of every column.
+
+        Returns
+        -------
+        self
+        """
+        self._check_options()
+        X, y, sample_weight = split_columns(X, y, sample_weight)
+        table = fit_table(self, X)
+        _, _, order = read_classes(self, table, y, sample_weight)
+        self._positions = self._own_columns(table)
+        self._warn_of_others(table)
+        own, n_jobs = table.select(self._positions), getattr(self, "n_jobs", None)
+        fitted, _ = fit_columns(own, [self] * own.n_columns, order, "share", n_jobs)
+        self.levels_ = fitted.levels
+        self.costs_, self.null_costs_ = fitted.costs, fitted.null_costs
+        self.level_scores_ = fitted.levels.level_scores
+        self._set_attributes()
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return codes of the columns.
+
+        Returns
+        -------
+        array of unsigned integers, shape (n_rows, n_columns)
+            Values without a level (not seen in training) get the number of levels as their code.
+        """
+        check_is_fitted(self, "levels_")
+        table = new_table(self, X)
+        return code_columns(table.select(self._positions), TableLevels.of(self.levels_), None)[0].T
+
+    def _own_columns(self, table: Table) -> list[int]:
+        """Return positions of the columns of this coder's kind; without any, all that can be read as categories."""
+        own = [i for i, kind in enumerate(table.kinds()) if kind == self.kind]
+        if not own and self.kind == "numeric":
+            raise ValueError(
+                f"{type(self).__name__} found no numeric column among the columns of X; use MODLGrouper for categories "
+                "or TableEncoder for mixed tables."
+            )
+        return own or list(range(table.n_columns))
+
+    def _warn_of_others(self, table: Table) -> None:
+        others = [table.names[i] for i in np.setdiff1d(np.arange(table.n_columns), self._positions).tolist()]
+        if others:
+            columns = "column is" if len(others) == 1 else "columns are"
+            sentence = (
+                f"{type(self).__name__} codes {self.kind} columns only; {len(others):,} {columns} left out: "
+                f"{named(others)}. TableEncoder codes both kinds."
+            )
+            issue([Caution("left out", tuple(others), sentence)])
+
+    @abstractmethod
+    def _set_attributes(self) -> None:
+        """Set the fitted attributes that follow from ``levels_``."""
+
+
+class IntervalCoder(ColumnCoder):
+    """Base of the discretizers: they choose rows of `ValueBlocks` at which intervals begin."""
+
+    kind = "numeric"
+    joins: int = 0
+    """Fewest distinct values of a column for which neighbouring values of one class are taken together."""
+    prior: Prior = "published"
+    """How the costs of intervals announce them."""
+    special: tuple[tuple[str, tuple[Any, ...]], ...] = ()
+    """Special values, with levels of their own; see `FeatureLevels`."""
+    separates_missing: ClassVar[bool] = False
+    """Whether missing values never share a block with others."""
+    must_pay: ClassVar[bool] = False
+    """Whether a column whose intervals cost no less than a single one gets a single one."""
+
+    @abstractmethod
+    def find_starts(self, blocks: ValueBlocks, apart: bool) -> np.ndarray:
+        """Return ascending rows at which the intervals of all columns begin.
+
+        Parameters
+        ----------
+        blocks : the columns.
+        apart : whether missing values have their own interval.
+        """
+
+    def cut_points(self, blocks: ValueBlocks, starts: np.ndarray) -> np.ndarray:
+        """Cut points below the intervals that begin at these rows, none of them the first of its column."""
+        return blocks.midpoints(starts)
+
+    def fit_blocks(self, blocks: ValueBlocks, *, apart: bool) -> Intervals:
+        """Return intervals of the columns; with ``apart``, missing values have their own."""
+        announced = blocks.n_values.astype(float) if self.prior == "sizes" else blocks.totals
+        null_costs = interval_costs(blocks.class_totals, np.ones_like(blocks.n_values), announced, self.prior)
+        starts = self.find_starts(blocks, apart)
+        while True:
+            n_levels, counts = blocks.level_counts(starts)
+            costs = interval_costs(counts, n_levels, announced, self.prior, self.price)
+            useless = (n_levels > 1) & ~pays(costs, null_costs)
+            if not self.must_pay or not useless.any():
+                break
+            # A column whose intervals do not pay gets a single one.
+            starts = np.union1d(starts[~np.repeat(useless, n_levels)], blocks.starts[:-1])
+        inner = np.ones(starts.size, dtype=bool)
+        inner[np.cumsum(n_levels) - n_levels] = False
+        missing = np.where(blocks.has_missing, 0, -1)
+        return Intervals(n_levels, self.cut_points(blocks, starts[inner]), counts, missing, costs, null_costs)
+
+    def _set_attributes(self) -> None:
+        self.cut_points_ = [np.array(levels.cut_points) for levels in self.levels_]
+
+
+class GroupCoder(ColumnCoder):
+    """Base of the coders of categories: they group values."""
+
+    kind = "categorical"
+
+    def with_values(self, table: ValueCounts) -> ValueCounts:
+        """Return the counts, with values that groups hold although no row has them."""
+        return table
+
+    @abstractmethod
+    def fit_values(self, table: ValueCounts, *, apart: bool) -> Groups:
+        """Return groups of the values of a column, the last of them missing values; with ``apart``, these have a group
+        of their own.
+        """
+
+    def _set_attributes(self) -> None:
+        self.groups_ = [list(levels.groups or ()) for levels in self.levels_]
+
+
+_LEAST_JOINED = 61
+"""Distinct values from which neighbours of one class stay together with the prior by sizes. It falls beyond half as
+many intervals as values, so that few values may be worth an interval each.
+"""
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class _MODLCoder(ColumnCoder):
+    """Options of both coders."""
+
+    method: Method = "greedy"
+    prior: Prior = "sizes"
+    n_jobs: int | None = -1
+
+    def in_table(self, n_columns: int, n_rows: float) -> Self:
+        coder = copy(self)
+        coder.price = price_of_cuts(n_columns, n_rows) if self.prior == "sizes" else 0.0
+        return coder
+
+
+class MODLDiscretizer(_MODLCoder, IntervalCoder):
+    """Supervised discretization with the MODL
+
+    Cuts every numeric column into the intervals of lowest cost: that of announcing I intervals, plus
+    sum_i [log C(N_i+J-1, J-1) + log(N_i! / prod_j N_ij!)] nats for the labels of J classes in intervals of N_i rows.
+    Only the ranks of the values matter, equal values are never separated, and a column without a cut that pays for
+    itself is left in one interval. Missing values are the smallest value of all. In a table of mixed columns, only the
+    numeric ones are coded.
+
+    Parameters
+    ----------
+    method : {"greedy", "optimal"}, default="greedy"
+        ``"greedy"``: bottom-up merges, then splits and boundary moves until nothing falls; columns small enough to be
+        solved exactly in a few milliseconds are (with two classes, up to 2200 distinct values once neighbours of one
+        class are joined). ``"optimal"``: exact dynamic programming for up to 20,000 of these.
+    prior : {"sizes", "published"}, default="sizes"
+        How intervals are announced. ``"published"``: log N + log C(N+I-1, I-1), bounds anywhere between N rows.
+        ``"sizes"``: log V + log C(V-1, I-1), bounds between V distinct values, of which missing is one: finer where
+        rows are many and values few. It looks for as many intervals as there are pairs of rows at most.
+
+    Attributes
+    ----------
+    cut_points_ : list of float arrays
+        Ascending cut points of each numeric column; level i is (cut[i-1], cut[i]]. A first cut of -inf separates
+        missing values.
+    costs_, null_costs_ : float arrays, shape (n_columns,)
+        Cost of the intervals and of the single interval, in nats.
+    level_scores_ : float array, shape (n_columns,)
+        1 - cost / null cost: 0 for a column in one level, near 1 for a column that separates the classes.
+    levels_ : sequence of FeatureLevels
+
+    References
+    ----------
+    Boulle (2006), MODL: a Bayes optimal discretization method for continuous attributes, Machine Learning 65.
+    Boulle (2007), Compression-based averaging of selective naive Bayes classifiers, JMLR 8, section 2.
+
+    Examples
+    --------
+    >>> from bayesieve import MODLDiscretizer
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> MODLDiscretizer().fit(X, y).cut_points_[0].round(2).tolist()
+    [5.45, 6.15]
+    """
+
+    must_pay = True
+
+    @property
+    def joins(self) -> int:  # type: ignore[override]
+        return _LEAST_JOINED if self.prior == "sizes" else 0
+
+    def find_starts(self, blocks: ValueBlocks, apart: bool) -> np.ndarray:
+        return search_intervals(blocks, self.method, prior=self.prior, apart=apart, price=self.price)
+
+
+class MODLGrouper(_MODLCoder, GroupCoder):
+    """Supervised grouping of the values of categorical columns with the MODL
+
+    Puts the V values of every column into the groups that cost least: that of announcing G groups, plus the sum over
+    groups of the same terms as `MODLDiscretizer`. A missing value is a value like any other. In a table of mixed
+    columns, only the categorical ones are coded; a table without any is read as categorical throughout.
+
+    Parameters
+    ----------
+    method : {"greedy", "optimal"}, default="greedy"
+        ``"greedy"`` merges pairs of groups, then moves single values, and with ``prior="sizes"`` starts again with all
+        values of at most 0, 1, 2, 4, ... rows in one group. ``"optimal"`` tries all partitions, for up to 16 values.
+        With two classes and the published prior, both use dynamic programming over the values in order of their class
+        ratio.
+    prior : {"sizes", "published"}, default="sizes"
+        How groups are announced. ``"published"``: log V + log B(V, G), B(V, G) the number of partitions of V values
+        into at most G groups, which costs nearly V log G. ``"sizes"``: log V + log C(V-1, G-1) +
+        log(V! / (G! prod_g v_g!)), first how many values v_g each group has, then which ones: a group that catches all
+        rare values costs only the choice of the others. It looks for as many groups as there are pairs of rows at most.
+
+    Attributes
+    ----------
+    groups_ : list of lists of tuples
+        Per column, the values of each group; None stands for missing.
+    costs_, null_costs_, level_scores_, levels_
+        As for `MODLDiscretizer`.
+
+    References
+    ----------
+    Boulle (2005), A Bayes optimal approach for partitioning the values of categorical attributes, JMLR 6.
+
+    Examples
+    --------
+    >>> from bayesieve import MODLGrouper
+    >>> X = [["red"], ["red"], ["green"], ["green"], ["blue"], ["blue"]] * 20
+    >>> y = [1, 1, 1, 1, 0, 0] * 20
+    >>> MODLGrouper().fit(X, y).groups_[0]
+    [('green', 'red'), ('blue',)]
+    """
+
+    def fit_values(self, table: ValueCounts, *, apart: bool) -> Groups:
+        missing = len(table.values) if apart else None
+        return group_values(table.with_missing, method=self.method, prior=self.prior, apart=missing, price=self.price)
+
+
+_MOST_COUNTED = 500  # groups up to which partitions are counted; more cost more than any feature could repay
+LEAST_VALUES = 30  # of a column whose values may stay apart
+_LEAST_MORE = 0.01  # that values save, as a share of what groups do: those are easier to read
+
+
+class ValueCoder(GroupCoder):
+    """One level per distinct value, missing values included."""
+
+    supervised = False
+
+    def fit_values(self, table: ValueCounts, *, apart: bool) -> Groups:
+        counts = table.with_missing
+        present = np.flatnonzero(counts.sum(axis=1) > 0)  # not in rows of weight 0 only
+        counts = counts[present].astype(float)
+        # The criterion for groups, with every value in its own group.
+        n_values = present.size
+        prior = np.log(n_values) + log_partitions(n_values, min(n_values, _MOST_COUNTED))[-1]
+        cost = total_costs(counts, np.array([n_values]), np.array([prior]))
+        null_cost = total_costs(counts.sum(axis=0)[None, :], np.array([1]), np.array([np.log(n_values)]))
+        return Groups(tuple(present[:, None]), counts, float(cost[0]), float(null_cost[0]))
+
+
+class GroupsOrValues(MODLGrouper):
+    """Groups as `MODLGrouper` finds them, or one level per value if the values of a column differ by degrees.
+
+    Values win if they save clearly more nats of the labels than groups do. The shares of the classes of a value are
+    then drawn around those of the column, from a Dirichlet distribution whose strength is the most probable one
+    (empirical Bayes); to announce it costs as much as a number of groups, log V.
+    """
+
+    def fit_values(self, table: ValueCounts, *, apart: bool) -> Groups:
+        groups = super().fit_values(table, apart=apart)
+        counts = table.with_missing
+        present = np.flatnonzero(counts.sum(axis=1) > 0)
+        if not LEAST_VALUES <= present.size > len(groups.groups):
+            return groups
+        counts = counts[present].astype(float)
+        cost = groups.null_cost + np.log(present.size) - saved_by_values(counts)
+        if groups.cost - cost <= _LEAST_MORE * (groups.null_cost - groups.cost):
+            return groups
+        return Groups(tuple(present[:, None]), counts, float(cost), groups.null_cost)
+
+
+def read_classes(
+    coder: LevelsCoder, table: Table, y: Any, sample_weight: Any
+) -> tuple[Target, np.ndarray | None, ClassOrder]:
+    """Return classes and weights of the rows, and the rows by class; a single class if the target is optional and
+    missing.
+
+    Raises
+    ------
+    ValueError
+        If a needed target is missing, lengths differ, or all weights are zero.
+    """
+    weights = as_sample_weight(sample_weight, table.n_rows)
+    if y is None and not coder.supervised:
+        target = Target(np.zeros(table.n_rows, dtype=np.uint8), np.zeros(1, dtype=int))
+    else:
+        require_target(coder, y)
+        target = as_target(y)
+        refuse_identifiers(target)
+        check_consistent_length(target.codes, np.empty(table.n_rows))
+        target = target if weights is None else target.counted(weights)
+    order = ClassOrder.of(target.codes, len(target.classes), weights)
+    if order.total == 0:
+        raise ValueError("All values of sample_weight are zero: no row is left to learn from.")
+    return target, weights, order
+
+
+@dataclass(frozen=True)
+class FittedColumns:
+    """The levels of all columns and their MODL costs in nats."""
+
+    levels: TableLevels
+    costs: np.ndarray
+    null_costs: np.ndarray
+
+
+def fit_columns(
+    table: Table,
+    coders: Sequence[ColumnCoder],
+    order: ClassOrder,
+    missing: str,
+    n_jobs: int | None,
+    engine: Engine = IN_MEMORY,
+) -> tuple[FittedColumns, np.ndarray]:
+    """Fit the levels of every column of a table in memory, and code its rows, (n_columns, n_rows).
+
+    Parameters
+    ----------
+    coders : the coder of each column.
+    order : rows by class.
+    missing : as in `TableEncoder`; "share" lets missing values share a level with the lowest values.
+    engine : storage of the codes.
+    """
+    from bayesieve.table._kernels import code_numbers
+
+    # Codes are bytes, unless a column has over 255 levels: threads write the columns before all levels are known.
+    codes = engine.array((table.n_columns, table.n_rows), np.uint8)
+    wide: dict[int, np.ndarray] = {}
+
+    def fit(run: range) -> tuple[Intervals, FeatureLevels | None]:
+        coder, column = coders[run.start], table.column(run.start)
+        if isinstance(coder, GroupCoder):
+            categories = column.categories()
+            counts = ValueCounts.of_categories(categories, order)
+            summary, levels = _fit_groups(coder, column.name, column.type, counts, missing)
+            of_column = levels.code_categories(categories)
+            if of_column.dtype == np.uint8:
+                codes[run.start] = of_column
+            else:
+                wide[run.start] = of_column
+            engine.visited(of_column.nbytes)
+            return summary, levels
+        assert isinstance(coder, IntervalCoder)
+        values = table.numbers(np.array(run)) if len(run) > 1 else column.numbers()[None, :]
+        apart, ignore = missing != "share" or coder.separates_missing, missing == "ignore"
+        blocks = ValueBlocks.of_rows(values, order, joined=coder.joins, apart=apart, ignore=ignore)
+        intervals, special = _fit_intervals(coder, column.name, column.type, blocks, missing)
+        dtype = smallest_unsigned(int(intervals.n_levels.max()))
+        into = codes[run.start : run.stop] if dtype == np.uint8 else np.empty(values.shape, dtype)
+        starts = np.append(0, np.cumsum(intervals.n_levels - 1))
+        missing_codes = np.where(intervals.missing < 0, intervals.n_levels, intervals.missing)
+        code_numbers(values, intervals.cut_points, starts, missing_codes, into)
+        if dtype != np.uint8:
+            wide.update(zip(run, into, strict=True))
+        return intervals, special
+
+    together = np.zeros(table.n_columns, dtype=bool)
+    if table.n_rows < LEAST_HASHED:
+        together = np.array([isinstance(coder, IntervalCoder) and not coder.is_alone for coder in coders])
+    parts = map_in_threads(fit, _runs(together, table.n_rows), n_jobs)
+    fitted = _join(table.names, table.types(), parts)
+    if not wide:
+        return fitted, codes
+    matrix = engine.array(codes.shape, max(of_column.dtype for of_column in wide.values()))
+    for i, of_column in enumerate(codes):
+        matrix[i] = wide.get(i, of_column)
+        engine.visited(matrix[i].nbytes)
+    return fitted, matrix
+
+
+def fit_counts(
+    names: Sequence[str],
+    types: Sequence[str],
+    counts: Sequence[ValueCounts],
+    coders: Sequence[ColumnCoder],
+    missing: str,
+    n_jobs: int | None,
+) -> FittedColumns:
+    """Fit the levels of columns from their counts; ``types`` are those of `Table`."""
+
+    def fit(i: int) -> tuple[Intervals, FeatureLevels | None]:
+        coder = coders[i]
+        if isinstance(coder, GroupCoder):
+            return _fit_groups(coder, names[i], types[i], counts[i], missing)
+        assert isinstance(coder, IntervalCoder)
+        apart, ignore = missing != "share" or coder.separates_missing, missing == "ignore"
+        blocks = ValueBlocks.of_counts(counts[i], joined=coder.joins, apart=apart, ignore=ignore)
+        return _fit_intervals(coder, names[i], types[i], blocks, missing)
+
+    return _join(names, list(types), map_in_threads(fit, range(len(names)), n_jobs))
+
+
+def _fit_groups(
+    coder: GroupCoder, name: str, type_: str, counts: ValueCounts, missing: str
+) -> tuple[Intervals, FeatureLevels]:
+    """Return the number of levels and the costs of a column of categories, and its levels."""
+    counts = coder.with_values(counts)
+    if missing == "ignore" and counts.counts.any():  # values may be those of rows of weight 0
+        counts = replace(counts, missing=np.zeros_like(counts.missing))
+    try:
+        grouping = coder.fit_values(counts, apart=missing != "share")
+    except TooManyBlocks as error:
+        raise ValueError(f"Column {name!r}: {error}.") from None
+    values = [*counts.values, None]
+    groups = tuple(tuple(values[v] for v in group) for group in grouping.groups)
+    missing_code = next((code for code, group in enumerate(groups) if None in group), None)
+    level_score = grouping.level_score
+    levels = FeatureLevels(name, "categorical", type_, None, groups, missing_code, grouping.counts, level_score)
+    n_levels, no_code, costs = (
+        np.array([len(groups)]),
+        np.array([-1]),
+        np.array([[grouping.cost], [grouping.null_cost]]),
+    )
+    return Intervals(n_levels, np.zeros(0), grouping.counts, no_code, *costs), levels
+
+
+def _fit_intervals(
+    coder: IntervalCoder, name: str, type_: str, blocks: ValueBlocks, missing: str
+) -> tuple[Intervals, FeatureLevels | None]:
+    """Return the intervals of columns of numbers, and the levels of a column with special values."""
+    try:
+        intervals = coder.fit_blocks(blocks, apart=missing != "share")
+    except TooManyBlocks as error:
+        raise ValueError(f"Column {name!r}: {error}.") from None
+    if not coder.special:
+        return intervals, None
+    code, score = int(intervals.missing[0]), float(level_scores(intervals.costs, intervals.null_costs)[0])
+    facts = (None if code < 0 else code, intervals.counts, score, coder.special)
+    return intervals, FeatureLevels(name, "numeric", type_, intervals.cut_points, None, *facts)
+
+
+def _join(
+    names: Sequence[str], types: list[str], parts: Sequence[tuple[Intervals, FeatureLevels | None]]
+) -> FittedColumns:
+    """Join the columns of all parts, in their order: each part has neighbouring columns of numbers, or the levels of a
+    single column.
+    """
+    n_levels, missing, costs, null_costs = (
+        np.concatenate([getattr(intervals, name) for intervals, _ in parts])
+        for name in ("n_levels", "missing", "costs", "null_costs")
+    )
+    numeric = [intervals for intervals, levels in parts if levels is None]
+    cuts = np.concatenate([np.zeros(0), *(intervals.cut_points for intervals in numeric)])
+    counts = np.concatenate([parts[0][0].counts[:0], *(intervals.counts for intervals in numeric)])
+    # Columns with one value: a single part costs nothing but its labels, by sizes.
+    n_constant, first = 0, 0
+    by_column: dict[int, FeatureLevels] = {}
+    for intervals, levels in parts:
+        if levels is not None:
+            by_column[first] = levels
+            n_constant += int(levels.groups is not None and levels.n_values <= 1)
+        else:
+            single = intervals.n_levels == 1
+            of_labels = part_cost(intervals.counts[np.repeat(single, intervals.n_levels)])
+            n_constant += int(np.count_nonzero(intervals.null_costs[single] - of_labels < _SAME_COST))
+        first += intervals.n_levels.size
+    levels_of_table = TableLevels(
+        names=names,
+        types=types,
+        n_levels=n_levels,
+        level_scores=level_scores(costs, null_costs),
+        missing=missing,
+        cuts=cuts,
+        counts=counts,
+        others=by_column,
+        n_constant=n_constant,
+    )
+    return FittedColumns(levels_of_table, costs, null_costs)
+
+
+def code_columns(table: Table, levels: TableLevels, n_jobs: int | None) -> tuple[np.ndarray, np.ndarray]:
+    """Return codes of all features, shape (n_features, n_rows), and the number of rows in which each has no level."""
+    from bayesieve.table._kernels import code_numbers
+
+    codes = np.empty((len(levels), table.n_rows), smallest_unsigned(int(levels.n_levels.max())))
+    unseen, of_unseen = np.zeros(len(levels), dtype=np.int64), levels.n_levels[:, None].astype(codes.dtype)
+    complaints: list[str] = []
+
+    def code(run: range) -> None:
+        here = slice(run.start, run.stop)
+        if together[run.start]:
+            values, cuts = table.numbers(np.array(run)), levels.cut_points(run.start, run.stop)
+            n_levels, missing = levels.n_levels[here], levels.missing[here]
+            starts = np.append(0, np.cumsum(n_levels - 1))
+            code_numbers(values, cuts, starts, np.where(missing < 0, n_levels, missing), codes[here])
+        else:
+            codes[here] = levels[run.start].code(table.column(run.start), complaints)
+        unseen[here] = np.count_nonzero(codes[here] == of_unseen[here], axis=1)
+
+    if table.n_rows <= _MOST_BLOCK_ROWS:
+        together = levels.is_numeric[: table.n_columns] & np.array([type_ == "number" for type_ in table.types()])
+    else:
+        together = np.zeros(table.n_columns, dtype=bool)
+    pays = table.n_rows >= _PARALLEL_ROWS or table.n_rows * table.n_columns >= _PARALLEL_CELLS
+    map_in_threads(code, _runs(together, table.n_rows), n_jobs if pays else None)
+    if complaints:
+        warn_caller(*sorted(complaints))  # in one order, whichever thread met them
+    if levels.pairs:
+        levels.code_pairs(codes.__getitem__, table.column, codes.__setitem__)
+        pairs = slice(table.n_columns, None)
+        unseen[pairs] = np.count_nonzero(codes[pairs] == of_unseen[pairs], axis=1)
+    return codes, unseen
+
+
+def code_in_blocks(
+    table: Table, levels: TableLevels, blocks: Sequence[slice], n_jobs: int | None, engine: Engine
+) -> np.ndarray:
+    """Code the columns block by block into an array of the engine."""
+    codes = engine.array((len(levels), table.n_rows), smallest_unsigned(int(levels.n_levels.max())))
+    for rows in blocks:
+        codes[:, rows] = code_columns(table.take(rows), levels, n_jobs)[0]
+        engine.visited(codes[:, rows].nbytes)
+    return codes
+
+
+def _runs(together: np.ndarray, n_rows: int) -> list[range]:
+    """Return neighbouring columns to process together; the others one by one."""
+    most = max(1, _BLOCK_CELLS // max(1, n_rows))
+    ends = np.flatnonzero(np.diff(together.astype(np.int8))) + 1
+    runs = []
+    for first, stop in zip([0, *ends.tolist()], [*ends.tolist(), together.size], strict=True):
+        size = most if together[first] else 1
+        runs += [range(at, min(at + size, stop)) for at in range(first, stop, size)]
+    return runs
