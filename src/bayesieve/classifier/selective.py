@@ -377,7 +377,7 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
         if rows is not None and rows.date_orders:
             card = in_date_orders(card, rows.date_orders)
             encoder = steps.with_levels(encoder, TableLevels.of([feature.levels for feature in card.features]))
-        selector.trace_ = replace(selector.trace_, library=card.library)
+        selector._report_in(card.library)
         self._remember(
             card, selector.trace_, None if rows is None else rows.target_name, hasattr(encoder, "feature_names_in_")
         )

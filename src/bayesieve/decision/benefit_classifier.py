@@ -16,8 +16,8 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from bayesieve.decision.benefits import (
+    AroundClassifier,
     Benefits,
-    adopt_fitted,
     amount_slope,
     column_of_numbers,
     decision_names,
@@ -41,7 +41,7 @@ _EXAMPLE = '"benefit": [[0, 0], [-1, 5]], "classes": ["no", "yes"], "decisions":
 
 @with_shared_docs
 @dataclass(eq=False, repr=False)
-class BenefitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class BenefitClassifier(AroundClassifier, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Take the decision of largest expected benefit: argmax_i sum_j P(j | x) B(i, j, x).
 
     Parameters
@@ -133,7 +133,7 @@ class BenefitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if sample_weight is not None:
             fit_params["sample_weight"] = sample_weight
         self.estimator_.fit(X, y, **self._routed(fit_params))
-        adopt_fitted(self, self.estimator_)
+        self._adopt(self.estimator_)
         rows = LabelledRows.of(X, y, sample_weight)
         codes, weights = positions_in(rows.target, self.classes_, "y"), rows.weights
         shares = np.bincount(codes, weights=weights, minlength=self.classes_.size)
@@ -151,7 +151,7 @@ class BenefitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def keep(self, classifier: Any, class_count: Any) -> BenefitClassifier:
         """Use a fitted classifier as it is, instead of ``fit``; ``class_count`` are its training rows of each class."""
         self.estimator_, self.amount_estimator_ = classifier, None
-        adopt_fitted(self, classifier)
+        self._adopt(classifier)
         self.training_prior_ = np.asarray(class_count) / np.sum(class_count)
         return self
 

@@ -234,13 +234,15 @@ def decision_names(decisions: Any, classes: np.ndarray, n_decisions: int) -> np.
     return names
 
 
-def adopt_fitted(owner: Any, classifier: Any) -> None:
-    """Copy the classes, and the names and number of features if known, from a fitted classifier."""
-    owner.classes_ = np.asarray(classifier.classes_)
-    for name in ("n_features_in_", "feature_names_in_"):
-        vars(owner).pop(name, None)
-        if hasattr(classifier, name):
-            setattr(owner, name, getattr(classifier, name))
+class AroundClassifier:
+    """Meta-estimator with the classes, and the names and number of features if known, of the classifier inside."""
+
+    def _adopt(self: Any, classifier: Any) -> None:
+        """Copy these attributes from a fitted classifier."""
+        self.classes_ = np.asarray(classifier.classes_)
+        for name in ("n_features_in_", "feature_names_in_"):
+            vars(self).pop(name, None)
+            vars(self).update({name: getattr(classifier, name)} if hasattr(classifier, name) else {})
 
 
 def tags_of_wrapped(classifier: Any, tags: Any) -> Any:

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from bayesieve.decision.benefits import adopt_fitted, positions_in, tags_of_wrapped
+from bayesieve.decision.benefits import AroundClassifier, positions_in, tags_of_wrapped
 from bayesieve.parts import is_choice, with_shared_docs
 from bayesieve.selection.row_splits import row_splits
 from bayesieve.table.cautions import CautionWarning, silenced
@@ -258,7 +258,7 @@ def _checked(values: Any, n: int) -> np.ndarray:
 
 
 @with_shared_docs
-class ThresholdTuner(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class ThresholdTuner(AroundClassifier, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Predict by the threshold on P(positive class | x) that is best by a measure of the confusion matrix.
 
     Every threshold that makes a difference is tried, in O(n log n) after one sort. For several classes, weights of the
@@ -363,7 +363,7 @@ class ThresholdTuner(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         require_classes(self, target.counted(weights).classes)
         measure = self._measure(target.counted(weights).n_classes)
         self.estimator_ = self._trained(X, y, sample_weight if is_scan(X, y) else weights)
-        adopt_fitted(self, self.estimator_)
+        self._adopt(self.estimator_)
         if isinstance(self.cv, str):
             if self.cv != "train":
                 raise ValueError(f'cv must be a number of folds, a splitter, "train" or None, got {self.cv!r:.80}.')

@@ -111,8 +111,12 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         self.fit_coded(coded, **options)
         if self.encoder_ is not None:
             copy_features(self, self.encoder_)  # the columns that it was given, not the features it made of them
-            self.trace_ = replace(self.trace_, library=self._library)  # type: ignore[has-type]
+            self._report_in(self._library)
         return self
+
+    def _report_in(self, library: str) -> None:
+        """Let the frames of the trace be those of this library."""
+        self.trace_ = replace(self.trace_, library=library)  # type: ignore[has-type]
 
     @property
     def kernel_families(self) -> Sequence[str]:

@@ -311,4 +311,4 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
         node.input[:], node.output[:] = map(renamed, node.input), map(renamed, node.output)
     container.initializers.extend(graph.initializer)
     container.nodes.extend(graph.node)
-    container.node_domain_version_pair_sets |= set(_OPSETS.items())
+    container.node_domain_version_pair_sets.update(_OPSETS.items())

@@ -381,7 +381,7 @@ class PointTable(Export):
             return _csv(frame, facts)
         loader, escaped = PackageLoader("bayesieve.scorecard.export"), select_autoescape(["html"])
         texts = Environment(loader=loader, autoescape=escaped, trim_blocks=True, finalize=visible)
-        texts.filters |= {"plain": _plain, "count": format_count}
+        texts.filters.update(plain=_plain, count=format_count)
         counts = [name for name in frame.columns if name.startswith("rows_")]
         style = texts.get_template("points.css").render().encode()
         texts.globals["style_hash"] = base64.b64encode(hashlib.sha256(style).digest()).decode()
