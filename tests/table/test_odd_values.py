@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import fractions
+import warnings
 from decimal import Decimal
 from typing import Any
 
@@ -66,6 +67,14 @@ def test_whole_numbers_that_share_a_float_are_not_silent(dtype: type, n_columns:
         with pytest.warns(UserWarning, match="equal as 64-bit floats"):
             table.numbers(np.arange(n_columns))
         assert len(table.column(0).categories().values) == 4
+
+
+def test_identifiers_of_equal_floats_are_not_warned_of_if_they_are_categories() -> None:
+    X = pl.DataFrame({"a": 2**62 + CYCLE, "b": np.arange(N) % 7})
+    with warnings.catch_warnings(record=True) as issued:
+        warnings.simplefilter("always")
+        SelectiveNB(encoder=TableEncoder(kinds={"a": "categorical"})).fit(X, Y)
+    assert not [str(warning.message) for warning in issued if "64-bit floats" in str(warning.message)]
 
 
 @given(

@@ -205,7 +205,8 @@ class TableEncoder(TableCoder):
                 for_other_rows(coder, levels, i, table.names[i] in learnt) for i, coder in enumerate(by_column)
             ]
         facts = (training.rows, self.n_jobs, training.hashes, training.samples, training.blocks, self.n_quantiles)
-        refitter = LevelRefitter.of(levels, training.table, by_column, pair_prior, self.missing, *facts)
+        table = training.table.read_once()
+        refitter = LevelRefitter.of(levels, table, by_column, pair_prior, self.missing, *facts)
         return CodedTable(
             *(codes, levels.n_levels, levels.names),
             rows=training.rows,

@@ -87,7 +87,7 @@ class LevelRefitter:
         hashes = RowHashes(table, known, n_jobs) if hashes is None else hashes
         samples = RowSamples(hashes, known) if samples is None else samples
         rows = (known, n_jobs, features, levels.names, hashes, samples, blocks, n_quantiles)
-        return cls(table.read_once(), coders, pair_prior, missing, *rows)
+        return cls(table, coders, pair_prior, missing, *rows)
 
     @property
     def uses_classes(self) -> bool:

@@ -14,7 +14,7 @@ import narwhals as nw
 import numpy as np
 
 from bayesieve.table.arrays import as_csc, column_of_csc
-from bayesieve.table.cautions import warn_caller
+from bayesieve.table.cautions import Caution, issue
 from bayesieve.table.column_values import (
     ColumnValues,
     EncodedValues,
@@ -358,10 +358,11 @@ class Column:
             return
         distinct = np.unique(values).size if values.dtype.kind in "iu" else len(self.values.encoded[1])
         if distinct > np.unique(numbers[~np.isnan(numbers)]).size:
-            warn_caller(
+            sentence = (
                 f"Column {self.name!r} is read as numbers, but some of its different values are equal as 64-bit "
                 f"floats; if they are identifiers, read it as categorical: kinds={{{self.name!r}: 'categorical'}}."
             )
+            issue([Caution("equal numbers", (self.name,), sentence)])
 
     def _numbers_of_texts(
         self, type_: str, complaints: list[str] | None, day_first: bool | None
