@@ -256,7 +256,7 @@ def interrupt(*_: Any, **options: Any) -> None:
 @pytest.mark.parametrize(
     "during",
     [
-        "bayesieve.search.trace.joined",
+        "bayesieve.search.trace.SearchTrace.of",
         "bayesieve.evidence.terms.split_levels",
         "bayesieve.evidence.terms.coarser_codes",
         "bayesieve.evidence.joint_fit.find_surfaces",

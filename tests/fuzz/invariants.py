@@ -13,11 +13,11 @@ import polars as pl
 from sklearn.base import clone
 
 import bayesieve
-from bayesieve.classifier.plan import resolve_calibrate
 from bayesieve.classifier.scoring import with_card
 from bayesieve.counts.contingency import Shrinkage
 from bayesieve.parts import OptionText
 from bayesieve.scorecard.hidden_counts import with_hidden_counts
+from bayesieve.selection import CompressionAveraging
 from tests.fuzz.case import Case
 from tests.fuzz.libraries import number_of_rows, take
 
@@ -240,7 +240,8 @@ def neutral(case: Case, model: Any) -> None:
 
 def fitted_evidence(model: Any) -> bool:
     """Whether calibration fitted weights or evidence, as opposed to counts as published."""
-    return resolve_calibrate(model.calibrate, model.selector)[1] is not None
+    is_averaged = isinstance(model.selector, CompressionAveraging) or model.selector == CompressionAveraging.name
+    return is_averaged if model.calibrate == "auto" else bool(model.calibrate)
 
 
 def stopped_early(model: Any) -> bool:

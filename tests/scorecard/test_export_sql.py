@@ -98,7 +98,7 @@ def test_points(engine: tuple[str, Engine], name: str, options: dict[str, Any]) 
     rows = pl.concat([frame[:30], hostile(model, frame)[::7]])
     found = rows_of(engine, model, rows, points=True, **options)
     card = model.points(**{name: value for name, value in options.items() if name != "reasons"})
-    assert [int(row["points"]) for row in found] == card.score(rows).tolist()  # servers return texts
+    assert [row["points"] for row in found] == card.score(rows).tolist()
     assert [name for name in found[0] if name in ("score", "points", "reason_1")][:2] == ["score", "points"]
 
 
@@ -249,9 +249,8 @@ def test_head_and_counts_are_comments() -> None:
     )
     query = model.export(to="sql", name="a\nb */ --", counts=True, keep="row_id")
     comments = [line for line in query.splitlines() if line.startswith("-- ")]
-    head = [fact for line in comments for fact in line.removeprefix("-- ").split("; ")]
-    assert "model: a\\nb */ --" in head
-    assert any(fact.startswith("checksum: ") for fact in head)
+    assert "-- model: a\\nb */ --" in comments
+    assert any(line.startswith("-- checksum: ") for line in comments)
     assert any(line.startswith("-- rows of ") for line in comments)
     assert len(run_duckdb(frame, query)) == frame.height
 

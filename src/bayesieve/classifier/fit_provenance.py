@@ -16,7 +16,7 @@ import numpy as np
 from bayesieve.classifier.fit_steps import TrainingRows
 from bayesieve.classifier.plan import FitPlan, new_encoder
 from bayesieve.counts import CodedTable
-from bayesieve.discretize import IndicatorEncoder
+from bayesieve.discretize import IndicatorEncoder, TableEncoder
 from bayesieve.discretize.rules import TableRules
 from bayesieve.evaluation.splits import fingerprint
 from bayesieve.evidence.fitting import Evidence
@@ -51,30 +51,33 @@ def provenance_of(
     positive : position of the positive class, if it was given.
     rows : the training rows, if they were not coded already.
     """
-    rules: TableRules | None = getattr(encoder, "rules_", None)
-    found: dict[str, Any] = {
+    rules: TableRules | None = encoder.rules_
+    smoothing: Any = evidence.smoothing
+    levels = encoder.levels if isinstance(encoder, TableEncoder) else None
+    facts: dict[str, Any] = {
         "n_rows": int(coded.n_rows),
         "evidence": evidence.kind,
         "weight_factor": float(evidence.factor),
-        "smoothing": _plain_number(evidence.smoothing),
+        "smoothing": float(smoothing) if isinstance(smoothing, (int, float, np.number)) else smoothing,
         "positive": positive,
         "selector": _selector_facts(plan.selector, coded),
         "coding": _coding_in_words(encoder),
         "options": _plain_options(plan, encoder),
         "rules": None if rules is None else dict(rules.given),
         "by_hand": None if rules is None or not rules.by_hand else tuple(rules.by_hand),
-        "rules_file": _rules_file(getattr(encoder, "levels", None)),
-        "marks": dict(getattr(encoder, "marks_", {})) or None,
+        "rules_file": _rules_file(levels) if isinstance(levels, (str, os.PathLike)) else None,
+        "marks": dict(encoder.marks_) or None,
         "table": None if rows is None else _training_table(rows, coded),
         "versions": {"bayesieve": __version__, "python": platform.python_version(), "numpy": np.__version__},
     }
-    return {name: value for name, value in found.items() if value is not None}  # type: ignore[return-value]
+    return {name: value for name, value in facts.items() if value is not None}  # type: ignore[return-value]
 
 
 def _selector_facts(selector: CodedSelector, coded: CodedTable) -> SelectorFacts:
-    own, remark = vars(type(selector)), "Informative alone, but adds too little beside the other features."
-    # The sentence of a base class does not describe a derived one.
-    sentence = own.get("sentence", "A selector of your own found the weights.")
+    remark = "Informative alone, but adds too little beside the other features."
+    # The name and the sentence of a base class do not describe a derived one.
+    described = type(selector).__dict__
+    sentence = described.get("sentence", "A selector of your own found the weights.")
     if isinstance(selector, RankedSelector):
         remark = "Informative alone, but ranked behind the features kept."
         if selector.trace_.validation_name is not None:
@@ -82,7 +85,7 @@ def _selector_facts(selector: CodedSelector, coded: CodedTable) -> SelectorFacts
     elif isinstance(selector, BoostedSelector):
         remark = "Informative alone, but won no round."
     facts: SelectorFacts = {
-        "name": own.get("name", type(selector).__name__),
+        "name": described.get("name", type(selector).__name__),
         "sentence": sentence,
         "remark": remark,
         "chooses_on_path": selector.chooses_on_path,
@@ -123,18 +126,19 @@ def _plain_options(plan: FitPlan, encoder: Any) -> dict[str, Any]:
         if type(encoder) is not type(usual) or str(encoder.get_params()) != str(usual.get_params()):
             options["encoder"] = encoder
     options["levels"] = options["levels"] is not None  # whether the rules of the provenance are this option
-    return {name: _plain(value) for name, value in options.items() if name not in _UNSAVED}
-
-
-def _plain(value: Any) -> Any:
-    """Return an option as plain values for JSON, or its text."""
-    if isinstance(value, OptionText):
-        return {"object": str(value)}
-    try:
-        return _plain_values(value)
-    except TypeError:
-        text = _ADDRESS.sub("", " ".join(repr(value).split()))
-        return {"object": text[:_MOST_TEXT]}
+    plain: dict[str, Any] = {}
+    for name, value in options.items():
+        if name in _UNSAVED:
+            continue
+        if isinstance(value, OptionText):
+            plain[name] = {"object": str(value)}
+            continue
+        try:
+            plain[name] = _plain_values(value)
+        except TypeError:
+            text = _ADDRESS.sub("", " ".join(repr(value).split()))
+            plain[name] = {"object": text[:_MOST_TEXT]}
+    return plain
 
 
 def _plain_values(value: Any) -> Any:
@@ -152,15 +156,8 @@ def _plain_values(value: Any) -> Any:
     raise TypeError
 
 
-def _plain_number(smoothing: Any) -> Any:
-    """Return the smoothing, a number as a float of Python."""
-    return float(smoothing) if isinstance(smoothing, (int, float, np.number)) else smoothing
-
-
-def _rules_file(levels: Any) -> RulesFile | None:
-    """Return the file that rules for levels were read from."""
-    if not isinstance(levels, (str, os.PathLike)):
-        return None
+def _rules_file(levels: str | os.PathLike[str]) -> RulesFile | None:
+    """Return name, hash and content of the file that rules for levels were read from; None if it is gone."""
     try:
         content = Path(levels).read_bytes()
         text = content.decode("utf-8")
@@ -182,8 +179,8 @@ def _training_table(rows: TrainingRows, coded: CodedTable) -> TableFacts | None:
 
 def options_of_file(options: Mapping[str, Any], rules: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return constructor options from those in a file; objects are text, which `FitPlan` refuses."""
-    found = {name: _from_plain(value) for name, value in options.items()}
-    return found | {"levels": dict(rules) if found.get("levels") and rules is not None else None}
+    given = {name: _from_plain(value) for name, value in options.items()}
+    return given | {"levels": dict(rules) if given.get("levels") and rules is not None else None}
 
 
 def _from_plain(value: Any) -> Any:

@@ -13,7 +13,7 @@ import numpy as np
 
 from bayesieve.classifier.plan import FitPlan
 from bayesieve.counts import CodedTable
-from bayesieve.discretize import IndicatorEncoder, TableEncoder
+from bayesieve.discretize import TableEncoder
 from bayesieve.discretize.rules import TableRules
 from bayesieve.engine import IN_MEMORY, Engine, Mapped
 from bayesieve.engine.files import mapped_options
@@ -38,6 +38,7 @@ class TrainingRows(NamedTuple):
     table : a `Table`, or the rows as they were given for encoders of other rows than columns.
     target, weights, groups : of the rows; weights are divided by their mean if the plan says so.
     target_name : name of the column or series of the target, if it has one.
+    date_orders : whether the day comes first in columns of dates, as far as the texts of a scan prove it.
     """
 
     table: Any
@@ -45,11 +46,7 @@ class TrainingRows(NamedTuple):
     weights: Any
     groups: Any
     target_name: str | None
-
-    @property
-    def date_orders(self) -> Mapping[str, bool]:
-        """Whether the day comes first in columns of dates, as far as the texts of a scan prove it."""
-        return self.table.source.date_orders if isinstance(self.table, ScannedTable) else {}
+    date_orders: Mapping[str, bool]
 
 
 def read_rows(X: Any, y: Any, weights: Any, groups: Any, plan: FitPlan) -> TrainingRows:
@@ -67,7 +64,9 @@ def read_rows(X: Any, y: Any, weights: Any, groups: Any, plan: FitPlan) -> Train
         positive_position(y.classes, np.bincount(y.codes, minlength=y.n_classes), plan.positive)
     table = as_table(X) if isinstance(plan.encoder, TableEncoder) else X
     weights = normalized_weights(weights) if plan.normalize else weights
-    return TrainingRows(table, y, weights, groups, name if isinstance(name, str) and name else None)
+    name = name if isinstance(name, str) and name else None
+    date_orders = table.source.date_orders if isinstance(table, ScannedTable) else {}
+    return TrainingRows(table, y, weights, groups, name, date_orders)
 
 
 def open_engine(rows: TrainingRows, plan: FitPlan) -> Engine:
@@ -101,18 +100,18 @@ def with_offset(coded: CodedTable, offset: Any, plan: FitPlan) -> tuple[CodedTab
 def offset_of(offset: Any, n_rows: int, n_classes: int) -> np.ndarray:
     """Return known log-odds as (n_rows, n_classes); ValueError unless they are finite and fit the rows."""
     try:
-        given = np.asarray(offset, dtype=np.float64)
+        logits = np.asarray(offset, dtype=np.float64)
     except (TypeError, ValueError):
-        given = np.zeros(())
-    if n_classes == 2 and given.shape == (n_rows,):
-        given = np.stack([np.zeros(n_rows), given], axis=1)
-    if given.shape != (n_rows, n_classes) or not np.isfinite(given).all():
+        logits = np.zeros(())
+    if n_classes == 2 and logits.shape == (n_rows,):
+        logits = np.stack([np.zeros(n_rows), logits], axis=1)
+    if logits.shape != (n_rows, n_classes) or not np.isfinite(logits).all():
         one = f"a finite number for each of {n_rows:,} rows" if n_classes == 2 else ""
         raise ValueError(
             f"offset must hold {one or f'{n_classes} finite numbers, one a class, for each of {n_rows:,} rows'}, got "
-            f"{f'an array of shape {given.shape}' if given.ndim else type(offset).__name__}."
+            f"{f'an array of shape {logits.shape}' if logits.ndim else type(offset).__name__}."
         )
-    return given
+    return logits
 
 
 def signs_of(plan: FitPlan, n_classes: int, side: int) -> dict[int, int]:
@@ -130,7 +129,7 @@ def signs_of(plan: FitPlan, n_classes: int, side: int) -> dict[int, int]:
     """
     encoder = plan.encoder
     given = {name: side * sign for name, sign in plan.monotone.items()}
-    rules: TableRules | None = getattr(encoder, "rules_", None)
+    rules: TableRules | None = encoder.rules_
     by_rule = () if rules is None else rules.named("monotone")
     monotone = rules.signs(encoder.levels_) if rules is not None and by_rule and n_classes == 2 else {}
     for name, sign in given.items():
@@ -166,10 +165,10 @@ def search_weights(
         weights[k] = weights.max() or 1.0
     if not signs:
         return weights
-    of_table = TableLevels.of(levels)
-    single = {of_table.names[k] for k in signs}
-    pairs = [not single.intersection(part.name for part in pair.parts) for pair in of_table.pairs]
-    return weights * np.append(np.ones(of_table.n_columns), pairs)
+    table_levels = TableLevels.of(levels)
+    with_sign = {table_levels.names[k] for k in signs}
+    pairs = [with_sign.isdisjoint(column.name for column in pair.parts) for pair in table_levels.pairs]
+    return weights * np.append(np.ones(table_levels.n_columns), pairs)
 
 
 def check_weights(weights: Any, n_features: int) -> np.ndarray:
@@ -199,16 +198,17 @@ def fit_options(plan: FitPlan, levels: Sequence[FeatureLevels], signs: Mapping[i
 
     As many surfaces may come in as ``pairs`` leaves room for; none of counters, identifiers and dates.
     """
-    encoder = plan.encoder
-    pairs, most = getattr(encoder, "pairs", 0), 0
-    if isinstance(pairs, (str, Integral)):
-        n_pairs = len(TableLevels.of(levels).pairs)
-        most = _MAX_SURFACES if isinstance(pairs, str) else min(_MAX_SURFACES, int(pairs) - n_pairs)
-    without_surface = set(getattr(encoder, "marks_", {}))
+    encoder, table_levels = plan.encoder, TableLevels.of(levels)
+    max_surfaces = 0
+    if isinstance(encoder, TableEncoder) and isinstance(encoder.pairs, (str, Integral)):
+        max_surfaces = _MAX_SURFACES
+        if not isinstance(encoder.pairs, str):
+            max_surfaces = min(_MAX_SURFACES, int(encoder.pairs) - len(table_levels.pairs))
+    without_surface = set(encoder.marks_)
     excluded, included, most_cells = list[int](), list[int](), dict[int, int]()
-    rules: TableRules | None = getattr(encoder, "rules_", None)
+    rules: TableRules | None = encoder.rules_
     if rules is not None:
-        names = TableLevels.of(levels).names
+        names = table_levels.names
         excluded, included = (
             [k for k, name in enumerate(names) if name in rules.named(option)] for option in ("exclude", "include")
         )
@@ -218,7 +218,7 @@ def fit_options(plan: FitPlan, levels: Sequence[FeatureLevels], signs: Mapping[i
         fit=plan.granularity,
         signs=signs,
         drop=plan.is_averaged,
-        most_surfaces=most,
+        most_surfaces=max_surfaces,
         without_surface=without_surface,
         n_jobs=plan.n_jobs,
         excluded=excluded,
@@ -234,12 +234,6 @@ def with_levels(encoder: Any, levels: Sequence[FeatureLevels]) -> Any:
     other = copy(encoder)
     other.set_levels(levels, encoder.classes_)
     return other
-
-
-def columns_of_fit(encoder: Any) -> tuple[str, ...]:
-    """Return the names of the columns that an encoder was fitted to."""
-    names = encoder.thresholds_ if isinstance(encoder, IndicatorEncoder) else TableLevels.of(encoder.levels_).names
-    return tuple(names)[: encoder.n_features_in_]
 
 
 def check_texts(coded: CodedTable, target_name: str | None) -> None:

@@ -13,7 +13,7 @@ from bayesieve.classifier.file_content import CHECKSUM, checksum, content_to_tex
 from bayesieve.classifier.fit_provenance import options_of_file
 from bayesieve.classifier.plan import check_options
 from bayesieve.classifier.selective import SelectiveNB
-from bayesieve.decision.benefit_classifier import BenefitRule
+from bayesieve.decision import BenefitRule
 from bayesieve.parts import OptionText, arguments
 from bayesieve.plain_values import Damaged, converted, read_by
 from bayesieve.scorecard.model_file import FORMAT, VERSION, ModelFile, card_from_file

@@ -86,7 +86,14 @@ class FitPlan:
         """
         options = options_of(model)
         check_options(options)
-        is_averaged, granularity = resolve_calibrate(model.calibrate, model.selector)
+        # "auto": averaged weights ask for contributions of cells, which let features of no use drop out.
+        is_averaged = isinstance(model.selector, CompressionAveraging)
+        is_averaged = is_averaged or is_choice(model.selector, (CompressionAveraging.name,))
+        granularity: Any = model.calibrate
+        if granularity == "auto":
+            granularity = "cells" if is_averaged else None
+        elif not isinstance(granularity, str):
+            granularity = "weights" if granularity else None
         selector = new_selector(options)
         selector.check_options()
         plan = cls(
@@ -170,16 +177,6 @@ def check_options(options: Mapping[str, Any]) -> None:
             raise ValueError(f"monotone must be +1 or -1 for the column {name!r}, got {sign!r:.80}.")
 
 
-def resolve_calibrate(calibrate: Any, selector: Any) -> tuple[bool, Granularity | None]:
-    """Return whether a selector, or its name, averages weights by compression, and what to fit after the search."""
-    is_averaged = isinstance(selector, CompressionAveraging) or is_choice(selector, (CompressionAveraging.name,))
-    if calibrate == "auto":
-        return is_averaged, "cells" if is_averaged else None
-    if not isinstance(calibrate, str):
-        return is_averaged, "weights" if calibrate else None
-    return is_averaged, calibrate  # type: ignore[return-value]
-
-
 def new_selector(options: Mapping[str, Any]) -> CodedSelector:
     """Return the selector of a model, not fitted yet.
 
@@ -197,15 +194,37 @@ def new_selector(options: Mapping[str, Any]) -> CodedSelector:
 
 
 def new_encoder(options: Mapping[str, Any], is_averaged: bool, granularity: Granularity | None) -> Any:
-    """Return the encoder of a model, not fitted yet; the last two as `resolve_calibrate` returns them."""
-    selector, levels = options["selector"], options["levels"]
-    encoder = make_encoder(chosen_encoder(options["encoder"], selector))
-    its_levels = getattr(encoder, "levels", options)
-    has_rules = bool(levels) if isinstance(levels, Mapping | None) else True
-    if has_rules and its_levels is not None and repr(its_levels) != repr(levels):
+    """Return the encoder of a model, not fitted yet: its own, or that of its selector if only this one has options.
+
+    ``is_averaged`` and ``granularity`` are those of the plan. ValueError if options contradict each other.
+    """
+    choice, selector, levels = options["encoder"], options["selector"], options["levels"]
+    if choice is None:
         raise ValueError(
-            f"levels={levels!r:.80} cannot be combined with the encoder {encoder!r:.80}, which "
-            + ("has levels itself; omit one of them." if hasattr(encoder, "levels") else "ignores them; omit them.")
+            "SelectiveNB codes the columns of the table: encoder must be 'modl', a TableEncoder or an "
+            "IndicatorEncoder, not None; DiscreteNB takes codes."
+        )
+    other = getattr(selector, "encoder", "modl")
+    if not is_choice(other, ("modl",)) and repr(other) != repr(choice):
+        name = type(selector).__name__
+        if not is_choice(choice, ("modl",)):
+            raise ValueError(
+                f"SelectiveNB has the encoder {choice!r}, its {name} the encoder {other!r}; give only one."
+            )
+        if other is None:
+            raise ValueError(
+                f"SelectiveNB codes the columns of the table, but its {name} has encoder=None, which is for codes; "
+                "leave the selector's encoder at 'modl'."
+            )
+        choice = other
+    encoder = make_encoder(choice)
+
+    encoder_levels = getattr(encoder, "levels", options)
+    has_rules = bool(levels) if isinstance(levels, Mapping | None) else True
+    if has_rules and encoder_levels is not None and repr(encoder_levels) != repr(levels):
+        raise ValueError(
+            f"levels={levels!r:.80} is of no use with the encoder {encoder!r:.80}, which "
+            + ("has levels itself; leave one out." if hasattr(encoder, "levels") else "ignores them; leave them out.")
         )
     no_pairs = is_choice(options["pairs"], ("auto",)) and not is_averaged
     shared = {name: options[name] for name in ("n_jobs", "prior", "levels", "positive")}
@@ -215,30 +234,6 @@ def new_encoder(options: Mapping[str, Any], is_averaged: bool, granularity: Gran
         # One level per value is safe if contributions are fitted: rare values then stay close to the others.
         encoder.set_params(**_left_at_defaults(encoder, {"categorical": "auto"}))
     return encoder
-
-
-def chosen_encoder(encoder: Any, selector: Any) -> Any:
-    """Return the encoder of a model, or that of its selector if only this one has options.
-
-    ValueError if both have options that differ.
-    """
-    other = getattr(selector, "encoder", "modl")
-    if encoder is None:
-        raise ValueError(
-            "SelectiveNB codes the columns of the table: encoder must be 'modl', a TableEncoder or an "
-            "IndicatorEncoder, not None; DiscreteNB takes codes."
-        )
-    if is_choice(other, ("modl",)) or repr(other) == repr(encoder):
-        return encoder
-    name = type(selector).__name__
-    if not is_choice(encoder, ("modl",)):
-        raise ValueError(f"SelectiveNB has the encoder {encoder!r}, its {name} the encoder {other!r}; give only one.")
-    if other is None:
-        raise ValueError(
-            f"SelectiveNB codes the columns of the table, but its {name} has encoder=None, which is for codes; leave "
-            "the selector's encoder at 'modl'."
-        )
-    return other
 
 
 def _left_at_defaults(estimator: Any, options: Mapping[str, Any]) -> dict[str, Any]:

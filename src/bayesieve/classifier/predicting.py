@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -41,8 +41,7 @@ class Predicting(ClassifierMixin, BaseEstimator):
     engine: Any
 
     def __sklearn_clone__(self) -> Predicting:
-        without_engine: Any = copy(self).set_params(engine=MEMORY)
-        clone: Predicting = super(Predicting, without_engine).__sklearn_clone__()
+        clone: Predicting = super(Predicting, copy(self).set_params(engine=MEMORY)).__sklearn_clone__()
         return clone.set_params(engine=self.engine)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -54,14 +53,8 @@ class Predicting(ClassifierMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        inputs = replace(tags.input_tags, allow_nan=True, string=True, categorical=True, sparse=True)
-        return replace(tags, input_tags=inputs)
-
-    def _with(self, **fitted: Any) -> Self:
-        """Return a copy with other fitted attributes."""
-        other: Any = copy(self)
-        vars(other).update(fitted)
-        return other
+        kinds = dict.fromkeys(("allow_nan", "string", "categorical", "sparse"), True)
+        return replace(tags, input_tags=replace(tags.input_tags, **kinds))
 
     def predict_log_proba(self: Any, X: Any, offset: Any = None) -> np.ndarray:
         """Log probabilities of the classes, shape (n_rows, n_classes); ``offset`` as for ``fit``."""

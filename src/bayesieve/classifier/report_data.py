@@ -40,7 +40,7 @@ from bayesieve.scorecard.wording import Wording
 from bayesieve.selection.row_splits import is_number_of_folds
 from bayesieve.statistics import metrics
 from bayesieve.table import Column
-from bayesieve.table.cautions import silenced, warn_caller
+from bayesieve.table.cautions import Caution, silenced, warn_caller
 from bayesieve.table.columns import column_of
 from bayesieve.table.frames import as_table, is_scan, split_columns, take_rows
 from bayesieve.table.levels import columns_of
@@ -70,12 +70,13 @@ def collect(
     """Collect the data of a page on rows in memory, or on a sample of the rows of a scan; see `SelectiveNB.report`."""
     check_is_fitted(model, "scorecard_")
     hidden, least = (1, 5) if min_count is None else (min_count, 1)
-    shown = with_card(model, with_hidden_counts(model.scorecard_, hidden))
+    cautions: tuple[Caution, ...] = ()
     if is_scan(X, y):
         X, y, sample_weight, time, caution = drawn_from(model, X, y, sample_weight, time)
-        shown = shown._with(cautions_=(*model.cautions_, *filter(None, [caution])))
+        cautions = () if caution is None else (caution,)
         cv = 5 if cv is None and not held_out else cv
     options |= {"time": time, "cv": cv, "held_out": held_out}
+    shown = with_card(model, with_hidden_counts(model.scorecard_, hidden), cautions)
     return report_data(shown, X, y, sample_weight, **options, min_count=hidden, least=least)
 
 
@@ -265,7 +266,7 @@ def _on_rows(
         X = X if name in needed else split_columns(X, name)[0]
     judged = judged_rows(model, X, *rows[1:])
     if moments is not None and moments.size != judged.n_rows:
-        raise ValueError(f"X has {judged.n_rows:,} rows but time has {moments.size:,} values; give one for each row.")
+        raise ValueError(f"X has {judged.n_rows:,} rows but time has {moments.size:,} values.")
     groups = _groups(given, _dated(model) if time is None else time, by)
     judged = replace(judged, moments=moments, positive=place, segments=groups)
     is_timed = bool(groups) and (not by or groups[0][0] != by[0])
@@ -312,7 +313,7 @@ def _groups(X: Any, time: Any, by: Sequence[str]) -> tuple[tuple[str, np.ndarray
             table = as_table(X)
             if values not in table.names:
                 hint = did_you_mean(values, table.names) or f"there are {named(table.names)}."
-                raise ValueError(f"There is no column {values!r} to form segments by; {hint}")
+                raise ValueError(f"There is no column {values!r} to tell segments by; {hint}")
             column = table.column(table.names.index(values))
         else:
             column = column_of(values, name, as_table(X).n_rows)

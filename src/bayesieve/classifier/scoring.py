@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -38,9 +39,11 @@ def labelled(model: SelectiveNB, labels: Mapping[str, Any]) -> SelectiveNB:
     return with_card(model, replace(card, provenance={**card.provenance, "labels": named}))
 
 
-def with_card(model: SelectiveNB, card: Scorecard) -> SelectiveNB:
-    """Return a copy of a model that predicts by another scorecard."""
-    return model._with(scorecard_=card)
+def with_card(model: SelectiveNB, card: Scorecard, cautions: Sequence[Caution] = ()) -> SelectiveNB:
+    """Return a copy of a model that predicts by another scorecard, with further cautions."""
+    other = copy(model)
+    other.scorecard_, other.cautions_ = card, (*model.cautions_, *cautions)
+    return other
 
 
 def levels_of_columns(*models: SelectiveNB) -> dict[str, FeatureLevels]:
@@ -192,7 +195,7 @@ def drawn_from(
     weights = None if rows.weights is None else rows.weights[drawn]
     frame = rows.table.frame(drawn)
     if time is not None and time not in frame.columns:
-        raise ValueError(f"There is no column {time!r} to order the rows by; check its name.")
+        raise ValueError(f"There is no column {time!r} to order the rows by.")
     moments, labels = None if time is None else frame[time], rows.target.classes[rows.target.codes[drawn]]
     return training_columns(model, frame), labels, weights, moments, caution
 

@@ -18,6 +18,7 @@ from bayesieve.classifier.predicting import Predicting
 from bayesieve.classifier.scoring import with_card
 from bayesieve.compiling import compiling_elsewhere
 from bayesieve.counts import CodedTable, Smoothing
+from bayesieve.discretize import IndicatorEncoder
 from bayesieve.discretize.modl import Prior
 from bayesieve.engine.callbacks import CallbackSupportMixin, FitTask, fit_task, with_callbacks
 from bayesieve.engine.progress import Clock, stage
@@ -291,9 +292,9 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
             with compiling_elsewhere(kernels), stage("Coding columns", plan.verbose), task.subtask("code columns"):
                 coding = plan.coding_options(engine)
                 coded = plan.encoder.fit_transform_coded(rows.table, rows.target, rows.weights, coding)
+            shift: Any = 0.0
             if benefit is not None:
                 coded = with_benefit(coded, benefit, plan.selector)
-            shift: Any = 0.0
             if offset is not None:
                 coded, shift = steps.with_offset(coded, offset, plan)
 
@@ -319,7 +320,7 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
             raise ValueError("normalize=True works with fit only; divide the weights by their mean before coding.")
         with fit_task(self, n_subtasks=2) as task:
             self._fit_codes(coded, plan, task)
-        self.cautions_ = model_cautions(self.scorecard_, self.trace_, encoder, [weights_caution(coded.weights)])
+        self.cautions_ = model_cautions(self.scorecard_, self.trace_, encoder.marks_, [weights_caution(coded.weights)])
         return self
 
     def _fit_codes(
@@ -335,64 +336,63 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
         ``rows`` are those before they were coded; ``shift`` was added to an offset of the rows, (n_classes,).
         """
         require_classes(self, coded.classes)
-        steps.check_texts(coded, None if rows is None else rows.target_name)
+        target_name = None if rows is None else rows.target_name
+        steps.check_texts(coded, target_name)
         positive = plan.positive
         if positive is not None:
             positive = positive_position(coded.classes, coded.counts.class_counts, positive)
         signs = steps.signs_of(plan, coded.n_classes, sign_of_positive(coded.classes, positive))
         selector, encoder = plan.selector, plan.encoder
-        given = coded
-        if not selector.needs_row_order:  # counts and searches read runs of a class fastest
-            coded = coded.by_class
+        # Counts and searches read runs of a class fastest.
+        in_order = coded if selector.needs_row_order else coded.by_class
 
         # Search: every subset visited is in the trace; weights follow from it (Boulle 2007, section 6).
         clock = Clock(getattr(selector, "max_seconds", None))
         with stage("Searching", plan.verbose), task.subtask("search", n_subtasks=None) as search:
-            selector.fit_coded(coded, **plan.search_options(None if rows is None else rows.groups, search))
+            learnt = selector.fit_rows(in_order, **plan.search_options(None if rows is None else rows.groups, search))
 
-        # Contributions: counted first, then fitted jointly.
+        # Contributions: counted first, then fitted jointly, to the rows that the search leaves for them.
         evidence_stage = stage("Fitting the evidence", plan.verbose)
         with clock.ended_by_interrupt(), evidence_stage, task.subtask("fit evidence"):
-            estimated, levels = coded, encoder.levels_
-            if selector.learns_from_part:
-                estimated = selector.rows_to_learn(coded)
-                if estimated.levels is not None and estimated.levels is not coded.levels:
-                    levels = TableLevels.of(estimated.levels)
+            levels = encoder.levels_
+            if learnt is not in_order and learnt.levels is not None and learnt.levels is not coded.levels:
+                levels = TableLevels.of(learnt.levels)
             options = steps.fit_options(plan, levels, signs)
             weights = steps.search_weights(selector, levels, signs, options.included)
-            evidence = fit_evidence(estimated, levels, weights, plan.smoothing, options, clock)
+            evidence = fit_evidence(learnt, levels, weights, plan.smoothing, options, clock)
             evidence = replace(evidence, intercept=evidence.intercept + shift)
 
         # Scorecard: the record that everything after the fit reads.
         encoder = steps.with_levels(encoder, evidence.levels)
+        names = tuple(encoder.thresholds_) if isinstance(encoder, IndicatorEncoder) else encoder.levels_.names
         card = scorecard_of_fit(
             evidence,
             selector.weights_,
             signs,
             classes=np.asarray(coded.classes),
-            columns=steps.columns_of_fit(encoder),
-            provenance=provenance_of(plan, encoder, evidence, given, positive, rows),
-            library=encoder._library,
+            columns=names[: encoder.n_features_in_],
+            provenance=provenance_of(plan, encoder, evidence, coded, positive, rows),
+            library=encoder.library_,
         )
         if rows is not None and rows.date_orders:
             card = in_date_orders(card, rows.date_orders)
             encoder = steps.with_levels(encoder, TableLevels.of([feature.levels for feature in card.features]))
-        selector._report_in(card.library)
-        self._remember(
-            card, selector.trace_, None if rows is None else rows.target_name, hasattr(encoder, "feature_names_in_")
-        )
+        selector.set_library(card.library)
+        self._set(card, selector.trace_, target_name, hasattr(encoder, "feature_names_in_"))
         self.selector_, self.encoder_ = selector, encoder
 
-    def _remember(self, card: Scorecard, trace: SearchTrace, target_name: str | None, named: bool) -> None:
-        """Take over a record: the only place where a model is written.
+    def _set(self, card: Scorecard, trace: SearchTrace, target_name: str | None, named: bool) -> None:
+        """Set the fitted attributes: the only place where a model is written.
 
         ``named`` says whether the columns of the training table had names.
         """
-        for name in ("benefit_rule_", "id_columns_", "feature_names_in_", "selector_", "encoder_"):
-            self.__dict__.pop(name, None)
+        for name in ("selector_", "encoder_", "feature_names_in_"):
+            if hasattr(self, name):
+                delattr(self, name)
+        self.benefit_rule_, self.id_columns_ = None, ()
         self.scorecard_, self.trace_ = card, trace
         self.classes_, self.target_name_ = card.classes, target_name
-        self.n_features_in_, self._library = len(card.columns), card.library
+        self.n_features_in_ = len(card.columns)
         if named:
             self.feature_names_in_ = np.asarray(card.columns, dtype=object)
 
@@ -400,7 +400,7 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
     def _of_record(cls, options: Mapping[str, Any], card: Scorecard, trace: SearchTrace, **facts: Any) -> SelectiveNB:
         """Return a fitted model of a record, such as that in a file, with its options."""
         model = cls(**options)
-        model._remember(card, trace, facts["target_name"], facts["named"])
+        model._set(card, trace, facts["target_name"], facts["named"])
         model.cautions_, model.benefit_rule_, model.id_columns_ = (
             facts["cautions"],
             facts["benefit_rule"],
@@ -669,11 +669,10 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
     ) -> Any:
         """Write a validation document, as a page or as Markdown.
 
-        Its sections name points of Annex IV of the EU AI Act and themes of model risk management (SR 26-2): purpose,
-        data and their hashes, method, selection, performance in and out of time, stability, calibration by segment,
-        limits, a monitoring plan, changes by hand, and fields for signatures. It does not claim compliance. What only
-        people know is a field to complete unless ``facts`` has it; what these rows do not allow is said to be not
-        measured.
+        Its sections follow the headings of Annex IV of the EU AI Act and the principles of SR 26-2: purpose, data and
+        their hashes, method, selection, performance in and out of time, stability, calibration by segment, limits, a
+        monitoring plan, changes by hand, and fields for signatures. It does not claim compliance. What only people
+        know is a field to complete unless ``facts`` has it; what these rows do not allow is said to be not measured.
 
         Parameters
         ----------

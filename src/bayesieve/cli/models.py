@@ -31,7 +31,7 @@ from bayesieve.words import format_count, named, plural, quoted, shorten, visibl
 if TYPE_CHECKING:
     import polars as pl
 
-    from bayesieve.decision.benefit_classifier import BenefitRule
+    from bayesieve.decision import BenefitRule
     from bayesieve.table.scans import Scan
 
 _MOST_CLASSES = 6
@@ -47,7 +47,7 @@ def predict(given: Any) -> None:
     """Predict every row of a table."""
     from bayesieve.classifier.scored_files import PredictedRows
     from bayesieve.classifier.scoring import prediction_names
-    from bayesieve.decision.benefit_classifier import BenefitRule
+    from bayesieve.decision import BenefitRule
     from bayesieve.engine.progress import RowProgress
     from bayesieve.scorecard.direction import REASONS, directions, warn_of_direction
     from bayesieve.table.writing import is_folder
@@ -510,10 +510,8 @@ def decided_columns(
     """
     import polars as pl
 
-    from bayesieve.decision.thresholds import above_threshold
-
     place, labels = model.scorecard_.positive, model.classes_.tolist()
-    above = above_threshold(probability[:, place], threshold).tolist()
+    above = (probability[:, place] >= threshold).tolist()
     decided = [labels[place if is_above else 1 - place] for is_above in above]
     predicted = pl.Series("prediction", decided, dtype=pl.Series(labels).dtype)
     return [predicted, *(before(block, probability, first) if before else ())]

@@ -14,7 +14,7 @@ import polars as pl
 
 from bayesieve.cli.commands import CommandError, Screen
 from bayesieve.cli.files import amounts_of, shown
-from bayesieve.decision.benefit_classifier import BenefitRule
+from bayesieve.decision import BenefitRule
 from bayesieve.discretize.table_coding import drawn_from_scan
 from bayesieve.evaluation.splits import read_moments
 from bayesieve.scorecard.date_orders import in_date_orders

@@ -1,7 +1,7 @@
 """From probabilities to decisions: benefits, thresholds, calibration, and curves of profit."""
 
-from bayesieve.decision.benefit_classifier import BenefitClassifier
-from bayesieve.decision.benefits import total_benefit
+from bayesieve.decision.benefit_classifier import BenefitClassifier, BenefitRule
+from bayesieve.decision.benefits import Benefits, total_benefit
 from bayesieve.decision.curves import (
     Calibration,
     GainsCurve,
@@ -14,6 +14,8 @@ from bayesieve.decision.thresholds import ThresholdTuner
 
 __all__ = [
     "BenefitClassifier",
+    "BenefitRule",
+    "Benefits",
     "Calibration",
     "GainsCurve",
     "ProfitCurve",

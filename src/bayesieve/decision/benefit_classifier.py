@@ -10,13 +10,13 @@ from typing import Annotated, Any
 
 import msgspec
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from bayesieve.decision.base import ClassifierWrapper
 from bayesieve.decision.benefits import (
-    AroundClassifier,
     Benefits,
     amount_slope,
     column_of_numbers,
@@ -24,7 +24,6 @@ from bayesieve.decision.benefits import (
     is_column,
     positions_in,
     read_benefits,
-    tags_of_wrapped,
 )
 from bayesieve.decision.curves import ProfitCurve, profit_curve
 from bayesieve.parts import with_shared_docs
@@ -41,7 +40,7 @@ _EXAMPLE = '"benefit": [[0, 0], [-1, 5]], "classes": ["no", "yes"], "decisions":
 
 @with_shared_docs
 @dataclass(eq=False, repr=False)
-class BenefitClassifier(AroundClassifier, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class BenefitClassifier(ClassifierWrapper):
     """Take the decision of largest expected benefit: argmax_i sum_j P(j | x) B(i, j, x).
 
     Parameters
@@ -140,7 +139,7 @@ class BenefitClassifier(AroundClassifier, ClassifierMixin, MetaEstimatorMixin, B
         self.training_prior_ = shares / shares.sum()
         self._prior_ratio()
         shape = read_benefits(self.benefit, self.classes_.size, codes.size, X=X).values.shape[-2:]
-        self.decisions_ = decision_names(self.decisions, self.classes_, shape[0])
+        self.decisions_ = self.names_of_decisions(shape[0])
         self.amount_estimator_: Any = None
         if self.amount_estimator is not None or self.amount_benefit is not None:
             matters = np.asarray(amount_slope(self.amount_benefit, shape).any(axis=0))[codes]
@@ -154,6 +153,10 @@ class BenefitClassifier(AroundClassifier, ClassifierMixin, MetaEstimatorMixin, B
         self._adopt(classifier)
         self.training_prior_ = np.asarray(class_count) / np.sum(class_count)
         return self
+
+    def names_of_decisions(self, n_decisions: int) -> np.ndarray:
+        """Return the names of the decisions; ValueError if their number is another one."""
+        return decision_names(self.decisions, self._classes(), n_decisions)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return probabilities of the classes, with the correction for ``class_prior``, shape (n_rows, n_classes)."""
@@ -189,7 +192,7 @@ class BenefitClassifier(AroundClassifier, ClassifierMixin, MetaEstimatorMixin, B
     def predict(self, X: Any, benefit: Any = None) -> np.ndarray:
         """Return decision of largest expected benefit in each row, the first one on ties; see `expected_benefit`."""
         expected = self.expected_benefit(X, benefit)
-        names = decision_names(self.decisions, self._classes(), expected.shape[1])
+        names = self.names_of_decisions(expected.shape[1])
         return names[expected.argmax(axis=1)]
 
     def total_benefit(self, X: Any, y: Any, benefit: Any = None, sample_weight: Any = None) -> float:
@@ -307,7 +310,7 @@ class BenefitClassifier(AroundClassifier, ClassifierMixin, MetaEstimatorMixin, B
             return None
         table = ScannedTable(scan(X)) if is_scan(X, "") else as_table(X)
         if self.amount not in table.names:
-            raise ValueError(f"X has no column {self.amount!r}, which amount= names; check its name.")
+            raise ValueError(f"X has no column {self.amount!r}, which amount names.")
         return table.column(table.names.index(self.amount)).numbers()
 
     def _refuse_scan(self, X: Any, y: Any) -> None:
@@ -351,9 +354,6 @@ class BenefitClassifier(AroundClassifier, ClassifierMixin, MetaEstimatorMixin, B
             return False
         return True
 
-    def __sklearn_tags__(self) -> Any:
-        return tags_of_wrapped(self.estimator, super().__sklearn_tags__())
-
 
 _Number = Annotated[float, msgspec.Meta(ge=-1e300, le=1e300)]
 _Names = Annotated[tuple[str | int | bool, ...], msgspec.Meta(min_length=1)]
@@ -395,7 +395,7 @@ class BenefitRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
         try:
             return cls.from_json(data, classes)
         except Damaged as error:
-            raise ValueError(f"{file} holds no benefits of decisions: {error}; correct the file.") from None
+            raise ValueError(f"{file} holds no benefits of decisions: {error}; mend the file.") from None
 
     @classmethod
     def from_json(cls, data: Any, classes: Any) -> BenefitRule:

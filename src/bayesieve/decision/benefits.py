@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from sklearn.utils import get_tags
 
 from bayesieve.criteria.decisions import as_benefits, with_amounts
 from bayesieve.table import as_sample_weight, as_target
@@ -232,19 +231,3 @@ def decision_names(decisions: Any, classes: np.ndarray, n_decisions: int) -> np.
         given = f"there are {len(names)} classes" if decisions is None else f"decisions is {decisions!r:.80}"
         raise ValueError(f"benefit has {n_decisions} rows, but {given}; name a decision for each row in decisions=.")
     return names
-
-
-class AroundClassifier:
-    """Meta-estimator with the classes, and the names and number of features if known, of the classifier inside."""
-
-    def _adopt(self: Any, classifier: Any) -> None:
-        """Copy these attributes from a fitted classifier."""
-        self.classes_ = np.asarray(classifier.classes_)
-        for name in ("n_features_in_", "feature_names_in_"):
-            vars(self).pop(name, None)
-            vars(self).update({name: getattr(classifier, name)} if hasattr(classifier, name) else {})
-
-
-def tags_of_wrapped(classifier: Any, tags: Any) -> Any:
-    """Return the tags of a meta-estimator, with the input tags of the classifier inside."""
-    return replace(tags, input_tags=get_tags(classifier).input_tags)

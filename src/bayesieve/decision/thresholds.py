@@ -10,10 +10,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from bayesieve.decision.benefits import AroundClassifier, positions_in, tags_of_wrapped
+from bayesieve.decision.base import ClassifierWrapper
+from bayesieve.decision.benefits import positions_in
 from bayesieve.parts import is_choice, with_shared_docs
 from bayesieve.selection.row_splits import row_splits
 from bayesieve.table.cautions import CautionWarning, silenced
@@ -155,11 +156,6 @@ def best_class_weights(
     return max(ascents, key=lambda ascent: ascent[1])
 
 
-def above_threshold(score: np.ndarray, threshold: float) -> np.ndarray:
-    """Return whether each row is predicted as positive. Tuning and predicting both use this function."""
-    return np.asarray(score, dtype=np.float64) >= threshold
-
-
 def weighted_class(probability: np.ndarray, class_weights: np.ndarray) -> np.ndarray:
     """Return argmax_j weight_j P(j | x), the first on ties. Tuning and predicting both use this function."""
     return (np.asarray(probability, dtype=np.float64) * class_weights).argmax(axis=1)
@@ -258,7 +254,7 @@ def _checked(values: Any, n: int) -> np.ndarray:
 
 
 @with_shared_docs
-class ThresholdTuner(AroundClassifier, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class ThresholdTuner(ClassifierWrapper):
     """Predict by the threshold on P(positive class | x) that is best by a measure of the confusion matrix.
 
     Every threshold that makes a difference is tried, in O(n log n) after one sort. For several classes, weights of the
@@ -433,7 +429,7 @@ class ThresholdTuner(AroundClassifier, ClassifierMixin, MetaEstimatorMixin, Base
             return weighted_class(probability, self.class_weights_)
         assert self.best_threshold_ is not None
         place = int(self.classes_[1] == self.pos_label_)
-        return np.where(above_threshold(probability[:, place], self.best_threshold_), place, 1 - place)
+        return np.where(probability[:, place] >= self.best_threshold_, place, 1 - place)
 
     def _measure(self, n_classes: int) -> Measure:
         if callable(self.scoring):
@@ -462,6 +458,3 @@ class ThresholdTuner(AroundClassifier, ClassifierMixin, MetaEstimatorMixin, Base
 
     def _trained(self, X: Any, y: Any, weights: Any) -> Any:
         return clone(self.estimator).fit(X, y, **({} if weights is None else {"sample_weight": weights}))
-
-    def __sklearn_tags__(self) -> Any:
-        return tags_of_wrapped(self.estimator, super().__sklearn_tags__())

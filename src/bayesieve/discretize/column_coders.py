@@ -98,7 +98,8 @@ class TableCoder(LevelsCoder):
     unseen_counts_: np.ndarray
     classes_: np.ndarray
     rules_: Any  # the `TableRules` of the last fit
-    _library = "polars"
+    marks_: dict[str, Any]
+    library_: str
 
     def to_frame(self) -> Any:
         """Return one row per feature and level: label, count, and the count of every class; a dataframe of the library
@@ -112,7 +113,7 @@ class TableCoder(LevelsCoder):
             for code, counts in enumerate(np.asarray(level.counts, dtype=float)):
                 of_classes = {f"count_{c}": count for c, count in zip(self.classes_, counts, strict=True)}
                 rows.append({**self._describe_level(level, code), "count": counts.sum(), **of_classes})
-        return results_frame(rows, self._library, infer_schema_length=None)
+        return results_frame(rows, self.library_, infer_schema_length=None)
 
     @abstractmethod
     def _describe_level(self, level: FeatureLevels, code: int) -> dict[str, Any]:

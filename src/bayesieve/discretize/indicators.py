@@ -175,6 +175,7 @@ class IndicatorEncoder(TableCoder):
         coded = self._with_levels(coded)
         self.unseen_counts_ = np.zeros(coded.n_features, dtype=np.int64)
         self.classes_ = target.classes
+        self.rules_, self.marks_ = None, {}  # which scores do not have
         return coded
 
     def _n_levels(self, codes: np.ndarray, families: Sequence[FeatureLevels], order: ClassOrder) -> np.ndarray:

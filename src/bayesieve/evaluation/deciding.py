@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from bayesieve.decision import BenefitClassifier, ProfitCurve, profit_curve
-from bayesieve.decision.benefits import Benefits, decision_names
+from bayesieve.decision import BenefitClassifier, Benefits, ProfitCurve, profit_curve
 from bayesieve.evaluation.judged import JudgedRows
 from bayesieve.evaluation.performance import Performance
 from bayesieve.words import ShortRepr
@@ -62,10 +61,10 @@ class Deciding:
     def __init__(self, model: Any, rows: JudgedRows, benefit: Any) -> None:
         given = clone(benefit) if isinstance(benefit, BenefitClassifier) else BenefitClassifier(model, benefit=benefit)
         if given.amount_estimator is not None:
-            raise ValueError("A report needs the true amounts, not estimates: pass benefits whose cells hold them.")
+            raise ValueError("A report needs the true amounts, not estimates: pass benefits with them as cells.")
         self._classifier = given.keep(model, model.scorecard_.class_counts)
         values = self._classifier.benefits_of(rows.X, None, rows.n_rows).values
-        self._names = [str(name) for name in decision_names(given.decisions, model.classes_, values.shape[-2])]
+        self._names = [str(name) for name in given.names_of_decisions(values.shape[-2])]
         self._constant = values if values.ndim == 2 else None
         self.rows = replace(rows, benefits=np.broadcast_to(values, (rows.n_rows, *values.shape[-2:])))
 

@@ -324,57 +324,44 @@ def pair_log_bayes(pairs, bins, n_bins, slopes, bases, starts, n_functions, vari
     logs : (n_pairs, 2, n_variances), the result: products of two basis functions, and cells one by one.
     """
     n_rows, width = slopes.shape
-    for p in range(0, len(pairs), 2):  # two pairs at a time: a sum would wait for the one before
-        q = min(p + 1, len(pairs) - 1)
-        first, second, line = bins[pairs[p, 0]], bins[pairs[p, 1]], n_bins[pairs[p, 1]] + 1
-        other_first, other_second, other_line = bins[pairs[q, 0]], bins[pairs[q, 1]], n_bins[pairs[q, 1]] + 1
-        sums = np.zeros(((n_bins[pairs[p, 0]] + 1) * line, width))
-        others = np.zeros(((n_bins[pairs[q, 0]] + 1) * other_line, width))
-        for r in range(n_rows):
-            row, other = first[r] * line + second[r], other_first[r] * other_line + other_second[r]
-            if width == 2:  # without a loop: half the time
-                gradient, curvature = slopes[r, 0], slopes[r, 1]
-                sums[row, 0] += gradient
-                sums[row, 1] += curvature
-                others[other, 0] += gradient
-                others[other, 1] += curvature
-                continue
-            for s in range(width):
-                sums[row, s] += slopes[r, s]
-                others[other, s] += slopes[r, s]
-        for pair, table in ((p, sums), (q, others)):
-            i, j = pairs[pair]
-            grid = table.reshape(n_bins[i] + 1, n_bins[j] + 1, width)[: n_bins[i], : n_bins[j]]
-            of_first = bases[starts[i] : starts[i] + n_bins[i] * n_functions[i]].reshape(n_bins[i], n_functions[i])
-            of_second = bases[starts[j] : starts[j] + n_bins[j] * n_functions[j]].reshape(n_bins[j], n_functions[j])
-            products = _sum_products(grid, of_first, of_second)
-            for v in range(variances.size):
-                logs[pair, 0, v] = _sum_log_bayes(products, variances[v])
-                logs[pair, 1, v] = _sum_log_bayes(grid, variances[v])
-
-
-@jit_inner
-def _sum_products(grid, first, second):
-    """Return gradients and curvatures by products of two basis functions, from those by cell, (n, m, 2 J)."""
-    n_first, n_second, width = grid.shape
     n_logits = width // 2
-    products = np.zeros((first.shape[1], second.shape[1], width))
-    half = np.empty((n_second, width))
-    for f in range(first.shape[1]):
-        half[:] = 0.0
-        for a in range(n_first):
-            value = first[a, f]
+    for p in range(len(pairs)):
+        i, j = pairs[p]
+        n_first, n_second, f_first, f_second = n_bins[i], n_bins[j], n_functions[i], n_functions[j]
+        first, second, line = bins[i], bins[j], n_second + 1
+        sums = np.zeros(((n_first + 1) * line, width))
+        if width == 2:  # without a loop: half the time
+            for r in range(n_rows):
+                cell = first[r] * line + second[r]
+                sums[cell, 0] += slopes[r, 0]
+                sums[cell, 1] += slopes[r, 1]
+        else:
+            for r in range(n_rows):
+                row, value = sums[first[r] * line + second[r]], slopes[r]
+                for s in range(width):
+                    row[s] += value[s]
+        grid = sums.reshape(n_first + 1, line, width)[:n_first, :n_second]
+
+        # Basis functions depend on bins only, so that sums by cell give their gradients and curvatures.
+        products = np.zeros((f_first, f_second, width))
+        half = np.empty((n_second, width))
+        for f in range(f_first):
+            half[:] = 0.0
+            for a in range(n_first):
+                value = bases[starts[i] + a * f_first + f]
+                for b in range(n_second):
+                    for s in range(n_logits):
+                        half[b, s] += value * grid[a, b, s]
+                        half[b, n_logits + s] += value * value * grid[a, b, n_logits + s]
             for b in range(n_second):
-                for s in range(n_logits):
-                    half[b, s] += value * grid[a, b, s]
-                    half[b, n_logits + s] += value * value * grid[a, b, n_logits + s]
-        for b in range(n_second):
-            for g in range(second.shape[1]):
-                value = second[b, g]
-                for s in range(n_logits):
-                    products[f, g, s] += value * half[b, s]
-                    products[f, g, n_logits + s] += value * value * half[b, n_logits + s]
-    return products
+                for g in range(f_second):
+                    value = bases[starts[j] + b * f_second + g]
+                    for s in range(n_logits):
+                        products[f, g, s] += value * half[b, s]
+                        products[f, g, n_logits + s] += value * value * half[b, n_logits + s]
+        for v in range(variances.size):
+            logs[p, 0, v] = _sum_log_bayes(products, variances[v])
+            logs[p, 1, v] = _sum_log_bayes(grid, variances[v])
 
 
 @jit_inner

@@ -199,10 +199,9 @@ class VarianceSearch:
         Variances are multiplied by ``factor`` before.
         """
         self.variances, self.expected_variance = self.variances * factor, expected_variance
-        n_first = 3 if self.curvature is None else 0  # rounds after which it changes little in one round
         for number in range(n_rounds):
             # Coefficients, for these variances.
-            if number < n_first or number % 2 == 0:
+            if self.curvature is None or number <= 2 or number % 2 == 0:  # in one later round it changes little
                 self.curvature = self.problem.curvature(self.mode.point, self.sample)
             priors = self.problem.prior_variances(self.variances)
             metric = laplace_metric(self.curvature, priors)

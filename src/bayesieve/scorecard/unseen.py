@@ -34,10 +34,10 @@ class _Unseen:
     counts: np.ndarray
     contents: dict[str, str] = field(default_factory=dict)
 
-    def add(self, others: _Unseen) -> None:
-        """Add the unseen values of further rows."""
-        self.counts += others.counts
-        self.contents = others.contents | self.contents
+    def add(self, other: _Unseen) -> None:
+        """Add the unseen values of further rows; the first description of a column stays."""
+        self.counts += other.counts
+        self.contents = other.contents | self.contents
 
 
 _collected: ContextVar[_Unseen | None] = ContextVar("unseen", default=None)

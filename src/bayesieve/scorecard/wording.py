@@ -61,7 +61,7 @@ def read_labels(source: Any, columns: Sequence[str]) -> dict[str, dict[str, Any]
     for column, given in read.items():
         if column not in columns:
             hint = did_you_mean(column, columns) or f"there are {named(columns)}."
-            raise ValueError(f"{where} describe the column {column!r:.80}, which the model does not have; {hint}")
+            raise ValueError(f"{where} describe the column {column!r:.80}, which is not there; {hint}")
         try:
             label = Label(given) if isinstance(given, str) else msgspec.convert(given, Label)
         except msgspec.MsgspecError as error:

@@ -26,7 +26,7 @@ from bayesieve.parts import Allowed, Score, check_allowed, with_shared_docs
 from bayesieve.search import SearchTrace
 from bayesieve.table import as_sample_weight, as_target
 from bayesieve.table.cautions import issue, warn_caller, weights_caution
-from bayesieve.table.frames import copy_features, new_table, require_table, select_columns, whole_frame
+from bayesieve.table.frames import new_table, require_table, select_columns, whole_frame
 from bayesieve.table.levels import columns_behind
 from bayesieve.table.target import refuse_identifiers, require_classes, require_target
 
@@ -109,13 +109,18 @@ class CodedSelector(SelectorMixin, BaseEstimator):
 
     def _fit(self, coded: CodedTable, **options: Any) -> CodedSelector:
         self.fit_coded(coded, **options)
-        if self.encoder_ is not None:
-            copy_features(self, self.encoder_)  # the columns that it was given, not the features it made of them
-            self._report_in(self._library)
+        encoder = self.encoder_
+        if hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_  # type: ignore[has-type]
+        if encoder is not None:  # features here are the columns of the table, not what the encoder made of them
+            self.n_features_in_ = encoder.n_features_in_
+            if hasattr(encoder, "feature_names_in_"):
+                self.feature_names_in_ = encoder.feature_names_in_
+            self.set_library(encoder.library_)
         return self
 
-    def _report_in(self, library: str) -> None:
-        """Let the frames of the trace be those of this library."""
+    def set_library(self, library: str) -> None:
+        """Let ``trace_`` return dataframes of a library: that of the training rows."""
         self.trace_ = replace(self.trace_, library=library)  # type: ignore[has-type]
 
     @property
@@ -142,13 +147,18 @@ class CodedSelector(SelectorMixin, BaseEstimator):
 
     def fit_coded(self, coded: CodedTable, **options: Any) -> CodedSelector:
         """Fit the selector to a coded table with classes."""
+        self.fit_rows(coded, **options)
+        return self
+
+    def fit_rows(self, coded: CodedTable, **options: Any) -> CodedTable:
+        """Fit the selector like `fit_coded`, and return the rows from which a model should learn its probabilities."""
         for option in options:
             if not self.takes(option):
-                raise ValueError(f"{type(self).__name__} does not use {option}; omit it.")
+                raise ValueError(f"{type(self).__name__} makes no use of {option}; leave it out.")
         self.check_options()
         require_classes(self, coded.classes)
         self.n_features_in_ = coded.n_features
-        self.weights_ = self._search(coded, **options)
+        self.weights_, learnt = self._weights_and_rows(coded, **options)
         self.support_ = self.weights_ > 0
         n_wanted, n_selected = getattr(self, "n_features_to_select", None), int(np.count_nonzero(self.support_))
         if isinstance(n_wanted, Integral) and n_selected < int(n_wanted):
@@ -158,20 +168,16 @@ class CodedSelector(SelectorMixin, BaseEstimator):
             warn_caller(
                 f"{type(self).__name__} selects {n_selected} of n_features_to_select={n_wanted} features: {reason}."
             )
-        return self
+        return learnt
 
     @property
     def learns_from_part(self) -> bool:
-        """Whether `rows_to_learn` leaves rows out."""
+        """Whether models learn their probabilities from a part of the rows only."""
         return False
 
-    def n_to_learn(self, n_rows: int) -> int:
-        """Return rows that `rows_to_learn` keeps of a class of ``n_rows``."""
-        return n_rows
-
-    def rows_to_learn(self, coded: CodedTable) -> CodedTable:
-        """Return the rows of ``fit_coded`` from which a model should learn its probabilities."""
-        return coded
+    def _weights_and_rows(self, coded: CodedTable, **options: Any) -> tuple[np.ndarray, CodedTable]:
+        """Set ``trace_`` and return the weights, and the rows for `fit_rows`."""
+        return self._search(coded, **options), coded
 
     def takes(self, option: str) -> bool:
         """Return whether the search accepts this argument of ``fit_coded``, such as ``groups``."""
@@ -238,11 +244,13 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         return super().get_feature_names_out(input_features)
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        coded = self.encoder is None
-        raw = dict.fromkeys(("allow_nan", "string", "sparse"), not coded)
-        inputs = replace(tags.input_tags, **raw, categorical=True, positive_only=coded)
-        return replace(tags, input_tags=inputs, target_tags=replace(tags.target_tags, required=True))
+        tags, coded = super().__sklearn_tags__(), self.encoder is None
+        kinds = dict.fromkeys(("allow_nan", "string", "sparse"), not coded)
+        return replace(
+            tags,
+            input_tags=replace(tags.input_tags, categorical=True, positive_only=coded, **kinds),
+            target_tags=replace(tags.target_tags, required=True),
+        )
 
 
 def _converted(frame: Any, library: str) -> Any:
@@ -267,11 +275,6 @@ def _converted(frame: Any, library: str) -> Any:
             f"{column} cannot become a {library} column ({reason}); convert it to one type first, or use "
             f"set_output(transform={other!r})."
         ) from error
-
-
-def check_search_options(estimator: Any) -> None:
-    """Raise ValueError unless those of an estimator's options can be used that selectors share."""
-    check_allowed(estimator.get_params(deep=False), SHARED_OPTIONS)
 
 
 def seed_of(random_state: Any) -> int:

@@ -250,7 +250,7 @@ class _AgainstRest:
         return len(self.recorder.steps)
 
     def end(self, reason: str | None) -> None:
-        """End the boosting of the class for this reason, unless it is None or the boosting has ended already."""
+        """End for a reason, unless it is None or the walk has ended before."""
         self.ended = self.ended or reason
 
     def round(self, candidates: np.ndarray, clock: Clock) -> str | None:

@@ -20,8 +20,7 @@ from bayesieve.engine.progress import Progress
 from bayesieve.parts import Allowed
 from bayesieve.search import ClusterSearch, SearchTrace, SubsetProblem
 from bayesieve.search.clusters import LINKAGES
-from bayesieve.selection.base import SHARED_OPTIONS, CodedSelector, make_encoder, seed_of, with_classes
-from bayesieve.selection.row_splits import n_held_out
+from bayesieve.selection.base import SHARED_OPTIONS, make_encoder, seed_of, with_classes
 from bayesieve.selection.wrapper import SubsetSelector
 from bayesieve.table.frames import results_frame
 
@@ -234,9 +233,13 @@ class DependenceClusterSelector(SubsetSelector):
         return ("clusters", "search", "auc", "auc-levels") if self.scoring == "auc" else ("clusters", "search")
 
     def _search(self, coded: CodedTable, *, groups: Any = None, task: FitTask | None = None) -> np.ndarray:
+        return self._weights_and_rows(coded, groups=groups, task=task)[0]
+
+    def _weights_and_rows(  # type: ignore[override]
+        self, coded: CodedTable, *, groups: Any = None, task: FitTask | None = None
+    ) -> tuple[np.ndarray, CodedTable]:
         seed = seed_of(self.random_state)
         rows = self._rows(coded, seed, groups, "validation" if self._holds_out else self.evaluation)
-        self._learnt = rows.learnt if self.learns_from_part else None
         problem = self._problem(coded, rows, make_criterion(self.scoring, coded.n_features, coded.classes, "scoring"))
         if rows.learnt is not None and coded.levels is not None:  # features of one level there add nothing
             varied = (rows.learnt.n_levels > 1) & (coded.n_levels > (1 if self.refit else 0))
@@ -253,12 +256,7 @@ class DependenceClusterSelector(SubsetSelector):
         weights = self._run(explore, problem, self.max_seconds, task)
         clusters, self.q_ = self._candidates.clusters, self._candidates.q
         self.dependence_, self.linkage_, self.clustered_ = clusters.dependence, clusters.linkage, clusters.features
-        return weights
-
-    def _fit(self, coded: CodedTable, **options: Any) -> CodedSelector:
-        super()._fit(coded, **options)
-        self.__dict__.pop("_learnt", None)  # rows, of use to a model only
-        return self
+        return weights, rows.learnt if self.learns_from_part and rows.learnt is not None else coded
 
     @property
     def learns_from_part(self) -> bool:
@@ -267,13 +265,6 @@ class DependenceClusterSelector(SubsetSelector):
     @property
     def _holds_out(self) -> bool:
         return isinstance(self.evaluation, str) and self.evaluation == "holdout"
-
-    def n_to_learn(self, n_rows: int) -> int:
-        return n_rows - n_held_out(n_rows, self.validation_size) if self.learns_from_part else n_rows
-
-    def rows_to_learn(self, coded: CodedTable) -> CodedTable:
-        learnt = self.__dict__.pop("_learnt", None)
-        return coded if learnt is None else learnt
 
     @property
     def candidates_(self) -> Any:

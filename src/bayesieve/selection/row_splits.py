@@ -135,11 +135,6 @@ def check_evaluation(evaluation: Any) -> None:
     )
 
 
-def n_held_out(n_rows: int, validation_size: float) -> int:
-    """Return rows that `hold_out` holds out of a class of ``n_rows``."""
-    return min(max(0, n_rows - 1), round(n_rows * validation_size))
-
-
 def hold_out(
     coded: CodedTable,
     validation_size: float,
@@ -159,7 +154,7 @@ def hold_out(
     held = np.zeros(coded.n_rows, dtype=bool)
     for code in range(coded.n_classes):
         rows = rng.permutation(np.flatnonzero(counted & (classes == code)))
-        held[rows[: n_held_out(rows.size, validation_size)]] = True
+        held[rows[: min(max(0, rows.size - 1), round(rows.size * validation_size))]] = True
     fitted = counted & ~held  # rows of weight 0 are in neither half
     if not held.any() or not fitted.any():
         n_rows = np.count_nonzero(counted)

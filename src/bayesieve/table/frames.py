@@ -358,23 +358,12 @@ def fit_table(estimator: Any, X: Any, *, kinds: Mapping[str, Any] | None = None)
     refuse_fork()
     require_table(estimator, X)
     table = as_table(X, kinds=kinds)
-    names = np.asarray(table.names, dtype=object) if table.named else None
-    _remember(estimator, table.n_columns, names, table.library)
-    return table
-
-
-def copy_features(estimator: Any, fitted: Any) -> None:
-    """Let ``estimator`` remember the columns and the library that ``fitted``, a component of it, was fitted on."""
-    names = getattr(fitted, "feature_names_in_", None)
-    _remember(estimator, fitted.n_features_in_, names, getattr(fitted, "_library", "polars"))
-
-
-def _remember(estimator: Any, n_features: int, names: Any, library: str) -> None:
-    estimator.n_features_in_, estimator._library = n_features, library
-    if names is not None:
-        estimator.feature_names_in_ = names
+    estimator.n_features_in_, estimator.library_ = table.n_columns, table.library
+    if table.named:
+        estimator.feature_names_in_ = np.asarray(table.names, dtype=object)
     elif hasattr(estimator, "feature_names_in_"):
         del estimator.feature_names_in_
+    return table
 
 
 def new_table(estimator: Any, X: Any) -> Table:

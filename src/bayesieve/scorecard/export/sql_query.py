@@ -27,8 +27,7 @@ _TYPES: dict[str, dict[str, str]] = {
 _TEXTS = {"mysql": "char", "duckdb": "varchar", "postgres": "varchar"}
 _UNTYPED_TRUTH = {*_TEXTS, "sqlite"}  # in which booleans can be read as texts, among other words for true and false
 _REGEXP_REPLACE = {"clickhouse": "replaceRegexpAll", "mysql": "REGEXP_REPLACE", "oracle": "REGEXP_REPLACE"}
-_ESCAPED = {"duckdb", "postgres"}  # have literals in which control characters are escaped
-_WIDTH = 120  # of a line that holds several columns, levels or facts
+_WIDTH = 110  # of a line that holds several columns or levels
 _table: Any = exp.table_  # whose signature knows no names of unknown length
 
 
@@ -113,11 +112,7 @@ class Query:
     def bare(self, value: Any) -> Any:
         """Return a text without blanks around it."""
         if self.dialect not in _REGEXP_REPLACE:
-            blanks: Any = self.text(BLANKS)
-            if self.dialect in _ESCAPED:
-                escaped = "".join(c if ord(c) >= 32 else f"\\x{ord(c):02x}" for c in BLANKS)
-                blanks = exp.var(f"E'{escaped}'")
-            return exp.Trim(this=value, expression=blanks)
+            return exp.Trim(this=value, expression=self.text(BLANKS))
         pattern = self.text(f"^[{BLANKS}]+|[{BLANKS}]+$")
         return self.call(_REGEXP_REPLACE[self.dialect], value, pattern, self.text(""))
 
@@ -203,9 +198,7 @@ class Query:
             is_bare = not isinstance(key, str) or key == key.strip()
             groups.setdefault((is_bare, code), []).append(self.key(key, reader))
         for (is_bare, code), keys in sorted(groups.items()):
-            own = value if is_bare else others[0]
-            is_key = own.eq(keys[0]) if len(keys) == 1 else exp.In(this=own, expressions=keys)
-            pairs.append((is_key, results[code]))
+            pairs.append((exp.In(this=value if is_bare else others[0], expressions=keys), results[code]))
         if is_text and "" not in reader.keys:
             pairs.append((value.eq(self.text("")), results[reader.missing]))
         cuts = reader.cuts or ()
@@ -217,15 +210,12 @@ class Query:
         if len(pairs) > 1 and pairs[0][1] == rest:  # NULL passes no other test either
             del pairs[0]
         cases = [(when, exp.null() if number is None else self.number(number)) for when, number in pairs]
-        if all(isinstance(when, exp.EQ) and when.this == value for when, _ in cases):  # shorter, and as readable
-            return self.case([(when.expression, number) for when, number in cases], self.number(rest), of=value)
         return self.case(cases, self.number(rest))
 
     def laid_out(self, case: Any, type_: str) -> str:
         """Return the text of a CASE, as a type, on as few lines as hold it."""
         whens = [f"WHEN {self.written(own.this)} THEN {self.written(own.args['true'])}" for own in case.args["ifs"]]
-        of = "" if case.this is None else f"{self.written(case.this)} "
-        lines = filled([f"CASE {of}{whens[0]}", *whens[1:], f"ELSE {self.written(case.args['default'])} END"], " ")
+        lines = _filled([f"CASE {whens[0]}", *whens[1:], f"ELSE {self.written(case.args['default'])} END"], " ")
         return self.written(self.cast(exp.var("\n    ".join(lines)), type_))
 
     def written(self, tree: Any) -> str:
@@ -239,14 +229,10 @@ class Query:
         self.taken.add(found.casefold())
         return found
 
-    def stage(self, new: Mapping[str, Any], carried: Iterable[str] | None = ()) -> list[Any]:
-        """Add a select of the columns that are kept, of others of the stage before (None: of all), and of new ones;
-        return these.
-        """
-        lines = ["t.*"]
-        if carried is not None:
-            old = {name: self.column(name) for name in (*self.kept, *carried)}
-            lines = filled([self.written(exp.alias_(tree, name, quoted=True)) for name, tree in old.items()])
+    def stage(self, new: Mapping[str, Any], carried: Iterable[str] = ()) -> list[Any]:
+        """Add a select of the columns that are kept, of others of the stage before, and of new ones; return these."""
+        old = {name: self.column(name) for name in (*self.kept, *carried)}
+        lines = _filled([self.written(exp.alias_(tree, name, quoted=True)) for name, tree in old.items()])
         made = [exp.alias_(tree, name, quoted=True, copy=False) for name, tree in new.items()]
         made = [*map(exp.var, lines), *made]
         source = [f"bayesieve_{len(self.selects)}"] if self.selects else self.options.table.split(".")[::-1]
@@ -333,7 +319,7 @@ class Query:
         base, points_of_terms = self._points() if points else (0, [])
         sums = {score: self._flat_sum(intercept, columns, tables, "double")}
         sums |= {name: self._flat_sum(base, columns, points_of_terms, "bigint") for name in points}
-        self.stage(sums, carried=None if names else ())
+        self.stage(sums)
         return {}
 
     def _flat_sum(
@@ -402,7 +388,7 @@ class Query:
         return {name: self.case(zip(columns, texts, strict=True), of=self.column(name)) for name in reasons}
 
 
-def filled(texts: Sequence[str], between: str = ", ") -> list[str]:
+def _filled(texts: Sequence[str], between: str = ", ") -> list[str]:
     """Join texts to as few lines as hold them."""
     lines: list[str] = []
     for text in texts:

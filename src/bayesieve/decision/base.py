@@ -1,0 +1,30 @@
+"""Base of the estimators that decide by the probabilities of a classifier."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.utils import get_tags
+
+
+class ClassifierWrapper(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+    """An estimator around a classifier, ``estimator``."""
+
+    estimator: Any
+
+    def _adopt(self, classifier: Any) -> None:
+        """Take over the classes of a fitted classifier, and the number and names of its features if it knows them."""
+        self.classes_ = np.asarray(classifier.classes_)
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self, name):
+                delattr(self, name)
+        if hasattr(classifier, "n_features_in_"):
+            self.n_features_in_ = classifier.n_features_in_
+        if hasattr(classifier, "feature_names_in_"):
+            self.feature_names_in_ = classifier.feature_names_in_
+
+    def __sklearn_tags__(self) -> Any:
+        return replace(super().__sklearn_tags__(), input_tags=get_tags(self.estimator).input_tags)
