@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from bayesieve.compiling import ALONE
-from tests.limits import LIMITS, Limits
+from tests.limits import LIMITS, Limits, Watch
 
 os.environ[ALONE] = "1"  # no test waits for processes that compile what others test
 
@@ -29,5 +30,21 @@ def limits(monkeypatch: pytest.MonkeyPatch) -> Limits:
     def change(**values: Any) -> None:
         for name, value in values.items():
             monkeypatch.setattr(f"bayesieve.{LIMITS[name]}", value)
+
+    return change
+
+
+@pytest.fixture
+def watch(monkeypatch: pytest.MonkeyPatch) -> Watch:
+    """Until the test ends, call ``before`` with the arguments of every call of a function of a module or class."""
+
+    def change(owner: Any, name: str, before: Callable[..., object]) -> None:
+        original = getattr(owner, name)
+
+        def function(*arguments: Any, **options: Any) -> Any:
+            before(*arguments)
+            return original(*arguments, **options)
+
+        monkeypatch.setattr(owner, name, function)
 
     return change

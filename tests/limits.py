@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 Limits = Callable[..., None]
+Watch = Callable[[Any, str, Callable[..., object]], None]
 
 # Sizes and times at which the package works in parts, samples rows or changes its algorithm. Tests lower them, so that
 # small tables reach both sides; this table is the only place that names these constants.
@@ -78,6 +79,7 @@ LIMITS = {
     "averaged_features": "selection.averaging._AUTO_FEATURES",
     "recoded_cells": "selection.row_splits.MOST_RECODED_CELLS",
     "whole_matrix": "selection.filters._WHOLE_MATRIX",
+    "text_bytes": "table.scans.Scan.text_bytes",
     "explained_rows": "cli.models._BLOCK_ROWS",
 }
 

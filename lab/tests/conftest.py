@@ -2,5 +2,5 @@
 
 from __future__ import annotations
 
-from tests import conftest  # noqa: F401
 from tests.cli.conftest import fails, run, succeeds, toy  # noqa: F401
+from tests.conftest import limits, watch  # noqa: F401

@@ -14,6 +14,7 @@ from bayesieve.classifier import SelectiveNB as Classifier
 from bayesieve.selection import SELECTORS
 from bayesieve_lab import RepeatedFolds
 from tests.cli.conftest import GERMAN, Run, plain_surroundings  # noqa: F401
+from tests.limits import Watch
 
 TOY = ("--target", "ziel", "--folds", 3)
 
@@ -91,27 +92,25 @@ def test_weights_far_from_one_are_pointed_at_and_scaled(succeeds: Run, toy: Path
     assert notes(succeeds("compare", *options, "--normalize", "-o", "scaled")) == []
 
 
-def failing(monkeypatch: pytest.MonkeyPatch, *selectors: str) -> None:
+def failing(watch: Watch, *selectors: str) -> None:
     """Let these selectors fail in every fold."""
-    whole = Classifier.fit_coded
 
-    def fit(self: Any, *given: Any) -> Any:
+    def fail(self: Any, *_: Any) -> None:
         if self.selector in selectors:
             raise RuntimeError("It is too cold.")
-        return whole(self, *given)
 
-    monkeypatch.setattr(Classifier, "fit_coded", fit)
+    watch(Classifier, "fit_coded", fail)
 
 
-def test_methods_that_fail(run: Run, succeeds: Run, toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    failing(monkeypatch, "map")
+def test_methods_that_fail(run: Run, succeeds: Run, toy: Path, watch: Watch) -> None:
+    failing(watch, "map")
     result = succeeds("compare", toy, *TOY, "-s", "map,all", "-o", "found", "--measure", "log_loss")
     assert notes(result) == ["warning: 'map' failed on 3 folds: RuntimeError: It is too cold."]
     lines = [line.split() for line in result.stdout.splitlines()]
     assert [line for line in lines if line[:1] == ["map"]] == [["map", *"-" * 4], ["map", *"-" * 8]]
     assert "It is too cold." in Path("found/comparison.html").read_text(encoding="utf-8")
     assert pl.read_csv("found/folds.csv")["error"].null_count() == 3
-    failing(monkeypatch, "map", "all")
+    failing(watch, "map", "all")
     result = run("compare", toy, *TOY, "-s", "map,all", "-o", "other")
     assert result.exit_code == 2
     assert notes(result) == ["error: All methods failed; 'map' with: RuntimeError: It is too cold."]

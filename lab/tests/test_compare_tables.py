@@ -11,12 +11,12 @@ import polars as pl
 import pytest
 
 from bayesieve.classifier import SelectiveNB as Classifier
-from bayesieve.cli import compiling
 from bayesieve.cli.commands import CommandError
 from bayesieve_lab.comparison.command import ComparedTable, table_names
 from bayesieve_lab.comparison.differences import average_ranks, critical_difference, friedman
 from lab.tests.test_compare_command import notes
 from tests.cli.conftest import GERMAN, Run, plain_surroundings  # noqa: F401
+from tests.limits import Watch
 from tests.report.markup import payload
 
 N_ROWS = 90
@@ -81,19 +81,17 @@ def test_ranks_over_tables(succeeds: Run, three: list[Path], tmp_path: Path) -> 
 
 
 def test_each_table_is_read_in_turn_and_a_second_run_goes_on(
-    succeeds: Run, three: list[Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    succeeds: Run, three: list[Path], watch: Watch, tmp_path: Path
 ) -> None:
     read: list[str] = []
-    whole = ComparedTable.read
 
-    def watched(self: ComparedTable, *given: Any) -> Any:
+    def results_when_read(self: ComparedTable, *_: Any) -> None:
         n_results = 0
         if (kept := tmp_path / "found" / "results.jsonl").exists():
             n_results = sum('"result"' in line for line in kept.read_text().splitlines())
         read.append(f"{self.name} {n_results}")
-        return whole(self, *given)
 
-    monkeypatch.setattr(ComparedTable, "read", watched)
+    watch(ComparedTable, "read", results_when_read)
     known = ("--target", "y", "--folds", 2, "-s", "all,map", "-o", "found", "-j", 1)
     succeeds("compare", *three[:2], *known)
     assert read == ["one 0", "two 4"]  # the second when the folds of the first are done
@@ -141,19 +139,14 @@ def test_warnings_and_errors_name_the_table(run: Run, succeeds: Run, three: list
     assert sum('"result"' in line for line in kept) == 2  # the first table is not lost
 
 
-def test_a_method_that_fails_on_one_table(
-    succeeds: Run, three: list[Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    whole = Classifier.fit_coded
+def test_a_method_that_fails_on_one_table(succeeds: Run, three: list[Path], watch: Watch, tmp_path: Path) -> None:
     pl.read_csv(three[1]).drop("x2").write_csv(three[1])
 
-    def failing(self: Any, coded: Any, *given: Any) -> Any:
+    def fail(self: Any, coded: Any, *_: Any) -> None:
         if (self.selector == "map" and coded.n_features < 3) or coded.n_features < 2:
             raise ValueError("It is too narrow.")
-        return whole(self, coded, *given)
 
-    monkeypatch.setattr(compiling, "warm_up", lambda *_: None)
-    monkeypatch.setattr(Classifier, "fit_coded", failing)
+    watch(Classifier, "fit_coded", fail)
     known = ("--target", "y", "--folds", 2, "-s", "map,all", "-o")
     result = succeeds("compare", *three, *known, "found")
     assert notes(result) == ["warning: 'map' failed on 2 folds of 'two': It is too narrow."]

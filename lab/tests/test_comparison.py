@@ -38,6 +38,7 @@ from bayesieve import MAPSelector, SelectiveNB, TableEncoder, WrapperSelector
 from bayesieve.version import __version__
 from bayesieve_lab import Comparison, FixedSplit, RepeatedFolds, TimeFolds, compare, compare_many
 from bayesieve_lab.comparison.folds import NUMBERS
+from tests.limits import Limits, Watch
 
 CREDIT = pl.read_csv(Path(__file__).parents[2] / "examples" / "data" / "german_credit.csv").head(160)
 CREDIT = CREDIT.select(*CREDIT.columns[:8], "class")
@@ -80,17 +81,11 @@ def test_folds_are_those_of_scikit_learn_and_of_the_seed() -> None:
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_a_coding_shared_by_all_changes_nothing(monkeypatch: pytest.MonkeyPatch, weighted: bool) -> None:
+def test_a_coding_shared_by_all_changes_nothing(watch: Watch, weighted: bool) -> None:
     X, y = CREDIT.drop("class"), CREDIT["class"]
     weight = np.random.default_rng(1).integers(0, 4, len(y)).astype(float) if weighted else None
-    fits = []
-    whole = TableEncoder.fit_transform_coded
-
-    def counted_fit(self: TableEncoder, *given: Any, **options: Any) -> Any:
-        fits.append(self.numeric)
-        return whole(self, *given, **options)
-
-    monkeypatch.setattr(TableEncoder, "fit_transform_coded", counted_fit)
+    fits: list[str] = []
+    watch(TableEncoder, "fit_transform_coded", lambda self, *_: fits.append(self.numeric))
     methods = {
         "all": SelectiveNB("all"),
         "map": SelectiveNB("map"),
@@ -504,8 +499,8 @@ def test_mistakes_are_told_before_any_work(message: str, mistake: Any) -> None:
         mistake(*IRIS)
 
 
-def test_progress_tells_the_seconds_left(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bayesieve.engine.progress._SECONDS_BETWEEN_LINES", 0.0)
+def test_progress_tells_the_seconds_left(capsys: pytest.CaptureFixture[str], limits: Limits) -> None:
+    limits(seconds_between_lines=0.0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         compare({"lr": LogisticRegression(max_iter=500, verbose=0), "g": GaussianNB()}, *IRIS, THREE, verbose=1)

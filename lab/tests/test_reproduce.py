@@ -15,6 +15,7 @@ from bayesieve_lab.rabenoro2015 import study
 from bayesieve_lab.rabenoro2015.study import Rabenoro2015
 from lab.tests.test_parts import Flowers
 from tests.cli.conftest import Run, plain_surroundings  # noqa: F401
+from tests.limits import Limits
 
 
 @pytest.fixture(autouse=True)
@@ -104,8 +105,8 @@ def test_mistakes_are_one_line(fails: Run, flowers: list[Options], arguments: st
     assert message in fails("reproduce", *arguments.split())
 
 
-def test_progress_and_unused_data(succeeds: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("bayesieve.engine.progress._SECONDS_BETWEEN_LINES", 0.0)
+def test_progress_and_unused_data(succeeds: Run, limits: Limits, tmp_path: Path) -> None:
+    limits(seconds_between_lines=0.0)
     lines = succeeds("reproduce", "rabenoro2015", "--quick", "-r", 1, "--data", tmp_path).stderr.splitlines()
     assert "rabenoro2015 simulates its data: --data is not used." in lines
     assert lines[-1].startswith("Comparison: folds of methods: 22 of 22, 0 s left")

@@ -16,6 +16,7 @@ from bayesieve import IndicatorEncoder, MAPSelector, SelectiveNB, WrapperSelecto
 from bayesieve.search import SearchTrace
 from bayesieve_lab import selection_stability
 from bayesieve_lab.comparison.stability import stability_estimate
+from tests.limits import Limits
 
 X, Y = load_iris(return_X_y=True, as_frame=True)
 FAST = {"direction": "forward", "evaluation": "train"}
@@ -99,8 +100,8 @@ def test_running_out_of_time_is_no_interrupt() -> None:
     assert found.n_selected.tolist() == [0, 0, 0]
 
 
-def test_progress_over_folds(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bayesieve.engine.progress._SECONDS_BETWEEN_LINES", 0.0)
+def test_progress_over_folds(capfd: pytest.CaptureFixture[str], limits: Limits) -> None:
+    limits(seconds_between_lines=0.0)
     selection_stability(WrapperSelector(verbose=1, **FAST), X, Y, cv=3)
     lines = capfd.readouterr().err.splitlines()
     assert len(lines) == 3

@@ -22,7 +22,7 @@ from bayesieve.table.reading import read_table
 from tests.classifier.mixed_data import fitted, frame, labels
 from tests.classifier.processes import dies_at, exit_code
 from tests.classifier.scoring import predict_to
-from tests.limits import Limits, interrupted
+from tests.limits import Limits, Watch, interrupted
 
 pytestmark = pytest.mark.filterwarnings("ignore:Column")
 
@@ -284,10 +284,9 @@ def test_a_full_disk_leaves_nothing_half_written(by_year: Path, tmp_path: Path) 
     assert files == {"claims", "model.json"}
 
 
-def test_memory_limit_bounds_the_rows_at_a_time(folder: Path, monkeypatch: pytest.MonkeyPatch, limits: Limits) -> None:
+def test_memory_limit_bounds_the_rows_at_a_time(folder: Path, watch: Watch, limits: Limits) -> None:
     model, rows, heights = fitted(), frame(), []
-    of_rows = scored_files.of_rows
-    monkeypatch.setattr(scored_files, "of_rows", lambda m, block: heights.append(block.height) or of_rows(m, block))
+    watch(scored_files, "of_rows", lambda model, block: heights.append(block.height))
     limits(least_rows=7)
     predict_to(model, folder / "out.arrow", str(folder / "*.parquet"), memory_limit="512MiB")
     assert max(heights) == 7

@@ -39,7 +39,7 @@ from bayesieve.evidence import calibration
 from bayesieve.search import SearchState
 from bayesieve.table.cautions import silenced
 from tests.classifier.mixed_data import N, data, fitted, frame, labels
-from tests.limits import interrupted
+from tests.limits import Watch, interrupted
 
 SELECTORS = ("all", "map", "bayesian", "compression")
 
@@ -237,7 +237,7 @@ def test_sample_weights_are_routed() -> None:
         make_pipeline(FunctionTransformer(), SelectiveNB()).fit(frame(), labels(), sample_weight=weights)
 
 
-def test_an_interrupted_search_still_gives_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_search_still_gives_a_model() -> None:
     models = [SelectiveNB("compression", max_seconds=0).fit(frame(), labels())]
     message = "CompressionAveraging keeps the best so far"
     with interrupted(SearchState, "candidates", 3), pytest.warns(UserWarning, match=message):
@@ -247,10 +247,6 @@ def test_an_interrupted_search_still_gives_a_model(monkeypatch: pytest.MonkeyPat
     for model in models:
         assert np.all(np.isfinite(model.predict_proba(frame())))
         assert not model.trace_.complete
-
-
-def interrupt(*_: Any, **options: Any) -> None:
-    raise KeyboardInterrupt
 
 
 @pytest.mark.parametrize(
@@ -265,21 +261,20 @@ def interrupt(*_: Any, **options: Any) -> None:
         "bayesieve.evidence.fitting._fitted_contributions",
     ],
 )
-def test_ctrl_c_at_any_moment_after_the_search_keeps_a_model(during: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_at_any_moment_after_the_search_keeps_a_model(during: str, watch: Watch) -> None:
     rng = np.random.default_rng(3)
     X = pl.DataFrame({"a": rng.normal(size=600), "b": rng.normal(size=600), "c": rng.choice(list("xyz"), 600)})
     y = X["a"] * X["b"] + X["a"] + X["c"].eq("x") + rng.normal(size=600) > 0
-    function = pkgutil.resolve_name(during)
-    before, met = signal.signal(signal.SIGINT, signal.default_int_handler), 0  # other tests may have left another one
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # other tests may have left another one
+    owner, _, name = during.rpartition(".")
+    met: list[int] = []
 
-    def interrupted(*arguments: Any, **options: Any) -> Any:
-        nonlocal met
-        met += 1
-        if met == 1:
+    def once(*_: Any) -> None:
+        met.append(1)
+        if len(met) == 1:
             signal.raise_signal(signal.SIGINT)
-        return function(*arguments, **options)
 
-    monkeypatch.setattr(during, interrupted)
+    watch(pkgutil.resolve_name(owner), name, once)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         model = SelectiveNB(n_jobs=1).fit(X, y)

@@ -17,7 +17,7 @@ import pytest
 
 import bayesieve
 from tests.cli.conftest import GERMAN, Run, invoke
-from tests.limits import interrupted
+from tests.limits import Watch, interrupted
 
 
 def test_what_it_writes(fitted: Path) -> None:
@@ -173,9 +173,7 @@ def test_targets_that_are_classes(succeeds: Run, labels: list[Any]) -> None:
     succeeds("fit", "fine.parquet", "-t", "y", "--no-report")
 
 
-def test_a_write_that_fails_leaves_the_old_file(
-    fails: Run, toy: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_write_that_fails_leaves_the_old_file(fails: Run, toy: Path, tmp_path: Path) -> None:
     folder = tmp_path / "out"
     folder.mkdir()
     (folder / "model.json").write_text("the old model", encoding="utf-8")
@@ -188,12 +186,12 @@ def test_a_write_that_fails_leaves_the_old_file(
 
 
 @pytest.mark.usefixtures("interrupts")
-def test_ctrl_c_while_measuring_ends_it(run: Run, toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_while_measuring_ends_it(run: Run, toy: Path, watch: Watch) -> None:
     import signal
 
     from bayesieve import SelectiveNB
 
-    monkeypatch.setattr(SelectiveNB, "report", lambda *_, **__: signal.raise_signal(signal.SIGINT))
+    watch(SelectiveNB, "report", lambda *_: signal.raise_signal(signal.SIGINT))
     before = signal.getsignal(signal.SIGINT)
     result = run("fit", toy, "-t", "ziel", "-q")
     assert result.exit_code == 130
@@ -203,21 +201,13 @@ def test_ctrl_c_while_measuring_ends_it(run: Run, toy: Path, monkeypatch: pytest
 
 
 @pytest.mark.usefixtures("interrupts")
-def test_ctrl_c_during_a_search_keeps_the_best_subset(
-    succeeds: Run, toy: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ctrl_c_during_a_search_keeps_the_best_subset(succeeds: Run, toy: Path, watch: Watch) -> None:
     import signal
 
     from bayesieve.criteria import ErrorProbability
 
-    sums, calls = ErrorProbability.sums, iter(range(10**9))
-
-    def interrupted(self: Any, *arguments: Any) -> Any:
-        if next(calls) == 1:
-            signal.raise_signal(signal.SIGINT)
-        return sums(self, *arguments)
-
-    monkeypatch.setattr(ErrorProbability, "sums", interrupted)
+    calls = iter(range(10**9))
+    watch(ErrorProbability, "sums", lambda *_: next(calls) == 1 and signal.raise_signal(signal.SIGINT))
     result = succeeds("fit", toy, "-t", "ziel", "-s", "wrapper", "--folds", 0)
     assert "warning: The search was interrupted after " in result.stderr
     assert "the best subset so far is written; run the same command again for a whole search." in result.stderr
@@ -237,19 +227,16 @@ def test_an_unexpected_error_asks_to_be_reported(fails: Run, run: Run, toy: Path
     assert shown.endswith(f"{line}\n")
 
 
-def test_warnings_of_the_library_are_lines(succeeds: Run, toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_warnings_of_the_library_are_lines(succeeds: Run, toy: Path, watch: Watch) -> None:
     import warnings
 
     from bayesieve import SelectiveNB
 
-    fit = SelectiveNB.fit
-
-    def warn(self: Any, *arguments: Any) -> Any:
+    def warn(*_: Any) -> None:
         warnings.warn("Something\nto know", UserWarning, stacklevel=1)
         warnings.warn("for programmers", DeprecationWarning, stacklevel=1)
-        return fit(self, *arguments)
 
-    monkeypatch.setattr(SelectiveNB, "fit", warn)
+    watch(SelectiveNB, "fit", warn)
     assert succeeds("fit", toy, "-t", "ziel", "--no-report").stderr == "warning: Something to know.\n"
 
 

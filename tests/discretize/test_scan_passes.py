@@ -23,7 +23,7 @@ from bayesieve.discretize.scan_passes import _block_starts
 from bayesieve.engine import Mapped
 from bayesieve.engine.executors import executor_of
 from bayesieve.table.scanned import scanned_rows
-from tests.limits import Limits
+from tests.limits import Limits, Watch
 
 LIMITS = {"exact_rows": 300, "most_numbers": 150, "most_categories": 40, "most_texts": 60}
 
@@ -104,16 +104,15 @@ def test_memory_files_and_executors_give_the_same_bits(
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_a_model_is_the_same_by_an_executor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limits: Limits) -> None:
+def test_a_model_is_the_same_by_an_executor(tmp_path: Path, watch: Watch, limits: Limits) -> None:
     """Also with weights that are divided by their mean, and a class whose rows weigh nothing."""
     limits(block_rows=300)
     frame = table(900, 30).with_columns(w=pl.when(pl.col("y") == "maybe").then(0.0).otherwise(pl.col("w")))
     scan = bayesieve.scan(written(frame, tmp_path, 2))
     with ThreadPoolExecutor(2) as pool:
         here, there = (SelectiveNB(engine=engine, normalize=True, verbose=0) for engine in ("memory", pool))
-        uses = []
-        submit = pool.submit
-        monkeypatch.setattr(pool, "submit", lambda *task: uses.append(1) or submit(*task))
+        uses: list[Any] = []
+        watch(pool, "submit", lambda *task: uses.append(task))
         X = frame.drop("y", "w")
         expected = here.fit(scan, "y", "w").scorecard_.joint(X)
         assert not uses
@@ -125,7 +124,7 @@ def test_a_model_is_the_same_by_an_executor(tmp_path: Path, monkeypatch: pytest.
         with pytest.warns(UserWarning, match="The executor given as engine is not used: it reads the rows of files"):
             there.fit(known.drop("w"), "y")
         (tmp_path / "1.parquet").rename(tmp_path / "elsewhere")
-        monkeypatch.setattr(bayesieve.table.scans.Scan, "text_bytes", {})  # which the caller reads
+        limits(text_bytes={})  # which the caller reads
         with pytest.raises(ValueError, match=r"does not see .*1\.parquet \(No such file or directory\); put the"):
             TableEncoder().fit_transform_coded(*scan_without_reading(scan), coding=CodingOptions(executor=pool))
     with pytest.raises(ValueError, match="engine must be 'memory', 'disk', a Dask client or an executor of concurrent"):

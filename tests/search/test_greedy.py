@@ -24,6 +24,7 @@ from bayesieve.search import (
     problem,
 )
 from tests.criteria.coded_tables import coded_table, slow_cost
+from tests.limits import Watch
 
 
 def problem_of(coded: CodedTable, criterion: object = None, *, halves: bool = False) -> SubsetProblem:
@@ -119,12 +120,11 @@ def test_a_stopped_search_goes_on_where_it_was(coded: CodedTable, direction: str
     assert resumed.complete
 
 
-def test_resuming_scans_only_what_is_new(coded: CodedTable, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_resuming_scans_only_what_is_new(coded: CodedTable, watch: Watch) -> None:
     problem = problem_of(coded)
     part = GreedySearch("forward", n_features=5).run(problem)
-    calls = []
-    scan = SearchState.candidates
-    monkeypatch.setattr(SearchState, "candidates", lambda *a: calls.append(1) or scan(*a))
+    calls: list[object] = []
+    watch(SearchState, "candidates", lambda *arguments: calls.append(arguments))
     GreedySearch("forward", resume=part).run(problem)
     assert len(calls) == problem.candidates.size - 5
 

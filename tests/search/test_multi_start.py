@@ -20,7 +20,7 @@ from bayesieve.search import (
     SubsetProblem,
 )
 from tests.criteria.coded_tables import coded_table
-from tests.limits import Limits
+from tests.limits import Limits, Watch
 
 PROBLEM = SubsetProblem.of(coded_table(11, n_rows=150, n_features=30, n_classes=3, strength=0.9))
 WIDE_KEYS = np.array([3, 2**64 - 1], dtype=np.uint64)
@@ -78,18 +78,12 @@ def test_seeds_and_the_order_of_walks() -> None:
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_results_do_not_depend_on_threads(monkeypatch: pytest.MonkeyPatch, limits: Limits, weighted: bool) -> None:
+def test_results_do_not_depend_on_threads(watch: Watch, limits: Limits, weighted: bool) -> None:
     weights = np.random.default_rng(2).exponential(size=150) if weighted else None
     coded = coded_table(12, n_rows=150, n_features=30, n_classes=3, strength=0.9, weights=weights)
     limits(quick_work=0)
     threads: set[int] = set()
-    candidates = SearchState.candidates
-
-    def watched(state: SearchState, features: np.ndarray) -> np.ndarray:
-        threads.add(threading.get_ident())
-        return candidates(state, features)
-
-    monkeypatch.setattr(SearchState, "candidates", watched)
+    watch(SearchState, "candidates", lambda *_: threads.add(threading.get_ident()))
     one = MultiStart(n_jobs=1).run(SubsetProblem.of(coded))
     assert threads == {threading.get_ident()}
     threads.clear()

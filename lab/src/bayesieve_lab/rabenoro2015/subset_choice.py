@@ -96,7 +96,7 @@ class Halves:
         """Return the share of ``rows`` misclassified by naive Bayes on the selected indicators."""
         state = SearchState(self.problem(rows))
         state.reset(selected)
-        return state.validation()
+        return state.validate()[0]
 
 
 def halve(train: CodedTable, smoothing: Smoothing) -> Halves:
@@ -247,7 +247,7 @@ def best_on_walks(trace: SearchTrace, halves: Halves) -> np.ndarray:
     best: Point | None = None
     selected = state.selected.copy()
     for at in _replayed(trace, state):
-        point = Point(at.validation(), at.n_selected)
+        point = Point(at.validate()[0], at.n_selected)
         if best is None or point.beats(best):
             best, selected = point, at.selected.copy()
     return selected
@@ -263,7 +263,7 @@ def _path(halves: Halves, rows: ScoredRows, order: np.ndarray) -> list[float]:
 def _lowest_on_walks(trace: SearchTrace, halves: Halves, test: ScoredRows) -> float:
     """Return the lowest test error of all subsets on the path of a search."""
     state = SearchState(halves.problem(test))
-    return min(at.validation() for at in _replayed(trace, state))
+    return min(at.validate()[0] for at in _replayed(trace, state))
 
 
 def _tied_steps(trace: SearchTrace, problem: SubsetProblem, size: int) -> float | None:
