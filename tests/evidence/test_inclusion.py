@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 import pytest
 from numpy.testing import assert_allclose
 from scipy.integrate import quad
-from scipy.stats import norm
+from scipy.stats import beta, norm
 
+from bayesieve import SelectiveNB
 from bayesieve.evidence.inclusion import (
     LEAST_PROBABILITY,
+    TRIED_ROWS_PER_CLASS,
     TRIED_VARIANCES,
     Effects,
     expected_squares,
     inclusion_probabilities,
     log_bayes_factors,
-    marginal_log_bayes,
+    log_bayes_of_cells,
+    log_bayes_of_curve,
     omitted_variances,
 )
 
@@ -59,16 +63,49 @@ def test_the_mean_bayes_factor_of_noise_is_at_most_about_one() -> None:
     for _ in range(2000):
         codes, y = rng.integers(0, 5, 400), rng.integers(0, 2, 400)
         counts = np.bincount(codes * 2 + y, minlength=10).reshape(5, 2).astype(float)
-        factors.append(np.exp(marginal_log_bayes(counts, None)))
-    assert np.mean(factors) < 1.3
-    assert np.mean(np.array(factors) > 20) < 0.05
+        factors.append([log_bayes_of_cells(counts), log_bayes_of_curve(counts, np.eye(5))])
+    assert (np.exp(factors).mean(axis=0) < 1.3).all()
+    assert (np.mean(np.array(factors) > np.log(20), axis=0) < 0.05).all()
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_a_feature_that_decides_the_class_has_a_large_bayes_factor(n_classes: int) -> None:
     counts = np.full((n_classes, n_classes), 5.0) + 60.0 * np.eye(n_classes)
-    assert marginal_log_bayes(counts, None) > 20
-    assert marginal_log_bayes(np.zeros((n_classes, n_classes)), None) == 0.0
+    nothing = np.zeros((n_classes, n_classes))
+    assert min(log_bayes_of_cells(counts), log_bayes_of_curve(counts, np.eye(n_classes))) > 20
+    assert log_bayes_of_cells(nothing) == log_bayes_of_curve(nothing, np.eye(n_classes)) == 0.0
+
+
+def test_bayes_factors_of_cells_are_exact() -> None:
+    counts, shares = np.array([[3.0, 2.0], [0.0, 4.0], [0.0, 0.0]]), np.array([1.0, 2.0]) / 3.0
+    weights = counts.sum(axis=1) / counts.sum()
+
+    def integral(of_cell: np.ndarray, rows: float) -> float:
+        prior = beta(*(rows * shares))
+        return quad(lambda p: prior.pdf(p) * (p / shares[0]) ** of_cell[0] * ((1 - p) / shares[1]) ** of_cell[1], 0, 1)[
+            0
+        ]
+
+    factors = []
+    for rows in (2.0 * TRIED_ROWS_PER_CLASS).tolist():
+        together = integral(counts.sum(axis=0), (rows + 1.0) / float(weights @ weights) - 1.0)
+        factors.append(np.prod([integral(of_cell, rows) for of_cell in counts]) / together)
+    assert_allclose(log_bayes_of_cells(counts), np.log(np.mean(factors)), rtol=1e-6)
+
+
+def test_few_rows_of_a_rare_class_in_a_cell_of_their_own_are_evidence() -> None:
+    counts = np.array([[0.0, 3.0], [57.0, 0.0]])
+    assert log_bayes_of_cells(counts) > 5
+    assert log_bayes_of_cells(counts[:, [1, 0]]) == log_bayes_of_cells(counts)
+
+
+def test_numbers_that_are_codes_of_categories_stay() -> None:
+    random = np.random.default_rng(0)
+    is_high = random.permutation(30) < 15
+    code, noise = random.integers(0, 30, 300), random.normal(size=300)
+    y = random.random(300) < np.where(is_high[code], 0.8, 0.2)
+    model = SelectiveNB().fit(pl.DataFrame({"code": code, "noise": noise}), y)
+    assert [feature.columns for feature in model.scorecard_.used_features] == [("code",)]
 
 
 def test_a_column_needs_more_evidence_among_noise() -> None:

@@ -7,14 +7,17 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh
-from scipy.special import expit, logit, softmax
+from scipy.special import expit, gammaln, logit, softmax
 
 from bayesieve.evidence.posterior import Metric
 from bayesieve.evidence.problem import Design, logit_scale
 
 TRIED_VARIANCES = np.array([0.01, 0.03, 0.1, 0.3, 1.0])
 """Variances of deviations, in squared nats of log odds, that a Bayes factor averages over."""
-LEAST_PROBABILITY = 0.6
+TRIED_ROWS_PER_CLASS = np.array([0.5, 1.5, 5.0, 15.0, 50.0, 150.0])
+"""Rows for each class that Dirichlet priors of cells are worth, which a Bayes factor averages over: log odds of two
+classes of equal size have variances of 9.9 to 0.013 (benchmarks/decisions/inclusion.md)."""
+LEAST_PROBABILITY = 0.65
 """Probability from which a feature matters enough to stay (benchmarks/decisions/inclusion.md)."""
 _MOST_SHARE = 0.85  # so that no feature stays whatever its rows say (benchmarks/decisions/inclusion.md)
 _OMITTED_TIMES = 2.0  # factor on variances of dropped features (benchmarks/decisions/intervals.md)
@@ -128,29 +131,59 @@ def averaged_log_bayes(logs: np.ndarray) -> np.ndarray:
     return np.asarray(np.log(shares / logs.shape[-1]) + largest[..., 0])
 
 
-def marginal_log_bayes(counts: np.ndarray, basis: np.ndarray | None) -> float:
-    """Return the log Bayes factor of a feature alone against the shares of the classes, by a quadratic approximation.
+def log_bayes_of_curve(counts: np.ndarray, basis: np.ndarray) -> float:
+    """Return the log Bayes factor of a curve alone against the shares of the classes, by a quadratic approximation.
 
     Parameters
     ----------
     counts : (n_cells, n_classes) rows (or weight).
-    basis : (n_cells, n_functions) basis functions of its contributions, or None for cells one by one.
+    basis : (n_cells, n_functions) basis functions of its contributions.
     """
     rows, n_classes = counts.sum(axis=1), counts.shape[1]
     total, n_logits = float(rows.sum()), 1 if n_classes == 2 else n_classes
     if total <= 0.0:
         return 0.0
-    shares = counts.sum(axis=0) / total
-    if basis is not None:
-        basis = basis - rows @ basis / total
+    shares, basis = counts.sum(axis=0) / total, basis - rows @ basis / total
     logs, (square, share) = np.zeros(TRIED_VARIANCES.size), logit_scale(n_logits)
     for j in range(n_classes - n_logits, n_classes):
-        pulls, precisions = counts[:, j] - shares[j] * rows, shares[j] * (1.0 - shares[j]) * rows
-        if basis is not None:
-            precisions, axes = eigh((basis * precisions[:, None]).T @ basis)
-            pulls, precisions = axes.T @ (basis.T @ pulls), np.maximum(precisions, 0.0)
+        precisions, axes = eigh((basis * (shares[j] * (1.0 - shares[j]) * rows)[:, None]).T @ basis)
+        pulls, precisions = axes.T @ (basis.T @ (counts[:, j] - shares[j] * rows)), np.maximum(precisions, 0.0)
         logs += log_bayes_factors(pulls[:, None], precisions[:, None], TRIED_VARIANCES / square).sum(axis=0)
     return float(averaged_log_bayes(logs * share))
+
+
+def log_bayes_of_cells(counts: np.ndarray) -> float:
+    """Return the log Bayes factor of shares of the classes that differ from cell to cell against equal shares.
+
+    The shares of a cell have a Dirichlet prior around those of all rows, so that the factor is exact for rare classes
+    and cells of few rows, too. All rows together are given: their probability under the same priors, whose mean over
+    the cells is nearly a narrower Dirichlet distribution, is divided out.
+
+    Parameters
+    ----------
+    counts : (n_cells, n_classes) rows (or weight).
+    """
+    counts = counts[counts.sum(axis=1) > 0][:, counts.sum(axis=0) > 0]
+    if min(counts.shape) < 2:
+        return 0.0
+    rows, of_classes = counts.sum(axis=1), counts.sum(axis=0)
+    weights, shares = rows / rows.sum(), of_classes / rows.sum()
+    sizes = TRIED_ROWS_PER_CLASS * shares.size
+    together = (sizes + 1.0) / float(weights @ weights) - 1.0
+    logs = [
+        _log_dirichlet_ratio(counts, size * shares) - _log_dirichlet_ratio(of_classes, of_all * shares)
+        for size, of_all in zip(sizes.tolist(), together.tolist(), strict=True)
+    ]
+    return float(averaged_log_bayes(np.array(logs)))
+
+
+def _log_dirichlet_ratio(counts: np.ndarray, parameters: np.ndarray) -> float:
+    """Return the log probability of counts (..., n_classes) if shares follow a Dirichlet distribution, less that if
+    they are at its mean.
+    """
+    total, rows = float(parameters.sum()), counts.sum(axis=-1)
+    of_counts = gammaln(counts + parameters) - gammaln(parameters) - counts * np.log(parameters / total)
+    return float(of_counts.sum() - (gammaln(rows + total) - gammaln(total)).sum())
 
 
 def inclusion_probabilities(log_bayes: np.ndarray, n_features: int) -> np.ndarray:

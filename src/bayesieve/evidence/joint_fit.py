@@ -17,7 +17,8 @@ from bayesieve.evidence.inclusion import (
     LEAST_PROBABILITY,
     Effects,
     inclusion_probabilities,
-    marginal_log_bayes,
+    log_bayes_of_cells,
+    log_bayes_of_curve,
     omitted_variances,
 )
 from bayesieve.evidence.offset import intercept_for
@@ -268,14 +269,25 @@ def log_bayes_against_no_effect(fit: JointFit, solution: Solution) -> np.ndarray
     The mean of two Bayes factors reaches B without effect in at most 1 of B tables, as each of them does.
     """
     assert solution.log_bayes is not None
-    logs, alone = solution.log_bayes.copy(), []
-    for term in fit.terms:
-        shape = term.shape
-        by_functions = shape.groups.size and (shape.rare_single_cells or not shape.single_cells)
-        basis = shape.basis()[:, shape.groups < shape.n_groups - shape.n_jumps] if by_functions else None
-        alone.append(marginal_log_bayes(fit.loss.rows.count_classes(term.codes, shape.n_cells), basis))
-    logs[: len(alone)] = np.logaddexp(alone, logs[: len(alone)]) - np.log(2.0)
+    logs = solution.log_bayes.copy()
+    alone = np.array([log_bayes_alone(term, fit.loss.rows) for term in fit.terms])
+    logs[: alone.size] = np.logaddexp(alone, logs[: alone.size]) - math.log(2.0)
     return logs
+
+
+def log_bayes_alone(term: Term, rows: CalibrationRows) -> float:
+    """Return the log Bayes factor of a term by itself against no effect: of its cells, or of a curve or its cells.
+
+    Numbers may be codes of categories, whose effects follow no curve.
+    """
+    shape = term.shape
+    counts = rows.count_classes(term.codes, shape.n_cells)
+    if not shape.rare_single_cells:
+        return log_bayes_of_cells(counts)
+    of_curve = log_bayes_of_curve(counts, shape.basis()[:, shape.groups < shape.n_groups - shape.n_jumps])
+    if not shape.single_cells:
+        return of_curve
+    return float(np.logaddexp(of_curve, log_bayes_of_cells(counts))) - math.log(2.0)
 
 
 def save_their_price(fit: JointFit, problem: EvidenceProblem, solution: Solution) -> np.ndarray:
