@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from bayesieve import MODLDiscretizer, SelectiveNB, TableEncoder
 from bayesieve.discretize import column_coders, modl
-from bayesieve.discretize.modl import Intervals, interval_prior, pays, price_of_cuts, search_bounds, total_costs
+from bayesieve.discretize.modl import Intervals, interval_prior, pays, search_bounds, total_costs
 from bayesieve.discretize.value_counts import NEVER, ValueBlocks
 from bayesieve.table import as_target
 from bayesieve.table.frames import take_rows
@@ -97,7 +97,7 @@ class ProperGridDiscretizer(GridDiscretizer):
 
 @dataclass(frozen=True)
 class Variant:
-    """A way to announce levels; ``price`` replaces `bayesieve.discretize.modl.price_of_cuts`."""
+    """A way to announce levels; ``price`` replaces `bayesieve.discretize.column_coders.price_of_cuts`."""
 
     prior: str = "sizes"
     price: Price | None = None
@@ -119,7 +119,10 @@ class Variant:
             costs[2:] += price
             return costs
 
-        with patch.object(column_coders, "price_of_cuts", self.price or price_of_cuts), ExitStack() as stack:
+        with (
+            patch.object(column_coders, "price_of_cuts", self.price or column_coders.price_of_cuts),
+            ExitStack() as stack,
+        ):
             if self.once:
                 stack.enter_context(patch.object(modl, "interval_prior", once))
             yield

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from bayesieve.counts.contingency import ContingencyCounts, count_features
+from bayesieve.counts.contingency import ContingencyCounts
 from bayesieve.counts.row_hashes import RowSamples, hash_codes
 from bayesieve.engine import IN_MEMORY, Engine
 from bayesieve.table.levels import FeatureLevels
-from bayesieve.table.target import Rows
+from bayesieve.table.target import Rows, count_classes
 from bayesieve.words import ShortRepr
 
 
@@ -125,7 +125,26 @@ class CodedTable(ShortRepr):
     @cached_property
     def counts(self) -> ContingencyCounts:
         """Rows (or weight) of every level of every feature by class. Computed once; do not modify."""
-        return count_features(self)
+        from bayesieve.counts._kernels import count_codes, count_sorted
+
+        if self.class_codes is None:
+            raise ValueError("The coded table has no classes to count by; code it together with its target.")
+        class_codes, n_levels = np.asarray(self.class_codes), self.n_levels
+        offsets = np.append(0, np.cumsum(n_levels))
+        counts = np.zeros((offsets[-1], self.n_classes))
+        if self.weights is None:
+            n_rows = count_classes(class_codes, self.n_classes)
+            class_counts = n_rows.astype(float)
+        else:
+            class_counts = np.bincount(class_codes, weights=self.weights, minlength=self.n_classes)
+        if self.weights is None and self.codes.dtype == np.uint8 and self.rows.is_sorted_by_class:
+            for bounds in self.engine.blocks(np.append(0, np.cumsum(n_rows)), len(self.codes)):
+                count_sorted(self.codes, bounds, n_levels, offsets, counts)
+        else:
+            for block in self.blocks:
+                weights = np.zeros(0) if block.weights is None else block.weights
+                count_codes(block.codes, block.class_codes, weights, n_levels, offsets, counts)
+        return ContingencyCounts(counts, offsets, class_counts)
 
     @property
     def by_class(self) -> CodedTable:

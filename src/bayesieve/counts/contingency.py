@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from bayesieve.table.target import count_classes
 from bayesieve.words import ShortRepr
 
 if TYPE_CHECKING:
@@ -65,30 +64,6 @@ def left_over(counts: np.ndarray, taken: np.ndarray | float) -> np.ndarray:
     left: np.ndarray = counts - taken
     left[left < 1e-12 * counts] = 0.0
     return left
-
-
-def count_features(coded: CodedTable) -> ContingencyCounts:
-    """Count a coded table that carries its classes."""
-    from bayesieve.counts._kernels import count_codes, count_sorted
-
-    if coded.class_codes is None:
-        raise ValueError("The coded table has no classes to count by; code it together with its target.")
-    class_codes, n_levels, n_classes = np.asarray(coded.class_codes), coded.n_levels, coded.n_classes
-    offsets = np.append(0, np.cumsum(n_levels))
-    counts = np.zeros((offsets[-1], n_classes))
-    if coded.weights is None:
-        n_rows = count_classes(class_codes, n_classes)
-        class_counts = n_rows.astype(float)
-    else:
-        class_counts = np.bincount(class_codes, weights=coded.weights, minlength=n_classes)
-    if coded.weights is None and coded.codes.dtype == np.uint8 and coded.rows.is_sorted_by_class:
-        for bounds in coded.engine.blocks(np.append(0, np.cumsum(n_rows)), len(coded.codes)):
-            count_sorted(coded.codes, bounds, n_levels, offsets, counts)
-    else:
-        for block in coded.blocks:
-            weights = np.zeros(0) if block.weights is None else block.weights
-            count_codes(block.codes, block.class_codes, weights, n_levels, offsets, counts)
-    return ContingencyCounts(counts, offsets, class_counts)
 
 
 _MOST_CELLS = 256  # of joint codes: a histogram of them stays in the first-level cache

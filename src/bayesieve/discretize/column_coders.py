@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from copy import copy
@@ -26,7 +27,6 @@ from bayesieve.discretize.modl import (
     log_partitions,
     part_cost,
     pays,
-    price_of_cuts,
     saved_by_values,
     search_intervals,
     total_costs,
@@ -45,6 +45,7 @@ from bayesieve.words import named
 _BLOCK_CELLS = 1 << 18  # numbers in a block, 2 MiB: it stays in the cache
 _PARALLEL_ROWS = 20_000  # from which starting threads to code columns pays
 _PARALLEL_CELLS = 2_000_000  # and in tables of fewer rows
+_FREE_CUTS = 5.0  # by chance, in all columns together
 _SAME_COST = 1e-9  # nats
 _MOST_BLOCK_ROWS = 20_000  # beyond, one column at a time is as fast
 
@@ -234,9 +235,9 @@ class IntervalCoder(ColumnCoder):
 
     def fit_blocks(self, blocks: ValueBlocks, *, apart: bool) -> Intervals:
         """Return intervals of the columns; with ``apart``, missing values have their own."""
+        starts = self.find_starts(blocks, apart)
         announced = blocks.n_values.astype(float) if self.prior == "sizes" else blocks.totals
         null_costs = interval_costs(blocks.class_totals, np.ones_like(blocks.n_values), announced, self.prior)
-        starts = self.find_starts(blocks, apart)
         while True:
             n_levels, counts = blocks.level_counts(starts)
             costs = interval_costs(counts, n_levels, announced, self.prior, self.price)
@@ -277,6 +278,19 @@ _LEAST_JOINED = 61
 """Distinct values from which neighbours of one class stay together with the prior by sizes. It falls beyond half as
 many intervals as values, so that few values may be worth an interval each.
 """
+
+
+def price_of_cuts(n_columns: int, n_rows: float) -> float:
+    """Return nats that each part beyond the first costs in a table of K columns and N rows: 2 log(min(K, N) / (5
+    sqrt(N))), or 0 if that is negative.
+
+    By sizes, two parts of a column with two values cost no more to announce than one. An uninformative column is
+    then cut with a probability of about 1 / sqrt(N), as part costs charge log(N) / 2 for a further part: chance cuts
+    min(K, N) / sqrt(N) columns, since N rows tell no more than N columns apart. Up to five are free; of more, the price
+    leaves a share of exp(-price). That it starts at five and grows twice as fast as the logarithm was chosen by
+    cross-validation (benchmarks/results/priors.md).
+    """
+    return max(0.0, 2.0 * math.log(min(n_columns, n_rows) / (_FREE_CUTS * math.sqrt(n_rows))))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

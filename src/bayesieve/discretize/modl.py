@@ -20,7 +20,6 @@ ratios belong in a group that catches all of them. The search joins the values o
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -42,8 +41,6 @@ _TABLE_LIMIT = 1 << 24  # entries (128 MiB): beyond, counts are treated as real 
 _MANY_COUNTS = 500  # beyond, whole counts are looked up in the table
 _TOLERANCE = 1e-9  # nats
 _EXACT_PARTITIONS = 25  # values up to which the numbers of partitions are summed exactly
-_FREE_CUTS = 5.0  # by chance, in all columns together
-_BY_CHANCE, _FALSE_SHARE = 0.1, 1.0
 _ROWS_PER_PART = 2  # on average, up to which the prior by sizes is searched
 
 MAX_OPTIMAL_BLOCKS = 20_000
@@ -89,35 +86,6 @@ def log_factorials(totals: np.ndarray) -> np.ndarray | None:
             size = max(1024, n + 1, min(2 * _table.size, 1 << 17))
             _table = gammaln(np.arange(1.0, size + 1.0))
         return _table
-
-
-def price_of_cuts(n_columns: int, n_rows: float) -> float:
-    """Return nats that each part beyond the first costs in a table of K columns and N rows: 2 log(min(K, N) / (5
-    sqrt(N))), or 0 if that is negative.
-
-    By sizes, two parts of a column with two values cost no more to announce than one. An uninformative column is
-    then cut with a probability of about 1 / sqrt(N), as part costs charge log(N) / 2 for a further part: chance cuts
-    min(K, N) / sqrt(N) columns, since N rows tell no more than N columns apart. Up to five are free; of more, the price
-    leaves a share of exp(-price). That it starts at five and grows twice as fast as the logarithm was chosen by
-    cross-validation (benchmarks/results/priors.md).
-    """
-    return max(0.0, 2.0 * math.log(min(n_columns, n_rows) / (_FREE_CUTS * math.sqrt(n_rows))))
-
-
-def columns_cut_by_chance(gains: np.ndarray, n_rows: float, n_constant: int = 0) -> np.ndarray:
-    """Return ascending positions of columns that may well be cut by chance, from the nats that the parts of each save.
-
-    Costs are code lengths, and chance cuts an uninformative column with a probability of about 1 / sqrt(N): of K it
-    makes K exp(-t) / sqrt(N) save t nats or more. A list of the k best columns that save t nats or more so has a share
-    of exp(-t) K / (k sqrt(N)) by chance (Benjamini and Hochberg 1995), where K leaves out columns of one value. Unless
-    that share of some list is `_BY_CHANCE` at most, all columns may be; else those after the longest list with
-    `_FALSE_SHARE`.
-    """
-    order = np.argsort(-gains, kind="stable")
-    shares = np.exp(-gains[order]) * (gains.size - n_constant) / (np.arange(1, gains.size + 1) * math.sqrt(n_rows))
-    if not (shares <= _BY_CHANCE).any():
-        return np.arange(gains.size)
-    return np.sort(order[1 + int(np.flatnonzero(shares <= _FALSE_SHARE).max()) :])
 
 
 def interval_prior(n: float, max_parts: int, prior: Prior = "published", price: float = 0.0) -> np.ndarray:
@@ -439,17 +407,12 @@ def _join_pure(counts: np.ndarray) -> np.ndarray:
     return label
 
 
-def _sums(counts: np.ndarray, label: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return counts summed per label, and the row of each value in them."""
-    _, row = np.unique(label, return_inverse=True)
-    return summed(counts, row), row
-
-
 def _two_classes(counts: np.ndarray, label: np.ndarray, prior: np.ndarray, method: Method) -> np.ndarray:
     """Return two classes: the best groups are runs of values in the order of their class ratio, so the interval search
     applies.
     """
-    table, row = _sums(counts, label)
+    row = np.unique(label, return_inverse=True)[1]
+    table = summed(counts, row)
     ratio = table[:, 1] / table.sum(axis=1, dtype=float)
     if method != "optimal" and len(table) > _MAX_ORDERED:
         # Values with the same ratio are neighbours anyway and are hardly ever separated: one place for each distinct
@@ -481,13 +444,15 @@ def _more_classes(counts: np.ndarray, label: np.ndarray, prior: np.ndarray, meth
     from bayesieve.discretize._modl_kernels import EPSILON
 
     counts = np.column_stack([counts, np.zeros_like(counts[:, 0])])
-    table, row = _sums(counts, label)
+    row = np.unique(label, return_inverse=True)[1]
+    table = summed(counts, row)
     log_table = log_factorials(counts.sum(axis=0)[None])
     if method == "optimal":
         return _optimal_groups(table, prior, "values (those of one class joined)")[row]
     if len(table) > _MAX_PAIRED:
         label = _join_rare(table)[row]
-        table, row = _sums(counts, label)
+        row = np.unique(label, return_inverse=True)[1]
+        table = summed(counts, row)
     states, totals = kernels.merge_pairs(table.copy(), np.zeros_like(table[:, -1]), log_table)
     best, at = np.inf, 0
     for step, cost in enumerate((totals + prior[len(table) : 0 : -1]).tolist()):
@@ -534,7 +499,8 @@ def _by_sizes(counts: np.ndarray, prior: np.ndarray, method: Method, useful: flo
     threshold, best, label = 0, np.inf, np.zeros(len(table), dtype=int)
     while threshold < most_frequent:
         # Rare values are one unit; units are merged pair by pair, and the cheapest of the groups met are improved.
-        units, place = _sums(table, _coarse(table, frequency, threshold))
+        place = np.unique(_coarse(table, frequency, threshold), return_inverse=True)[1]
+        units = summed(table, place)
         states, totals = merge_pairs(units.copy(), np.zeros_like(units[:, -1]), log_table)
         cheapest = states[np.argmin(totals + prior[len(units) : 0 : -1])]
         is_hard = threshold == 0 and alone > hopeless

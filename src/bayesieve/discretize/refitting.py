@@ -17,7 +17,7 @@ from bayesieve.discretize.scan_passes import ScannedBlocks
 from bayesieve.discretize.table_coding import LevelFitter, RowHashes, TrainingTable
 from bayesieve.discretize.value_counts import ClassOrder
 from bayesieve.engine import IN_MEMORY
-from bayesieve.table import FeatureLevels, Rows, Table, Target
+from bayesieve.table import Column, FeatureLevels, Rows, Table, Target
 from bayesieve.table.levels import TableLevels
 from bayesieve.table.scanned import ScannedTable
 
@@ -119,6 +119,13 @@ class LevelRefitter:
     def raw_rows(self) -> Table:
         """Return the raw values of the rows that count."""
         return self.table if self.rows is None else self.table.take(self.rows)
+
+    def raw_columns(self, features: Sequence[int], rows: np.ndarray) -> list[list[Column]]:
+        """Return the raw values of some of the rows (positions), in the columns of each of these features."""
+        columns = sorted({i for k in features for i in self.features[k]})
+        position = {i: at for at, i in enumerate(columns)}
+        table = self.table.select(columns).take(rows if self.rows is None else self.rows[rows])
+        return [[table.column(position[i]) for i in self.features[k]] for k in features]
 
     def row_hashes(self) -> np.ndarray:
         """Return hashes of the rows, by all columns of the table that was coded."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,7 +14,7 @@ from bayesieve.counts.row_hashes import RowSamples, hash_rows
 from bayesieve.discretize import row_blocks, row_tasks
 from bayesieve.discretize.coding_options import CodingOptions
 from bayesieve.discretize.column_coders import ColumnCoder, FittedColumns, fit_columns
-from bayesieve.discretize.modl import columns_cut_by_chance, part_cost
+from bayesieve.discretize.modl import part_cost
 from bayesieve.discretize.repeats import find_repeats, scan_caution
 from bayesieve.discretize.row_blocks import CountedColumns, TableBlocks
 from bayesieve.discretize.ruled_coders import Ruled
@@ -27,6 +28,7 @@ from bayesieve.table.levels import TableLevels
 from bayesieve.table.scanned import RowSample, ScannedTable
 from bayesieve.table.target import ClassRuns
 
+_BY_CHANCE, _FALSE_SHARE = 0.1, 1.0  # of the columns of a list, for `columns_cut_by_chance`
 FEWEST_SAMPLED_ROWS = 5_000  # however long their texts are
 
 
@@ -231,6 +233,22 @@ def fit_levels(
             saved[i] = part_cost(counts.sum(axis=0)) - part_cost(counts).sum()
     by_chance = columns_cut_by_chance(saved, float(training.order.total), fitted.levels.n_constant)
     return replace(fitted, levels=fitted.levels.replaced(by_chance=by_chance)), codes, training
+
+
+def columns_cut_by_chance(gains: np.ndarray, n_rows: float, n_constant: int = 0) -> np.ndarray:
+    """Return ascending positions of columns that may well be cut by chance, from the nats that the parts of each save.
+
+    Costs are code lengths, and chance cuts an uninformative column with a probability of about 1 / sqrt(N): of K it
+    makes K exp(-t) / sqrt(N) save t nats or more. A list of the k best columns that save t nats or more so has a share
+    of exp(-t) K / (k sqrt(N)) by chance (Benjamini and Hochberg 1995), where K leaves out columns of one value. Unless
+    that share of some list is `_BY_CHANCE` at most, all columns may be; else those after the longest list with
+    `_FALSE_SHARE`.
+    """
+    order = np.argsort(-gains, kind="stable")
+    shares = np.exp(-gains[order]) * (gains.size - n_constant) / (np.arange(1, gains.size + 1) * math.sqrt(n_rows))
+    if not (shares <= _BY_CHANCE).any():
+        return np.arange(gains.size)
+    return np.sort(order[1 + int(np.flatnonzero(shares <= _FALSE_SHARE).max()) :])
 
 
 def marks_of(

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from bayesieve.discretize.refitting import LevelRefitter
 from bayesieve.engine import map_in_threads
 from bayesieve.table import FeatureLevels
 from bayesieve.table.columns import Column, SpecialValues, special_number
@@ -22,27 +21,29 @@ LEAST_ROWS_OF_VALUE = 2
 
 
 def refine(
-    recoder: LevelRefitter, levels: Sequence[FeatureLevels], weights: np.ndarray, most: Sequence[int | None]
+    levels: Sequence[FeatureLevels],
+    columns: Sequence[Sequence[Column]],
+    weights: np.ndarray,
+    most: Sequence[int | None],
+    n_jobs: int | None,
 ) -> tuple[list[FeatureLevels], np.ndarray]:
     """Split the levels of features into cells, and code the rows by them; levels that cannot be split stay as they are.
 
     Parameters
     ----------
-    recoder : the raw values of the rows.
-    levels : of its features.
+    columns : the raw values of the rows in the column of each feature, or in those of a pair.
     weights : (n_rows,), positive.
     most : cells of each feature at most, as in `cells_of`.
+    n_jobs : threads.
     """
-    table = recoder.raw_rows()
 
     def split(k: int) -> tuple[FeatureLevels, np.ndarray]:
-        columns: Any = [table.column(i) for i in recoder.features[k]]
-        if len(columns) > 1:
-            return levels[k], levels[k].code(columns, [])
-        cells = cells_of(levels[k], columns[0], weights, most[k])
-        return cells, cells.code(columns[0], [])
+        if len(columns[k]) > 1:
+            return levels[k], levels[k].code(columns[k], [])  # type: ignore[arg-type]
+        cells = cells_of(levels[k], columns[k][0], weights, most[k])
+        return cells, cells.code(columns[k][0], [])
 
-    both = map_in_threads(split, range(len(levels)), recoder.n_jobs)
+    both = map_in_threads(split, range(len(levels)), n_jobs)
     highest = smallest_unsigned(max(cells.n_levels for cells, _ in both))
     return [cells for cells, _ in both], np.array([codes for _, codes in both], dtype=highest)
 

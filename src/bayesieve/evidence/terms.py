@@ -158,7 +158,8 @@ def split_levels(
     if not whole:
         return features, {}, np.empty((0, rows.positions.size), dtype=np.uint8)
     most_cells = [options.most_cells.get(k) for k in features.tolist()]
-    refined, codes = refine(coded.recoder.select(features).take(rows.positions), whole, rows.weights, most_cells)
+    columns = coded.recoder.raw_columns(features.tolist(), rows.positions)
+    refined, codes = refine(whole, columns, rows.weights, most_cells, coded.recoder.n_jobs)
     is_split = [cells is not level for cells, level in zip(refined, whole, strict=True)]
     usable = np.array(is_split) | (weights[features] > 0)
     cells = {k: refined[i] for i, k in enumerate(features.tolist()) if is_split[i]}
