@@ -220,8 +220,8 @@ def _level_texts(levels: Sequence[tuple[FeatureLevels, int]]) -> str:
 
 
 def monotone_gain(counts: np.ndarray, levels: FeatureLevels, sign: int) -> float:
-    """Nats that shares of the second class which do not fall (1), or do not rise (-1), over the intervals of numbers
-    save in the rows of these intervals, against the same share in all; ``counts`` is (n_levels, 2).
+    """Return nats that shares of the second class which do not fall (1), or do not rise (-1), over the intervals of
+    numbers save in the rows of these intervals, against the same share in all; ``counts`` is (n_levels, 2).
     """
     from sklearn.isotonic import isotonic_regression
 

@@ -90,7 +90,7 @@ class _Columns:
 
 
 def _copies_of_target(columns: _Columns) -> list[Caution]:
-    """Return columns with one value for each class where they are known, which is in most rows."""
+    """Return columns that are known in most rows and have one value for each class."""
     coded, levels = columns.coded, columns.levels
     assert coded.class_codes is not None
     names = []
@@ -173,8 +173,8 @@ def _form_sentence(name: str, form: TextForm) -> str:
 
 
 def _identifiers(columns: _Columns, marks: Mapping[str, str], others: Collection[str]) -> list[Caution]:
-    """Return columns that name rows, nearly every one of which has a unique value. Numbers that tell nothing about the
-    classes do no harm and are not looked at.
+    """Return columns that name rows: nearly every row has a unique value. Uninformative numbers are harmless and are
+    skipped.
     """
     names = [
         name
@@ -223,8 +223,8 @@ def _copies(columns: _Columns, apart: set[str]) -> list[Caution]:
 
 
 def _codes(columns: _Columns, encoder: TableEncoder) -> list[Caution]:
-    """Return numbers that stand out as codes do. Marks, excluded columns, and those with special values or cuts by hand
-    are passed over.
+    """Return numbers that look like codes. Marked and excluded columns, and columns with special values or cuts by
+    hand, are skipped.
     """
     rules, names = {} if encoder.rules_ is None else encoder.rules_.rules, columns.coded.names
     settled = {name for name, rule in rules.items() if rule.exclude or rule.special or rule.cuts is not None}
@@ -272,8 +272,8 @@ def _split(groups: list[list[int]], key: Callable[[int], bytes]) -> list[list[in
 
 
 def pattern(values: np.ndarray) -> bytes:
-    """Return bytes that are the same for columns that are copies of each other, also in another unit or under other
-    names: which rows have the same value, where these are whole numbers that come often, else their order, up or down.
+    """Return bytes that are equal for columns that are copies of each other, also in another unit or under other names.
+    They describe which rows share a value, or, for numbers without frequent values, the order of the rows.
     """
     distinct, first, codes = np.unique(values, return_index=True, return_inverse=True)
     codes = codes.astype(np.int32)

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 
 def merge(models: Sequence[SelectiveNB]) -> SelectiveNB:
-    """Return one model of several with the same levels, fitted apart: to sites that cannot share rows, or to months.
+    """Merge models with the same levels that were fitted separately, such as at sites that cannot share rows, or in
+    different months.
 
     Exact are the numbers of rows by class and by level, and, with ``calibrate`` False or True, the evidence that is
     counted, with the mean of the models' weights. Fitted evidence is the mean over the models, by their rows, of what

@@ -72,9 +72,9 @@ class ModelEditor:
         return self._of_feature("merge", feature, lambda own: edits.merged(own, levels))
 
     def set(self, feature: str, values: Mapping[Any, Any]) -> ModelEditor:
-        """Set contributions of levels: ``{level: nats}`` for the positive of two classes, the other has the opposite;
-        or ``{level: {class: nats}}``, where the other classes share alike what makes the sum 0. Standard errors become
-        0. The level "(not seen in training)" stands for values of no level.
+        """Set contributions of levels. ``{level: nats}`` is for the positive of two classes, and the other one gets the
+        opposite. In ``{level: {class: nats}}`` the classes that are not named share the remainder equally, so that the
+        sum is 0. Standard errors become 0. The level "(not seen in training)" stands for unseen values.
         """
         return self._of_feature("set", feature, lambda own: edits.with_values(own, self._card, values))
 
@@ -86,8 +86,8 @@ class ModelEditor:
         return self._of_feature(what, feature, lambda own: edits.without(own, self._card.class_counts.sum()))
 
     def drop(self, feature: str) -> ModelEditor:
-        """Take a feature out of the model. What it added on average stays in the intercept. Pairs of a column are
-        features themselves: a warning names those that keep it in the model.
+        """Remove a feature from the model. Its mean contribution stays in the intercept. A warning names pairs that
+        still read the column.
         """
         self._without("drop", feature)
         used = [own for own in self._card.features if own.is_used and feature in own.columns]
@@ -96,8 +96,8 @@ class ModelEditor:
         return self
 
     def monotone(self, feature: str, sign: int) -> ModelEditor:
-        """Let the contribution to the positive of two classes never fall (+1), or never rise (-1), with the numbers:
-        isotonic regression weighted by training rows. Missing values keep theirs.
+        """Make the contribution to the positive of two classes monotone in the numbers: never falling (+1), or never
+        rising (-1), by isotonic regression weighted by training rows. Missing values stay unchanged.
         """
         return self._of_feature("monotone", feature, lambda own: edits.rising(own, sign, self._card.side))
 
@@ -106,8 +106,8 @@ class ModelEditor:
         return self._of_feature("rename", feature, lambda own: edits.renamed(own, texts))
 
     def refit(self, X: Any, y: Any, sample_weight: Any = None) -> ModelEditor:
-        """Fit the evidence of all features that were not edited, and the intercept, again to rows, around those that
-        were, which stay as they are.
+        """Refit the contributions of all features that were not edited, and the intercept, to rows; edited features
+        stay fixed.
 
         Contributions start from those of the model and deviate from them as far as the rows pay for it, by the priors
         of ``fit``. Levels, cells, counts, the choice of features and smoothing stay; what the rows say is not left out
@@ -181,8 +181,8 @@ class ModelEditor:
         return with_card(old, replace(self._card, features=whole, intercept=intercept, provenance=provenance))
 
     def _measured(self, X: Any, y: Any) -> list[dict[str, Any]]:
-        """Return AUC and log loss, None if they are not finite, as of rows of one class: at first, and after
-        each edit.
+        """Return AUC and log loss before the edits and after each of them; None if a measure is not finite, as for rows
+        of one class.
         """
         from bayesieve.evaluation.judged import judged_rows
         from bayesieve.statistics import metrics

@@ -116,7 +116,7 @@ def _coding_in_words(encoder: Any) -> tuple[tuple[str, str], ...]:
 
 
 def _plain_options(plan: FitPlan, encoder: Any) -> dict[str, Any]:
-    """Return the options of the model; those that are objects as text, a random generator as the seed that it gave."""
+    """Return the options of the model as plain values: objects as text, a random generator as the seed that it gave."""
     options = dict(plan.options)
     state = options["random_state"]
     if state is not None and not isinstance(state, Integral):

@@ -237,7 +237,7 @@ def new_encoder(options: Mapping[str, Any], is_averaged: bool, granularity: Gran
 
 
 def _left_at_defaults(estimator: Any, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those of the options that an estimator has and leaves at their defaults."""
+    """Return those of the options that the estimator has, and that are at their defaults."""
     defaults = arguments(type(estimator))  # type: ignore[arg-type]
     return {
         name: value

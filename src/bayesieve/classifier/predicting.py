@@ -57,7 +57,7 @@ class Predicting(ClassifierMixin, BaseEstimator):
         return replace(tags, input_tags=replace(tags.input_tags, **kinds))
 
     def predict_log_proba(self: Any, X: Any, offset: Any = None) -> np.ndarray:
-        """Log probabilities of the classes, shape (n_rows, n_classes); ``offset`` as for ``fit``."""
+        """Return log probabilities of the classes, shape (n_rows, n_classes); ``offset`` as for ``fit``."""
         return log_probabilities(joint_of_rows(self, X, offset))
 
     def predict_proba(self: Any, X: Any, offset: Any = None) -> np.ndarray:
@@ -108,7 +108,7 @@ class Predicting(ClassifierMixin, BaseEstimator):
         return value_rows(self, X, lambda cells: self.scorecard_.interval_of_cells(cells, level))
 
     def predict(self: Any, X: Any, offset: Any = None) -> np.ndarray:
-        """Most probable class of each row; the first one on ties. ``offset`` as for ``fit``."""
+        """Predict the most probable class of each row; the first one on ties. ``offset`` as for ``fit``."""
         best = joint_of_rows(self, X, offset).argmax(axis=1)
         return self.classes_[best]
 
@@ -288,8 +288,8 @@ class Predicting(ClassifierMixin, BaseEstimator):
         return in_library_of(X, changes)
 
     def with_labels(self: Any, labels: Any) -> Any:
-        """Return a copy of the model with words for people: readable names, units and texts, which reports,
-        explanations and reasons show, and which the model file keeps.
+        """Return a copy of the model with readable names, units and texts, which reports, explanations and reasons
+        show, and which the model file keeps.
 
         Parameters
         ----------
@@ -370,8 +370,8 @@ class Predicting(ClassifierMixin, BaseEstimator):
         return with_predictions(self, frame)
 
     def export(self: Any, path: str | os.PathLike[str] | None = None, to: str | None = None, **options: Any) -> Any:
-        """Return the model for another system, with the probabilities of ``predict_proba``; docs/deployment.md compares
-        them.
+        """Export the model to another system, with the probabilities of ``predict_proba``; docs/deployment.md compares
+        the targets.
 
         Parameters
         ----------
@@ -421,8 +421,7 @@ class Predicting(ClassifierMixin, BaseEstimator):
         X: Any = None,
         y: Any = None,
     ) -> Points:
-        """Return the model of two classes as a scorecard of whole points: a base, and points for the cell of each
-        feature.
+        """Convert a model of two classes to a scorecard of whole points: a base, and points for each cell of a feature.
 
         Parameters
         ----------

@@ -160,7 +160,7 @@ def _check_rows(X: Any, y: Any, about: Mapping[str, Any]) -> None:
 
 
 def _place(model: SelectiveNB, positive: Any) -> int:
-    """Return the position of the class that curves and texts are about, of two."""
+    """Return the position of the class that curves and texts are about, 1 if no class is named among more than two."""
     at = model.scorecard_.position(positive, "positive")
     return 1 if at is None else at
 
@@ -173,7 +173,9 @@ def _on_both(
     measured: dict[str, Any],
     more: dict[str, Any],
 ) -> dict[str, Any]:
-    """Return parts of the report on rows; with test rows, measures of both, and all else on the test rows."""
+    """Return the components of the report that need rows. With test rows, both samples are measured, and everything
+    else is about the test rows.
+    """
     if test is None:
         return _on_rows(model, place, rows, **measured, **more)
     if is_number_of_folds(measured["cv"]) and measured["cv"] == 0:
@@ -212,7 +214,7 @@ def _effects_of_rules(model: SelectiveNB, rows: JudgedRows) -> dict[str, RuleEff
 
 
 def _program(model: SelectiveNB, positive: int, facts: Mapping[str, str]) -> str:
-    """Return the model as JavaScript; empty for one that reads what a page cannot, or without anything to choose."""
+    """Return the model as JavaScript; empty if the page cannot read its columns, or if there is nothing to choose."""
     if not model.scorecard_.used.size:
         return ""
     with suppress(ValueError):
@@ -337,7 +339,7 @@ def _grouped(column: Column) -> tuple[np.ndarray, list[Any]]:
 
 
 def _tenths(numbers: np.ndarray) -> tuple[np.ndarray, list[str | None]]:
-    """Return ten groups of about as many rows, those without a number last."""
+    """Divide rows into ten groups of about equal size, those without a number last."""
     cuts = np.unique(np.nanquantile(numbers, np.arange(1, 10) / 10, method="lower"))
     codes = np.where(np.isnan(numbers), cuts.size + 1, np.searchsorted(cuts, numbers))
     ends = ["", *(f"{cut:.6g}" for cut in cuts), ""]

@@ -187,7 +187,7 @@ class CodedTable(ShortRepr):
         return RowSamples(self.row_hashes, self.rows) if samples is None else samples
 
     def row_hashes(self) -> np.ndarray:
-        """Hashes of the rows, shape (n_rows,), by their raw values or, without these, by their codes."""
+        """Return hashes of the rows, shape (n_rows,), by their raw values or, without these, by their codes."""
         if self.recoder is not None:
             return self.recoder.row_hashes()
         return hash_codes(self.codes, np.zeros(self.n_rows, np.uint8))

@@ -41,7 +41,7 @@ class ContingencyCounts(ShortRepr):
         return float(self.class_counts.sum())
 
     def feature(self, k: int) -> np.ndarray:
-        """(n_levels, n_classes) counts of feature ``k``."""
+        """Return (n_levels, n_classes) counts of feature ``k``."""
         return self.counts[self.offsets[k] : self.offsets[k + 1]]
 
     def __add__(self, other: ContingencyCounts) -> ContingencyCounts:
@@ -49,7 +49,7 @@ class ContingencyCounts(ShortRepr):
         return ContingencyCounts(self.counts + other.counts, self.offsets, self.class_counts + other.class_counts)
 
     def __sub__(self, other: ContingencyCounts) -> ContingencyCounts:
-        """Counts without the rows of ``other``, which must be a subset of these rows."""
+        """Return counts without the rows of ``other``, which must be a subset of these rows."""
         self._check_same(other)
         counts = left_over(self.counts, other.counts)
         return ContingencyCounts(counts, self.offsets, left_over(self.class_counts, other.class_counts))

@@ -205,7 +205,7 @@ class EntropyDependence(Dependence):
 
     @abstractmethod
     def of_sums(self, information: Any, left: Any, right: Any, total: Any) -> np.ndarray:
-        """Dependence from the mutual information of pairs and the entropies of both columns, in nats times the
+        """Return dependence from the mutual information of pairs and the entropies of both columns, in nats times the
         ``total`` of their rows: float arrays that broadcast; ``information`` may be overwritten.
         """
 

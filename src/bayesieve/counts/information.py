@@ -20,7 +20,7 @@ from bayesieve.counts.contingency import ContingencyCounts
 
 
 def entropy(counts: Any) -> Any:
-    """Entropy of counts, - sum p log p with 0 log 0 = 0.
+    """Return entropy of counts, - sum p log p with 0 log 0 = 0.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def entropy(counts: Any) -> Any:
 
 
 def mutual_information(counts: Any) -> float:
-    """Mutual information of the rows and the columns of a table of counts.
+    """Return mutual information of the rows and the columns of a table of counts.
 
     I = sum p(x, y) log(p(x, y) / (p(x) p(y))), Shannon's; the "information gain" of decision trees.
 
@@ -72,7 +72,7 @@ def mutual_information(counts: Any) -> float:
 
 
 def symmetrical_uncertainty(counts: Any) -> float:
-    """Symmetrical uncertainty of the rows and the columns of a table of counts, 2 I / (H(row) + H(column)).
+    """Return symmetrical uncertainty of the rows and the columns of a table of counts, 2 I / (H(row) + H(column)).
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def symmetrical_uncertainty(counts: Any) -> float:
 
 
 def class_information(counts: ContingencyCounts) -> np.ndarray:
-    """Mutual information of every feature with the class.
+    """Return mutual information of every feature with the class.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def class_information(counts: ContingencyCounts) -> np.ndarray:
 
 
 def class_symmetrical_uncertainty(counts: ContingencyCounts) -> np.ndarray:
-    """Symmetrical uncertainty of every feature with the class, as `symmetrical_uncertainty` of its counts.
+    """Return symmetrical uncertainty of every feature with the class, as `symmetrical_uncertainty` of its counts.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ class _Parts:
 
 
 def sums_of_features(values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """Sums over the levels of each feature; 0 for one without levels."""
+    """Return sums over the levels of each feature; 0 for one without levels."""
     sums = np.zeros((offsets.size - 1, *values.shape[1:]))
     filled = np.diff(offsets) > 0
     if filled.any():
@@ -281,7 +281,7 @@ def reachable_intervals(lower: Any, upper: Any) -> tuple[np.ndarray, np.ndarray]
 
 
 def maximum_entropy(counts: Any, s: float = 1.0) -> Any:
-    """S*, the largest entropy possible under the imprecise Dirichlet model.
+    """Return S*, the largest entropy possible under the imprecise Dirichlet model.
 
     Parameters
     ----------
@@ -302,8 +302,8 @@ def maximum_entropy(counts: Any, s: float = 1.0) -> Any:
 
 
 def minimum_entropy(counts: Any, s: float = 1.0) -> Any:
-    """S_*, the smallest entropy possible under the imprecise Dirichlet model, with all ``s`` rows in the most frequent
-    state.
+    """Return S_*, the smallest entropy possible under the imprecise Dirichlet model, with all ``s`` rows in the most
+    frequent state.
 
     Parameters, returned values and reference are those of `maximum_entropy`.
 
@@ -320,7 +320,7 @@ def minimum_entropy(counts: Any, s: float = 1.0) -> Any:
 
 
 def non_specificity(counts: Any, s: float = 1.0) -> Any:
-    """S* - S_*, the share of the uncertainty that comes from unknown rows; the rest, S_*, is conflict.
+    """Return S* - S_*, the share of the uncertainty that comes from unknown rows; the rest, S_*, is conflict.
 
     Parameters, returned values and reference are those of `maximum_entropy`.
 
@@ -336,7 +336,7 @@ def non_specificity(counts: Any, s: float = 1.0) -> Any:
 def imprecise_information_gain(
     counts: Any, s: float = 1.0, level_probabilities: LevelProbabilities = "frequency"
 ) -> float:
-    """IIG(C, X) = S*(K(C)) - sum_x p(x) S*(K(C | X = x)) of a table of counts.
+    """Return IIG(C, X) = S*(K(C)) - sum_x p(x) S*(K(C | X = x)) of a table of counts.
 
     Parameters
     ----------

@@ -281,7 +281,7 @@ class PairInformation:
         return ColumnValues(self._coded)
 
     def _in_order(self) -> np.ndarray:
-        """Codes of all features, grouped by segment."""
+        """Return codes of all features, grouped by segment."""
         if self._codes is None:
             self._codes = np.ascontiguousarray(self._segments.in_order(self._coded.codes))
         return self._codes

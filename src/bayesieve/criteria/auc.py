@@ -95,8 +95,8 @@ class AUC(Criterion):
 
 
 def _count_pairs(rows: RowScores, moves: AreaMoves, targets: np.ndarray, positive: np.ndarray) -> np.ndarray:
-    """Return (n_candidates, n_targets) sums, each candidate's by the fastest way that does not give up. A kernel for
-    each way: those that never run are never compiled.
+    """Return sums by candidate and target, (n_candidates, n_targets), each counted by the fastest kernel that does not
+    give up. There is a kernel for each way, because kernels that never run are never compiled.
     """
     from bayesieve.criteria._auc_kernels import Work, cell_sums, pair_sums
     from bayesieve.criteria._ladder_kernels import ladder_sums
@@ -150,8 +150,8 @@ class RowScores(LogRatios):
         return scores
 
     def ladder(self, features: np.ndarray) -> tuple[Ladder, np.ndarray] | None:
-        """Return rows sorted for candidates of two levels, and their two segments; None if there are no such
-        candidates, or if it does not pay.
+        """Return rows sorted for candidates of two levels, and their two segments. Return None if there are no such
+        candidates, or if sorting does not pay.
         """
         from bayesieve.criteria._ladder_kernels import climb
 
@@ -194,8 +194,8 @@ class RowScores(LogRatios):
         return Scores(*arrays, logs, ratios, is_wide, *groups, self.tables.log_unit, tolerance)
 
     def _ratios(self, steps: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | None, int]:
-        """Return ratios of the rows if there are several classes, which of them exceed the range of doubles, and how
-        far apart keys of equal scores may lie.
+        """Return the ratios of the rows if there are several classes, which of them exceed the range of doubles, and
+        the distance within which keys count as equal.
         """
         from bayesieve.criteria._auc_kernels import SPARE_BITS
 

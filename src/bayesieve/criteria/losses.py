@@ -61,7 +61,7 @@ class Criterion(ABC):
 
     @classmethod
     def by_default(cls, n_features: int) -> Criterion:
-        """Return the criterion that its name stands for, on a table with this many features."""
+        """Return the criterion that a name stands for, on a table with this many features."""
         return cls()
 
     def saturation(self, n_classes: int) -> Saturation | None:
@@ -78,11 +78,11 @@ class Criterion(ABC):
 
     @abstractmethod
     def sums(self, rows: Any, moves: Any) -> np.ndarray:
-        """Return (n_moves, n_sums) from the rows; ``moves`` as the state of the rows describes them."""
+        """Return the sums of the rows by move, (n_moves, n_sums); ``moves`` are those of the state of the rows."""
 
     def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
-        """Return (n_candidates,) figures from the sums over all rows, the sizes of the subsets and the rows (or weight)
-        of each class; unless overridden the mean over rows of the only sum.
+        """Return the criterion of each candidate, (n_candidates,), from the sums over all rows, the sizes of the
+        subsets, and the rows (or weight) of each class. By default it is the mean over rows of the only sum.
         """
         return sums[:, 0] / class_totals.sum()
 
@@ -199,7 +199,7 @@ class RowJoints:
         self.forget()
 
     def forget(self) -> None:
-        """Take the probabilities from the logarithms when they are needed next."""
+        """Discard the probabilities; they are computed from the logarithms when needed."""
         self._left = 0
 
     def multiply(self, features: Sequence[int], adding: Sequence[bool]) -> None:
@@ -348,7 +348,7 @@ def _of(moves: tuple[Any, ...], chosen: np.ndarray) -> tuple[Any, ...]:
 
 
 def _takes_two_way(scan: RatioScan) -> bool:
-    """Return whether the kernel of features of two levels takes these rows: it fills up a class with rows around it."""
+    """Return whether the kernel for features of two levels can process these rows, which must fill a group of rows."""
     from bayesieve.criteria._kernels import BLOCK, FEWEST
 
     filled_up = min(BLOCK, -(-int(np.diff(scan.block.offsets).max()) // FEWEST) * FEWEST)
@@ -385,13 +385,13 @@ class SubsetCriterion(Criterion):
 
     @abstractmethod
     def of_subset(self, rows: RowRatios, feature: int, factors: np.ndarray | None) -> float:
-        """Return the sum over rows, their ratios multiplied by the ``factors`` of the levels of a feature
-        unless None.
+        """Return the sum over rows for the current subset or, with ``factors`` of the levels of a feature, for the
+        subset changed by it.
         """
 
 
 class SubsetRows(RowRatios):
-    """State of one block of rows for criteria in NumPy, whose moves are pairs of a feature and whether it is added."""
+    """State of one block of rows for criteria in NumPy; a move is a feature and whether it is added."""
 
     def moves(self, features: np.ndarray, adding: np.ndarray) -> list[tuple[int, bool]]:  # type: ignore[override]
         return list(zip(features.tolist(), adding.tolist(), strict=True))

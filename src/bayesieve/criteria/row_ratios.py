@@ -227,7 +227,7 @@ class LogRatios:
         self.forget()
 
     def forget(self) -> None:
-        """Take what a criterion reads from the logarithms when it is needed next."""
+        """Discard what a criterion reads; it is computed from the logarithms when needed."""
 
     def multiply(self, features: Sequence[int], adding: Sequence[bool]) -> None:
         """Add features to the subset, or drop them."""
@@ -248,8 +248,8 @@ class LogRatios:
         return self._steps
 
     def walk(self, subsets: np.ndarray) -> Iterator[None]:
-        """Go from the empty subset to each of (n_subsets, n_features) in turn; those of many are summed at once
-        if they have room in memory.
+        """Go from the empty subset to each of (n_subsets, n_features) in turn. Many subsets are summed at once if
+        memory allows.
         """
         assert self._start is not None
         start, n_ratios = self._start, max(1, self.n_others * self.block.n_rows)
@@ -303,7 +303,7 @@ class LogRatios:
 
 @dataclass(frozen=True)
 class Saturation:
-    """When a row contributes the same, to within rounding, whatever single move is made.
+    """Condition under which a row contributes the same, up to rounding, after any single move.
 
     right : nats by which the true class must stay ahead; the row then contributes as if it were certain.
     wrong : nats by which it must stay behind; infinite if a wrong row always matters.
@@ -342,13 +342,13 @@ class RatioScan:
         return self.block.blocks(8 * n_others + n_moves * self.block.codes.itemsize, n_others, n_moves)
 
     def add(self, kernel: Callable[..., None], moves: tuple[Any, ...], sums: np.ndarray, *facts: Any) -> np.ndarray:
-        """Add to ``sums`` what a kernel computes of each move; ``facts`` are what else it reads of the rows."""
+        """Add the kernel's sums for each move to ``sums``; ``facts`` are further arguments of the kernel."""
         for bounds in self.blocks(moves):
             kernel(self.ratios, self.block.codes, bounds, *facts, *moves, sums)
         return sums
 
     def wrong_by_class(self) -> np.ndarray:
-        """Return (n_classes,) rows (or weight) left out for being wrong."""
+        """Rows (or weight) that were left out because they are wrong for sure, (n_classes,)."""
         return np.bincount(self.block.classes, weights=self.wrong, minlength=len(self.ratios) + 1)
 
 
@@ -508,7 +508,9 @@ class RowRatios(LogRatios):
         return RatioScan(block, ratios, base, float(np.concatenate(scales).sum()) if scales else 0.0, wrong)
 
     def _leave_out(self) -> np.ndarray:
-        """Choose the rows to scan; (n_segments,) rows (or weight) left out that are wrong for sure."""
+        """Choose the rows to scan. Return the rows (or weight) of each segment that were left out because they are
+        wrong for sure.
+        """
         block = self.block
         if self._saturation is None:
             return np.zeros(block.n_segments)

@@ -131,7 +131,7 @@ class ScoredRows:
         return cls(block, ratio_tables, ratios, block.class_totals(n_classes))
 
     def impossible(self) -> int | None:
-        """Return a class with rows that their tables know no row of, if there is one."""
+        """Return a class that has scored rows but no training rows, or None."""
         segments = np.flatnonzero((np.diff(self.block.offsets) > 0) & self._unlearnt)
         return int(self.block.classes[segments[0]]) if segments.size else None
 
@@ -174,8 +174,8 @@ class _Learnt:
 def _counts_without(
     coded: CodedTable, counts: ContingencyCounts, splits: Sequence[tuple[np.ndarray, np.ndarray]], block: ClassBlock
 ) -> list[ContingencyCounts]:
-    """Return counts of the training rows of every split, whose test rows are the segments of ``block``. Usually they
-    are all others: then the test rows of all splits are counted in one pass.
+    """Return counts of the training rows of every split, whose test rows are the segments of ``block``. If the training
+    rows are all others, which is usual, one pass counts the test rows of all splits.
     """
     n_classes = coded.n_classes
     every = _counts_by_segment(block, coded.n_levels, coded.names)
@@ -225,7 +225,7 @@ def folds_by_class(coded: CodedTable, n_folds: int) -> np.ndarray:
 
 
 def _weights_and_classes(coded: CodedTable, n_folds: int = 1) -> tuple[np.ndarray, np.ndarray]:
-    """Return distinct row weights, and for each row which of them and of the classes it has, as one number."""
+    """Return the distinct row weights, and for each row the position of its weight and class among all combinations."""
     classes = np.asarray(coded.class_codes, dtype=np.int64)
     if coded.weights is None:
         return np.ones(1), classes

@@ -180,7 +180,9 @@ class ColumnCoder(LevelsCoder):
         return code_columns(table.select(self._positions), TableLevels.of(self.levels_), None)[0].T
 
     def _own_columns(self, table: Table) -> list[int]:
-        """Return positions of the columns of this coder's kind; without any, all that can be read as categories."""
+        """Return the positions of the columns of this coder's kind; if there are none, of all columns that can be read
+        as categories.
+        """
         own = [i for i, kind in enumerate(table.kinds()) if kind == self.kind]
         if not own and self.kind == "numeric":
             raise ValueError(
@@ -261,13 +263,13 @@ class GroupCoder(ColumnCoder):
     kind = "categorical"
 
     def with_values(self, table: ValueCounts) -> ValueCounts:
-        """Return the counts, with values that groups hold although no row has them."""
+        """Return the counts with values added that the groups name although no row has them."""
         return table
 
     @abstractmethod
     def fit_values(self, table: ValueCounts, *, apart: bool) -> Groups:
-        """Return groups of the values of a column, the last of them missing values; with ``apart``, these have a group
-        of their own.
+        """Group the values of a column, the last of which is missing values; with ``apart``, these form a separate
+        group.
         """
 
     def _set_attributes(self) -> None:
@@ -430,7 +432,7 @@ class ValueCoder(GroupCoder):
 
 
 class GroupsOrValues(MODLGrouper):
-    """Groups as `MODLGrouper` finds them, or one level per value if the values of a column differ by degrees.
+    """Groups as `MODLGrouper` finds them, or one level per value if that describes the labels more cheaply.
 
     Values win if they save clearly more nats of the labels than groups do. The shares of the classes of a value are
     then drawn around those of the column, from a Dirichlet distribution whose strength is the most probable one
@@ -613,7 +615,7 @@ def _fit_intervals(
 def _join(
     names: Sequence[str], types: list[str], parts: Sequence[tuple[Intervals, FeatureLevels | None]]
 ) -> FittedColumns:
-    """Join the columns of all parts, in their order: each part has neighbouring columns of numbers, or the levels of a
+    """Join the results of all pieces in their order. A piece holds neighbouring columns of numbers, or the levels of a
     single column.
     """
     n_levels, missing, costs, null_costs = (

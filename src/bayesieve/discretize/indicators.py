@@ -349,8 +349,8 @@ def indicator_values(coded: CodedTable) -> np.ndarray:
 
 
 def level_scores(counts: ContingencyCounts, n_levels: np.ndarray) -> np.ndarray:
-    """Return 1 - cost / null cost of the intervals of every indicator, as other discretizers have it, for all of them
-    at once: the levels are the intervals, among the rows that have a level.
+    """Return 1 - cost / null cost of the intervals of every indicator, for all of them at once, among the rows that
+    have a level.
     """
     whole = np.add.reduceat(counts.counts, counts.offsets[:-1])
     totals = whole.sum(axis=1)

@@ -102,7 +102,8 @@ def positions_of(pairs: Sequence[Sequence[str]], names: Sequence[str]) -> list[t
 
 
 def fit_of_sum(cells: np.ndarray) -> float:
-    """Return the nats of the labels that log odds fit as a sum over both columns, beyond what each column fits.
+    """Return the nats of the labels that the sum of the log odds of both columns saves, beyond what each column saves
+    by itself.
 
     It is 0 if cells deviate from that sum: if deviations have the higher marginal likelihood, in its Laplace
     approximation.
@@ -152,7 +153,8 @@ def cells_of_pair(one: np.ndarray, other: np.ndarray, n_levels: tuple[int, int],
 
 
 def most_saved(cells: np.ndarray, null: float, prior: Prior) -> float:
-    """Return nats that groups of the cells save at most, of ``null`` nats of the labels of all rows in one part.
+    """Return an upper bound on the nats that groups of the cells save; ``null`` are the nats of the labels of all rows
+    in one group.
 
     No groups fit the labels better than every cell with its own shares of the classes, and announcing two or more
     groups costs at least as much as two; every cell by itself is free by sizes, but pays for its own shares. Of two
@@ -172,7 +174,7 @@ def most_saved(cells: np.ndarray, null: float, prior: Prior) -> float:
 
 @dataclass(frozen=True)
 class PairFinder:
-    """Looks for pairs of columns that say more together than each alone, and finds their levels.
+    """Search for pairs of columns that are more informative together than separately, and their levels.
 
     Parameters
     ----------
@@ -194,7 +196,7 @@ class PairFinder:
         unpaired: Collection[str] = (),
         skips_numbers: bool = False,
     ) -> tuple[TableLevels, np.ndarray]:
-        """Return levels and codes, (n_features, n_rows), of the columns and of their pairs, which come after them.
+        """Return levels and codes, (n_features, n_rows), of the columns followed by their pairs.
 
         Parameters
         ----------
@@ -298,9 +300,9 @@ class PairFinder:
         return [grouped for _, grouped in gains[:most]]
 
     def _fitted(self, cells: np.ndarray, price: float) -> tuple[float, Sequence[float], Groups | None]:
-        """Return the gain of a pair's groups over its columns and the price of a pair, the savings of each, and the
-        groups; None, and no gain, if no groups could save as much. Without an interaction, they have to gain as much
-        over the fit of both columns together.
+        """Return the gain of a pair's groups over its columns and the cost of a pair, the savings of each column, and
+        the groups. Return None and no gain if no groups could save as much. A pair without an interaction has to gain
+        as much over the joint fit of both columns.
         """
         # The columns are credited with all that their levels fit: pairs do not save the price of these.
         null = float(part_cost(cells.sum(axis=(0, 1))))
@@ -317,8 +319,8 @@ class PairFinder:
         return saved_by_values(np.asarray(by_value.levels[0].counts))
 
     def _promising(self, parts: Sequence[_PairColumn], most: int, number: np.ndarray) -> np.ndarray:
-        """Return (most, 2) positions of the pairs whose columns say most about each other within the classes, beyond
-        what they say without and by chance, the best first; pairs of two marked in ``number`` are last.
+        """Return positions of the most promising pairs, (most, 2), the best first: pairs of columns that are more
+        dependent within the classes than overall and by chance. Pairs of two columns marked in ``number`` come last.
         """
         rows: Rows = self.training.rows
         n_classes = rows.n_classes
@@ -375,7 +377,7 @@ class PairFinder:
 
 @dataclass(frozen=True)
 class _PairColumn:
-    """A column as it takes part in pairs: the feature at ``at`` of ``levels``, and the codes of the rows."""
+    """A column of a pair: the feature at ``at`` of ``levels``, and the codes of the rows."""
 
     levels: TableLevels
     at: int

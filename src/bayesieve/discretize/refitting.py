@@ -151,8 +151,8 @@ class LevelRefitter:
         return [column.numbers() if column is not None and column.kind == "numeric" else None for column in columns]
 
     def learn(self, fit: np.ndarray, rows: np.ndarray | None = None) -> tuple[CodedTable, CodedTable]:
-        """Return the rows at the positions ``fit``, to which the levels are fitted, and those at ``rows`` (None: all),
-        with the levels if they are those of all features.
+        """Fit levels to the rows at positions ``fit``. Return these rows and those at ``rows`` (None: all) coded by
+        them.
         """
         every = np.arange(self.table.n_rows) if self.rows is None else self.rows
         fit, others = every[fit], every if rows is None else every[rows]
@@ -224,8 +224,8 @@ class LevelRefitter:
         return self._add_pairs(training, fitted, codes, fitter.fit)
 
     def _training(self, table: Table, rows: np.ndarray) -> TrainingTable:
-        """Return rows of ``table`` as if the others did not exist: their classes are numbered without those that they
-        lack, and every row counts once if none has weight.
+        """Return some rows of ``table`` as a training table: classes are renumbered without those that no row has, and
+        every row counts once if none has weight.
         """
         known = self.known.take(rows)
         classes, codes = np.unique(np.asarray(known.class_codes), return_inverse=True)

@@ -61,8 +61,8 @@ class Blocks(Protocol):
 
 
 class CountedColumns:
-    """Counts by class of the values of all columns, by one rule whatever the blocks: all values of a table of few rows;
-    else numbers of very many values in cells of a grid, and the most frequent categories.
+    """Class counts of the values of all columns. All values are counted in tables of few rows; otherwise numbers of
+    very many values are counted in cells of a grid, and only the most frequent categories.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ class CountedColumns:
         return columns
 
     def _grids(self, coarse: dict[int, value_sums.Grid]) -> dict[int, value_sums.Grid]:
-        """Return rows counted in grids of quantiles; cells that turn out too full are split, and all counted again."""
+        """Count rows in grids of quantiles; cells that turn out too full are split, and all rows counted again."""
         grids, split = dict(coarse), list(coarse)
         for _ in range(1 + value_sums.MOST_ROUNDS):
             if split:

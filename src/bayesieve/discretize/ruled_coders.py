@@ -47,7 +47,7 @@ _MOST_COMPARED, _MOST_TYPING_ERRORS = 5000, 20  # values of a column, and values
 
 
 def ruled_coders(rules: TableRules, table: Table, coders: Sequence[ColumnCoder], pairs: Any) -> list[ColumnCoder]:
-    """Return the coder of each column by the rules, given those that code where these leave a choice.
+    """Return the coder of each column by its rule; the given coders decide what a rule leaves open.
 
     ValueError, which names it, for a column that is in one of the ``pairs`` but can be in none.
     """
@@ -66,7 +66,7 @@ def ruled_coders(rules: TableRules, table: Table, coders: Sequence[ColumnCoder],
 
 
 def as_learnt(names: Sequence[str], coders: Sequence[ColumnCoder]) -> tuple[str, ...]:
-    """Return columns whose levels by hand are those that the rows give."""
+    """Return the columns whose levels by hand equal the levels learnt from the rows."""
     return tuple(name for name, coder in zip(names, coders, strict=True) if getattr(coder, "is_as_learnt", False))
 
 
@@ -106,8 +106,8 @@ def rule_cautions(
 
 
 def _absent_special(table: Table, i: int, level: FeatureLevels) -> tuple[list[str], list[str]]:
-    """Return special values, or names of them in a scanned table, that no row of a column has; its lowest and highest
-    number if it is in memory.
+    """Return special values, or names of them in a scanned table, that no row of a column has. For a column in memory,
+    also return its lowest and highest number.
     """
     if isinstance(table, ScannedTable):
         rows = np.asarray(level.counts).sum(axis=1)[level.n_special_levels - len(level.special) :]
@@ -123,14 +123,14 @@ def _absent_special(table: Table, i: int, level: FeatureLevels) -> tuple[list[st
 
 
 def _free(coder: Any) -> Any:
-    """Return the coder by the rule that the levels by hand of this one may be learnt by."""
+    """Return the coder that may learn the levels that this coder has by hand."""
     rule = coder.rule.learnt
     return coder.base if rule == LevelRule() else type(coder)(coder.base, rule, coder.name, coder.type)
 
 
 def for_other_rows(coder: ColumnCoder, levels: Sequence[FeatureLevels], i: int, is_as_learnt: bool) -> ColumnCoder:
-    """Return the coder of other rows of the column at position ``i``, which these levels were fitted to: values in
-    groups by hand are those of the column, whichever of them other rows lack.
+    """Return the coder of other rows of the column at position ``i``. Values in groups by hand are those of the column,
+    even if the other rows lack them.
     """
     coder = _free(coder) if is_as_learnt else coder
     if not isinstance(coder, RuledGroups) or coder.rule.groups is None:
@@ -142,7 +142,7 @@ def for_other_rows(coder: ColumnCoder, levels: Sequence[FeatureLevels], i: int, 
 
 
 class Ruled:
-    """Codes one column as its rule asks for, else as another coder does."""
+    """Coder of one column that follows a rule, and otherwise another coder."""
 
     is_alone = True
     is_as_learnt = False
@@ -165,7 +165,9 @@ class Ruled:
         return type(self)(self.base.in_table(n_columns, n_rows), self.rule, self.name, self.type)
 
     def least_rows(self, counts: np.ndarray, n_rows: float) -> float:
-        """Return the rows that each level needs; ValueError if levels by hand of these class counts have fewer."""
+        """Return the rows that each level needs; raise ValueError if levels by hand with these class counts
+        have fewer.
+        """
         least = self.rule.min_rows * (n_rows if self.rule.min_rows < 1 else 1.0)
         if self.rule.is_fixed and len(counts) > 1 and (counts.sum(axis=1) < least).any():
             raise refusal(self.name, f"has a level by hand of fewer than {least:g} rows; join it, or set coarsen")
@@ -177,7 +179,9 @@ class Ruled:
         return self.rule.is_by_hand and self.rule.learnt is not None
 
     def keeps_limits(self, counts: np.ndarray, n_rows: float) -> bool:
-        """Return whether levels of these class counts are as many, and as large, as the rule asks."""
+        """Return whether the number and the sizes of levels with these class counts are within the limits of
+        the rule.
+        """
         least, most = self.least_rows(counts, n_rows), self.rule.max_levels
         few = len(counts) == 1 or bool((counts.sum(axis=1) >= least).all())
         return few and (most is None or len(counts) <= most) and not (self.rule.include and len(counts) == 1)
@@ -270,7 +274,7 @@ class RuledIntervals(Ruled, IntervalCoder):
         return [cuts[k - 1] for k in firsts[1:].tolist()], list(np.add.reduceat(own, firsts, axis=0))
 
     def _found(self, low: np.ndarray, high: np.ndarray, counts: np.ndarray) -> list[float]:
-        """Cut points that the other coder finds, more of them if levels would have too many rows."""
+        """Return cut points of the other coder, with additional ones if levels would have too many rows."""
         if len(low) < 2 or not counts.any():
             return []
         nothing = np.zeros(counts.shape[1], dtype=counts.dtype)
@@ -311,8 +315,8 @@ class RuledGroups(Ruled, GroupCoder):
         return replace(table, values=[*table.values, *more], counts=np.concatenate([table.counts, nothing]))
 
     def _texts(self, table: ValueCounts) -> list[list[str | None]]:
-        """Return the groups by hand, each value as the text of the category of the column that it stands for, as values
-        of a file do; None for missing values, and a value that is no category as it is.
+        """Return the groups by hand with each value as the text of the category that it stands for, as values in a
+        file. Missing values, and values that match no category, are None.
         """
         if self.are_categories:
             return [list(group) for group in self.rule.groups or ()]
@@ -368,7 +372,7 @@ class RuledGroups(Ruled, GroupCoder):
         return Groups(tuple(groups), sums, self._cost(groups, counts, null), null)
 
     def _coarser(self, groups: list[np.ndarray], counts: np.ndarray, missing: int) -> list[np.ndarray]:
-        """Return the groups as the other coder joins them; missing values stay apart if they are."""
+        """Return the groups as the other coder joins them; missing values stay separate if they are."""
         others, alone = _apart(groups, missing)
         if len(others) < 2 or not counts[np.concatenate(others)].any():
             return groups
@@ -385,8 +389,8 @@ class RuledGroups(Ruled, GroupCoder):
     def _kept(
         self, groups: list[np.ndarray], counts: np.ndarray, position: Mapping[str | None, int], values: Sequence[Any]
     ) -> list[np.ndarray]:
-        """Return the groups with as many rows and as few as the rule asks for, missing values joined to others if it
-        does.
+        """Return the groups, joined until their sizes are within the limits of the rule; missing values join another
+        group if the rule says so.
         """
         rule, missing = self.rule, position[None]
         joins = rule.missing not in (None, "apart", "unseen") and bool(counts[missing].any())
@@ -428,7 +432,7 @@ class RuledGroups(Ruled, GroupCoder):
 
 
 def _apart(groups: Sequence[np.ndarray], value: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Return the groups without that of this value alone, and that group, if it is there."""
+    """Return the groups without the group of this single value, and that group if it exists."""
     alone = [group for group in groups if group.tolist() == [value]]
     return [group for group in groups if group.tolist() != [value]], alone
 

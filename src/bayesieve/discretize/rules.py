@@ -184,7 +184,7 @@ class LevelRule:
 
     @property
     def only_limits(self) -> bool:
-        """Whether levels that keep within limits, and the column, are as they would be without the rule."""
+        """Whether levels within the limits are the same as without the rule."""
         return self == LevelRule(min_rows=self.min_rows, max_levels=self.max_levels, include=self.include)
 
     @property
@@ -230,9 +230,8 @@ def levels_to_yaml(
     rules: TableRules | None = None,
     edited: Collection[str] = (),
 ) -> str:
-    """Return the levels of columns as a file that `TableRules` reads, with what the ``rules`` ask beyond levels; other
-    columns in one level are in a comment. Levels of ``edited`` columns need not keep to the sizes that the rules ask
-    for.
+    """Write the levels of columns as a file that `TableRules` reads, with further options of the ``rules``. Columns
+    with one level are in a comment. Levels of ``edited`` columns may violate the limits of the rules.
     """
     columns, asked = columns_of(levels), {} if rules is None else rules.given
     given = {level.name: _with_moments(asked[level.name], level.type) for level in columns if level.name in asked}
@@ -266,8 +265,8 @@ def _with_moments(given: Mapping[str, Any], type_: str) -> dict[str, Any]:
 
 
 def _with_options(level: FeatureLevels, sign: int | None, given: Mapping[str, Any], is_edited: bool) -> dict[str, Any]:
-    """Return the levels of a column, and what its rule asks beyond them; levels that rows gave are learnt again from
-    them.
+    """Return the levels of a column with the remaining options of its rule. Levels that came from rows are learnt again
+    from them.
     """
     by_hand = {"cuts", "groups"}.intersection(given) and not given.get("coarsen")
     kept = {name: True for name in ("include", "unseen", "cells") if given.get(name) and (name != "cells" or by_hand)}
@@ -296,8 +295,8 @@ def _written(level: FeatureLevels, sign: int | None) -> dict[str, Any]:
 
 
 def _kept(level: FeatureLevels, is_by_hand: bool) -> dict[str, Any]:
-    """Return the rule of a column whose levels are just these, whatever the rows hold; levels that were learnt may have
-    cells. A column whose values are not known is excluded.
+    """Return the rule that gives a column exactly these levels, whatever the rows are; learnt levels may have cells. A
+    column of unknown values is excluded.
     """
     if isinstance(level, WithheldLevels):
         return {"exclude": True}
@@ -362,7 +361,7 @@ def _plain(value: Any) -> Any:
 
 
 def _from_text(option: str, given: Any) -> Any:
-    """Return an option of a column as read from a file: texts of switches and numbers become such, values of the column
+    """Convert an option of a column from the text in a file: switches and numbers are converted, values of the column
     stay texts until it is read.
     """
     if option == "special" and isinstance(given, (dict, list)):
@@ -423,7 +422,7 @@ def _list(name: str, option: str, value: Any) -> Sequence[Any]:
 
 
 def _is_in_reach(value: Any) -> bool:
-    """Return whether it is no whole number beyond all numbers of columns."""
+    """Return whether a value is not a whole number beyond all numbers that columns can hold."""
     return not isinstance(value, Integral) or abs(int(value)) <= sys.float_info.max
 
 
@@ -450,12 +449,14 @@ def _named_special(name: str, given: Any) -> tuple[tuple[str, tuple[Any, ...]], 
 
 
 def _twice(texts: Sequence[str | None]) -> str | None:
-    """Return the first text that is there twice; "" if there is none."""
+    """Return the first text that occurs twice; empty if there is none."""
     return next((text for text, n in Counter(texts).items() if n > 1), "")
 
 
 def _is_single(value: Any) -> bool:
-    """Return whether it can be a value of a column: no list, no missing value, no text that no file can hold."""
+    """Return whether this can be a value of a column: it is no list, not missing, and no text that a file
+    cannot hold.
+    """
     if isinstance(value, str):
         return value.encode("utf-8", "ignore").decode() == value
     return not (value is None or isinstance(value, (Mapping, list, tuple, set, bytes)) or value != value)
@@ -534,7 +535,7 @@ class TableRules:
 
     @property
     def most_cells(self) -> dict[str, int]:
-        """Cells that contributions may tell apart at most, by column; 0 for columns whose levels are by hand."""
+        """Largest number of cells that contributions may distinguish, by column; 0 for columns with levels by hand."""
         limits = {name: rule.max_levels for name, rule in self.rules.items() if rule.max_levels is not None}
         return limits | dict.fromkeys(self.by_hand, 0)
 
@@ -543,8 +544,8 @@ class TableRules:
         return {name for name, rule in self.rules.items() if getattr(rule, option)}
 
     def signs(self, levels: Sequence[FeatureLevels]) -> dict[str, int]:
-        """Return 1 for columns over whose numbers the share of the second class must rise, -1 if it must fall; "auto"
-        is as it does in their levels.
+        """Return 1 for columns along which the share of the second class must rise, -1 if it must fall; "auto" is
+        replaced by the sign of the levels.
         """
         signs = {}
         for level in columns_of(levels):

@@ -202,7 +202,7 @@ class ScannedBlocks:
         return steps
 
     def _reading(self, step: _Step, positions: Sequence[int]) -> tuple[RowChunk, Reading]:
-        """Return what a task reads: rows, with their classes and weights if it runs here, and columns."""
+        """Return the input of a task: rows (with their classes and weights if it runs here) and columns."""
         table, known = self.table, None
         if self._executor is None:
             mask = None if table.known is None else table.known[step.first : step.first + step.n_rows]
@@ -222,9 +222,7 @@ class ScannedBlocks:
     def _pass(
         self, title: str, steps: Sequence[_Step], function: Any, tasks: Iterable[Any]
     ) -> Iterator[Iterator[tuple[_Step, Any]]]:
-        """Let tasks run, and iterate over the steps with their results. Progress is shown, and an interruption says
-        what was interrupted.
-        """
+        """Run tasks and iterate over the steps with their results. Show progress; an interruption names the pass."""
         traffic, in_words = Traffic(), bytes_and_time_left(self.table.source.n_bytes)
         all_results = map_chunks(
             self._executor, function, tasks, room=self.reading_bytes, clock=self._clock, traffic=traffic
@@ -255,7 +253,8 @@ def _with_progress(
 
 
 def _rows_of_part(width: float) -> int:
-    """Return the rows that are read at once of a column with so many cells a row: a block, or less of long texts.
+    """Return the number of rows that are read at once of a column with this many cells per row: a block, or fewer for
+    long texts.
 
     This depends on the texts alone, so that weights are added in the same order everywhere.
     """

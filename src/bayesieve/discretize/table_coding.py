@@ -108,7 +108,9 @@ def table_in_memory(
     coding: CodingOptions,
     n_jobs: int | None,
 ) -> TrainingTable:
-    """Return rows in memory for a fit; of copies of a row, one has all the weight if ``coding.merges_copies``."""
+    """Return the rows of a fit in memory. If ``coding.merges_copies``, one of several copies of a row has all of their
+    weight.
+    """
     cautions: tuple[Caution, ...] = ()
     hashes = RowHashes(table, Rows(target.codes, target.classes), n_jobs)
     repeats = find_repeats(table, target, weights, n_jobs, hashes) if coding.merges_copies else None
@@ -164,7 +166,7 @@ def drawn_from_scan(table: ScannedTable, target: Target, weights: np.ndarray | N
 
 @dataclass
 class LevelFitter:
-    """Fit and code columns of the training rows, also several times by different coders.
+    """Fit and code columns of the training rows, possibly several times with different coders.
 
     Parameters
     ----------

@@ -115,8 +115,8 @@ class Grid:
         return rows[met], self.cells.ends[0, 1:][met], self.cells.ends[1, 1:][met]
 
     def quantiles(self, n_cells: int) -> np.ndarray:
-        """Return cuts into at most ``n_cells`` cells of about as many rows, were these spread evenly over each present
-        cell. Cells of many more rows are cut off on both sides: they may hold one frequent value.
+        """Return cuts into at most ``n_cells`` cells of about equal numbers of rows, as if rows were spread evenly
+        within each present cell. Cells with many more rows are isolated, as they may hold one frequent value.
         """
         rows, low, high = self._filled()
         if not rows.size:
@@ -161,7 +161,9 @@ def _octaves() -> np.ndarray:
 
 @dataclass
 class NumberSketch:
-    """Numbers of too many distinct values, in quarters of octaves, and about how many are distinct."""
+    """Sketch of a column with too many distinct numbers: counts in quarters of octaves, and an estimate of the number
+    of distinct values.
+    """
 
     cells: CellCounts
     distinct: Distinct
@@ -185,7 +187,7 @@ class NumberSketch:
 
 @dataclass(frozen=True)
 class Room:
-    """Room for the distinct values of a column: their number, and the bytes of all their texts."""
+    """Limits on the distinct values of a column: their number, and the bytes of all their texts."""
 
     values: int
     text_bytes: int
@@ -202,7 +204,8 @@ def _text_bytes(values: Any) -> int:
 
 @dataclass
 class TextSketch:
-    """Rows (or weight) of too many categories, by a hash of their text, and about how many are distinct.
+    """Sketch of a column with too many categories: rows (or weight) by hash of the text, and an estimate of the number
+    of distinct ones.
 
     Attributes
     ----------
@@ -237,7 +240,7 @@ class TextSketch:
         return TextSketch(self.rows + other.rows, self.distinct + other.distinct, n_texts, n_bytes)
 
     def fullest(self, most_buckets: int, room: Room) -> np.ndarray:
-        """Return marks of the buckets with most rows, as few as hold about as many categories as there is room for."""
+        """Mark the buckets with most rows, as few as hold about the number of categories that there is room for."""
         n = max(1, min(most_buckets, room.values * _BUCKETS // max(1, int(self.distinct))))
         # A bucket with rows holds one text at least, however few these are.
         n = max(1, min(n, room.text_bytes * self.n_texts // max(1, self.n_bytes)))
@@ -350,8 +353,8 @@ def _only(counts: ValueCounts, chosen: np.ndarray) -> ValueCounts:
 
 
 class RunningSum:
-    """The sum over blocks of a column as they come: counts of values are added up pairwise, as they grow with their
-    number of blocks; all else at once.
+    """Sum over the blocks of a column as they arrive. Counts of values are added pairwise, because they grow with the
+    number of blocks.
 
     Parameters
     ----------

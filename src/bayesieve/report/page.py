@@ -223,8 +223,8 @@ class Report:
 
 
 def framed(document: str, still: str) -> str:
-    """Return a whole document inside another, as notebooks show it. Those that are not trusted take out frames and
-    styles, and then show ``still``, which has no scripts.
+    """Embed a document in another, as notebooks show it. Untrusted notebooks remove frames and styles, and show
+    ``still``, which has no scripts.
     """
     frame = f'<iframe srcdoc="{html.escape(document)}" style="width:100%;height:38rem;border:0"></iframe>'
     return f'{frame}<style>.bayesieve-still{{display:none}}</style><div class="bayesieve-still">{still}</div>'

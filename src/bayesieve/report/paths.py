@@ -81,7 +81,7 @@ def _summary(source: Any) -> SearchSummary:
 
 
 def search_figure(search: SearchSummary, *, title: str, caption: str | None = None) -> Figure:
-    """Return one search: a line for every phase or start, the best in colour, and the chosen subset marked.
+    """Draw one search: a line for every phase or start, the best in colour, and the chosen subset marked.
 
     Phases that take turns have names; many starts lie over one another, the best in front.
     """
@@ -142,8 +142,7 @@ def _panel(
 
 
 def _means_figure(searches: Sequence[SearchSummary], title: str) -> Figure:
-    """Return means with a band of one standard deviation, faint lines for the searches themselves, dots for their
-    choices.
+    """Draw means with a band of one standard deviation, faint lines for the searches, and dots for their choices.
 
     A size that fewer than half of the searches reach has no mean: the few that are left would make it jump.
     """

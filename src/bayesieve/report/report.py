@@ -246,7 +246,7 @@ def challenge_figures(challenged: Any) -> dict[str, Figure]:
 
 
 def search_parts(search: SearchSummary) -> tuple[str, dict[str, Figure]]:
-    """Return the search in words, and the chart of its path, or of the tree and the candidates that it chose from."""
+    """Return the search in words, and the chart of its path, or of its tree of clusters and candidates."""
     is_candidates = search.n_starts == len(search.path) > 1  # candidates, without a path from one to the other
     by_starts = (
         search.chosen is None and search.criterion_name == "map" and search.clusters is None and not is_candidates

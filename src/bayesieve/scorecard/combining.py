@@ -65,7 +65,9 @@ class _FeaturePart:
     counts: np.ndarray
 
     def looked_up(self, of_cells: np.ndarray) -> np.ndarray:
-        """Return the line of ``of_cells``, (n_cells, ...), for each cell of the merged feature, zeros for none."""
+        """Return the rows of ``of_cells``, (n_cells, ...), by cell of the merged feature; zeros for cells that the
+        model lacks.
+        """
         return np.concatenate([of_cells, np.zeros((1, *of_cells.shape[1:]))])[self.line]
 
     @property
@@ -155,7 +157,7 @@ def _summed(levels: Sequence[FeatureLevels]) -> FeatureLevels:
 
 
 def _refined(cells: Sequence[FeatureLevels], levels: FeatureLevels) -> FeatureLevels:
-    """Return the coarsest cells that all ``cells``, which are parts of the same ``levels``, are made of."""
+    """Return the coarsest common refinement of all ``cells``, which are nested in the same ``levels``."""
     if all(own.n_levels == levels.n_levels for own in cells):
         return levels
     if levels.cut_points is not None:
@@ -182,7 +184,7 @@ def _part(
 
 
 def _same_pairs(cards: Sequence[Scorecard], n: int) -> Iterable[list[tuple[int, Feature]]]:
-    """Return the pairs of all models, those of different models together if they are the same but for counts."""
+    """Group the pairs of all models: pairs of different models belong together if they differ only in their counts."""
     groups: dict[str, list[tuple[int, Feature]]] = {}
     for m, card in enumerate(cards):
         for feature in card.features[n:]:
@@ -193,7 +195,9 @@ def _same_pairs(cards: Sequence[Scorecard], n: int) -> Iterable[list[tuple[int, 
 
 
 def _merged_pair(pairs: Sequence[Any], columns: Mapping[str, FeatureLevels], names: Collection[str]) -> PairLevels:
-    """Return the pair with the counts of all, with parts that are levels of columns if these are the same."""
+    """Return the pair with the counts of all models; its columns share the levels of the columns if these are
+    the same.
+    """
     parts = [columns.get(part.name, part) for part in pairs[0].parts]
     parts = [
         own if _facts(own) == _facts(part) else replace(part, day_first=own.day_first)
@@ -207,7 +211,7 @@ def _merged_pair(pairs: Sequence[Any], columns: Mapping[str, FeatureLevels], nam
 def _merged_feature(
     parts: list[_FeaturePart], levels: FeatureLevels, cells: FeatureLevels
 ) -> tuple[Feature, list[_FeaturePart]]:
-    """Return the mean of a feature over models, by their rows; a cell that is divided shares its rows alike."""
+    """Return the mean of a feature over models, weighted by rows; a divided cell shares its rows equally."""
     table, variances, counts = np.zeros((3, cells.n_levels, parts[0].counts.shape[1]))
     for part in parts:
         own = part.feature
@@ -235,8 +239,8 @@ def _merged_feature(
 
 
 def with_neutral(feature: Feature, kept: np.ndarray, *, shrinks: bool) -> Feature:
-    """Return the feature, which is not centred yet, with unseen values at the mean of the training rows and, if counted
-    evidence is shrunk, levels without rows at what they add beyond it, ``kept`` (n_cells, n_classes), such as 0.
+    """Return an uncentred feature whose unseen values contribute its mean over the training rows. If counts are shrunk,
+    levels without rows contribute that mean plus ``kept`` (n_cells, n_classes), such as 0.
     """
     table, rows = feature.contributions, feature.counts.sum(axis=1)
     mean = mean_line(table, rows)
@@ -253,8 +257,8 @@ def with_neutral(feature: Feature, kept: np.ndarray, *, shrinks: bool) -> Featur
 def _shared_errors(
     features: Sequence[tuple[Feature, list[_FeaturePart]]], cards: Sequence[Scorecard], shares: np.ndarray
 ) -> tuple[list[np.ndarray], np.ndarray]:
-    """Return factors of the merged features and of the intercept: those of all models side by side, as these are
-    independent, or the directions in which they spread most.
+    """Return the error factors of the merged features and of the intercept: those of all models side by side, as models
+    are independent, reduced to the directions of largest spread.
     """
     widths = [card.intercept_factors.shape[1] for card in cards]
     starts = np.concatenate([[0], np.cumsum(widths)])
@@ -281,7 +285,7 @@ def _base(card: Scorecard) -> np.ndarray:
 
 
 def _recounted(own: Feature, counts: np.ndarray, smoothing: Smoothing) -> np.ndarray:
-    """Return (n_cells, n_classes) nats by which the evidence that was counted changes with the counts of levels."""
+    """Return the change of counted contributions, (n_cells, n_classes) nats, due to the counts of all models."""
     old = np.asarray(own.levels.counts, dtype=float)
     if own.weight == 0 or np.array_equal(old, counts):
         return np.zeros_like(own.contributions)
@@ -291,7 +295,7 @@ def _recounted(own: Feature, counts: np.ndarray, smoothing: Smoothing) -> np.nda
 
 
 def _logs(levels: FeatureLevels, counts: np.ndarray, smoothing: Smoothing) -> np.ndarray:
-    """Return (n_levels, n_classes) log P(level | class), with levels without rows as the fit has them."""
+    """Return log P(level | class), (n_levels, n_classes), with levels without rows treated as in the fit."""
     logs, rows = log_probabilities_of_tables([counts], float(counts.sum()), smoothing)[0], counts.sum(axis=1)
     return filled(logs, rows, rows == 0, levels.n_levels) if isinstance(smoothing, Shrinkage) else logs
 
@@ -365,8 +369,8 @@ def updated(
 
 
 def _with_rows(feature: Feature, rows: np.ndarray, grid: np.ndarray | None, known: dict[int, FeatureLevels]) -> Feature:
-    """Return the feature with the ``rows`` of its cells, and of its grid if it is a pair, counted; ``known`` are the
-    levels of columns with theirs, which grow.
+    """Return the feature with the ``rows`` of its cells added to its counts, and to the grid of a pair. ``known`` holds
+    the levels of columns with their counts, and grows.
     """
     old: Any = feature.levels
     if isinstance(old, PairLevels):
@@ -386,7 +390,8 @@ def _with_rows(feature: Feature, rows: np.ndarray, grid: np.ndarray | None, know
 
 @dataclass(frozen=True, eq=False)
 class _Prior:
-    """Deviations from the evidence of a scorecard: of the cells of the features in it, then of the intercept.
+    """Normal prior of the deviations from the contributions of a scorecard: of the cells of its features, then of the
+    intercept.
 
     codes : (n_used, n_rows); sizes : (n_used,) numbers of cells; offset : (n_rows, n_logits) what the scorecard gives.
     spread, shared : (n_cells + 1, n_logits[, n_factors]) standard deviations of the deviations of single features, and
@@ -430,7 +435,7 @@ class _Prior:
         return (np.cumsum(self.sizes) - self.sizes) * self.spread.shape[1]
 
     def deviations(self, point: np.ndarray) -> np.ndarray:
-        """Return the deviations of standard normal numbers, the shared ones last."""
+        """Turn standard normal numbers, the shared ones last, into deviations."""
         own, shared = np.split(point, [point.size - self.shared.shape[2]])
         table = self.spread * (self.basis @ own.reshape(self.basis.shape[1], -1)) + self.shared @ shared
         if self.shares.any():
@@ -438,7 +443,7 @@ class _Prior:
         return table
 
     def _of_feature(self, of_cells: np.ndarray) -> np.ndarray:
-        """Return (n_cells, n_logits) the sum over the cells of its feature, for each cell."""
+        """Return, for each cell, the sum over the cells of its feature, (n_cells, n_logits)."""
         return np.repeat(np.add.reduceat(of_cells, np.cumsum(self.sizes) - self.sizes), self.sizes, axis=0)
 
     def loss(self, point: np.ndarray) -> tuple[float, np.ndarray]:
@@ -469,8 +474,8 @@ def _fit_again(
     weights: np.ndarray | None,
     drift: np.ndarray,
 ) -> tuple[list[Feature], np.ndarray, np.ndarray]:
-    """Fit the evidence to rows, with that of ``card`` and its errors as prior: the ``features`` with new contributions
-    and errors, what is added to the intercept, (n_classes,), and what is left of its errors, (n_logits,).
+    """Fit contributions to rows, with those of ``card`` and their errors as prior. Return the ``features`` with new
+    contributions and errors, the change of the intercept (n_classes,), and its remaining error (n_logits,).
 
     drift : (n_classes,) what the intercept already has of other shares of the classes, which may be too much: classes
         may be more frequent because of what the features tell.
@@ -517,8 +522,8 @@ def _fit_again(
 
 
 def _shares(feature: Feature, codes: np.ndarray) -> np.ndarray:
-    """Return (n_cells,) shares of the rows in the cells if some of the rows with these ``codes`` are in none, otherwise
-    0.
+    """Return the shares of the rows in the cells, (n_cells,), if some rows with these ``codes`` are in no cell;
+    otherwise 0.
     """
     rows = feature.counts.sum(axis=1)
     inside = not codes.size or int(codes.max()) < rows.size
@@ -526,8 +531,8 @@ def _shares(feature: Feature, codes: np.ndarray) -> np.ndarray:
 
 
 def _directions(feature: Feature) -> Any:
-    """Return (n_cells, n_directions) in which the evidence of cells deviates, of length 1 for each cell: each alone,
-    but those of a curve mostly together, the more so the nearer they are.
+    """Return directions in which the contributions of cells deviate, (n_cells, n_directions), of length 1 for each
+    cell: one by one, but neighbouring cells of a curve mostly together.
     """
     alone = np.ones(len(feature.counts))
     if feature.cells is feature.levels or feature.kind != "numeric":

@@ -39,8 +39,8 @@ _BEYOND = 1e-9  # nats by which a decision must change, so that rounding cannot 
 
 @dataclass(frozen=True)
 class Wish:
-    """Goal of a counterfactual: log odds of a class or, if None, that it is the most probable one; and the number of
-    options and of changes, with the costs of the columns and the signs of their directions.
+    """Goal of a counterfactual: the log odds of a class, or None for the most probable class. It also holds the number
+    of options and of changes, the costs of the columns, and the signs of their directions.
     """
 
     log_odds: float | None
@@ -61,7 +61,9 @@ class Wish:
 
 @dataclass(frozen=True, order=True)
 class ChangeOption:
-    """Changes of some columns: what orders them, then positions of the columns and their new parts."""
+    """Changes of some columns: the keys that order options, then positions of the columns and their new intervals or
+    groups.
+    """
 
     cost: float
     steps: int
@@ -106,7 +108,7 @@ class Parts:
 
 
 def refined(name: str, uses: Sequence[FeatureLevels]) -> FeatureLevels:
-    """Return levels that tell apart all that some levels of a column tell apart, those of missing values first."""
+    """Return the coarsest common refinement of several levels of a column, missing values first."""
     first = uses[0]
     if first.groups is None:
         cuts = np.unique(np.concatenate([np.asarray(level.cut_points) for level in uses]))
@@ -124,9 +126,7 @@ def refined(name: str, uses: Sequence[FeatureLevels]) -> FeatureLevels:
 
 
 def codes_in(part: FeatureLevels, levels: FeatureLevels) -> np.ndarray:
-    """Return (n_levels + 1,) the level of `part` that holds each of the finer ``levels``, values that were never seen
-    last.
-    """
+    """Return the level of `part` that contains each of the finer ``levels``, (n_levels + 1,), unseen values last."""
     if levels.groups is None:
         inner = np.asarray(levels.cut_points)[1:]
         codes = part.code_numbers(np.array([np.nan, *inner, np.nextafter(inner[-1], np.inf) if inner.size else 0.0]))
@@ -136,8 +136,8 @@ def codes_in(part: FeatureLevels, levels: FeatureLevels) -> np.ndarray:
 
 
 def moves_of(levels: FeatureLevels, own: int, sign: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the parts that a column may move to, all or those up or down, and how many steps away they are. A missing
-    or special number is neither below nor above others, and none to move to.
+    """Return the intervals that a column may move to (all, or those above or below), and the number of steps to each.
+    Missing and special values are not ordered, and are no targets.
     """
     parts = np.arange(max(1, levels.n_special_levels), levels.n_levels)
     is_ordered = levels.groups is None and levels.n_special_levels <= own < levels.n_levels
@@ -182,14 +182,14 @@ class ChangeSearch:
 
     @cached_property
     def most_joint(self) -> np.ndarray:
-        """(n_columns, n_columns, n_margins) the most of each of these."""
+        """Largest joint effect of each two columns, (n_columns, n_columns, n_margins)."""
         most = np.zeros((len(self.own), *self.most.shape))
         for (a, b), grid in self.joint.items():
             most[a, b] = most[b, a] = grid.max(axis=(0, 1))
         return most
 
     def run(self) -> list[ChangeOption]:
-        """Return the best options, each for other columns; none changes all columns of another and more."""
+        """Return the best options, each of other columns; none changes all columns of another option and more."""
         cheapest = np.sort(self.wish.costs[list(self.parts)])
         for k in range(1, min(self.wish.max_changes, len(self.parts)) + 1):
             if self._is_beyond(round(float(cheapest[:k].sum()), DECIMALS), k):
@@ -205,7 +205,7 @@ class ChangeSearch:
         return len(self.best) == self.wish.n and (cost, steps) > (self.best[-1].cost, self.best[-1].steps)
 
     def _worth(self, k: int) -> Iterator[tuple[float, int, tuple[int, ...]]]:
-        """Yield the sets of k columns that may flip the decision, the least cost and number of steps first."""
+        """Yield the sets of k columns that may flip the decision, by ascending cost, then by the number of steps."""
         pieces = []
         for sets in sets_of(np.array(list(self.parts)), k):
             reach = self.most[sets].sum(axis=1)
@@ -219,8 +219,8 @@ class ChangeSearch:
             yield float(costs[s]), k, tuple(sets[s].tolist())
 
     def _best_of(self, columns: tuple[int, ...], cost: float) -> list[ChangeOption]:
-        """Return the fewest steps of moves of all these columns that flip the decision, the surest first; empty for
-        none.
+        """Return the moves of all these columns that flip the decision with the fewest steps, the surest first; empty
+        if there are none.
         """
         is_bound = len(self.best) == self.wish.n and self.best[-1].cost == cost
         limit = self.best[-1].steps if is_bound else np.iinfo(np.int64).max
@@ -234,14 +234,14 @@ class ChangeSearch:
         return found
 
     def _kept(self, c: int, columns: tuple[int, ...], limit: int) -> np.ndarray:
-        """Return positions of the parts of a column that may be in the best option of some columns."""
+        """Return the positions of the intervals of a column that may be in the best option of some columns."""
         reach = self.gains[c] + self.most[[d for d in columns if d != c]].sum(axis=0)
         for a, b in combinations(columns, 2):
             reach = reach + self.most_joint[a, b]
         return np.flatnonzero((reach >= self.need).all(axis=1) & (self.steps[c] + len(columns) - 1 <= limit))
 
     def _best_on_grid(self, kept: Mapping[int, np.ndarray], cost: float, limit: int) -> list[ChangeOption]:
-        """Return the best option with one of the parts kept of each column; empty for none."""
+        """Return the best option that takes one of the remaining intervals of each column; empty if there is none."""
         columns = tuple(sorted(kept))
         at = dict(zip(columns, np.ix_(*(kept[c] for c in columns)), strict=True))
         steps: Any = sum(self.steps[c][at[c]] for c in columns)
@@ -317,7 +317,7 @@ _NONE = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
 
 
 def _goals(card: Scorecard, joint: np.ndarray, target: Any, probability: float | None) -> list[list[int]]:
-    """Return the classes of which each row shall become one: that named, or all but the predicted one."""
+    """Return the classes that each row should change to: the named one, or all but the predicted one."""
     every = range(card.classes.size)
     if target is None and probability is None:
         return [[j for j in every if j != best] for best in joint.argmax(axis=1).tolist()]

@@ -61,7 +61,9 @@ class Edit:
 
 
 def found(feature: Feature, which: Any) -> tuple[int | None, np.ndarray]:
-    """Return the level with this label or position, and its cells; or None and the one cell with this label."""
+    """Return the level with this label or position, and its cells. If the label is that of a cell, return None and the
+    cell.
+    """
     levels, name = feature.levels, feature.name
     if which is None and levels.missing_code is not None:
         which = levels.missing_code
@@ -83,7 +85,9 @@ def found(feature: Feature, which: Any) -> tuple[int | None, np.ndarray]:
 
 
 def merged(feature: Feature, which: Sequence[Any]) -> tuple[Feature, str, str]:
-    """Return one level, or one cell of a level, in place of several, with the mean of their training rows."""
+    """Return one level, or one cell of a level, in place of several; its contribution is the mean over their training
+    rows.
+    """
     if isinstance(which, str) or not isinstance(which, Sequence):
         raise ValueError(f"merge takes a list of labels or positions of levels, got {which!r:.80}.")
     places = [found(feature, one) for one in which]
@@ -105,7 +109,9 @@ def merged(feature: Feature, which: Sequence[Any]) -> tuple[Feature, str, str]:
 
 
 def joined(level: FeatureLevels, codes: np.ndarray) -> tuple[FeatureLevels, np.ndarray]:
-    """Return the levels with those of these ascending codes as one, and the new code of each level, (n_levels,)."""
+    """Return the levels with those at ascending ``codes`` merged into one, and the new code of each level,
+    (n_levels,).
+    """
     if isinstance(level, IndicatorLevels):
         raise ValueError(f"{level.name!r} compares a score with one threshold; set or flatten its levels instead.")
     line, missing = np.arange(level.n_levels), level.missing_code
@@ -139,7 +145,7 @@ def joined(level: FeatureLevels, codes: np.ndarray) -> tuple[FeatureLevels, np.n
 
 
 def _with_texts_of(made: FeatureLevels, level: FeatureLevels) -> FeatureLevels:
-    """Return the levels ``made`` of others with the texts of those that are as they were."""
+    """Return the levels ``made`` with the texts of those levels that are unchanged."""
     if not level.renamed:
         return made
     texts = dict(zip(_contents(level), level.renamed, strict=True))
@@ -156,8 +162,9 @@ def _contents(level: FeatureLevels) -> list[Any]:
 
 
 def _averaged(feature: Feature, line: np.ndarray) -> Feature:
-    """Return the feature whose contributions are means of cells, by their rows; ``line`` : the new cell of each. Errors
-    that cells share with other features add up before they are squared. Cells and levels are left as they are.
+    """Return the feature with contributions averaged over cells, weighted by rows; ``line`` is the new cell of each
+    cell. Errors that cells share with other features are added before they are squared. Cells and levels stay
+    unchanged.
     """
     rows, size = feature.counts.sum(axis=1), np.bincount(line)
     total = np.bincount(line, rows)[line]
@@ -174,13 +181,13 @@ def _averaged(feature: Feature, line: np.ndarray) -> Feature:
 
 
 def _with_levels(feature: Feature, levels: FeatureLevels, cells: FeatureLevels, *, same: bool) -> Feature:
-    """Return the feature with these levels and cells; one of both if they do not differ."""
+    """Return the feature with these levels and cells; cells are the levels if both are equal."""
     same = same or (cells.n_levels == levels.n_levels and cells.missing_code == levels.missing_code)
     return replace(feature, levels=levels, cells=levels if same else replace(cells, counts=feature.counts))
 
 
 def cut(feature: Feature, old: Any, new: Any) -> tuple[Feature, str, str]:
-    """Return a cut moved, added if ``old`` is None, or removed if ``new`` is None.
+    """Move a cut; add one if ``old`` is None, or remove one if ``new`` is None.
 
     A cell next to a moved cut grows as far as the new one, with what it adds; rows of a cell that is divided are shared
     in proportion, as the model has no rows to count.
@@ -212,7 +219,7 @@ def _cut_text(feature: Feature, at: float | None) -> str:
 
 
 def _own_cut(feature: Feature, old: Any) -> float:
-    """Return the cut of levels or cells that is this number, or reads so."""
+    """Return the cut of levels or cells that equals this value, or is printed like it."""
     value, parts = _number_in(feature.levels, old), (feature.levels, feature.cells)
     if any(value in part.number_cuts for part in parts):
         return value
@@ -225,7 +232,7 @@ def _own_cut(feature: Feature, old: Any) -> float:
 
 
 def _number_in(level: FeatureLevels, value: Any) -> float:
-    """Return a value of a feature of numbers or moments as the number that its cuts are compared with."""
+    """Convert a value of a numeric feature to the number that its cuts are compared with."""
     number = number_of(value, level.type, level.day_first)
     if not math.isfinite(number):
         raise ValueError(f"A cut of {level.name!r} must be a finite {number_type(level.type)}, got {value!r:.80}.")
@@ -233,7 +240,7 @@ def _number_in(level: FeatureLevels, value: Any) -> float:
 
 
 def _split(feature: Feature, at: float) -> Feature:
-    """Return the feature with a cut of its cells at a number; levels are left as they are."""
+    """Divide a cell of the feature at a number; levels stay unchanged."""
     cells, old = feature.cells, feature.cells.cut_points
     assert old is not None
     if at in old:
@@ -251,13 +258,13 @@ def _split(feature: Feature, at: float) -> Feature:
 
 
 def _taken(feature: Feature, line: np.ndarray, cells: FeatureLevels, counts: np.ndarray) -> Feature:
-    """Return the feature with other cells, which add what the old ones at these positions do."""
+    """Return the feature with other cells; each has the contribution of the old cell at the given position."""
     taken = {name: getattr(feature, name)[line] for name in ("contributions", "standard_errors", "factors")}
     return replace(feature, cells=cells, counts=counts, **taken)
 
 
 def _moved(feature: Feature, at: float, to: float) -> Feature:
-    """Return the feature whose cell next to the cut ``at`` grows as far as the cut ``to`` of its cells."""
+    """Return the feature with the cell next to the cut ``at`` extended to the cut ``to`` of its cells."""
     cells, up = feature.cells, to > at
     assert cells.cut_points is not None
     first, last = np.searchsorted(cells.cut_points, sorted([at, to])).tolist()
@@ -271,8 +278,8 @@ def _moved(feature: Feature, at: float, to: float) -> Feature:
 
 
 def _with_cut(feature: Feature, before: Feature, at: float | None, to: float) -> Feature:
-    """Return the feature, whose cells have a new cut, with levels that have it too: in place of the cut ``at`` if that
-    is one of the levels ``before``, or besides the others if None.
+    """Add a new cut of the cells to the levels of a feature. It replaces the cut ``at`` if this is one of the levels
+    ``before``; it is an additional cut if ``at`` is None.
     """
     level, cells = before.levels, feature.cells
     cuts, missing = level.cut_points, level.missing_code
@@ -316,7 +323,9 @@ def with_values(feature: Feature, card: Scorecard, values: Mapping[Any, Any]) ->
 
 
 def _nats(value: Any, card: Scorecard, old: np.ndarray, name: str) -> np.ndarray:
-    """Return (n, n_classes) contributions that add up to 0; classes that are not named share alike what is left."""
+    """Return contributions that sum to 0 over the classes, (n, n_classes); classes that are not named get equal shares
+    of the remainder.
+    """
     labels = card.classes.tolist()
     if not isinstance(value, Mapping):
         if len(labels) > 2:
@@ -344,7 +353,7 @@ def _nats_text(nats: np.ndarray, card: Scorecard) -> str:
 
 
 def without(feature: Feature, total: float) -> tuple[Feature, str, str]:
-    """Return the feature with the same contributions everywhere: their mean over ``total`` training rows."""
+    """Return the feature with the same contribution in all cells: the mean over ``total`` training rows."""
     _, mean = centred(feature, total)
     mean = np.where(np.abs(mean) < _NOTHING, 0.0, mean)  # of a feature that is centred
     table, nothing = np.tile(mean, (len(feature.contributions), 1)), np.zeros_like(feature.standard_errors)
@@ -353,8 +362,8 @@ def without(feature: Feature, total: float) -> tuple[Feature, str, str]:
 
 
 def rising(feature: Feature, sign: int, side: int) -> tuple[Feature, str, str]:
-    """Return the feature with the nearest contributions, by rows, to the positive class that do not fall (1), or do not
-    rise (-1); ``side`` as of its scorecard.
+    """Return the feature with the nearest monotone contributions, weighted by rows: to the positive class they do not
+    fall (1), or do not rise (-1). ``side`` is that of the scorecard.
     """
     _demand_numbers(feature, "monotone")
     if not is_sign(sign):

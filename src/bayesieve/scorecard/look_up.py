@@ -120,9 +120,7 @@ class RowReader:
 
     @classmethod
     def of(cls, cells: Sequence[FeatureLevels], used: np.ndarray, columns: Sequence[str]) -> RowReader:
-        """Return the reader of those of the features, with these cells, that are at the ascending positions
-        ``used``.
-        """
+        """Return a reader of the features at the ascending positions ``used``, with these cells."""
         if cells and isinstance(cells[0], IndicatorLevels):
             return ScoreReader([cells[k] for k in used.tolist()], columns)
         marked = np.isin(np.arange(len(cells)), used)
@@ -133,7 +131,7 @@ class RowReader:
         return cls(levels, np.flatnonzero(np.isin(positions, used)), columns)
 
     def read(self, table: Table) -> Table:
-        """Return the columns that are needed, by name if the table has names.
+        """Return the columns that the model needs, by name if the table has names.
 
         ValueError, which names it, if one is missing.
         """
@@ -150,7 +148,7 @@ class RowReader:
         return table.select([position[name] for name in self.needed])
 
     def check(self, names: Sequence[str]) -> None:
-        """Raise ValueError, which names it, for a column that is needed but not among these."""
+        """Raise ValueError, which names the column, if a needed column is missing."""
         known = set(names)
         lacking = [name for name in self.needed if name not in known]
         if lacking:
@@ -192,8 +190,8 @@ class RowReader:
         ]
 
     def read_row(self, row: Mapping[str, Any]) -> list[Cell] | None:
-        """Return the cells of the features in one row, without any table; None if it takes one to read them, or to say
-        what is wrong with them.
+        """Return the cells of the features in one row without building a table. Return None if the row needs a table to
+        be read, or to explain what is wrong with it.
         """
         cells = []
         try:

@@ -153,21 +153,23 @@ def shortfalls(
 
 
 def reference_scores(card: Scorecard, against: str, sign: float = 1.0) -> np.ndarray:
-    """Return (n_used, n_classes) what the reference adds to the score of each class, by feature in the model."""
+    """Return the contribution of the reference to the score of each class, by feature in the model, (n_used,
+    n_classes).
+    """
     if against == "best" and card.used.size:
         return _best(card.used_features, sign)
     return np.zeros((card.used.size, card.classes.size))
 
 
 def class_scores(table: np.ndarray) -> np.ndarray:
-    """Return (n_lines, n_classes) what lines of contributions add to the score of each class."""
+    """Turn lines of contributions into contributions to the score of each class, (n_lines, n_classes)."""
     n_classes = table.shape[1]
     return np.asarray((n_classes * table - table.sum(axis=1, keepdims=True)) / (n_classes - 1))
 
 
 def _best(features: Sequence[Feature], sign: float) -> np.ndarray:
-    """Return (n_features, n_classes) the most that cells of each feature add; all of a column in the first of its
-    features.
+    """Return the largest contribution of each feature, (n_features, n_classes); that of a column is assigned to its
+    first feature.
     """
     best = np.zeros((len(features), features[0].contributions.shape[1]))
     alone: dict[tuple[str, ...], list[int]] = {}
@@ -230,7 +232,9 @@ def code_by(card: Scorecard, table: Table, told: Sequence[FeatureLevels]) -> np.
 
 
 def _texts_of(card: Scorecard, told: FeatureLevels, single: FeatureLevels, words: Wording) -> list[str]:
-    """Return the texts given to parts of a column or to the levels around them or, without, of the parts."""
+    """Return the texts given to cells of a column, otherwise those of the levels around them, otherwise the labels of
+    the cells.
+    """
     around = np.arange(told.n_levels) if single is told else told.code_categories(single.first_values())
     given = words.given(told)
     if told.name in card and card[told.name].cells is told:

@@ -125,12 +125,12 @@ class Feature(ShortRepr):
 
     @cached_property
     def level_labels(self) -> np.ndarray:
-        """(n_cells + 1,) the label of the level that each cell is part of, and what stands for unseen values."""
+        """Label of the level that contains each cell, and of unseen values, (n_cells + 1,)."""
         return np.array([*(self.levels.labels[k] for k in self.level_of_cell.tolist()), UNSEEN], dtype=object)
 
     @cached_property
     def all_labels(self) -> np.ndarray:
-        """(n_cells + 1,) the labels, and what stands for unseen values."""
+        """Labels of the cells, and of unseen values, (n_cells + 1,)."""
         return np.array([*self.labels, UNSEEN], dtype=object)
 
     @cached_property
@@ -256,7 +256,9 @@ class Scorecard(ShortRepr):
 
     @property
     def class_shares(self) -> np.ndarray:
-        """(n_classes,) shares of the classes that probabilities are for: of training, or as `with_prior` gave."""
+        """Shares of the classes that probabilities refer to, (n_classes,): those of training, or those of
+        `with_prior`.
+        """
         return np.array(self.provenance.get("prior") or self.class_counts / self.class_counts.sum())
 
     @property
@@ -268,13 +270,13 @@ class Scorecard(ShortRepr):
 
     @property
     def side(self) -> int:
-        """-1 if the positive class is the first of two, else 1: times this, signs of features are about it."""
+        """-1 if the positive class is the first of two, otherwise 1; signs of features times this refer to the positive
+        class.
+        """
         return sign_of_positive(self.classes, self.positive)
 
     def position(self, label: Any, option: str = "target") -> int | None:
-        """Return the position of a class; of None, that of the positive class. ValueError if there is none of
-        this label.
-        """
+        """Return the position of a class; None is the positive class. Raise ValueError for an unknown label."""
         return self.positive if label is None else class_position(self.classes, label, option)
 
     def log_odds(self, table: np.ndarray) -> np.ndarray:

@@ -85,7 +85,7 @@ def unknown_levels(card: Scorecard, labels: Mapping[str, Mapping[str, Any]]) -> 
 
 
 def _levels_of(card: Scorecard, column: str) -> list[FeatureLevels]:
-    """Return all ways in which features tell the values of a column apart, its own levels first."""
+    """Return all levels by which features divide the values of a column, those of the column itself first."""
     found: list[FeatureLevels] = []
     for feature in card.features:
         parts = (*feature.levels.by_column, feature.cells)
@@ -139,7 +139,7 @@ class Wording:
         return tuple(given or text for given, text in zip(self.given(level), own, strict=True))
 
     def spoken(self, level: FeatureLevels) -> list[str]:
-        """Return the levels in words for a letter; groups have one value each."""
+        """Return the levels in words for a letter; a group is represented by one value."""
         if level.groups is not None:
             made = ["missing" if group[0] is None else group[0] for group in self._groups(level)]
         else:
@@ -154,7 +154,7 @@ class Wording:
         return made + [*level.labels[len(made) :]]  # missing values of an indicator come last
 
     def given(self, level: FeatureLevels) -> list[str | None]:
-        """Return the text that each level was given by hand or else by the labels, or None."""
+        """Return the text that each level got by hand, otherwise from the labels, otherwise None."""
         texts = self.labels.get(level.column, {}).get("levels", {})
         by_hand = level.renamed or (None,) * level.n_levels
         every = zip(by_hand, level.labels, level.all_labels, strict=True)

@@ -73,8 +73,8 @@ class FeatureClusters:
         return self.features[leaves_list(self.linkage)] if len(self.linkage) else self.features
 
     def cuts(self, n_cuts: int | None = None) -> list[tuple[float, list[np.ndarray]]]:
-        """Return heights of merges and the clusters after each, by their first feature: ``n_cuts`` of them, evenly
-        spread over the list of the merges, the first and the last one included; None: all, but at most 100.
+        """Return heights of merges and the clusters after each, named by their first feature: ``n_cuts`` of them,
+        evenly spread over the merges, first and last included. None takes all merges, but at most 100.
         """
         n_merges = len(self.linkage)
         n_chosen = min(n_merges, _MOST_CUTS if n_cuts is None else n_cuts)
@@ -113,8 +113,8 @@ class FeatureClusters:
 def _combinations(
     clusters: list[np.ndarray], most: int, q: float, rng: np.random.Generator, n_features: int
 ) -> np.ndarray:
-    """Return (n, n_features) one feature of every cluster, with probability q; all combinations if there are no more
-    than ``most``, else ``most`` of them, drawn at random.
+    """Return subsets of one feature of every cluster, each with probability q, (n, n_features): all combinations if
+    there are at most ``most``, otherwise ``most`` random ones.
     """
     sizes = np.array([cluster.size for cluster in clusters])
     if math.prod(sizes.tolist()) <= most:

@@ -197,7 +197,7 @@ def obstacle_to_walk(problem: SubsetProblem) -> str | None:
 
 
 def _is_tree(problem: SubsetProblem) -> bool:
-    """Return whether one walk through the tree evaluates a problem, in the memory that there is."""
+    """Return whether the tree of all subsets fits in memory and evaluates the problem."""
     objective, rows = problem.objective, problem.objective.rows
     if not isinstance(objective.criterion, MAPCost) or objective.constraints or problem.validation is not None:
         return False

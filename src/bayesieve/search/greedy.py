@@ -177,7 +177,7 @@ class _GreedyRun:
                 return
 
     def _is_over(self, adding: bool) -> bool:
-        """Return whether the size asked for is reached, or no larger subset can beat the current one."""
+        """Return whether the requested size is reached, or no larger subset can beat the current one."""
         options, n_selected, limit = self._options, self._state.n_selected, self._options.n_features
         if limit is not None and (n_selected >= limit if adding else n_selected <= limit):
             return adding or options.direction == "backward"
@@ -187,7 +187,7 @@ class _GreedyRun:
         return self._problem.validation is None and self._state.rank <= self._sign * best + _TIE
 
     def _is_worthwhile(self, adding: bool, rank: float) -> bool:
-        """Return whether a move changes the criterion by enough to be made."""
+        """Return whether a move improves the criterion by enough to be made."""
         tol, current = float(self._options.tol or 0.0), self._state.rank
         tie = _TIE * max(1.0, abs(current))
         if adding:
@@ -304,7 +304,8 @@ class BestFirst(Search):
 
 @dataclass(frozen=True)
 class RankedPath(Search):
-    """Add feature after feature, those that say most about the class first; the best of these nested subsets is chosen.
+    """Search over nested subsets: features are added by descending information about the class, and the best subset is
+    chosen.
 
     Every subset takes one pass over the rows, also by leave-one-out. Of equal gains the lowest column comes first.
 
@@ -425,7 +426,7 @@ class MultiStart(Search):
 
 @dataclass
 class _Waves:
-    """The starts of one search, some at a time; a start knows the costs of subsets from before its wave, by key."""
+    """Starts of one search, run in waves; a start knows by key the costs of subsets evaluated before its wave."""
 
     options: MultiStart
     problem: SubsetProblem

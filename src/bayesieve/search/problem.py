@@ -437,7 +437,7 @@ class RunningCriterion:
         return self.sign * float(self._criterion.values(sums, np.array([size]), self._rows.class_totals)[0])
 
     def _pieces(self, n: int) -> list[slice]:
-        """Return the candidates that are scored together; how they are cut makes no difference to the result."""
+        """Return the candidates in pieces that are scored together; the result does not depend on the pieces."""
         if self._rows.tables.n_classes > VERY_MANY_CLASSES:
             return [slice(a, a + 1) for a in range(max(1, n))]
         n_pieces = -(-n // _CANDIDATES_AT_ONCE)

@@ -337,7 +337,7 @@ class SearchTrace(ShortRepr):
         return f"{where}, levels learnt from {others if self.recoded else 'these rows'}"
 
     def was_interrupted(self, max_seconds: float | None) -> bool:
-        """Return whether something else than this limit of time ended the search early: the user, or a callback."""
+        """Return whether the user or a callback, rather than this time limit, ended the search early."""
         return not self.complete and (max_seconds is None or self.seconds < max_seconds)
 
     def best_subset(self) -> np.ndarray:
@@ -562,7 +562,7 @@ _COLUMNS = ("start", "step", "move", "feature", "n_features", "criterion", "vali
 
 
 def or_none(value: float) -> float | None:
-    """Return a value as plain data: NaN, which stands for none, as None."""
+    """Convert a value to plain data; NaN becomes None."""
     return None if np.isnan(value) else value
 
 

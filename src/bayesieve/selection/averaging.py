@@ -87,8 +87,8 @@ class SubsetSearchSelector(CodedSelector):
     verbose: int = 0
 
     def _search(self, coded: CodedTable, *, thorough: bool = False, task: FitTask | None = None) -> np.ndarray:
-        """Return the weights; ``thorough``: with more starts than the paper's, for better predictions, and one seed, so
-        that the model depends on the rows alone.
+        """Return the weights. ``thorough`` takes more starts than the paper, for better predictions, and a fixed seed,
+        so that the model depends on the rows alone.
         """
         problem = SubsetProblem.of(coded, self.smoothing, constant_columns=self.constant_columns)
         if isinstance(coded.levels, TableLevels):

@@ -180,7 +180,7 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         return self._search(coded, **options), coded
 
     def takes(self, option: str) -> bool:
-        """Return whether the search accepts this argument of ``fit_coded``, such as ``groups``."""
+        """Return whether the search accepts an argument of ``fit_coded``, such as ``groups``."""
         parameters = inspect.signature(self._search).parameters
         return option in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
 

@@ -254,7 +254,7 @@ class _AgainstRest:
         self.ended = self.ended or reason
 
     def round(self, candidates: np.ndarray, clock: Clock) -> str | None:
-        """Let the best feature win and weigh the rows again; the reason to end, if there is one."""
+        """Select the best feature and reweight the rows; return the reason to end, if there is one."""
         if not candidates.size:
             return "at once, for no feature has several levels"
         levels, confidence, edges = self._learn()
@@ -300,7 +300,9 @@ class _AgainstRest:
 
 
 def _targets(coded: CodedTable) -> list[int]:
-    """Return the classes to boost against the rest: of two only the second, none that has no row or all of them."""
+    """Return the classes to boost against the rest: only the second of two, and no class without rows or with all of
+    them.
+    """
     weights = np.bincount(np.asarray(coded.class_codes), coded.weights, coded.n_classes)
     present = np.flatnonzero(weights > 0)
     return present[1:].tolist() if present.size <= 2 else present.tolist()

@@ -149,8 +149,8 @@ class MeritObjective(Objective):
 
 @dataclass(frozen=True)
 class MeritProblem(SubsetProblem):
-    """Subsets of features by their merit, and afterwards, if ``locally_predictive``, features that no selected one is
-    more correlated with than the class is.
+    """Search problem over the merits of subsets. With ``locally_predictive``, features are added afterwards that
+    correlate more with the class than with any selected feature.
     """
 
     locally_predictive: bool = False

@@ -12,7 +12,7 @@ from bayesieve.table.values import unmasked
 
 
 def as_array(X: Any) -> np.ndarray:
-    """An array-like as a 2-D array of numbers, text or objects; errors have scikit-learn's wording."""
+    """Return an array-like as a 2-D array of numbers, text or objects; errors have scikit-learn's wording."""
     if isinstance(X, (str, bytes, Mapping)) or X is None:
         raise TypeError(f"Expected a dataframe or a 2-D array, got {type(X)} instead.")
     if isinstance(X, (list, tuple)) and len(X) > 0 and isinstance(X[0], Mapping):
@@ -29,7 +29,7 @@ def as_array(X: Any) -> np.ndarray:
 
 
 def _array_of_rows(rows: Sequence[Any]) -> np.ndarray:
-    """A list of rows as numbers if it holds only those, else as objects (NumPy would turn numbers into text)."""
+    """Return a list of rows as numbers if it holds only those, else as objects (NumPy would turn numbers into text)."""
     if any(isinstance(row, np.ma.MaskedArray) for row in rows):
         return unmasked(np.ma.stack(rows))
     if len({len(row) for row in rows if isinstance(row, (list, tuple)) or getattr(row, "ndim", False)}) > 1:
@@ -51,8 +51,8 @@ def _array_of_rows(rows: Sequence[Any]) -> np.ndarray:
 
 
 def holds_exactly(array: np.ndarray, values: Iterable[Any]) -> bool:
-    """Whether an array that NumPy made of Python values has them as they were: it makes numbers of booleans, and floats
-    of whole numbers that no float holds.
+    """Return whether an array that NumPy made of Python values has them as they were: it makes numbers of booleans, and
+    floats of whole numbers that no float holds.
     """
     kinds = set(map(type, values))
     if len(kinds & {bool, np.bool_}) > 0 and array.dtype != bool:
@@ -78,7 +78,7 @@ def _refuse_other_shapes(array: np.ndarray) -> None:
 
 
 def as_csc(X: Any) -> Any:
-    """A sparse matrix or array by columns, rows ascending and each cell once; the caller's is left as it is.
+    """Return a sparse matrix or array by columns, rows ascending and each cell once; the caller's is left as it is.
 
     ValueError if it is not two-dimensional, or holds complex numbers; TypeError if it holds anything but numbers and
     booleans.
@@ -101,7 +101,7 @@ def as_csc(X: Any) -> Any:
 
 
 def column_of_csc(matrix: Any, i: int) -> np.ndarray:
-    """Column ``i`` of the result of `as_csc`, with its zeros."""
+    """Return column ``i`` of the result of `as_csc`, with its zeros."""
     stored = slice(matrix.indptr[i], matrix.indptr[i + 1])
     values = np.zeros(matrix.shape[0], dtype=matrix.dtype)
     values[matrix.indices[stored]] = matrix.data[stored]

@@ -11,7 +11,7 @@ from bayesieve.table.paths import format_of, is_utf8
 
 
 def read_errors() -> tuple[type[BaseException], ...]:
-    """The errors with which polars and the system refuse a file."""
+    """Return the errors with which polars and the system refuse a file."""
     return (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
 
 

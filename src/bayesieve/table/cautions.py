@@ -82,7 +82,7 @@ def silenced() -> Iterator[None]:
 
 
 def _callers_level() -> int:
-    """The stack level of the first frame outside the library and scikit-learn, for `warn_caller`."""
+    """Return the stack level of the first frame outside the library and scikit-learn, for `warn_caller`."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _OURS:
         level, frame = level + 1, frame.f_back
@@ -90,12 +90,12 @@ def _callers_level() -> int:
 
 
 def about_columns(kind: str, columns: Sequence[str], sentence: str) -> list[Caution]:
-    """A caution about columns, if there are any; the sentence as `agreeing` takes it."""
+    """Return a caution about columns, or None without columns; the sentence is in the form of `agreeing`."""
     return [Caution(kind, tuple(columns), agreeing(columns, sentence))] if columns else []
 
 
 def weights_caution(weights: np.ndarray | None) -> Caution | None:
-    """Row weights whose mean, over the rows of positive weight, is far from 1."""
+    """Return a caution about row weights whose mean, over the rows of positive weight, is far from 1, or None."""
     if weights is None:
         return None
     n_rows = int(np.count_nonzero(weights))
@@ -140,7 +140,7 @@ def marks(
     weight: float | None = None,
     absent: Mapping[int, int] | None = None,
 ) -> dict[str, Mark]:
-    """The columns of a table that mark rows or moments, by name.
+    """Return the columns of a table that mark rows or moments, by name.
 
     Numbers are judged by whole numbers in 20,000 rows drawn at random:
 
@@ -186,7 +186,8 @@ def marks(
 def marks_of_numbers(
     table: Table, columns: Sequence[int], rows: np.ndarray, positions: np.ndarray, n_rows: int
 ) -> dict[int, Mark]:
-    """Return what numeric columns mark, by position, for those that mark rows or moments.
+    """Return the marks (counter, identifier or date) of numeric columns by position, for columns that mark rows or
+    moments.
 
     Parameters
     ----------
@@ -201,7 +202,7 @@ def marks_of_numbers(
 
 
 def possible_marks(table: Table, columns: Sequence[int], rows: np.ndarray, n_rows: int) -> list[int]:
-    """Return those numeric columns that look like marks in up to 1,000 of these rows.
+    """Return numeric columns that look like marks in up to 1,000 of these rows.
 
     They hold whole numbers, large enough for years with months, or many different ones over a range in which many more
     of ``n_rows`` rows may be.
@@ -248,7 +249,7 @@ def mark_of_numbers(values: np.ndarray, rows: np.ndarray) -> Mark | None:
 
 
 def _are_periods(distinct: np.ndarray) -> bool:
-    """Whether all of these numbers, ascending, are years with months, or with months and days."""
+    """Return whether all of these numbers, ascending, are years with months, or with months and days."""
     if distinct.size < _FEWEST_PERIODS:
         return False
     for (first, last), days in ((_MONTHS, False), (_DAYS, True)):
@@ -260,12 +261,12 @@ def _are_periods(distinct: np.ndarray) -> bool:
 
 
 def _are_seconds(distinct: np.ndarray) -> bool:
-    """Whether these numbers, ascending, are seconds since 1970, or parts of seconds."""
+    """Return whether these numbers, ascending, are seconds since 1970, or parts of seconds."""
     return any(_SECONDS[0] * unit <= distinct[0] and distinct[-1] <= _SECONDS[1] * unit for unit in _UNITS)
 
 
 def _rises_evenly(values: np.ndarray, rows: np.ndarray) -> bool:
-    """Whether numbers follow the rows more evenly than numbers drawn at random and sorted do.
+    """Return whether numbers follow the rows more evenly than numbers drawn at random and sorted do.
 
     From row to row those rise like a Poisson process at best: the variance of a rise is its mean times the mean rise
     of a row.
@@ -285,8 +286,9 @@ def _rises_evenly(values: np.ndarray, rows: np.ndarray) -> bool:
 
 
 def _are_given_out(distinct: np.ndarray, counts: np.ndarray) -> bool:
-    """Whether whole numbers, ascending, and their rows have fewer equal pairs, or leave fewer numbers out, than chance
-    does in their range, in multiples of their common spacing. Measurements have more of both: they crowd somewhere.
+    """Return whether whole numbers look assigned: in multiples of their common spacing, they and their rows have fewer
+    equal pairs, or skip fewer numbers, than chance does in their range. Measurements have more of both, because they
+    crowd somewhere.
     """
     from scipy.special import pdtr
 
@@ -303,7 +305,7 @@ def _are_given_out(distinct: np.ndarray, counts: np.ndarray) -> bool:
 
 
 def _are_even(distinct: np.ndarray, counts: np.ndarray) -> bool:
-    """Whether numbers, ascending, are spread evenly over their range, or in blocks without large gaps."""
+    """Return whether numbers, ascending, are spread evenly over their range, or in blocks without large gaps."""
     gaps, n = np.diff(distinct), counts.sum()
     even = (distinct - distinct[0]) / max(1.0, distinct[-1] - distinct[0])
     farthest = np.abs((np.cumsum(counts) - 0.5 * counts) / n - even).max()
@@ -318,7 +320,7 @@ _FEWEST_OTHERS = 50  # rows of all classes but the most frequent one, for neighb
 
 
 def in_blocks(codes: np.ndarray) -> np.ndarray:
-    """Rows of each code in up to 20 blocks of neighbouring rows, (n_blocks, n_codes)."""
+    """Return rows of each code in up to 20 blocks of neighbouring rows, (n_blocks, n_codes)."""
     n_blocks = max(1, min(_BLOCKS, codes.size // _FEWEST_IN_BLOCK))
     ends = np.arange(n_blocks + 1) * codes.size // n_blocks
     n_codes = int(codes.max(initial=0)) + 1
@@ -326,8 +328,8 @@ def in_blocks(codes: np.ndarray) -> np.ndarray:
 
 
 def association(counts: np.ndarray) -> float:
-    """How far shares change from line to line of a table of counts: the largest Cramér's V of one column against all
-    others, without what chance adds to it, or 0 if it may be by chance. Columns of few rows are left out.
+    """Return the largest Cramér's V of one column of a table of counts against all others, without what chance adds to
+    it; 0 if it may be by chance. It shows how far shares change from line to line. Columns of few rows are skipped.
     """
     from scipy.special import chdtrc
 
@@ -345,8 +347,8 @@ def association(counts: np.ndarray) -> float:
 
 
 def likeness_of_neighbours(codes: np.ndarray) -> float:
-    """How much more often rows are of the class of the row before than in shuffled rows (Cohen's kappa: 1 is always),
-    or 0 if it may be by chance.
+    """Return Cohen's kappa of the classes of neighbouring rows: how much more often they agree than in shuffled rows. 0
+    if it may be by chance.
     """
     counts, n_rows = np.bincount(codes).astype(np.float64), codes.size
     if n_rows - counts.max() < _FEWEST_OTHERS:
@@ -358,5 +360,5 @@ def likeness_of_neighbours(codes: np.ndarray) -> float:
 
 
 def n_runs(codes: np.ndarray) -> int:
-    """Stretches of equal neighbours."""
+    """Return stretches of equal neighbours."""
     return 1 + int(np.count_nonzero(codes[1:] != codes[:-1]))

@@ -164,7 +164,7 @@ def _encoded_rows(values: ColumnValues, rows: np.ndarray) -> tuple[np.ndarray, l
 
 
 def type_of_dtype(dtype: Any) -> str:
-    """The `Column.type` of a data type of polars or narwhals."""
+    """Return the `Column.type` of a data type of polars or narwhals."""
     if dtype.is_numeric():
         return "number"
     return _TYPES.get((dtype if isinstance(dtype, type) else type(dtype)).__name__, "mixed")
@@ -343,7 +343,7 @@ def _read_arrow(column: Any) -> ColumnValues:
 
 
 def _encoded_arrow(column: Any) -> tuple[np.ndarray, list[Any]]:
-    """Codes (-1 = missing) and distinct values of chunks of texts, or of a dictionary."""
+    """Return codes (-1 = missing) and distinct values of chunks of texts, or of a dictionary."""
     import pyarrow as pa
     import pyarrow.types as pt
 
@@ -368,7 +368,7 @@ def _encoded_arrow(column: Any) -> tuple[np.ndarray, list[Any]]:
 
 
 def missing_objects(column: np.ndarray) -> np.ndarray:
-    """Which entries of an object array are None, NaN, NaT or ``pandas.NA``."""
+    """Return which entries of an object array are None, NaN, NaT or ``pandas.NA``."""
     pandas = sys.modules.get("pandas")
     if pandas is not None:
         try:
@@ -386,7 +386,7 @@ def _as_objects(values: Sequence[Any]) -> np.ndarray:
 
 
 def _type_of_objects(column: np.ndarray) -> str:
-    """The `Column.type` of an object array: that of all its values, or "mixed"."""
+    """Return the `Column.type` of an object array: that of all its values, or "mixed"."""
     if is_text_to_pandas(column):
         return "text"
     kinds = set(map(type, column))
@@ -401,7 +401,7 @@ def _type_of_objects(column: np.ndarray) -> str:
 
 
 def _name_of_type(kind: type) -> str:
-    """The `Column.type` of one Python type."""
+    """Return the `Column.type` of one Python type."""
     if issubclass(kind, (complex, np.complexfloating)):
         raise ValueError("Complex data not supported: split it into its real and imaginary parts.")
     for base, name in (
@@ -416,7 +416,7 @@ def _name_of_type(kind: type) -> str:
 
 
 def _dtype_of_numbers(present: np.ndarray) -> type | None:
-    """The NumPy type that holds all of these numbers exactly, or None."""
+    """Return the NumPy type that holds all of these numbers exactly, or None."""
     kinds = set(map(type, present))
     if all(issubclass(kind, float) for kind in kinds):  # shorter floats have other texts
         return np.float64
@@ -429,7 +429,7 @@ def _dtype_of_numbers(present: np.ndarray) -> type | None:
 
 
 def encoded_objects(column: np.ndarray) -> tuple[np.ndarray, list[Any]]:
-    """Codes (-1 = missing) and distinct raw values of an array of text or objects."""
+    """Return codes (-1 = missing) and distinct raw values of an array of text or objects."""
     import polars as pl
 
     column = column.astype(object, copy=False)
@@ -467,7 +467,7 @@ def encoded_by_identity(column: np.ndarray) -> tuple[np.ndarray, list[Any]] | No
 
 
 def is_text_to_pandas(column: np.ndarray) -> bool:
-    """Whether an object array is text and missing values only, if pandas is loaded."""
+    """Return whether an object array is text and missing values only, if pandas is loaded."""
     pandas = sys.modules.get("pandas")
     return pandas is not None and pandas.api.types.infer_dtype(column, skipna=True) == "string"
 
@@ -494,7 +494,7 @@ def _encoded_one_by_one(values: Iterable[Any]) -> tuple[np.ndarray, list[Any]]:
 
 
 def encoded_series(column: Any) -> tuple[np.ndarray, list[Any]]:
-    """Codes (int32, -1 = missing) and distinct raw values of a polars series."""
+    """Return codes (int32, -1 = missing) and distinct raw values of a polars series."""
     import polars as pl
 
     if column.dtype == pl.Binary or column.dtype.is_nested() or column.dtype.is_numeric():
@@ -524,7 +524,7 @@ def encoded_series(column: Any) -> tuple[np.ndarray, list[Any]]:
 
 
 def encode_plain(values: np.ndarray, missing: np.ndarray | None) -> tuple[np.ndarray, Sequence[Any]]:
-    """Distinct values of a number or boolean array; NaN counts as missing."""
+    """Return distinct values of a number or boolean array; NaN counts as missing."""
     raw: Sequence[Any]
     if values.dtype.kind == "b":
         codes, raw = values.astype(np.int32), [False, True]
@@ -542,7 +542,7 @@ def encode_plain(values: np.ndarray, missing: np.ndarray | None) -> tuple[np.nda
 
 
 def _whole_offsets(values: np.ndarray) -> tuple[np.ndarray, range] | None:
-    """Integers that span no more numbers than there are rows: distances to the lowest (int32), and the range.
+    """Return integers that span no more numbers than there are rows: distances to the lowest (int32), and the range.
 
     None for other arrays; this spares the others' sort.
     """
@@ -590,7 +590,7 @@ def merge_values(raw: Iterable[Any]) -> tuple[list[Scalar], np.ndarray]:
 
 
 def drop_unused(codes: np.ndarray, raw: Sequence[Any]) -> tuple[np.ndarray, list[Any]]:
-    """A dictionary encoding (-1 = missing) without the values that do not occur."""
+    """Return a dictionary encoding (-1 = missing) without the values that do not occur."""
     used = np.zeros(len(raw) + 1, dtype=bool)
     used[codes] = True
     rows = np.flatnonzero(used[:-1])  # the last entry stands for the missing code

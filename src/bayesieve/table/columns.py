@@ -80,7 +80,7 @@ class SpecialValues:
 
 
 def special_number(k: Any) -> Any:
-    """The number that the special values of one name, at position ``k``, are read as."""
+    """Return the number that the special values of one name, at position ``k``, are read as."""
     return -1.7e308 + 1e303 * k
 
 
@@ -107,7 +107,7 @@ class ValueInRow(ColumnError):
         return self.at(f"row {self.row}")
 
     def at(self, place: str) -> str:
-        """The sentence with this place of the value."""
+        """Return the sentence with this place of the value."""
         return f"{self.before}{place}{self.after}"
 
     def in_row(self, row: int) -> ValueInRow:
@@ -215,7 +215,7 @@ class Column:
         return EncodedValues(self.values.type, len(categories.codes), encoded, is_sorted=True)
 
     def value(self, row: int) -> Any:
-        """The value of one row, as `categories` has it; None if missing."""
+        """Return the value of one row, as `categories` has it; None if missing."""
         values = self.take(np.array([row])).categories().values
         return values[0] if values else None
 
@@ -224,7 +224,7 @@ class Column:
         return ValueInRow(before, after, self.name, self.row_number(row), self.value(row))
 
     def numbers(self, type_: str | None = None) -> np.ndarray:
-        """The column as float64, NaN = missing; without a copy if the memory allows it.
+        """Return the column as float64, NaN = missing; without a copy if the memory allows it.
 
         Parameters
         ----------
@@ -402,7 +402,7 @@ class Column:
         return numbers[codes], unreadable[codes]
 
     def categories(self, *, merged: bool = True) -> Categories:
-        """The column as codes of its distinct values, sorted by their canonical text.
+        """Return the column as codes of its distinct values, sorted by their canonical text.
 
         With ``merged=False`` 2 and "2" among other objects stay two values, in any order.
         """
@@ -457,7 +457,7 @@ class Column:
 
 
 def column_of_series(name: str, values: Any) -> Column:
-    """A series of any dataframe library as a column."""
+    """Return a series of any dataframe library as a column."""
     series = nw.from_native(values, series_only=True)
     is_own = str(series.implementation.value) in ("pandas", "polars", "pyarrow")
     return Column(name, series.to_native() if is_own else series.to_pandas())
@@ -521,7 +521,7 @@ class Table:
         return f"Table({self.n_rows} rows, {self.n_columns} columns)"
 
     def column(self, i: int) -> Column:
-        """The column at position `i`."""
+        """Return the column at position `i`."""
         return self._columns[i]
 
     def kinds(self) -> list[Kind]:
@@ -529,7 +529,7 @@ class Table:
         return [column.kind for column in self._columns]
 
     def types(self) -> list[str]:
-        """The type of each column; see `Column.type`."""
+        """Return the type of each column; see `Column.type`."""
         return [column.type for column in self._columns]
 
     def numbers(self, positions: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
@@ -550,7 +550,7 @@ class Table:
         return Table(columns, self.n_rows, self.named, self.library)
 
     def select(self, positions: Sequence[int]) -> Table:
-        """The columns at these positions only."""
+        """Return the columns at these positions only."""
         return Table([self.column(i) for i in positions], self.n_rows, self.named)
 
     def take(self, rows: Any) -> Table:

@@ -49,7 +49,7 @@ class PairLevels(FeatureLevels):
         name: str = "",
         **more: Any,
     ) -> PairLevels:
-        """The pair of these parts; its name is made of theirs unless given."""
+        """Return the pair of these parts; its name is made of theirs unless given."""
         name = name or pair_name(*(part.name for part in parts))
         return cls(name, "pair", "pair", level_score=level_score, parts=tuple(parts), grid=grid, cells=cells, **more)
 
@@ -95,7 +95,7 @@ class PairLevels(FeatureLevels):
         return np.pad(self.grid, ((0, 1), (0, 1)), constant_values=self.n_levels).astype(self.code_dtype)
 
     def code_parts(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """The level of every row, from the codes of both parts."""
+        """Return the level of every row, from the codes of both parts."""
         cells = np.minimum(first, self.parts[0].n_levels).astype(np.intp) * (self.grid.shape[1] + 1)
         cells += np.minimum(second, self.parts[1].n_levels)
         return self._level_of_codes.ravel()[cells]
@@ -110,7 +110,7 @@ class PairLevels(FeatureLevels):
         return [", ".join("missing" if v is None else v for v in both) for both in zip(first, second, strict=True)]
 
     def to_json(self, columns: Mapping[int, str] | None = None) -> dict[str, Any]:
-        """A dictionary of plain values for JSON; parts whose identity is among ``columns`` are names."""
+        """Return a dictionary of plain values for JSON; parts whose identity is among ``columns`` are names."""
         names = columns or {}
         return {
             "name": self.name,
@@ -123,7 +123,7 @@ class PairLevels(FeatureLevels):
 
     @classmethod
     def from_json(cls, data: Any) -> PairLevels:
-        """The levels written by `to_json`; ValueError with one sentence for anything else."""
+        """Return the levels written by `to_json`; ValueError with one sentence for anything else."""
         with saved_levels(data, "pair"):
             return cls.of_saved(converted(data, SavedPair, "content"), (), {})
 
@@ -131,7 +131,7 @@ class PairLevels(FeatureLevels):
     def of_saved(
         cls, saved: SavedPair, columns: Sequence[FeatureLevels], shared: dict[str, FeatureLevels]
     ) -> PairLevels:
-        """The levels that a file holds; ValueError if they contradict each other.
+        """Return the levels that a file holds; ValueError if they contradict each other.
 
         Parameters
         ----------
@@ -164,12 +164,12 @@ class SavedPair(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def pair_name(first: str, second: str) -> str:
-    """Such as ``"age × job"``."""
+    """Return the name of a pair, such as ``"age × job"``."""
     return f"{first} × {second}"
 
 
 def unused_pair_name(first: str, second: str, taken: Collection[str], more: str = " (pair)") -> str:
-    """The name of a pair, or one with ``more`` after it: a column, or another pair, may have that name."""
+    """Return the name of a pair, or one with ``more`` after it: a column, or another pair, may have that name."""
     name = pair_name(first, second)
     while name in taken:
         name += more
@@ -206,7 +206,7 @@ class IndicatorLevels(FeatureLevels):
         level_score: float = 0.0,
         renamed: tuple[str | None, ...] = (),
     ) -> IndicatorLevels:
-        """The levels of ``score <= threshold``; ``missing``: whether missing scores are a level."""
+        """Return the levels of ``score <= threshold``; ``missing``: whether missing scores are a level."""
         return cls(
             name=indicator_name(score, threshold),
             kind="numeric",
@@ -241,11 +241,11 @@ class IndicatorLevels(FeatureLevels):
         return (f"<= {text}", f"> {text}", *(() if self.missing_code is None else ("missing",)))
 
     def code(self, column: Column, complaints: list[str] | None = None) -> np.ndarray:
-        """The level of every row; see `FeatureLevels.code`."""
+        """Return the level of every row; see `FeatureLevels.code`."""
         return self.code_numbers(column.read_numbers("number")[0])
 
     def to_json(self) -> dict[str, Any]:
-        """A dictionary of plain values for JSON."""
+        """Return a dictionary of plain values for JSON."""
         return {
             "score": self.column,
             "threshold": self.threshold,
@@ -257,13 +257,13 @@ class IndicatorLevels(FeatureLevels):
 
     @classmethod
     def from_json(cls, data: Any) -> IndicatorLevels:
-        """The levels written by `to_json`; ValueError with one sentence for anything else."""
+        """Return the levels written by `to_json`; ValueError with one sentence for anything else."""
         with saved_levels(data, "indicator"):
             return cls.of_saved(converted(data, SavedIndicator, "content"))
 
     @classmethod
     def of_saved(cls, saved: SavedIndicator) -> IndicatorLevels:
-        """The levels that a file holds; ValueError if they contradict each other."""
+        """Return the levels that a file holds; ValueError if they contradict each other."""
         rest: dict[str, Any] = {"counts": counts_of(saved.counts), "level_score": saved.level_score}
         return cls.of(saved.score, saved.threshold, missing=saved.missing, renamed=saved.renamed, **rest)
 
@@ -280,12 +280,12 @@ class SavedIndicator(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def indicator_name(score: str, threshold: float) -> str:
-    """Such as ``"u_test(w=30)<=0.05"``."""
+    """Return the name of an indicator, such as ``"u_test(w=30)<=0.05"``."""
     return f"{score}<={number_text(threshold)}"
 
 
 def number_text(number: float) -> str:
-    """The shortest decimal that is exactly this float: 0.05 is "0.05" and 3.0 is "3".
+    """Return the shortest decimal that is exactly this float: 0.05 is "0.05" and 3.0 is "3".
 
     Examples
     --------

@@ -59,7 +59,7 @@ def read_file(
 def _read_stream(
     path: Path, name: Path, levels: Mapping[str, FeatureLevels] | None, date_orders: dict[str, bool] | None
 ) -> pl.DataFrame:
-    """The table in a stream, in the format of its first bytes; messages use ``name``."""
+    """Return the table in a stream, in the format of its first bytes; messages use ``name``."""
     with contextlib.ExitStack() as files:
         file = sys.stdin.buffer if str(path) in STANDARD_INPUT else files.enter_context(path.open("rb"))
         content = file.read(_FIRST_BYTES)
@@ -76,7 +76,7 @@ def _read_stream(
 
 
 def _whole(first: bytes, file: IO[bytes], name: Path) -> bytes:
-    """A stream from its first bytes to its end; ValueError for one that may have none."""
+    """Return a stream from its first bytes to its end; ValueError for one that may have none."""
     pieces, size = [first], len(first)
     while piece := file.read(_PIECE):
         pieces.append(piece)
@@ -107,7 +107,7 @@ def _parsed(
     levels: Mapping[str, FeatureLevels] | None,
     date_orders: dict[str, bool] | None,
 ) -> pl.DataFrame:
-    """The table in a file, or its content; messages use ``path``."""
+    """Return the table in a file, or its content; messages use ``path``."""
     import polars as pl
 
     if format == "text":
@@ -122,7 +122,7 @@ def _parsed(
 
 
 def _read_arrow(file: IO[bytes]) -> pl.DataFrame:
-    """An Arrow file, or a stream saved under the same extension."""
+    """Return an Arrow file, or a stream saved under the same extension."""
     import polars as pl
 
     is_file = file.read(6) == b"ARROW1"

@@ -70,7 +70,7 @@ def as_table(X: Any, *, kinds: Mapping[str, Any] | None = None, feature_names: S
 
 
 def whole_frame(X: Any) -> Any:
-    """A batch or a stream of Arrow data as a table, which dataframe libraries read; anything else as it is.
+    """Return a batch or a stream of Arrow data as a table, which dataframe libraries read; anything else as it is.
 
     TypeError if ``X`` is a frame that is not in memory.
     """
@@ -299,7 +299,7 @@ def _check_kinds(kinds: Mapping[str, Any], names: Sequence[str]) -> None:
 
 
 def results_frame(data: Any, library: str = "polars", **options: Any) -> Any:
-    """Results as a dataframe of a library; ``options`` are those of polars.
+    """Return results as a dataframe of a library; ``options`` are those of polars.
 
     Half characters (lone surrogates) in texts that come from data, which polars cannot hold, are spelt out.
     """
@@ -326,7 +326,7 @@ def frame_of_columns(columns: Mapping[str, Any], texts: Collection[str]) -> Any:
 
 
 def library_of(X: Any) -> str:
-    """The library whose dataframes results on ``X`` are: "pandas", "pyarrow", or "polars" for all others."""
+    """Return the library whose dataframes results on ``X`` are: "pandas", "pyarrow", or "polars" for all others."""
     X = nw.to_native(X, pass_through=True)
     return next((name for name, is_of_library in _LIBRARIES.items() if is_of_library(X)), "polars")
 
@@ -335,7 +335,7 @@ _LIBRARIES = {"pandas": nw.dependencies.is_pandas_dataframe, "pyarrow": nw.depen
 
 
 def in_library(frame: Any, library: str) -> Any:
-    """Results (polars) as a dataframe of a library."""
+    """Return results (polars) as a dataframe of a library."""
     if library == "pandas":
         import pandas as pd
 
@@ -345,7 +345,9 @@ def in_library(frame: Any, library: str) -> Any:
 
 
 def in_library_of(X: Any, frame: Any) -> Any:
-    """Results (polars) as a dataframe of the library of ``X``; those of pandas have the index label of each ``row``."""
+    """Return results (polars) as a dataframe of the library of ``X``; those of pandas have the index label of each
+    ``row``.
+    """
     library = library_of(X)
     results = in_library(frame, library)
     if library == "pandas":

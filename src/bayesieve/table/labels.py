@@ -29,7 +29,7 @@ def interval_labels(
     patterns: Sequence[str] = AS_SIGNS,
     unit: str = "",
 ) -> tuple[str, ...]:
-    """Labels of the intervals between cut points, such as ``"3.5 < .. <= 7"``.
+    """Return labels of the intervals between cut points, such as ``"3.5 < .. <= 7"``.
 
     Parameters
     ----------
@@ -61,20 +61,22 @@ def cut_texts(cut_points: np.ndarray, type_: str) -> list[str]:
 
 
 def _date_texts(cuts: Sequence[float]) -> list[str]:
-    """A cut between two days is named after the first: no date lies between them."""
+    """Name cuts between two days after the first day, as no date lies between them."""
     days = [math.floor(cut) for cut in cuts]
     distinct = len(set(days)) == len(days)
     return [format_temporal(day if distinct else cut, "date") for day, cut in zip(days, cuts, strict=True)]
 
 
 def _short_temporal(cut: float, type_: str, gap: float) -> str:
-    """Whole seconds if neighbours are far enough away."""
+    """Return whole seconds if neighbours are far enough away."""
     seconds = round(cut / 1e6) * 1e6
     return format_temporal(seconds if abs(cut - seconds) <= gap / 100 else cut, type_)
 
 
 def _short_number(number: float, gap: float) -> str:
-    """Up to 7 digits if they are exact (a rounded 5119.5 would misplace 5120), else rounded by a hundredth of a gap."""
+    """Return up to 7 digits if they are exact (a rounded 5119.5 would misplace 5120), otherwise round by a hundredth of
+    the gap.
+    """
     exact = f"{number:.7g}"
     if float(exact) == number:
         return _plain_digits(exact)
@@ -87,7 +89,7 @@ def _short_number(number: float, gap: float) -> str:
 
 
 def _plain_digits(text: str) -> str:
-    """Without an exponent if that reads better: 1e+04 is 10000."""
+    """Return a number without an exponent if that reads better: 1e+04 becomes 10000."""
     if "e" not in text:
         return "0" if text == "-0" else text
     number = float(text)
@@ -96,7 +98,7 @@ def _plain_digits(text: str) -> str:
 
 
 def group_labels(groups: Sequence[Sequence[object]], *, full: bool) -> tuple[str, ...]:
-    """Labels of groups of values, such as ``"{a, b, +12 more}"``; a group of one value is the value itself."""
+    """Return labels of groups of values, such as ``"{a, b, +12 more}"``; a group of one value is the value itself."""
     return tuple(_group_label(group, full) for group in groups)
 
 
@@ -121,7 +123,7 @@ def _shorten(text: str) -> str:
 
 
 def cell_labels(parts: Sequence[Any], grid: np.ndarray, n_levels: int, *, full: bool) -> tuple[str, ...]:
-    """Labels of groups of cells, such as ``"age <= 32.5 & job in {a, b} | age > 32.5 & job = c"``.
+    """Return labels of groups of cells, such as ``"age <= 32.5 & job in {a, b} | age > 32.5 & job = c"``.
 
     Parameters
     ----------
@@ -146,7 +148,7 @@ def cell_labels(parts: Sequence[Any], grid: np.ndarray, n_levels: int, *, full: 
 
 
 def _terms(inside: np.ndarray, free: np.ndarray) -> list[tuple[tuple[int, ...] | None, tuple[int, ...] | None]]:
-    """Rows of a grid with the same columns inside, and these columns; None for all of either."""
+    """Return rows of a grid with the same columns inside, and these columns; None for all of either."""
     rows: dict[tuple[int, ...] | None, list[int]] = {}
     for i, row in enumerate(inside):
         if row.any():
@@ -157,7 +159,7 @@ def _terms(inside: np.ndarray, free: np.ndarray) -> list[tuple[tuple[int, ...] |
 
 
 def _named_levels(part: Any, full: bool, codes: tuple[int, ...] | None) -> str:
-    """Several levels of a column in one condition, such as ``"age <= 32.5"``; "" for all of them."""
+    """Return several levels of a column as one condition, such as ``"age <= 32.5"``; empty for all of them."""
     if codes is None:
         return ""
     if part.groups is not None:
@@ -181,7 +183,7 @@ def _named_levels(part: Any, full: bool, codes: tuple[int, ...] | None) -> str:
 
 
 def _spans(codes: Sequence[int], n_apart: int) -> list[tuple[int, int]]:
-    """Runs of neighbouring intervals of numbers; the first ``n_apart`` levels are not among them."""
+    """Return runs of neighbouring intervals of numbers; the first ``n_apart`` levels are not among them."""
     numbers = [code for code in codes if code >= n_apart]
     starts = [code for code in numbers if code - 1 not in numbers]
     return [(start, next(code for code in numbers if code >= start and code + 1 not in numbers)) for start in starts]

@@ -231,7 +231,7 @@ class FeatureLevels(ShortRepr):
         return {canonical_text(value): code for value, code in of_value}
 
     def code(self, column: Column, complaints: list[str] | None = None) -> np.ndarray:
-        """The level of every row, by its own value: whatever else is in the column makes no difference.
+        """Return the level of every row, by its own value: whatever else is in the column makes no difference.
 
         Parameters
         ----------
@@ -296,7 +296,7 @@ class FeatureLevels(ShortRepr):
         return self.missing_code is not None and self.groups is not None and len(self.groups[self.missing_code]) == 1
 
     def is_missing(self, column: Column) -> np.ndarray:
-        """(n_rows,) whether the value of each row is missing, as `code` reads it."""
+        """Return (n_rows,) whether the value of each row is missing, as `code` reads it."""
         if self.kind == "categorical":
             categories = column.categories(merged=False)
             missing: np.ndarray = np.array([*(self._category(value) is None for value in categories.values), True])
@@ -307,7 +307,7 @@ class FeatureLevels(ShortRepr):
         return np.isnan(numbers) & ~unreadable
 
     def texts(self, column: Column) -> list[str | None]:
-        """The value of every row as `code` reads it; None for a missing one."""
+        """Return the value of every row as `code` reads it; None for a missing one."""
         if self.kind == "categorical":
             categories = column.categories(merged=False)
             read = [*(self._category(value) for value in categories.values), None]
@@ -350,7 +350,9 @@ class FeatureLevels(ShortRepr):
         return lookup[categories.codes]
 
     def _category(self, value: Scalar) -> str | None:
-        """The canonical text of the category that a value stands for, its own if for none; None if it is missing."""
+        """Return the canonical text of the category that a value stands for, its own if for none; None if it is
+        missing.
+        """
         text = canonical_text(value)
         if text in self._code_of_text:
             return text
@@ -372,7 +374,9 @@ class FeatureLevels(ShortRepr):
 
     @cached_property
     def code_of_word(self) -> dict[str, int]:
-        """Codes of texts: of categories, and of other words for true and false that stand for some."""
+        """Return codes of texts by category; other words for true and false get the code of the boolean that they stand
+        for.
+        """
         words = {word: self._category(word) for word in TRUTH_WORDS}
         words |= {"true": self._category(True), "false": self._category(False)}  # as databases write booleans
         codes = {word: self._code_of_text[text] for word, text in words.items() if text in self._code_of_text}
@@ -390,7 +394,7 @@ class FeatureLevels(ShortRepr):
         return FeatureLevels(self.name, self.kind, self.type, None, tuple(groups), missing, day_first=self.day_first)
 
     def first_values(self) -> Categories:
-        """The first value of each group."""
+        """Return the first value of each group."""
         assert self.groups is not None
         values: list[Any] = [next((v for v in group if v is not None), None) for group in self.groups]
         present = [value for value in values if value is not None]
@@ -398,7 +402,7 @@ class FeatureLevels(ShortRepr):
         return Categories(np.array([-1 if value is None else next(at) for value in values], dtype=np.int64), present)
 
     def to_json(self) -> dict[str, Any]:
-        """A dictionary of plain values for JSON; floats survive exactly, -inf is the text "-inf"."""
+        """Return a dictionary of plain values for JSON; floats survive exactly, -inf is the text "-inf"."""
         cuts, groups = self.cut_points, self.groups
         return {
             "name": self.name,
@@ -419,13 +423,13 @@ class FeatureLevels(ShortRepr):
 
     @classmethod
     def from_json(cls, data: Any) -> FeatureLevels:
-        """The levels written by `to_json`; ValueError with one sentence for anything else."""
+        """Return the levels written by `to_json`; ValueError with one sentence for anything else."""
         with saved_levels(data, "feature"):
             return cls.from_saved(converted(data, SavedLevels, "content"))
 
     @staticmethod
     def from_saved(saved: SavedLevels) -> FeatureLevels:
-        """The levels that a file holds; ValueError if they contradict each other."""
+        """Return the levels that a file holds; ValueError if they contradict each other."""
         counts = counts_of(saved.counts)
         if saved.sizes is not None:
             facts = (saved.name, saved.kind, saved.type, None, None, saved.missing_code, counts, saved.level_score)
@@ -454,7 +458,7 @@ class WithheldLevels(FeatureLevels):
 
     @classmethod
     def of(cls, levels: FeatureLevels) -> WithheldLevels:
-        """The levels of a categorical column without their values."""
+        """Return the levels of a categorical column without their values."""
         assert levels.groups is not None
         texts = [[None if value is None else canonical_text(value) for value in group] for group in levels.groups]
         facts = (levels.name, levels.kind, levels.type, None, None, levels.missing_code, levels.counts)
@@ -485,16 +489,18 @@ class WithheldLevels(FeatureLevels):
         return tuple(f"group {k} of {n:,} {'value' if n == 1 else 'values'}" for k, n in enumerate(self.sizes, 1))
 
     def code(self, column: Column, complaints: list[str] | None = None) -> np.ndarray:
-        """The only level, or the code of unseen values for every row: it is not known which values the levels hold."""
+        """Return the only level, or the code of unseen values for every row: it is not known which values the levels
+        hold.
+        """
         return np.full(len(column), 0 if self.n_levels == 1 else self.unseen_code, dtype=self.code_dtype)
 
     def to_json(self) -> dict[str, Any]:
-        """A dictionary of plain values for JSON."""
+        """Return a dictionary of plain values for JSON."""
         return super().to_json() | {"sizes": list(self.sizes), "digest": self.digest}
 
 
 def smallest_unsigned(highest: int) -> np.dtype[Any]:
-    """The smallest unsigned integer type that holds `highest`."""
+    """Return the smallest unsigned integer type that holds `highest`."""
     return np.dtype(np.uint8 if highest <= 255 else np.uint16 if highest <= 65535 else np.uint32)
 
 
@@ -528,7 +534,7 @@ def saved_levels(data: Any, what: str) -> Iterator[None]:
 
 
 def counts_of(rows: Counts) -> np.ndarray | None:
-    """Saved counts of levels by classes: whole numbers if all are."""
+    """Return saved counts of levels by classes: whole numbers if all are."""
     if rows is None:
         return None
     counts = table(rows, (len(rows), len(rows[0]) if rows else 0), "counts")
@@ -685,7 +691,7 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
         return {"features": len(self), "levels": int(self.n_levels.sum())}
 
     def class_counts(self, i: int) -> np.ndarray | None:
-        """Rows (or weight) by level and class of one feature, shape (n_levels, n_classes)."""
+        """Return rows (or weight) by level and class of one feature, shape (n_levels, n_classes)."""
         if i in self._created or self._counts is None:
             return self[i].counts
         return self._counts[self._starts[i] : self._starts[i + 1]]

@@ -21,8 +21,8 @@ _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 
 def files_of(paths: Sequence[str | os.PathLike[str]]) -> list[Path]:
-    """The files that paths name: files, patterns with ``*``, ``?`` or ``[``, and folders, with all tables at any depth
-    whose name, and those of the folders inside, start with neither a point nor an underscore.
+    """Return the files that paths name: files, patterns with ``*``, ``?`` or ``[``, and folders, with all tables at any
+    depth whose name, and those of the folders inside, start with neither a point nor an underscore.
 
     Raises
     ------
@@ -96,7 +96,7 @@ def partitions(paths: Sequence[Path], levels: Collection[str] | None = None) -> 
 
 
 def unified(schemas: Sequence[pl.Schema], paths: Sequence[str | Path]) -> pl.Schema:
-    """The columns of the first file with types that hold the values of all files.
+    """Return the columns of the first file with types that hold the values of all files.
 
     Raises
     ------
@@ -129,7 +129,7 @@ def unified(schemas: Sequence[pl.Schema], paths: Sequence[str | Path]) -> pl.Sch
 
 
 def common_type(one: pl.DataType, other: pl.DataType) -> pl.DataType | None:
-    """The type that holds the values of both, None if they do not go together."""
+    """Return the type that holds the values of both, None if they do not go together."""
     if one == other or other == pl.Null:
         return one
     if one == pl.Null:
@@ -154,7 +154,7 @@ def common_type(one: pl.DataType, other: pl.DataType) -> pl.DataType | None:
 
 
 def _said(dtype: pl.DataType) -> str:
-    """A type in words."""
+    """Return a type in words."""
     if dtype.is_numeric():
         return "a number"
     if dtype in (pl.String, pl.Categorical, pl.Enum):

@@ -16,7 +16,7 @@ KNOWN = ".csv, .tsv, .txt (also .gz), .parquet, .arrow, .feather or .ipc"
 
 
 def checked_path(path: object) -> Path:
-    """A valid path; TypeError or ValueError otherwise."""
+    """Return a valid path; TypeError or ValueError otherwise."""
     if not isinstance(path, (str, os.PathLike)):
         raise TypeError(f"A path must be text or a pathlib.Path, got {path!r}.")
     text = os.fspath(path)
@@ -34,8 +34,8 @@ def checked_path(path: object) -> Path:
 
 
 def database_in(path: object) -> tuple[Path, str] | None:
-    """The file of a database, and the table or query named after ``::``, as in ``shop.db::customers``; None for others,
-    and for folders.
+    """Return the file of a database, and the table or query named after ``::``, as in ``shop.db::customers``; None for
+    others, and for folders.
 
     Examples
     --------
@@ -48,12 +48,12 @@ def database_in(path: object) -> tuple[Path, str] | None:
 
 
 def ending_of(path: Path) -> str:
-    """The ending of a name in small letters, without that of gzip."""
+    """Return the ending of a name in small letters, without that of gzip."""
     return (Path(path.stem).suffix if is_zipped(path) else path.suffix).lower()
 
 
 def is_zipped(path: Path) -> bool:
-    """Whether a name ends in that of gzip."""
+    """Return whether a name ends in that of gzip."""
     return path.suffix.lower() == ".gz"
 
 
@@ -67,7 +67,7 @@ def format_of(path: Path) -> str | None:
 
 
 def is_stream(path: Path) -> bool:
-    """Whether a path is standard input or a pipe, which can be read only once and has no file extension."""
+    """Return whether a path is standard input or a pipe, which can be read only once and has no file extension."""
     if str(path) in STANDARD_INPUT:
         return True
     try:
@@ -78,7 +78,7 @@ def is_stream(path: Path) -> bool:
 
 
 def is_utf8(path: Path) -> bool:
-    """Whether polars can open a file of this name."""
+    """Return whether polars can open a file of this name."""
     try:
         str(path).encode()
     except UnicodeEncodeError:

@@ -67,7 +67,7 @@ def read_table(
 
 
 def read_header(path: str | os.PathLike[str]) -> list[str]:
-    """The names of the columns that `read_table` finds in a file, if possible without reading its rows.
+    """Return the names of the columns that `read_table` finds in a file, if possible without reading its rows.
 
     Raises
     ------

@@ -111,7 +111,7 @@ class ScannedTable(Table):
             begin = end
 
     def column(self, i: int) -> Column:
-        """The column at position ``i``, all of it in memory."""
+        """Return the column at position ``i``, all of it in memory."""
         i = range(self.n_columns)[i]
         return self.select([i]).collected().column(0)
 
@@ -128,7 +128,7 @@ class ScannedTable(Table):
         return self._in_memory(self.frame(np.flatnonzero(picked) if picked.dtype == bool else picked))
 
     def frame(self, positions: np.ndarray) -> pl.DataFrame:
-        """The rows at these positions as a dataframe: those kept, if they are, or read again."""
+        """Return the rows at these positions as a dataframe: those kept, if they are, or read again."""
         import polars as pl
 
         if not self.names:
@@ -138,7 +138,7 @@ class ScannedTable(Table):
         return self._read(ordered)[position]
 
     def _read(self, rows: np.ndarray) -> pl.DataFrame:
-        """Ascending rows of the source."""
+        """Return ascending rows of the source."""
         import polars as pl
 
         at = None if self.sample is None else self.sample.at(rows)
@@ -155,7 +155,7 @@ class ScannedTable(Table):
         return table_of_frame(frame, self.given_kinds, partial(self._row_in_source, first_row))
 
     def _row_in_source(self, first_row: int, row: int) -> int:
-        """The number in the source of a row of those that count."""
+        """Return the number in the source of a row of those that count."""
         row += first_row
         return row if self.known is None else int(np.flatnonzero(self.known)[row])
 
@@ -223,7 +223,8 @@ class ScannedRows(NamedTuple):
 
 
 def scanned_rows(X: Any, target: Any, weight: Any = None, groups: Any = None) -> ScannedRows:
-    """A table without its target, and the target read in one pass. Rows without target are left out, with a warning.
+    """Return a table without its target, and the target read in one pass. Rows without target are left out, with a
+    warning.
 
     Parameters
     ----------
@@ -290,7 +291,7 @@ def _labels(
 
 
 def _plain(dtype: Any) -> Any:
-    """The type that labels are compared as: categories by their text."""
+    """Return the type that labels are compared as: categories by their text."""
     import polars as pl
 
     return pl.String if isinstance(dtype, (pl.Categorical, pl.Enum)) else dtype

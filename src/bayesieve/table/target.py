@@ -56,7 +56,8 @@ class Target(ShortRepr):
         return len(self.classes)
 
     def counted(self, weights: np.ndarray | None) -> Target:
-        """Without the classes that have rows of weight 0 only: such rows do not count, and get the first class.
+        """Return the target without classes whose rows all have weight 0; these rows do not count and get the first
+        class.
 
         Parameters
         ----------
@@ -118,8 +119,8 @@ def as_target(y: Any) -> Target:
 
 
 def class_position(classes: Any, label: Any, option: str) -> int:
-    """The position of a class; ValueError, which names the ``option`` and lists the classes, if there is none of this
-    label.
+    """Return the position of a class; ValueError, which names the ``option`` and lists the classes, if there is none of
+    this label.
     """
     labels = np.asarray(classes).tolist()
     try:
@@ -183,7 +184,7 @@ def sign_of_positive(classes: Any, positive: int | None) -> int:
 
 
 def refuse_identifiers(target: Target) -> None:
-    """ValueError before a fit on very many classes takes all memory, for which it needs a number per row and class."""
+    """Raise ValueError for very many classes, before a fit takes all memory for one number per row and class."""
     n_rows, n_classes = len(target.codes), len(target.classes)
     gibibytes = n_rows * n_classes * 8 / 2**30
     if n_classes > _IDENTIFIERS and n_rows < _LEAST_ROWS * n_classes:
@@ -204,7 +205,9 @@ def refuse_identifiers(target: Target) -> None:
 
 
 def _label_column(y: Any) -> tuple[Column, bool]:
-    """`y` as one column, and whether its text labels are to be a NumPy text array (they came as one, or as a list)."""
+    """Return `y` as one column, and whether its labels become a NumPy text array (if they came as one, or as a
+    list).
+    """
     if y is None:
         raise ValueError("This estimator requires y to be passed, but the target y is None.")
     if nw.dependencies.is_into_dataframe(y):
@@ -293,7 +296,9 @@ def _category_labels(column: Column, as_unicode: bool) -> tuple[np.ndarray, np.n
 
 
 def _refuse_other_labels(column: Column) -> None:
-    """1 and "1" have the same text, and must not become one class; the text of other objects says too little."""
+    """Raise ValueError for labels that their text does not identify: 1 and "1" have the same text, but must not become
+    one class.
+    """
     kinds = set(map(type, column.values.encoded[1]))
     for kind in sorted(kinds - {str, bytes}, key=str):
         if not issubclass(kind, (str, Number, np.number, np.bool_)):
@@ -369,7 +374,7 @@ def as_sample_weight(sample_weight: Any, n_rows: int) -> np.ndarray | None:
 
 
 def normalized_weights(sample_weight: Any) -> np.ndarray | None:
-    """Row weights, as `as_sample_weight` takes them, over their mean in the rows of positive weight."""
+    """Return row weights, as `as_sample_weight` takes them, over their mean in the rows of positive weight."""
     weights = as_sample_weight(sample_weight, np.size(sample_weight))
     if weights is None or np.ndim(sample_weight) == 0:
         return None
@@ -419,7 +424,7 @@ class Rows:
         return self.class_codes is not None and bool(np.all(self.class_codes[:-1] <= self.class_codes[1:]))
 
     def class_order(self) -> np.ndarray:
-        """Row positions class after class, within a class in the order of the rows.
+        """Return row positions class after class, within a class in the order of the rows.
 
         ValueError if the classes are not known.
         """
@@ -429,7 +434,7 @@ class Rows:
         return order.astype(np.int32) if order.size < 2**31 else order
 
     def by_class(self) -> list[np.ndarray]:
-        """The positions of the rows of each class that have weight."""
+        """Return the positions of the rows of each class that have weight."""
         codes = np.zeros(0) if self.class_codes is None else self.class_codes
         counted = np.ones(codes.shape, dtype=bool) if self.weights is None else self.weights > 0
         return [np.flatnonzero((codes == code) & counted) for code in range(self.n_classes)]
@@ -447,7 +452,9 @@ _RUN = 1 << 16  # rows between which those of each class are counted
 
 
 def count_classes(codes: np.ndarray, n_classes: int) -> np.ndarray:
-    """(n_classes,) rows of each class; without the copy of all codes as 64-bit numbers that `numpy.bincount` makes."""
+    """Return (n_classes,) rows of each class; without the copy of all codes as 64-bit numbers that `numpy.bincount`
+    makes.
+    """
     counts = np.zeros(n_classes, dtype=np.int64)
     for at in range(0, codes.size, _RUN):
         counts += np.bincount(codes[at : at + _RUN], minlength=n_classes)
@@ -477,14 +484,16 @@ class ClassRuns:
         return np.repeat(np.arange(self.offsets.size - 1).astype(self.codes.dtype), np.diff(self.offsets))
 
     def starts(self, row: int) -> np.ndarray:
-        """(n_classes,) where the rows of each class that come from ``row`` of the source on begin."""
+        """Return the positions at which the rows of each class begin that come from ``row`` of the source on,
+        (n_classes,).
+        """
         run = row // _RUN
         part = np.bincount(self.codes[run * _RUN : row], minlength=self.offsets.size - 1)
         starts: np.ndarray = self.offsets[:-1] + self._above[run] + part
         return starts
 
     def in_source(self, positions: np.ndarray) -> np.ndarray:
-        """The row of the source at each of these positions among the rows class after class."""
+        """Return the row of the source at each of these positions among the rows class after class."""
         rows = np.empty(len(positions), dtype=np.int64)
         of_class = np.searchsorted(self.offsets, positions, side="right") - 1
         for code in np.unique(of_class).tolist():
@@ -498,7 +507,7 @@ class ClassRuns:
         return rows
 
     def by_class(self, rows: np.ndarray) -> np.ndarray:
-        """The position among the rows class after class of each of these rows of the source."""
+        """Return the position among the rows class after class of each of these rows of the source."""
         positions = np.empty(len(rows), dtype=np.int64)
         runs = np.asarray(rows) // _RUN
         for run in np.unique(runs).tolist():

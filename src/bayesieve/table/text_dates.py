@@ -118,7 +118,7 @@ class DayMonthOrder:
 
 
 def _parts(texts: pl.Series, pattern: str) -> pl.DataFrame:
-    """The parts of each date of a form; all are null for other texts."""
+    """Return the parts of each date of a form; all are null for other texts."""
     import polars as pl
 
     parts = texts.str.extract_groups(pattern).struct.unnest()
@@ -126,7 +126,7 @@ def _parts(texts: pl.Series, pattern: str) -> pl.DataFrame:
 
 
 def _named_iso(texts: pl.Series, pattern: str) -> pl.Series:
-    """Dates with the name of a month in ISO 8601; null for other texts."""
+    """Return dates with the name of a month in ISO 8601; null for other texts."""
     import polars as pl
 
     parts = texts.str.extract_groups(pattern).struct.unnest()
@@ -138,14 +138,14 @@ def _named_iso(texts: pl.Series, pattern: str) -> pl.Series:
 
 
 def _iso(month: pl.Expr, day: pl.Expr) -> pl.Expr:
-    """Dates of numbers between two equal marks in ISO 8601; null for other texts."""
+    """Return dates of numbers between two equal marks in ISO 8601; null for other texts."""
     import polars as pl
 
     return pl.when(pl.col("mark") == pl.col("mark_again")).then(_iso_text(month, day)).alias("iso")
 
 
 def _iso_text(month: pl.Expr, day: pl.Expr) -> pl.Expr:
-    """The text of a date and, unless it has none, its time in ISO 8601; null if a part is."""
+    """Return the text of a date and, unless it has none, its time in ISO 8601; null if a part is."""
     import polars as pl
 
     def padded(number: pl.Expr) -> pl.Expr:
@@ -159,12 +159,12 @@ def _iso_text(month: pl.Expr, day: pl.Expr) -> pl.Expr:
 
 
 def dates(column: pl.Series) -> pl.Series:
-    """ISO dates; null for other texts."""
+    """Return ISO dates; null for other texts."""
     return column.str.to_date("%Y-%m-%d", strict=False)
 
 
 def datetimes(column: pl.Series) -> pl.Series:
-    """ISO dates with a time, in microseconds and in UTC if they have an offset; null for other texts."""
+    """Return ISO dates with a time, in microseconds and in UTC if they have an offset; null for other texts."""
     import polars as pl
 
     utc = column.str.replace(r"(Z|\+00:?00)$", "")
@@ -181,7 +181,7 @@ def datetimes(column: pl.Series) -> pl.Series:
 
 
 def moments(column: pl.Series) -> pl.Series:
-    """ISO dates with or without a time, in microseconds; null for other texts."""
+    """Return ISO dates with or without a time, in microseconds; null for other texts."""
     import polars as pl
 
     return datetimes(column).fill_null(dates(column).cast(pl.Datetime("us")))

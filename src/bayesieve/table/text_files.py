@@ -72,12 +72,13 @@ def read_csv(
 
 
 def read_header(path: Path) -> list[str]:
-    """The names of the columns of a text table, those without one numbered."""
+    """Return the names of the columns of a text table, those without one numbered."""
     return open_text(path, path, in_memory).names
 
 
 def line_of(path: Path, column: str, is_it: Callable[[str], bool], labelled: str | None = None) -> int | None:
-    """The line, from 1, on which the first row of a text table begins whose value in a column ``is_it``; None without.
+    """Return the line, from 1, on which the first row of a text table begins whose value in a column ``is_it``; None
+    without.
 
     Rows without a value in the column ``labelled`` do not count.
     """
@@ -174,7 +175,7 @@ class TextTable:
             self._learn()
 
     def _learn(self) -> None:
-        """Types as the first rows suggest, or all text if a later row does not fit.
+        """Infer types from the first rows, or read all columns as text if a later row does not fit.
 
         Letting polars infer from all rows, dates included, takes a hundred times as long as reading them.
         """
@@ -188,7 +189,7 @@ class TextTable:
             self._learn_types(text.query(infer_schema=False), numbers)
 
     def _learn_types(self, query: pl.LazyFrame, numbers: Collection[str]) -> None:
-        """Types as the query has them; the type of text as all its values suggest."""
+        """Take types from the query; infer the type of texts from all their values."""
         self._query, types = query, dict(query.collect_schema())
         self._texts = {name: self._text_type(name, numbers) for name in types if types[name] == pl.String}
         self._empty = pl.Series([], dtype=pl.Boolean)
@@ -239,8 +240,8 @@ class TextTable:
         return batches_of(self._query)
 
     def _blank_lines(self) -> pl.Series:
-        """Which rows are no rows: polars reads a blank line as one without any value. In a single column that may be a
-        missing one, unless no other follows.
+        """Return the rows that are blank lines, which polars reads as rows of missing values. In a single column they
+        may be missing values, unless no other row follows.
         """
         if self._levels is not None:
             return self._blank
@@ -250,7 +251,7 @@ class TextTable:
         return pl.int_range(len(self._empty), eager=True) >= (int(rows[-1]) + 1 if len(rows) else 0)
 
     def frame(self) -> pl.DataFrame:
-        """All rows, of a table in memory."""
+        """Return all rows, of a table in memory."""
         frame, blank = self._whole[:, list(self.schema)], self._blank_lines()
         return frame.filter(~blank) if blank.any() else frame
 
@@ -284,7 +285,7 @@ class Text:
         return [name or f"column_{i + 1}" for i, name in enumerate(self.header)]
 
     def rows(self) -> Iterator[tuple[int, list[str]]]:
-        """The line on which each row begins, from 1, and its fields. Slow; used only to locate errors."""
+        """Yield the line on which each row begins, from 1, and its fields. Slow; used only to locate errors."""
         n_read = 0
 
         def counted(lines: Iterable[str]) -> Iterator[str]:
@@ -299,7 +300,9 @@ class Text:
                 begin = n_read + 1
 
     def query(self, as_text: Collection[str] = (), **options: Any) -> pl.LazyFrame:
-        """The rows, read with these options of polars, some columns as text. ValueError if the header does not fit."""
+        """Return the rows, read with these options of polars, some columns as text. ValueError if the header does not
+        fit.
+        """
         read = partial(pl.scan_csv, self.source, separator=self.separator, glob=False)  # names may hold * and [1]
         as_written = read(infer_schema=False).collect_schema().names()
         if len(as_written) != len(self.header):
@@ -313,7 +316,7 @@ class Text:
 
 
 def open_text(path: Path, source: Path | bytes, keep: Keep, names: Collection[str] = ()) -> Text:
-    """A text table in UTF-8, as far as its beginning shows.
+    """Return a text table in UTF-8, as far as its beginning shows.
 
     Parameters
     ----------
@@ -377,8 +380,8 @@ def _chunks(source: Path | bytes) -> Iterator[bytes]:
 
 
 def _western(source: Path | bytes) -> Iterator[bytes]:
-    """Lines that are not UTF-8 are taken for the Western European encoding of Windows, a superset of printable Latin-1:
-    a byte that is wrong in one line changes no other.
+    """Yield lines in UTF-8. Lines that are not UTF-8 are read in the Western European encoding of Windows, one by one,
+    so that a wrong byte changes no other line.
     """
     with opened(source) as lines:
         for line in lines:
@@ -393,7 +396,7 @@ def _line_in_utf8(line: bytes) -> bytes:
 
 
 def _first_lines(source: Path | bytes) -> tuple[bytes, bool]:
-    """The beginning of a text, the whole header at least, and whether there is more."""
+    """Return the beginning of a text, the whole header at least, and whether there is more."""
     size = SAMPLE_BYTES
     with opened(source) as file:
         sample = file.read(size)
@@ -422,7 +425,7 @@ def look_at(path: Path, source: Path | bytes, names: Collection[str] = ()) -> Te
 
 
 def refuse_binary(path: Path, sample: bytes) -> None:
-    """ValueError if the first bytes are no text."""
+    """Raise ValueError if the first bytes are not text."""
     for start, what in _BINARY_STARTS.items():
         if sample.startswith(start):
             raise ValueError(f"{path} is not a text table but {what}.")
@@ -446,7 +449,7 @@ def _fields(lines: Iterable[str], separator: str) -> Iterator[list[str]]:
 
 
 def _separator_of(text: str, names: Collection[str], prefer: str) -> str | None:
-    """The separator that cuts most of these names out of the header, None if none does: rows do not matter."""
+    """Return the separator that cuts most of these names out of the header, None if none does: rows do not matter."""
     wanted = set(names)
     counts = {}
     for separator in sorted(_SEPARATORS, key=lambda separator: separator != prefer):
@@ -457,7 +460,7 @@ def _separator_of(text: str, names: Collection[str], prefer: str) -> str | None:
 
 
 def sniff_separator(text: str, prefer: str = ",") -> str:
-    """The separator that cuts most lines into as many fields as the header, and into the most."""
+    """Return the separator that cuts most lines into as many fields as the header, and into the most."""
     best, best_score = prefer, (0.0, 0, False)
     for separator in _SEPARATORS:
         rows = _rows(text, separator)
@@ -481,14 +484,14 @@ def _checked_header(path: Path, header: list[str]) -> list[str]:
 
 
 def empty_rows(frame: pl.DataFrame) -> pl.Series:
-    """Which rows have no value at all."""
+    """Return the rows without any value."""
     if any(column.null_count() == 0 for column in frame.get_columns()):
         return pl.repeat(False, frame.height, dtype=pl.Boolean, eager=True)
     return frame.select(pl.all_horizontal(pl.all().is_null())).to_series()
 
 
 def blank_lines(text: Text, empty: pl.Series, n_last: int) -> pl.Series:
-    """Which rows are blank lines; ValueError that names the first row with fewer fields than the header.
+    """Return the rows that are blank lines; raise ValueError for the first row with fewer fields than the header.
 
     Polars fills up both silently; they show as missing values in the last column.
 
@@ -509,8 +512,8 @@ def blank_lines(text: Text, empty: pl.Series, n_last: int) -> pl.Series:
 
 
 def refuse_ragged(text: Text) -> list[bool]:
-    """Which lines, the header among them, are blank; ValueError that names the first row whose number of fields differs
-    from the header's.
+    """Return the lines, header included, that are blank; raise ValueError for the first row whose number of fields
+    differs from the header's.
     """
     expected, blank = len(text.header), []
     try:
@@ -527,7 +530,7 @@ def refuse_ragged(text: Text) -> list[bool]:
 
 
 def refuse_open_quote(text: Text) -> None:
-    """ValueError that names the line of a quotation mark that is never closed."""
+    """Raise ValueError that names the line of a quotation mark that is never closed."""
     with opened(text.source) as file:
         odd = [number for number, line in enumerate(file, start=1) if line.count(b'"') % 2]
     if len(odd) % 2:

@@ -83,7 +83,7 @@ class TextType:
         return self._order.day_first if self.dtype.is_temporal() else None
 
     def read(self, column: pl.Series) -> pl.Series:
-        """Some of the values in the type of all."""
+        """Return some of the values in the type of all."""
         trimmed = _trimmed(column)
         if not self.has_text or (self.has_values and not (self._readers and self._order.is_clear)):
             return trimmed
@@ -152,12 +152,12 @@ class ScoredText:
 
 
 def decimal_points(column: pl.Series) -> pl.Series:
-    """Numbers with a decimal comma with a point instead; other text as it is."""
+    """Return numbers with a decimal comma with a point instead; other text as it is."""
     return column.str.replace(r"^\s*([+-]?\d*),(\d+)\s*$", "${1}.${2}")
 
 
 def numbers_of_texts(column: pl.Series, type_: str, day_first: bool | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Every text as a number of a type, by its own value: whatever else the column holds makes no difference.
+    """Read every text as a number of a type by its value alone, whatever else the column holds.
 
     Parameters
     ----------
@@ -206,7 +206,8 @@ def other_order(column: pl.Series, day_first: bool) -> str | None:
 def other_texts(
     value: Scalar, type_: str, among: frozenset[type], day_first: bool | None = None
 ) -> Iterator[str | None]:
-    """Canonical texts of the categories that a value may stand for if its own text is not one; None stands for missing.
+    """Yield canonical texts of the categories that a value may stand for if its text is not a category; None stands for
+    missing.
 
     Files, databases and dataframes write one value in many ways: 1 as "1.0" or "01", True as "true", "yes" or 1.
 
@@ -268,7 +269,7 @@ def _of_text(text: str, among: frozenset[type]) -> Iterator[str]:
 
 
 def number_of(value: Any, type_: str, day_first: bool | None = None) -> float:
-    """The number that a value of a column of this type is read as; NaN if it is none."""
+    """Return the number that a value of a column of this type is read as; NaN if it is none."""
     number = (
         value if is_number(value) else _number_of_text(canonical_text(value).strip(), number_type(type_), day_first)
     )
@@ -276,7 +277,7 @@ def number_of(value: Any, type_: str, day_first: bool | None = None) -> float:
 
 
 def _number_of_text(text: str, type_: str, day_first: bool | None = None) -> float | None:
-    """One trimmed text that the fast readers cannot read as a number; None if it cannot be read at all."""
+    """Return one trimmed text that the fast readers cannot read as a number; None if it cannot be read at all."""
     import polars as pl
 
     if type_ == "number" and text in (*_TRUE, *_FALSE):
@@ -293,7 +294,7 @@ def _number_of_text(text: str, type_: str, day_first: bool | None = None) -> flo
 
 
 def _fast_numbers(cleaned: pl.Series, type_: str) -> np.ndarray:
-    """Trimmed texts as numbers; NaN also for a text that the fast reader cannot read."""
+    """Return trimmed texts as numbers; NaN also for a text that the fast reader cannot read."""
     if type_ not in _READERS:
         return np.full(len(cleaned), np.nan)
     values = _READERS[type_](cleaned)
@@ -320,7 +321,9 @@ def _without_marks(trimmed: pl.Series) -> pl.Series:
 
 
 def _read_all(column: pl.Series, reader: Reader) -> pl.Series | None:
-    """The column as ``reader`` reads it, None if a value does not fit; a few values suffice to detect most misfits."""
+    """Return the column as ``reader`` reads it, None if a value does not fit; a few values suffice to detect most
+    misfits.
+    """
     if reader(column.drop_nulls().head(_SAMPLE_ROWS)).null_count():
         return None
     values = reader(column)

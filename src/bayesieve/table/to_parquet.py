@@ -265,7 +265,7 @@ def quoted_name(name: str) -> str:
 
 
 def _readable(relation: Any) -> Any:
-    """A DuckDB relation with texts for types that only DuckDB has."""
+    """Return a DuckDB relation with texts for types that only DuckDB has."""
     columns = []
     for name, dtype in zip(relation.columns, map(str, relation.types), strict=True):
         if dtype == "INTERVAL":

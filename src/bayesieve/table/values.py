@@ -25,7 +25,7 @@ BLANKS = "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2028\u2029\u202f\u205f\
 
 
 def is_missing(value: object) -> bool:
-    """Whether a scalar stands for a missing value: None, NaN, NaT or ``pandas.NA``."""
+    """Return whether a scalar stands for a missing value: None, NaN, NaT or ``pandas.NA``."""
     if value is None:
         return True
     if isinstance(value, (np.datetime64, np.timedelta64)):  # NumPy counts durations among the integers
@@ -43,7 +43,7 @@ def is_missing(value: object) -> bool:
 
 
 def canonical_value(value: Any) -> Scalar:
-    """The plain Python scalar that stands for a raw value: bool, int, float or str (everything else as text)."""
+    """Return the plain Python scalar that stands for a raw value: bool, int, float or str (everything else as text)."""
     if type(value) is str:  # nearly all categories are
         return value
     if isinstance(value, (bool, np.bool_)):
@@ -60,7 +60,7 @@ def canonical_value(value: Any) -> Scalar:
 
 
 def canonical_text(value: Any) -> str:
-    """The text through which category values are compared.
+    """Return the text through which category values are compared.
 
     ``3``, ``3.0``, ``np.int64(3)`` and ``"3"`` are all ``"3"``; True is ``"True"``; dates are written as in ISO 8601
     (a datetime at midnight as its date); anything else is ``str(value)``.
@@ -99,7 +99,9 @@ def _text_of_object(value: Any) -> str:
 
 
 def text_of_bytes(value: bytes) -> str:
-    """Bytes read as UTF-8; bytes that are not UTF-8 show as ``\\xff``, and different bytes never get the same text."""
+    """Return bytes read as UTF-8; bytes that are not UTF-8 show as ``\\xff``, and different bytes never get the same
+    text.
+    """
     try:
         text = value.decode("utf-8")
     except UnicodeDecodeError:
@@ -114,7 +116,7 @@ _ESCAPED_BYTE = re.compile(r"\\x[89a-f][0-9a-f]")
 
 
 def _canonical_number(value: Any) -> Scalar:
-    """A Decimal or Fraction as the int or float equal to it, else as text."""
+    """Return a Decimal or Fraction as the int or float equal to it, else as text."""
     try:
         number = float(value)
     except OverflowError:
@@ -129,7 +131,7 @@ def _canonical_number(value: Any) -> Scalar:
 
 
 def _text_of_decimal(value: decimal.Decimal) -> str:
-    """All digits except trailing zeros."""
+    """Return all digits except trailing zeros."""
     if not value.is_finite():
         return str(float(value))
     context = decimal.Context(prec=len(value.as_tuple().digits), Emin=decimal.MIN_EMIN, Emax=decimal.MAX_EMAX)
@@ -137,7 +139,7 @@ def _text_of_decimal(value: decimal.Decimal) -> str:
 
 
 def spelt_out(data: Any) -> Any:
-    """Texts, also within lists and mappings, with half characters (lone surrogates) as escapes."""
+    """Return texts, also within lists and mappings, with half characters (lone surrogates) as escapes."""
     if isinstance(data, str):
         return data.encode("utf-8", "backslashreplace").decode("utf-8")
     if isinstance(data, Mapping):
@@ -152,7 +154,8 @@ _MIDNIGHT = dt.datetime(1970, 1, 1)
 
 
 def count_moments(moments: np.ndarray, unit: str) -> np.ndarray:
-    """Moments (datetime64) since 1970-01-01, or durations (timedelta64), as whole days ("D") or microseconds ("us").
+    """Return moments (datetime64) since 1970-01-01, or durations (timedelta64), as whole days ("D") or microseconds
+    ("us").
 
     Returns
     -------
@@ -176,17 +179,17 @@ _COARSE = ("Y", "M", "W", "D", "h", "m", "s", "ms")  # more than a microsecond
 
 
 def time_to_microseconds(time: dt.time) -> int:
-    """Microseconds since midnight."""
+    """Return microseconds since midnight."""
     return ((time.hour * 60 + time.minute) * 60 + time.second) * 1_000_000 + time.microsecond
 
 
 def date_to_days(date: dt.date) -> int:
-    """Days since 1970-01-01."""
+    """Return days since 1970-01-01."""
     return date.toordinal() - _UNIX_EPOCH
 
 
 def datetime_to_microseconds(moment: dt.datetime) -> int:
-    """Microseconds since 1970-01-01, in UTC where the datetime has a time zone."""
+    """Return microseconds since 1970-01-01, in UTC where the datetime has a time zone."""
     # Subtracted as it is: near the years 1 and 9999 a datetime may have no other in UTC.
     midnight = _MIDNIGHT if moment.tzinfo is None else _MIDNIGHT.replace(tzinfo=dt.UTC)
     return (moment - midnight) // dt.timedelta(microseconds=1)
@@ -226,7 +229,9 @@ TYPES_OF_MOMENTS: tuple[tuple[Any, str], ...] = (
 
 
 def text_of_moment(value: Any, type_: str) -> str:
-    """A moment, duration or time as `format_temporal` writes its number: the same alone, and among other objects."""
+    """Return a moment, duration or time as `format_temporal` writes its number: the same alone, and among other
+    objects.
+    """
     try:
         return format_temporal(COUNT[type_](value), type_)
     except OverflowError:
@@ -234,7 +239,7 @@ def text_of_moment(value: Any, type_: str) -> str:
 
 
 def shorten_iso(text: str) -> str:
-    """An ISO date and time without the parts that say nothing: trailing zero fractions, seconds at midnight."""
+    """Return an ISO date and time without the parts that say nothing: trailing zero fractions, seconds at midnight."""
     date, separator, time = text.partition("T")
     if not separator:
         return text
@@ -244,7 +249,7 @@ def shorten_iso(text: str) -> str:
 
 
 def format_temporal(number: float, type_: str) -> str:
-    """The text of a number of type "date", "datetime", "duration" or "time"; fractions of a day show as a time."""
+    """Return the text of a number of type "date", "datetime", "duration" or "time"; fractions of days show a time."""
     if abs(number) * (MICROSECONDS_PER_DAY if type_ == "date" else 1) >= 2**63:
         return f"{number:g}"  # beyond any calendar
     if type_ == "date":
@@ -302,7 +307,7 @@ _PARSERS: dict[str, Callable[[str], float]] = {
 
 
 def number_type(type_: str) -> str:
-    """The type that values of a column of this type have as numbers."""
+    """Return the type that values of a column of this type have as numbers."""
     return type_ if type_ in TEMPORAL else "number"
 
 
@@ -321,7 +326,7 @@ def parse_number(text: str, type_: str) -> float:
 
 
 def unmasked(X: Any) -> np.ndarray:
-    """An array-like as an array; masked values become missing ones: NaN or NaT, or None among objects."""
+    """Return an array-like as an array; masked values become missing ones: NaN or NaT, or None among objects."""
     if not isinstance(X, np.ma.MaskedArray):
         return np.asarray(X)
     if X.dtype.names is not None or not np.any(X.mask):

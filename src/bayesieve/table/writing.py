@@ -63,14 +63,14 @@ _OTHERS = (  # formats that neither a model nor a table of text is
 
 
 def check_html(path: object) -> None:
-    """ValueError, before any work is done, if a page would get the name of another kind of file."""
+    """Raise ValueError, before any work is done, if the name of a page has the extension of another kind of file."""
     suffix = checked_path(path).suffix
     if suffix[1:2].isalpha() and suffix.lower() not in HTML:  # `report-1.2` has no ending
         raise ValueError(f"A report is an HTML page, {path} ends in {suffix}; end the name in .html.")
 
 
 def refuse_other_format(path: object, format: str, ending: str) -> None:
-    """ValueError if a file of this format would get the name of another format; unknown endings are allowed."""
+    """Raise ValueError if the name of a file has the extension of another format; unknown extensions are allowed."""
     suffix = checked_path(path).suffix
     if suffix.lower() in {*_OTHERS, ".json", ".csv", ".tsv"} - {ending}:
         raise ValueError(f"{path} ends in {suffix}, but would hold {format}; end the name in {ending}.")
@@ -104,7 +104,7 @@ class _NewFile:
         self._temporary = self._target.with_name(f"{self._prefix}{secrets.token_hex(6)}.tmp")
 
     def open(self) -> IO[bytes]:
-        """The file under its temporary name, with the access rights of the one that it replaces."""
+        """Return the file under its temporary name, with the access rights of the one that it replaces."""
         mode = 0o666  # which the process's umask cuts
         with contextlib.suppress(OSError):
             mode = self._target.stat().st_mode & 0o777
@@ -163,13 +163,15 @@ _MARK = "bayesieve"  # key of the metadata of a Parquet file
 
 
 def is_folder(path: str | os.PathLike[str]) -> bool:
-    """Whether a path to write is that of a folder: it has no ending, or is there under another than those of files."""
+    """Return whether a path to write is that of a folder: it has no ending, or is there under another than those of
+    files.
+    """
     kind = ending_of(Path(path))
     return not kind or (os.path.isdir(path) and kind not in (*SEPARATORS, *PARQUET, *ARROW))
 
 
 def mark_of(path: Path) -> str | None:
-    """The mark of a Parquet file; None for files without, and others."""
+    """Return the mark of a Parquet file; None for files without, and others."""
     import polars as pl
 
     try:

@@ -129,7 +129,7 @@ class _NodeReader:
 
 
 def _size(node: Any, sizes: dict[int, float]) -> float:
-    """How many values a node stands for, those of aliases each time."""
+    """Count the values that a node stands for; values of aliases count each time."""
     if id(node) not in sizes:
         sizes[id(node)] = 1.0  # a node inside of itself is refused when it is read
         if isinstance(node.value, list):
