@@ -89,10 +89,8 @@ def predict(given: Any) -> None:
     scored = PredictedRows.of(model, source, copied, given.memory_limit, most_named=_MOST_UNSEEN, **add)
     added = dict.fromkeys(reasons.names, "reason")
     added |= dict.fromkeys(decisions, "decision")
-    if clashes := [name for name in added if name in scored.keep]:
-        raise CommandError(
-            f"Column {quoted(clashes[0])} has the name of a {added[clashes[0]]}; rename it, or do not keep it"
-        )
+    if clash := next((name for name in added if name in scored.keep), None):
+        raise CommandError(f"Column {quoted(clash)} has the name of a {added[clash]}; rename it, or do not keep it")
     unfinished = "no predictions were written"
     if to_folder:
         unfinished = f"finished files are in {output}; run the same command to continue from there"
