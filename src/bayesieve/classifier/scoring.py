@@ -90,7 +90,8 @@ def joint_of_rows(model: SelectiveNB, X: Any, offset: Any = None) -> np.ndarray:
 
     ``offset``: log odds known beforehand, as `SelectiveNB.fit` takes them.
     """
-    check_is_fitted(model, "scorecard_")
+    if not hasattr(model, "scorecard_"):  # scikit-learn's check takes a tenth of the time of a single row
+        check_is_fitted(model, "scorecard_")
     tables = model.scorecard_.tables
     joint = value_rows(model, X, tables.joint, tables.joint_of_row)
     return joint if offset is None else joint + offset_of(offset, *joint.shape)

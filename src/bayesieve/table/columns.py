@@ -612,8 +612,8 @@ class MatrixTable(Table):
         first, stop = int(positions[0]), int(positions[-1]) + 1
         if stop - first != positions.size:
             return super().numbers(positions)
-        part = self._matrix[:, first:stop].T
-        values = np.array(part if self._is_dense else part.toarray(), dtype=np.float64, order="C")
+        cells = self._matrix[:, first:stop].T
+        values = np.array(cells if self._is_dense else cells.toarray(), dtype=np.float64, order="C")
         if self._matrix.dtype.kind in "iu" and self._matrix.dtype.itemsize == 8 and np.abs(values).max() >= 2**53:
             for i in range(first, stop):
                 self.column(i).numbers()  # warns if different numbers become one

@@ -260,7 +260,7 @@ def _labels(
     import polars as pl
 
     distinct = pl.Series("label", [], dtype=_plain(source.schema[name]))
-    codes, parts, known = [], [], []
+    codes, frames, known = [], [], []
     for block in source.blocks(list(dict.fromkeys([name, *others]))):
         labels = plain_labels(block[name], distinct.dtype)
         known.append(labels.is_not_null().to_numpy())
@@ -274,7 +274,7 @@ def _labels(
                 "another target."
             )
         codes.append(label_positions(labels, distinct).astype(np.min_scalar_type(max(1, distinct.len() - 1))))
-        parts.append(block[:, list(dict.fromkeys(others))])
+        frames.append(block[:, list(dict.fromkeys(others))])
     if distinct.is_empty():
         raise ValueError(f"The target {name!r} is missing in all rows.")
     of_labels = as_target(distinct)
@@ -284,7 +284,7 @@ def _labels(
     if n_missing:
         rows = f"{n_missing:,} row{'s' if n_missing > 1 else ''} of {every.size:,}"
         warn_caller(f"The target {name!r} is missing in {rows}, which {'are' if n_missing > 1 else 'is'} left out.")
-    columns: dict[Any, Any] = {other: pl.concat([part[other] for part in parts]).to_numpy() for other in others}
+    columns: dict[Any, Any] = {other: pl.concat([frame[other] for frame in frames]).to_numpy() for other in others}
     schema = source.select([name] if weight is None else list(dict.fromkeys([name, weight]))).schema
     reader = LabelReader(name, weight, schema, distinct, of_labels.codes)
     return RowLabels(reader, target, columns.get(weight)), every if n_missing else None, columns

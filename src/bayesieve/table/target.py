@@ -488,8 +488,8 @@ class ClassRuns:
         (n_classes,).
         """
         run = row // _RUN
-        part = np.bincount(self.codes[run * _RUN : row], minlength=self.offsets.size - 1)
-        starts: np.ndarray = self.offsets[:-1] + self._above[run] + part
+        in_run = np.bincount(self.codes[run * _RUN : row], minlength=self.offsets.size - 1)
+        starts: np.ndarray = self.offsets[:-1] + self._above[run] + in_run
         return starts
 
     def in_source(self, positions: np.ndarray) -> np.ndarray:
