@@ -39,28 +39,29 @@ def worth_keeping(
     """
     from bayesieve.evidence._kernels import residuals
 
+    # Rows last, as loops over them are long.
+    centred = np.ascontiguousarray(contributions.transpose(0, 2, 1))
     if joint.shape[1] == 2:  # one logit: half the numbers
-        centred, joint = np.diff(contributions, axis=2), np.diff(joint, axis=1)
+        centred, joint = np.diff(centred, axis=1), np.diff(joint, axis=1)
     else:
-        centred = contributions - contributions.mean(axis=2, keepdims=True)
-    others = joint - centred.sum(axis=0)
+        centred -= centred.mean(axis=1, keepdims=True)
+    others = joint - centred.sum(axis=0).T
     share = float(weights[some].sum() / max(float(weights.sum()), 1e-300))
-    few, prices = centred[:, some], prices.astype(np.float64)
+    few, prices = np.ascontiguousarray(centred[:, :, some]), prices.astype(np.float64)
     left, factors = np.arange(len(centred)), np.ones(len(centred))
-    loss, at_once = residuals(joint.astype(np.float64), classes, weights), max(1, left.size // _AT_ONCE)
+    loss, at_once = residuals(joint.astype(np.float64, order="C"), classes, weights), max(1, left.size // _AT_ONCE)
     inverse: np.ndarray | None = None
     with one_blas_thread():  # sums come in one order
         while left.size > 1:
             if inverse is None:
-                scaled = few[left] * factors[left, None, None].astype(few.dtype)
-                inverse = _inverse_curvature(scaled, joint[some], weights[some], share)
+                inverse = _inverse_curvature(few[left], factors[left], joint[some], weights[some], share)
             dropped, changes = _cheapest(inverse, prices[left], at_once)
             if dropped.size == 0:
                 break
             following = factors.copy()
             following[left] *= changes
-            without = others + np.tensordot(following.astype(few.dtype), centred, axes=1)
-            higher = residuals(without.astype(np.float64), classes, weights)
+            without = others + np.tensordot(following.astype(few.dtype), centred, axes=1).T
+            higher = residuals(without.astype(np.float64, order="C"), classes, weights)
             if higher - loss <= prices[left[dropped]].sum():
                 joint, loss, inverse, factors = without, higher, None, following
                 left = np.delete(left, dropped)
@@ -71,22 +72,30 @@ def worth_keeping(
     return np.isin(np.arange(len(contributions)), left)
 
 
-def _inverse_curvature(centred: np.ndarray, joint: np.ndarray, weights: np.ndarray, share: float) -> np.ndarray:
-    """Return the inverse curvature of the loss by factors on the contributions, (n_features, n_features).
+def _inverse_curvature(
+    centred: np.ndarray, factors: np.ndarray, joint: np.ndarray, weights: np.ndarray, share: float
+) -> np.ndarray:
+    """Return the inverse curvature of the loss by factors on contributions, (n_features, n_features).
 
-    Contributions are to the log joint, (n_features, n_rows, n_classes), or to the logit of two classes. The curvature
-    comes from rows that have this ``share`` of the weight.
+    Parameters
+    ----------
+    centred : contributions to the log joint, (n_features, n_classes, n_rows), or to the logit of two classes; they are
+        written over.
+    factors : (n_features,) that the contributions have already.
+    joint, weights : of the rows.
+    share : of these rows among the weight of all.
     """
     largest = max(float(weights.max()), 1e-300)  # so that single precision holds any weight
     if joint.shape[1] == 1:
-        probability = expit(joint)
-        away, shares = centred, probability * (1.0 - probability)
+        probability = expit(joint.T)
+        shares = probability * (1.0 - probability)
     else:
-        shares = softmax(joint, axis=1)
-        away = centred - np.einsum("krj,rj->kr", centred, shares.astype(centred.dtype))[:, :, None]
-    away = away * np.sqrt(shares * (weights / largest)[:, None]).astype(centred.dtype)
-    design = away.reshape(len(away), -1).astype(np.float32, copy=False)
+        shares = softmax(joint.T, axis=0)
+        centred -= np.einsum("kjr,jr->kr", centred, shares.astype(centred.dtype))[:, None]
+    centred *= np.sqrt(shares * (weights / largest)).astype(centred.dtype)
+    design = centred.reshape(len(centred), -1).astype(np.float32, copy=False)
     curvature = (design @ design.T).astype(np.float64) * (largest / max(share, 1e-300))
+    curvature *= factors * factors[:, None]
     curvature[np.diag_indices_from(curvature)] += _FACTOR_PRECISION
     return inv(curvature, overwrite_a=True)
 

@@ -125,7 +125,8 @@ def solve(
                 search = choose_expected_variance(search, clock)
             complete = not clock.is_up
             if complete and roughly:
-                (log_bayes, effects), jumps = search.effects(), search.jumps_that_pay()
+                metric = search.metric()
+                (log_bayes, effects), jumps = search.effects(metric), search.jumps_that_pay(metric)
             elif complete and not followed:
                 errors = search.posterior_errors(settle=True)
         except KeyboardInterrupt:
@@ -225,11 +226,13 @@ class VarianceSearch:
             self.curvature = self.problem.curvature(self.mode.point, self.sample)
         return laplace_metric(self.curvature, self.problem.prior_variances(self.variances))
 
-    def effects(self) -> tuple[np.ndarray, Effects]:
+    def effects(self, metric: Metric) -> tuple[np.ndarray, Effects]:
         """Return log Bayes factors of the deviations of each feature against none, (n_features,), and the effects of
         features by variance, given the deviations of all others.
+
+        ``metric`` : from `metric`, after the last round.
         """
-        metric, priors = self.metric(), self.problem.prior_variances(self.variances)
+        priors = self.problem.prior_variances(self.variances)
         assert self.curvature is not None
         # A Newton step to the optimum, where the posterior of a group less its prior is its likelihood.
         gradient = self.mode.gradient + self.mode.point / priors[:, None]
@@ -243,10 +246,12 @@ class VarianceSearch:
             by_feature.append(self.whole.design.sum_by_feature(every))
         return by_feature[0], Effects(*by_feature[1:])
 
-    def jumps_that_pay(self) -> np.ndarray:
+    def jumps_that_pay(self, metric: Metric) -> np.ndarray:
         """Return the jumps that pay for themselves beside the curves, (n_groups of the whole,) bool.
 
         Each is tested by its log Bayes factor against no jump, with the other coefficients uncertain.
+
+        ``metric`` : from `metric`, after the last round.
         """
         whole, design, (rows, matrix) = self.whole, self.whole.design, self.whole_sample
         pays = np.zeros(design.n_groups, dtype=bool)
@@ -254,7 +259,6 @@ class VarianceSearch:
             return pays
         point = np.zeros((design.n_parameters, design.n_logits))
         point[self.parameters] = self.mode.point
-        metric = self.metric()
         jumps = np.flatnonzero(design.is_jump[design.group[: design.intercept]])
         pulls = whole.evaluate(point).gradient[jumps]
         of_rows = whole.curvature_of_rows(whole.logits(design.basis @ point, point[design.intercept], rows), rows)

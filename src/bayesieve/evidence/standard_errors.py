@@ -56,10 +56,9 @@ def posterior_errors(
     # Main directions of the errors of rows: subspace iteration, logit by logit.
     of_logits = []
     for steps in metric.steps:
-        errors = matrix @ steps
-        directions = np.random.default_rng(0).normal(size=(n + 1, min(N_FACTORS, n + 1))).astype(errors.dtype)
+        directions = np.random.default_rng(0).normal(size=(n + 1, min(N_FACTORS, n + 1))).astype(steps.dtype)
         for _ in range(_POWERS):
-            directions = qr(errors.T @ (errors @ directions), mode="economic")[0]
+            directions = qr(steps.T @ (matrix.T @ (matrix @ (steps @ directions))), mode="economic")[0]
         of_logits.append(directions)
     main = np.stack(of_logits).astype(float)
 
