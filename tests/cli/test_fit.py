@@ -335,6 +335,7 @@ NO_TARGETS: dict[str, tuple[Any, str]] = {
     "dates": (pl.Series(range(N)).cast(pl.Date), "date"),
     "names": ([f"name {i}" for i in range(N)], "150 different values in 150 rows"),
     "lists": ([[i] for i in range(N)], "list"),
+    "structs": ([{"a": i % 2} for i in range(N)], "struct"),
 }
 
 

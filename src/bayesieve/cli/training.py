@@ -123,6 +123,12 @@ class CommandRows:
             If the target does not hold classes; of ``new`` rows, it may hold one class.
         """
         names, target = columns.features(path, rows.names if isinstance(rows, Scan) else rows.columns), columns.target
+        dtype = rows.schema[target]
+        if dtype.is_nested():
+            kind = "structs" if dtype == pl.Struct else "lists"
+            raise CommandError(
+                f"The target {quoted(target)} holds {kind}; classes are texts, booleans or whole numbers"
+            )
         if isinstance(rows, Scan):
             with screen.working(f"Reading {quoted(target)} ..."), silenced():
                 labels = scanned_rows(rows.select([target]), target)

@@ -7,6 +7,7 @@ import contextlib
 import csv
 import gzip
 import io
+import re
 import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -28,6 +29,7 @@ from bayesieve.table.to_parquet import batches_of
 DECODED = ".text"
 """Ending of the files of text that had to be decoded."""
 Keep = Callable[[Iterable[bytes]], Path | bytes]
+_SEPARATOR_HINT = re.compile(r"\"?(sep=[^\w\s]|sep=\t)\"?\r?\n")
 _SEPARATORS = (",", ";", "\t", "|")
 SAMPLE_BYTES = 1 << 18
 _SAMPLE_LINES = 100
@@ -413,6 +415,8 @@ def look_at(path: Path, source: Path | bytes, names: Collection[str] = ()) -> Te
         raise ValueError(f"{path} is empty; a table needs a header line and at least one row.")
     refuse_binary(path, sample)
     text = sample.decode("utf-8-sig", errors="replace")
+    if hint := _SEPARATOR_HINT.match(text):
+        raise ValueError(f"{path} begins with the line {hint[1]!r}, a hint for spreadsheets; delete this line.")
     if is_cut and "\n" in text:
         text = text[: text.rindex("\n")]  # the last line may be cut
     preferred = "\t" if ".tsv" in path.name.lower() else ","
