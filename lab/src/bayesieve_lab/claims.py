@@ -86,7 +86,7 @@ class Differences:
         return f"{self.values.size} {self.over}"
 
     def p_value(self, bound: float = 0.0) -> float:
-        """Return two-sided, of a mean other than ``bound``; 1 without a test."""
+        """Return the two-sided p-value of a mean other than ``bound``; 1 without a test."""
         away = np.round(self.values - bound, DIGITS)  # smaller differences of shares are rounding errors
         if self.fixed:
             return 1.0 if self.mean == bound else 0.0

@@ -47,27 +47,27 @@ def with_card(model: SelectiveNB, card: Scorecard, cautions: Sequence[Caution] =
 
 
 def levels_of_columns(*models: SelectiveNB) -> dict[str, FeatureLevels]:
-    """The levels of the columns that models were trained on, by name; they define how values are read. Of a column of
-    several models, those of the first.
+    """Return the levels of the columns that models were trained on, by name, which define how values are read; the
+    first model with a column decides.
     """
     levels = [columns_of([feature.levels for feature in model.scorecard_.features]) for model in models[::-1]]
     return {level.column: level for of_model in levels for level in of_model}
 
 
 def scan_for(model: SelectiveNB, source: Any, progress: CopyProgress | None = None) -> Scan:
-    """A source whose text, in files without types, is read by the levels of a model."""
+    """Return a source whose text files are read by the levels of a model."""
     return scan_to_score(source, levels_of_columns(model), progress)
 
 
 def columns_to_read(model: SelectiveNB, source: Scan) -> list[str]:
-    """The columns of a source that predictions depend on; at least one, or no row is read."""
+    """Return the columns of a source that predictions depend on; at least one, otherwise no row would be read."""
     needed = set(model.scorecard_.reader.needed)
     return [name for name in source.names if name in needed] or list(source.names[:1])
 
 
 def training_columns(model: SelectiveNB, frame: Any) -> Any:
-    """The columns that a model was trained on, in its order, without names if it had none. Columns that predictions
-    do not depend on may be missing, and are empty then.
+    """Return the columns that a model was trained on, in its order, without names if it had none. Columns that
+    predictions do not depend on may be missing and are empty then.
 
     ValueError, which names it, if another column is missing.
     """
@@ -81,7 +81,9 @@ def training_columns(model: SelectiveNB, frame: Any) -> Any:
 
 
 def table_of_rows(model: SelectiveNB, X: Any) -> Table:
-    """Rows in memory with the columns of the fit, in their order, or their scores; a row of values by column."""
+    """Return rows in memory as a table with the columns of the fit, in their order, or with their scores. A single row
+    may be a mapping of values by column.
+    """
     return one_row(X) if is_row(X) else new_table(model, X)
 
 
@@ -133,8 +135,8 @@ def value_rows(
 
 
 def cells_of_row(model: SelectiveNB, X: Any) -> list[Cell] | None:
-    """The cells of one row, given as values by column or as a dataframe with the columns of the fit; None for other
-    rows, and for those that take a table.
+    """Return the cells of a single row, given as values by column or as a dataframe. Return None for other rows, and
+    for rows that have to be read as a table.
     """
     reader = model.scorecard_.reader
     if is_row(X):
@@ -156,7 +158,7 @@ def cells_of_row(model: SelectiveNB, X: Any) -> list[Cell] | None:
 
 
 def _is_in_calendar(column: nw.Series[Any]) -> bool:
-    """Whether the one value is no date that Python cannot hold, at which polars panics; a table can hold it."""
+    """Return whether a value is not a date beyond Python's calendar, for which polars panics; a table can hold it."""
     if isinstance(column.dtype, (nw.Time, nw.Duration)):
         return True
     if column.is_null()[0]:  # in pandas, the year of a missing date has no truth value
@@ -166,7 +168,7 @@ def _is_in_calendar(column: nw.Series[Any]) -> bool:
 
 
 def rows_in_memory(model: SelectiveNB, X: Any) -> Any:
-    """Rows to be explained; those of a source with the columns that predictions depend on."""
+    """Return rows to be explained; rows of a source with the columns that predictions depend on."""
     if not is_scan(X, ""):
         return X
     import polars as pl
@@ -178,8 +180,8 @@ def rows_in_memory(model: SelectiveNB, X: Any) -> Any:
 def drawn_from(
     model: SelectiveNB, X: Any, y: Any, sample_weight: Any, time: Any = None, n_rows: int = 50_000
 ) -> tuple[Any, Any, Any, Any, Caution | None]:
-    """Rows of a source with the columns of a model, their labels, weights and times, drawn at random if there are more,
-    and a caution that says so.
+    """Return a sample of the rows of a source, with their labels, weights and times, and a caution if it is not all of
+    them.
     """
     if time is not None and not isinstance(time, str):
         raise ValueError("time must be the name of a column of the scanned table.")
@@ -202,7 +204,7 @@ def drawn_from(
 
 
 def warn_of_first_rows(model: SelectiveNB, frame: nw.DataFrame[Any] | nw.LazyFrame[Any]) -> None:
-    """Warn of values never seen in training in the first rows of a query, which no Python is going to see."""
+    """Warn of unseen values in the first rows of a query whose rows Python will not see."""
     if isinstance(model.scorecard_.reader, ScoreReader):
         return
     try:

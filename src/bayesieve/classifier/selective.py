@@ -202,7 +202,7 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
 
     @classmethod
     def scorecard(cls, levels: Any = None, *, max_levels: int = 7, **options: Any) -> SelectiveNB:
-        """Return an estimator for a points scorecard: few lines, of which people may fix as many as they like.
+        """Return an estimator for a points scorecard with few levels, of which any number may be given by hand.
 
         Cuts and groups given by hand stay as they are, and columns with a rule stay on the card unless it excludes
         them. All other columns get at most ``max_levels`` levels, and those that say nothing are left out. There are no
@@ -398,7 +398,7 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
 
     @classmethod
     def _of_record(cls, options: Mapping[str, Any], card: Scorecard, trace: SearchTrace, **facts: Any) -> SelectiveNB:
-        """Return a fitted model of a record, such as that in a file, with its options."""
+        """Return a fitted model from a record, such as that in a file, and options."""
         model = cls(**options)
         model._set(card, trace, facts["target_name"], facts["named"])
         model.cautions_, model.benefit_rule_, model.id_columns_ = (

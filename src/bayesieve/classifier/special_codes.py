@@ -19,7 +19,7 @@ _CODE = re.compile(r"-[789]|-?(9{2,}|8{2,}|7{2,}|9+[5678])")
 
 
 class StandingOut(NamedTuple):
-    """Numbers of a column that stand out: the numbers, and the least and the largest of all others."""
+    """Numbers of a column that stand out, with the smallest and the largest of all others."""
 
     codes: tuple[float, ...]
     low: float

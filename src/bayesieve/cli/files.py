@@ -29,8 +29,8 @@ _BYTES_OF_VALUE = 16  # in memory, with what is made of it
 
 
 def read_table(path: Path, screen: Screen, *models: Any, date_orders: dict[str, bool] | None = None) -> pl.DataFrame:
-    """Read the table in a file, or in the files of a folder or pattern. With models, values are read by their levels,
-    those of the first come first.
+    """Read the table in a file, or in the files of a folder or pattern. Values of columns that a model knows are read
+    by its levels; the first model with a column decides.
 
     ``date_orders`` receives the orders of day and month that columns of one file prove.
 
@@ -109,8 +109,8 @@ def header_of(path: Path) -> list[str]:
 
 
 def open_source(path: Path, screen: Screen, *models: Any) -> Scan:
-    """Open the rows of a file, folder or pattern for reading block by block. With models, text is read by their levels,
-    those of the first come first.
+    """Open the rows of a file, folder or pattern for reading block by block. Text of columns that a model knows is read
+    by its levels; the first model with a column decides.
     """
     from bayesieve.classifier.scoring import levels_of_columns
     from bayesieve.table.scanning import scan, scan_to_score

@@ -295,7 +295,7 @@ def _known(labels: pl.Series, name: str, screen: Screen) -> np.ndarray | None:
     """Return which labels are known, or None if all are; warn about the others."""
     has_target = (labels.fill_nan(None) if labels.dtype.is_float() else labels).is_not_null()
     if not has_target.any():
-        raise CommandError(f"The target {name} is missing in all rows")
+        raise CommandError(f"The target {name} is missing in all rows; check its name")
     if has_target.all():
         return None
     rows = f"{plural(has_target.len() - int(has_target.sum()), 'row')} of {format_count(has_target.len())}"

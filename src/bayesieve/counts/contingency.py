@@ -88,7 +88,7 @@ class JointCodes:
 
     @classmethod
     def of(cls, coded: CodedTable) -> JointCodes:
-        """Group the features of a table whose rows are grouped by class."""
+        """Compute joint codes for the features of a table whose rows are grouped by class."""
         from scipy.sparse import csr_array
 
         complete = [bool(row.max(initial=0) < n) for row, n in zip(coded.codes, coded.n_levels, strict=True)]

@@ -61,7 +61,7 @@ class Deciding:
     def __init__(self, model: Any, rows: JudgedRows, benefit: Any) -> None:
         given = clone(benefit) if isinstance(benefit, BenefitClassifier) else BenefitClassifier(model, benefit=benefit)
         if given.amount_estimator is not None:
-            raise ValueError("A report needs the true amounts, not estimates: pass benefits with them as cells.")
+            raise ValueError("A report needs the true amounts, not estimates: pass benefits whose cells hold them.")
         self._classifier = given.keep(model, model.scorecard_.class_counts)
         values = self._classifier.benefits_of(rows.X, None, rows.n_rows).values
         self._names = [str(name) for name in given.names_of_decisions(values.shape[-2])]

@@ -19,7 +19,7 @@ _MOST_ROWS = 5000  # among which the usual row is sought
 
 
 def change_data(card: Scorecard, table: Table | None = None) -> list[dict[str, Any]]:
-    """Return the columns of the model in their order, with the parts that they may move to.
+    """Return the columns of the model in their order, with the intervals or groups that they may move to.
 
     Each has its ``name``; whether it is ``fixed`` by the labels of the model; whether its parts are ``ordered``, as
     intervals of numbers are; the ``labels`` of the parts, and a value for each as text (``values``); and the ``usual``
@@ -44,7 +44,9 @@ def change_data(card: Scorecard, table: Table | None = None) -> list[dict[str, A
 
 
 def _usual_row(card: Scorecard, table: Table, levels: list[FeatureLevels]) -> list[int]:
-    """Return the parts of the row whose contributions are nearest their medians; rows without missing values first."""
+    """Return the intervals and groups of a typical row: its contributions are nearest to their medians. Rows without
+    missing values come first.
+    """
     every = slice(None, None, 1 + table.n_rows // _MOST_ROWS)
     codes = code_by(card, table, levels)[:, every]
     added = card.tables.contributions(np.minimum(card.cells(table)[:, every], card.tables.n_lines[:, None] - 1))
@@ -57,7 +59,7 @@ def _usual_row(card: Scorecard, table: Table, levels: list[FeatureLevels]) -> li
 
 
 def _of_training(card: Scorecard, levels: list[FeatureLevels]) -> list[int]:
-    """Return the part of each column that has most training rows."""
+    """Return the interval or group of each column with most training rows."""
     position = {level.name: k for k, level in enumerate(levels)}
     rows = [np.zeros(level.n_levels + 1) for level in levels]
     for feature in card.used_features:
@@ -73,7 +75,7 @@ def _of_training(card: Scorecard, levels: list[FeatureLevels]) -> list[int]:
 
 
 def _value_in(level: FeatureLevels, code: int) -> str:
-    """Return a value of a part as text: a category, or the number of fewest digits near the middle of an interval."""
+    """Return a representative value as text: a category, or the shortest number near the middle of an interval."""
     if level.groups is not None:
         return canonical_text(level.groups[code][0])
     bounds = bounds_of(level, code)

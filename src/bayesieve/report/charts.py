@@ -131,7 +131,7 @@ def layer(
 
 
 def chart(*layers: Spec, width: float = WIDTH, height: float | Spec = HEIGHT, **more: Any) -> Spec:
-    """Return layers over the same axes, in pixels; a height of ``ROWS`` has one line for each name."""
+    """Return layers over the same axes, with sizes in pixels; the height ``ROWS`` gives each name one line."""
     return {"width": width, "height": height, "layer": list(layers), **more}
 
 
@@ -153,12 +153,12 @@ def columns(names: Sequence[str], lines: Iterable[Sequence[Any]]) -> dict[str, l
 
 
 def drawable(value: float | None) -> bool:
-    """Return whether a number has a place on an axis; sums of those that have one stay finite."""
+    """Return whether a number can be drawn; sums of drawable numbers stay finite."""
     return value is not None and math.isfinite(value) and abs(value) < 1e300
 
 
 def good_end(values: Sequence[float], on_axis: Sequence[float], *, lower_is_better: bool) -> list[float] | None:
-    """Return the ends of an axis on which the good end of the values can be read, or None if no value has a place.
+    """Return ends of an axis that show the good end of the values clearly, or None if no value can be drawn.
 
     The empty subset, and what comes right after it, may be many times worse than all others: the axis then ends at four
     times the distance from the best value to the one that three quarters of the values beat, unless that hides less

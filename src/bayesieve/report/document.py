@@ -113,7 +113,7 @@ def _one_line(content: str) -> str:
 
 
 def _escaped(content: str) -> str:
-    """Return a text in one line without any character that Markdown or HTML gives a meaning."""
+    """Return a text in one line, with characters that have a meaning in Markdown or HTML escaped."""
     line = _one_line(content).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return re.sub(r"^(\d*)([-+=.)])(?=\s|$|[-=])", r"\1\\\2", _SPECIAL.sub(r"\\\1", line))
 
@@ -141,7 +141,7 @@ def _pairs(lines: Iterable[tuple[str, str]]) -> DocumentTable:
 
 
 def _fields(data: ReportData, section: str) -> DocumentTable:
-    """Return facts that people give, and fields to complete in place of those that are missing."""
+    """Return the facts that people gave, and fields to complete for missing ones."""
     facts = dict(data.facts)
     return _pairs((name, facts.get(name, _TEXTS["to_complete"])) for name in _TEXTS["fields"][section])
 

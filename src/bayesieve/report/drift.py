@@ -29,7 +29,7 @@ def render_drift(drift: Any) -> str:
 
 
 def _stability(rows: dict[str, list[Any]]) -> Figure:
-    """Return PSI of the features by period; pale if chance alone may give as much."""
+    """Draw the PSI of the features by period; pale if chance alone may give as much."""
     shown = ("by", "feature", "psi", "psi_low", "psi_high", "psi_chance", "unseen", "missing")
     frame = {name: rows[name] for name in shown}
     pairs = zip(frame["psi"], frame["psi_chance"], strict=True)
@@ -44,7 +44,7 @@ def _stability(rows: dict[str, list[Any]]) -> Figure:
 
 
 def _shifts(rows: dict[str, list[Any]], periods: Any) -> Figure:
-    """Return contributions of the features to the shift of the mean score, by period."""
+    """Draw contributions of the features to the shift of the mean score, by period."""
     whole = {"by": list(map(_period, periods["by"])), "feature": ["Whole score"] * len(periods)}
     whole["shift"] = periods["shift"].to_list()
     frame = {name: [*column, *rows[name]] for name, column in whole.items()}

@@ -86,9 +86,7 @@ def information_value(card: Scorecard, feature: Feature) -> float | None:
 
 
 def chance_tables(log_bayes: float) -> float:
-    """Return the number of tables, at most a million, of which one gives a column without effect as high a Bayes
-    factor.
-    """
+    """Return n, at most a million, such that a column without effect has as high a Bayes factor in one of n tables."""
     return min(math.exp(min(max(log_bayes, 0.0), 99.0)), _MOST_TABLES)
 
 
@@ -157,8 +155,8 @@ def _cells(card: Scorecard, feature: Feature, words: Wording, least: int, others
 
 
 def cell_lines(feature: Feature, least: int) -> list[list[int]]:
-    """Return the codes of the cells of each line of a table: cells of fewer than ``least`` training rows are joined
-    with others of their level, intervals with their neighbours, and levels of so few rows with each other.
+    """Return the codes of the cells in each line of a table. Cells of fewer than ``least`` training rows are joined:
+    intervals with their neighbours, others within their level, and levels of so few rows with each other.
     """
     rows, cells = feature.counts.sum(axis=1), feature.cells
     lines: list[list[int]] = []
@@ -188,7 +186,7 @@ def _mean(table: np.ndarray, rows: np.ndarray, line: list[int]) -> list[float]:
 
 
 def _label(feature: Feature, words: Wording, line: list[int], least: int) -> str:
-    """Return the text of a line: a cell, an interval, or a number of cells of few rows beside those that are named."""
+    """Return the text of a line: a cell, an interval, or the number of cells with few rows beside the named ones."""
     cells, labels = feature.cells, words.levels(feature.cells, full=True)
     if len(line) == 1 and feature.counts[line].sum() >= least:
         return labels[line[0]]
@@ -213,7 +211,7 @@ def _label(feature: Feature, words: Wording, line: list[int], least: int) -> str
 
 
 def _grid(levels: PairLevels, words: Wording) -> dict[str, Any]:
-    """Return the cells of a pair of columns, a line for each level of the first: the code at each place, None without
+    """Return a pair of columns as a grid, a line for each level of the first column: codes of cells, None without
     training rows, and the training rows.
     """
     first, second = levels.parts

@@ -58,11 +58,11 @@ class RankedSelector(CodedSelector):
 
     @abstractmethod
     def _rank(self, fit: CodedTable, coded: CodedTable) -> tuple[np.ndarray, np.ndarray]:
-        """Return positions of all features, the best first, and the scores of those, learnt from the rows ``fit``."""
+        """Rank all features by the rows ``fit``: return their positions, the best first, and their scores."""
 
     @abstractmethod
     def _keep(self, coded: CodedTable) -> np.ndarray:
-        """Return weights by ``ranking_`` and ``scores_``, unless held-out rows choose."""
+        """Return weights from ``ranking_`` and ``scores_``, or from held-out rows."""
 
     @property
     def _score(self) -> Score:
@@ -149,7 +149,7 @@ class FilterSelector(RankedSelector):
 
 
 class InformationGainSelector(FilterSelector):
-    """Select the features that say most about the class on their own.
+    """Select the features that are most informative about the class by themselves.
 
     IG(C, X) = H(C) - H(C | X), the mutual information of the levels of a feature and the classes, from relative
     frequencies. It is never below 0, so chance alone makes it positive: a threshold, or a number of features, has to be
@@ -417,7 +417,7 @@ def rank_by_mrmr(
     progress: Callable[[int, int, float], Any] | None = None,
     dependence: Dependence | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return all features of a coded table with classes by minimal redundancy and maximal relevance.
+    """Rank the features of a coded table with classes by minimal redundancy and maximal relevance.
 
     Parameters
     ----------
@@ -485,7 +485,8 @@ def nested_values(objective: Objective, ranking: np.ndarray, n_jobs: int | None 
 
 
 def leading(ranking: np.ndarray, size: int, candidates: int | None = None) -> np.ndarray:
-    """Return (n_features,) 1.0 for the first ``size`` features of a ranking, of which ``candidates`` are worth taking.
+    """Return weight 1 for the first ``size`` features of a ranking, 0 for others, (n_features,); ``candidates`` are
+    worth taking.
 
     ValueError if there are fewer features.
     """
@@ -505,7 +506,7 @@ def rank(scores: np.ndarray) -> np.ndarray:
 
 
 def above(scores: np.ndarray, threshold: float) -> np.ndarray:
-    """Return (n_features,) 1.0 for scores above the threshold by more than rounding: the first ones of their
-    ranking.
+    """Return weight 1 for features whose scores exceed the threshold by more than rounding, 0 for others,
+    (n_features,).
     """
     return (np.round(scores, _DIGITS) > threshold).astype(float)

@@ -88,7 +88,8 @@ def evaluation_rows(
 def recoder_for(
     coded: CodedTable, recode: bool | Literal["auto"], n_times: int
 ) -> tuple[LevelRefitter | None, bool | None]:
-    """Return the recoder that learns the levels again this many times, and whether it does; None if there is no need.
+    """Return the recoder that refits the levels this many times, and whether it is used; None if refitting is
+    unnecessary.
 
     ValueError if it is asked for, and the raw values are not at hand.
     """
@@ -166,19 +167,19 @@ def hold_out(
 
 
 def is_number_of_folds(value: Any) -> bool:
-    """Return whether this is a whole number, which True and False are not."""
+    """Return whether this is a whole number; True and False are not."""
     return isinstance(value, Integral) and not isinstance(value, (bool, np.bool_))
 
 
 def is_splitter(value: Any) -> bool:
-    """Return whether this splits rows as scikit-learn's splitters do: texts split, too, and classes are no
-    objects yet.
+    """Return whether this is a splitter of scikit-learn. Texts also have a method ``split``, and classes are not
+    instances.
     """
     return hasattr(value, "split") and not isinstance(value, (str, bytes, bytearray, type))
 
 
 def takes_groups(value: Any) -> bool:
-    """Return whether folds by this may keep the rows of a group together."""
+    """Return whether folds by this option can keep the rows of a group together."""
     return is_number_of_folds(value) or is_splitter(value)
 
 

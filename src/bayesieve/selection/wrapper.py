@@ -83,8 +83,8 @@ class SubsetSelector(CodedSelector):
     def _problem(
         self, coded: CodedTable, rows: EvaluationRows, criterion: Criterion, validation: Criterion | None = None
     ) -> SubsetProblem:
-        """Return the subsets by their criterion on the rows that guide, and another one on those that choose,
-        if any.
+        """Return the search problem: the criterion on the rows that guide the search, and another one on those that
+        choose, if any.
         """
         constraints = make_constraints(self.constraints, coded)
         judged = None
@@ -454,7 +454,9 @@ def _keeps_constraints(objective: Objective, chosen: np.ndarray) -> bool:
 
 
 def with_learnt_classes(rows: ScoredRows, coded: CodedTable, criterion: Criterion) -> ScoredRows:
-    """Return the rows, without those whose training rows lack their class if the criterion cannot score them."""
+    """Return the rows. If the criterion cannot score a row whose class is missing in its training rows, such rows are
+    dropped.
+    """
     absent = rows.impossible()
     if absent is None:
         return rows

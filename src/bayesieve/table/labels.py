@@ -148,7 +148,7 @@ def cell_labels(parts: Sequence[Any], grid: np.ndarray, n_levels: int, *, full: 
 
 
 def _terms(inside: np.ndarray, free: np.ndarray) -> list[tuple[tuple[int, ...] | None, tuple[int, ...] | None]]:
-    """Return rows of a grid with the same columns inside, and these columns; None for all of either."""
+    """Group the rows of a grid that hold the same columns. Return them with these columns; None stands for all."""
     rows: dict[tuple[int, ...] | None, list[int]] = {}
     for i, row in enumerate(inside):
         if row.any():
@@ -183,7 +183,7 @@ def _named_levels(part: Any, full: bool, codes: tuple[int, ...] | None) -> str:
 
 
 def _spans(codes: Sequence[int], n_apart: int) -> list[tuple[int, int]]:
-    """Return runs of neighbouring intervals of numbers; the first ``n_apart`` levels are not among them."""
+    """Return runs of neighbouring intervals of numbers; the first ``n_apart`` levels are no intervals."""
     numbers = [code for code in codes if code >= n_apart]
     starts = [code for code in numbers if code - 1 not in numbers]
     return [(start, next(code for code in numbers if code >= start and code + 1 not in numbers)) for start in starts]

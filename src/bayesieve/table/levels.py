@@ -169,7 +169,7 @@ class FeatureLevels(ShortRepr):
 
     @property
     def by_column(self) -> tuple[FeatureLevels, ...]:
-        """The levels of each column that the feature is made of: both parts of a pair, or itself."""
+        """Levels of each column of the feature: both columns of a pair, otherwise the feature itself."""
         return (self,)
 
     @property
@@ -323,7 +323,7 @@ class FeatureLevels(ShortRepr):
         return texts
 
     def code_numbers(self, values: np.ndarray) -> np.ndarray:
-        """`code` of a numeric feature from numbers already converted (float64, NaN = missing)."""
+        """Return `code` of a numeric feature from numbers already converted (float64, NaN = missing)."""
         from bayesieve.table._kernels import code_numbers
 
         assert self.cut_points is not None
@@ -335,7 +335,7 @@ class FeatureLevels(ShortRepr):
         return codes[0]
 
     def code_categories(self, categories: Categories) -> np.ndarray:
-        """`code` of a categorical feature from categories already converted."""
+        """Return `code` of a categorical feature from categories already converted."""
         unseen, code_of_text = self.n_levels, self._code_of_text
         missing = unseen if self.missing_code is None else self.missing_code
         lookup = np.empty(len(categories.values) + 1, dtype=smallest_unsigned(unseen))
@@ -350,8 +350,8 @@ class FeatureLevels(ShortRepr):
         return lookup[categories.codes]
 
     def _category(self, value: Scalar) -> str | None:
-        """Return the canonical text of the category that a value stands for, its own if for none; None if it is
-        missing.
+        """Return the canonical text of the category that a value stands for, of the value itself if it stands for none,
+        or None if it is missing.
         """
         text = canonical_text(value)
         if text in self._code_of_text:
@@ -368,7 +368,7 @@ class FeatureLevels(ShortRepr):
 
     @cached_property
     def _truth(self) -> dict[bool, str]:
-        """The values that stand for true and false in a column of such values only, such as yes and no; else empty."""
+        """Values that stand for true and false in a column of nothing else, such as yes and no; otherwise empty."""
         texts = {truth_of(text): text for text in self._code_of_text}
         return {} if None in texts or len(texts) < 2 else texts  # type: ignore[return-value]
 
@@ -650,8 +650,8 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
         return levels
 
     def replaced(self, pairs: Sequence[PairLevels] | None = None, by_chance: np.ndarray | None = None) -> TableLevels:
-        """Return the levels of the same columns with these pairs, or these positions of columns that may well be cut by
-        chance; None keeps those that there are.
+        """Return the levels of the same columns with other pairs, or other positions of columns that chance may have
+        cut; None keeps the current ones.
         """
         n = self.n_columns
         existing = {i: level for i, level in self._created.items() if i < n}
@@ -715,7 +715,7 @@ def columns_of(levels: Sequence[FeatureLevels]) -> Sequence[FeatureLevels]:
 
 
 def columns_behind(levels: Sequence[FeatureLevels], features: np.ndarray) -> np.ndarray:
-    """Return the columns that features, (n_features,) bool, are made of, (n_columns,) bool."""
+    """Return the columns that the marked features, (n_features,) bool, are made of, (n_columns,) bool."""
     columns = columns_of(levels)
     if len(columns) == len(levels):
         return features

@@ -21,8 +21,8 @@ _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 
 def files_of(paths: Sequence[str | os.PathLike[str]]) -> list[Path]:
-    """Return the files that paths name: files, patterns with ``*``, ``?`` or ``[``, and folders, with all tables at any
-    depth whose name, and those of the folders inside, start with neither a point nor an underscore.
+    """Return the files that paths name: files, patterns with ``*``, ``?`` or ``[``, and folders. Folders are searched
+    at any depth; names that start with a point or an underscore are skipped.
 
     Raises
     ------
@@ -129,7 +129,7 @@ def unified(schemas: Sequence[pl.Schema], paths: Sequence[str | Path]) -> pl.Sch
 
 
 def common_type(one: pl.DataType, other: pl.DataType) -> pl.DataType | None:
-    """Return the type that holds the values of both, None if they do not go together."""
+    """Return the type that holds the values of both types, or None if there is none."""
     if one == other or other == pl.Null:
         return one
     if one == pl.Null:

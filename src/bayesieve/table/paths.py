@@ -58,7 +58,7 @@ def is_zipped(path: Path) -> bool:
 
 
 def format_of(path: Path) -> str | None:
-    """ "Parquet", "Arrow" or "text", by the name of a file; None for other names."""
+    """Return "Parquet", "Arrow" or "text" by the extension of a file; None for other extensions."""
     ending = "" if database_in(path) else ending_of(path)  # a table in it may have the name of a file
     if ending in TEXT:
         return "text"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def plain_labels(labels: pl.Series, dtype: Any) -> pl.Series:
-    """Return labels in the type that they are compared as; NaN is missing."""
+    """Convert labels to the type in which they are compared; NaN is missing."""
     labels = labels.cast(dtype).alias("label")
     return labels.fill_nan(None) if labels.dtype.is_float() else labels
 
@@ -84,7 +84,7 @@ class LabelReader:
 
 @dataclass(frozen=True, eq=False)
 class RowLabels:
-    """Target and weights of a scan as they were read, and what reads them again for some of the rows.
+    """Target and weights of a scan as they were read, and the reader that reads them again for some of the rows.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ class RowLabels:
     weights: np.ndarray | None = None
 
     def reader_of(self, target: Target, weights: np.ndarray | None) -> LabelReader | None:
-        """Return what reads these classes and weights of the same rows; None if they do not follow from the columns.
+        """Return a reader of these classes and weights for the same rows; None if they are not columns.
 
         A fit may leave out classes whose rows weigh nothing, and divide weights by their mean.
         """

@@ -128,7 +128,9 @@ class ScannedTable(Table):
         return self._in_memory(self.frame(np.flatnonzero(picked) if picked.dtype == bool else picked))
 
     def frame(self, positions: np.ndarray) -> pl.DataFrame:
-        """Return the rows at these positions as a dataframe: those kept, if they are, or read again."""
+        """Return the rows at these positions as a dataframe, from memory if they are kept there, otherwise from the
+        source.
+        """
         import polars as pl
 
         if not self.names:
@@ -155,7 +157,7 @@ class ScannedTable(Table):
         return table_of_frame(frame, self.given_kinds, partial(self._row_in_source, first_row))
 
     def _row_in_source(self, first_row: int, row: int) -> int:
-        """Return the number in the source of a row of those that count."""
+        """Return the number in the source of a row among those that count."""
         row += first_row
         return row if self.known is None else int(np.flatnonzero(self.known)[row])
 
@@ -168,7 +170,7 @@ class ScannedTable(Table):
         return self._with(source=self.source.select([self.names[i] for i in positions]))
 
     def restricted_to(self, rows: np.ndarray) -> ScannedTable:
-        """Return a table in which only these rows count: ascending positions among those that count here."""
+        """Return a table of which only some rows count: ascending positions among those that count here."""
         known = np.zeros(self.source.n_rows, dtype=bool)
         known[rows if self.known is None else np.flatnonzero(self.known)[rows]] = True
         return ScannedTable(self.source, known, kinds=self.given_kinds)
@@ -214,7 +216,7 @@ def _columns_of(frame: pl.DataFrame, kinds: Mapping[str, Any], row_number: Calla
 
 
 class ScannedRows(NamedTuple):
-    """The columns to learn from, and what is known of the rows whose target is known."""
+    """Columns to learn from, with the classes and weights of the rows whose target is known."""
 
     table: ScannedTable
     target: Target
@@ -223,8 +225,8 @@ class ScannedRows(NamedTuple):
 
 
 def scanned_rows(X: Any, target: Any, weight: Any = None, groups: Any = None) -> ScannedRows:
-    """Return a table without its target, and the target read in one pass. Rows without target are left out, with a
-    warning.
+    """Return a table without its target, and the target, which is read in one pass. Rows without target are skipped
+    with a warning.
 
     Parameters
     ----------
@@ -276,7 +278,7 @@ def _labels(
         codes.append(label_positions(labels, distinct).astype(np.min_scalar_type(max(1, distinct.len() - 1))))
         frames.append(block[:, list(dict.fromkeys(others))])
     if distinct.is_empty():
-        raise ValueError(f"The target {name!r} is missing in all rows.")
+        raise ValueError(f"The target {name!r} is missing in all rows; check its name.")
     of_labels = as_target(distinct)
     target = Target(of_labels.codes[np.concatenate(codes)], of_labels.classes)
     every = np.concatenate(known)

@@ -318,7 +318,7 @@ class Text:
 
 
 def open_text(path: Path, source: Path | bytes, keep: Keep, names: Collection[str] = ()) -> Text:
-    """Return a text table in UTF-8, as far as its beginning shows.
+    """Open a text table in UTF-8; encoding, separator and header follow from its beginning.
 
     Parameters
     ----------

@@ -105,7 +105,7 @@ def paired_t(first: Sequence[float] | np.ndarray, second: Sequence[float] | np.n
 def corrected_resampled_t(
     first: Sequence[float] | np.ndarray, second: Sequence[float] | np.ndarray, test_share: float
 ) -> PairedTest:
-    """Return Student test of paired values, corrected for overlapping training sets: recommended.
+    """Return Student's test of paired values, corrected for overlapping training sets: recommended.
 
     The variance of the mean is (1/n + n_test/n_train) times that of the differences (Nadeau & Bengio 2003, section
     5.1; for repeated cross-validation Bouckaert & Frank 2004).
@@ -222,7 +222,7 @@ def _student(first: Sequence[float] | np.ndarray, second: Sequence[float] | np.n
 
 
 def settled(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Return differences of the known pairs without rounding errors, 0 if both are equal, even if infinite."""
+    """Return differences of the known pairs without rounding errors; 0 if both values are equal, even if infinite."""
     known = ~(np.isnan(first) | np.isnan(second))
     first, second = first[known], second[known]
     differences = np.zeros(first.size)
@@ -515,7 +515,7 @@ def signed_rank_test(differences: np.ndarray) -> float:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Return P-values adjusted for multiple tests (Holm 1979): below 0.05, the chance of any false positive is below
+    """Return p-values adjusted for multiple tests (Holm 1979): below 0.05, the chance of any false positive is below
     0.05.
 
     Examples
@@ -532,7 +532,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def _chance_of_agreement(row: np.ndarray, n_data: int) -> float:
-    """Return Chance that all data sets rank alike if each ranking with these ties is equally likely."""
+    """Return the chance that all data sets rank alike if each ranking with these ties is equally likely."""
     tied = np.unique(row, return_counts=True)[1].tolist()
     return float(math.factorial(row.size) // math.prod(map(math.factorial, tied))) ** (1 - n_data)
 

@@ -99,7 +99,7 @@ class WekaBayes(Peer):
         return np.exp(self._log_proba(table))
 
     def _log_proba(self, table: Table) -> np.ndarray:
-        """Return files of Weka round to six decimals, so Weka writes logarithms."""
+        """Predict log probabilities by Weka through files. Weka rounds to six decimals, so it writes logarithms."""
         from scipy.special import logsumexp
 
         frame = self._frame(table, missing=None, unknown=None)

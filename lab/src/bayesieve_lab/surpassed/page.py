@@ -33,8 +33,8 @@ Rows = Mapping[tuple[str, str, int, int], dict[str, Any]]
 
 @dataclass(frozen=True)
 class Shown:
-    """A table of means: ``name`` of the results, the paper's ``best`` method, ``of`` how many data sets or draws, what
-    is measured, and on what.
+    """Specification of a table of means: ``name`` of the results, the paper's ``best`` method, the number ``of`` data
+    sets or draws, the measures, and the data.
     """
 
     name: str
@@ -94,7 +94,7 @@ def _ended(row: Mapping[str, Any] | None) -> bool:
 
 
 def lines(shown: Shown, rows: Rows, methods: Sequence[str]) -> list[tuple[str, ...]]:
-    """Return rows of a table, of the methods on what all of them have."""
+    """Return rows of a table with the means of methods over the folds that all of them have."""
     known = [method for method in methods if any(key[1] == method for key in rows)]
     measures = [measure for measure, *_ in shown.measures]
     n_sets, n_folds, by_set = means(rows, known, [*measures, "n_features", SECONDS])

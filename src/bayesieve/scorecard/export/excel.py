@@ -106,7 +106,7 @@ class Excel(Export):
 
 
 class _Line:
-    """A line of the sheet "Work": formulas with their results for an empty row, by which files open complete."""
+    """A row of the sheet "Work": formulas with their results for an empty applicant, so that files open with values."""
 
     def __init__(self, sheet: Any, at: int) -> None:
         self._sheet, self._at, self._width = sheet, at, 0
@@ -153,8 +153,8 @@ class _Sheets:
         return f"Tables!${letters}$1:${letters}${max(1, len(values))}"
 
     def _keys(self, reader: Reader) -> tuple[str, str, str]:
-        """Return addresses of cuts or texts, of the texts as TRIM leaves them or keys that are numbers, and of codes +
-        1.
+        """Write the cuts or texts of a reader. Return the addresses of these keys, of keys as TRIM leaves them or of
+        numeric keys, and of codes + 1.
         """
         codes = self.column([code + 1 for code in reader.keys.values()])
         if reader.is_text:
@@ -162,7 +162,9 @@ class _Sheets:
         return self.column([*map(_held, reader.cuts or ())]), self.column([*reader.keys]), codes
 
     def _lines(self, k: int) -> list[str]:
-        """Return addresses of what a term adds by code: to the log odds and points of two classes, or to each class."""
+        """Return the addresses of a term's contributions by code: to log odds and points of two classes, or to each
+        class.
+        """
         term = self.plan.terms[k]
         if self.points is None:
             return [self.column(term.by_code[..., j].ravel().tolist()) for j in range(len(self.plan.classes))]
@@ -193,9 +195,10 @@ class _Sheets:
         return line.put(found, missing)
 
     def _text(self, line: _Line, reader: Reader, x: str, keys: str, squeezed: str) -> str:
-        """Return the code + 1 of a text: of exactly a key, else of a key with blanks around it. TRIM also shortens
-        blanks inside, but a text that has a key in it, and is equal to it once both are trimmed, is that key between
-        blanks.
+        """Return the code + 1 of a text: of the exact key, otherwise of the key with surrounding blanks.
+
+        TRIM also shortens blanks inside, but a text that contains a key, and equals it once both are trimmed, is that
+        key with blanks around it.
         """
         text = f'{x}&""'
         for own in _HELD:
@@ -250,7 +253,7 @@ class _Sheets:
         return line, [line.put(f"{own}/{whole}", line.results[own] / line.results[whole]) for own in shares], of_terms
 
     def _value(self, k: int, j: int, code: int) -> float:
-        """Return the formula of a term's contribution by its code, to the sum at position j."""
+        """Return the formula of a term's contribution to the sum at position j, by its code."""
         term = self.plan.terms[k]
         at = code if term.cell is None else int(term.cell.ravel()[code])
         if self.points is None:
@@ -374,9 +377,7 @@ def _check(plan: Plan, reader: Reader) -> None:
 
 
 def _held(cut_point: float) -> float:
-    """Return the highest number of 15 digits up to a cut, which the numbers that a cell can hold lie on the same sides
-    of.
-    """
+    """Return the highest number of 15 digits up to a cut. Cells hold 15 digits, so it divides them like the cut."""
     near = float(f"{cut_point:.15g}")
     return near if near <= cut_point else float(Context(prec=15, rounding=ROUND_FLOOR).create_decimal(cut_point))
 

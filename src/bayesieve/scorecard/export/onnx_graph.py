@@ -111,7 +111,7 @@ def _check(plan: Plan) -> None:
 
 
 class _Graph:
-    """Nodes and constants so far; `add` returns the name of a result, which no column has."""
+    """Nodes and constants of the graph; `add` returns the name of a result, which differs from all columns."""
 
     def __init__(self, onnx: Any, taken: Sequence[str]) -> None:
         self._onnx = onnx
@@ -172,8 +172,8 @@ def _codes_of_numbers(graph: _Graph, readers: Sequence[Reader], values: Sequence
 
 
 def _tree(reader: Reader) -> list[tuple[str, float, int, int]]:
-    """Return nodes: kind, bound of a branch or code of a leaf, and the next nodes of values up to the bound and of
-    others.
+    """Return the nodes of a tree of comparisons: kind, bound of a branch or code of a leaf, and the next nodes for
+    values up to the bound and above.
 
     A key is an interval with nothing but itself. NaN is in no interval, so it gets beyond the last, infinite bound.
     """
@@ -194,7 +194,9 @@ def _tree(reader: Reader) -> list[tuple[str, float, int, int]]:
 
 
 def _codes_of_text(graph: _Graph, reader: Reader, missing: str) -> str:
-    """Return (rows, 1) codes: of exactly the text or, if it is unknown, of the text without surrounding blanks."""
+    """Return codes of texts, (rows, 1): of the exact text or, if it is unknown, of the text without surrounding
+    blanks.
+    """
     keys = {"": reader.missing, **{canonical_text(key): code for key, code in reader.keys.items()}}
     known = {**keys, missing: reader.missing}
     text = graph.add("Reshape", reader.column, [-1])

@@ -95,7 +95,7 @@ class Reader:
 
     @property
     def is_large(self) -> bool:
-        """Whether keys are whole numbers of which floats cannot tell neighbours apart."""
+        """Whether keys are whole numbers that floats do not distinguish."""
         return self.type == "number" and self.cuts is None and any(abs(float(key)) >= 2**53 for key in self.keys)
 
 
@@ -183,13 +183,13 @@ class Plan:
 
     @property
     def columns(self) -> dict[str, str]:
-        """The type of each raw column that is needed, by name, in the order of the training table."""
+        """Types of the raw columns that the model needs, by name, in the order of the training table."""
         types = {reader.column: reader.type for reader in self.readers}
         return {name: types[name] for name in self.card.columns if name in types}
 
     @cached_property
     def log_odds(self) -> tuple[float, list[np.ndarray]]:
-        """Of two classes: intercept and tables by code of log P(positive class) - log P(other class)."""
+        """Intercept and tables by code of log P(positive class) - log P(other class), for two classes."""
         assert len(self.classes) == 2
         return float(self.card.log_odds(self.card.intercept)), [self.card.log_odds(t.by_code) for t in self.terms]
 
@@ -247,7 +247,7 @@ class Plan:
         return ValueError(f"{target} cannot hold {what}; {remedy}.")
 
     def counts_by_cell(self) -> Sequence[tuple[str, str, list[float]]]:
-        """Return feature, label of the cell, and its training rows by class; empty unless asked for."""
+        """Return feature, label and training rows by class of each cell; empty unless the counts were requested."""
         if not self.with_counts:
             return []
         return [
@@ -257,8 +257,8 @@ class Plan:
         ]
 
     def facts(self) -> list[str]:
-        """Return the head and the counts as texts of one line each, for comments; whatever ends a comment is
-        left in.
+        """Return the head and the counts as lines of text for comments; characters that end a comment are not
+        removed.
         """
         cells = [f"rows of {name}, {label}: {', '.join(map(str, n))}" for name, label, n in self.counts_by_cell()]
         return [visible(fact) for fact in [*(f"{name}: {text}" for name, text in self.head.items()), *cells]]

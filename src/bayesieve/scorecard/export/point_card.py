@@ -109,7 +109,7 @@ class Points(ShortRepr):
         return ufunc.reduceat(values, self._first, axis=-1) if self._first.size else values
 
     def _round(self, scale: float, most: float) -> float:
-        """Round ``scale`` times the log odds to points, in a range give them their meaning, and return the error."""
+        """Round ``scale`` times the log odds to points. In a range of points, set their meaning. Return the error."""
         exact, self._most, self.base = scale * self._odds, most, 0
         bounds = -most - self._sums(exact, np.minimum), most - self._sums(exact, np.maximum)
         shifts = _SHIFTS[:, None] + np.median([np.zeros(self._first.size), *bounds], axis=0)
@@ -127,8 +127,8 @@ class Points(ShortRepr):
         return self.rounding_error
 
     def _descend(self, lines: np.ndarray) -> None:
-        """Round every cell up or down as long as that lessens the log loss of the rows that the exact model expects: by
-        their labels, roundings would follow the noise.
+        """Round every cell up or down as long as that lowers the expected log loss of the rows under the exact model.
+        Their labels are not used, so that roundings do not follow the noise.
         """
         chance = expit(self._intercept + self._odds[lines].sum(axis=0))
         score = self.base + self._points[lines].sum(axis=0)
@@ -146,13 +146,13 @@ class Points(ShortRepr):
                 break
 
     def _lines(self, X: Any) -> Any:
-        """Return (n_features, n_rows) lines of the rows' cells among those of all features."""
+        """Return the positions of the rows' cells among those of all features, (n_features, n_rows)."""
         tables, codes = self.card.tables, self.card.cells(as_table(X)).astype(np.int64)
         return tables.first[:, None] + np.minimum(codes, tables.n_lines[:, None] - 1)
 
     @property
     def points(self) -> dict[str, np.ndarray]:
-        """Of each feature in the model, the points of its cells, then of values never seen in training."""
+        """Points of the cells of each feature in the model, followed by those of unseen values."""
         names = [feature.name for feature in self.card.used_features]
         return dict(zip(names, np.split(self._points, self._first[1:]), strict=False))
 
@@ -169,12 +169,12 @@ class Points(ShortRepr):
         return self.base + self._points[self._lines(X)].sum(axis=0)
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Return probabilities of both classes, (n_rows, 2), that the scores mean."""
+        """Return the probabilities of both classes that the scores stand for, (n_rows, 2)."""
         odds = self.card.side * (self.offset + self.slope * self.score(X))
         return np.column_stack([expit(-odds), expit(odds)])
 
     def loss(self, X: Any, y: Any) -> Any:
-        """Return loss by rounding: ``auc`` and ``log_loss`` of rows by the exact model and by points (polars)."""
+        """Return the loss by rounding: ``auc`` and ``log_loss`` of rows by the exact model and by points (polars)."""
         hits, joint, found = self._is_positive(y), self.card.joint(as_table(X)), []
         odds_of_points = self.offset + self.slope * self.score(X)
         for model, odds in (("exact", self.card.log_odds(joint)), ("points", odds_of_points)):

@@ -65,13 +65,13 @@ class Query:
                 raise self.plan.refuse(self.dialect, what, "convert them to other texts or numbers before the fit")
 
     def column(self, name: str) -> Any:
-        """Return a column of the only table of a SELECT; qualified, as a name in quotation marks may be a text to
-        SQLite.
+        """Return a column of the only table of a SELECT. It is qualified, because SQLite may read a quoted name as a
+        text.
         """
         return exp.column(exp.to_identifier(name, quoted=True), table="t")
 
     def number(self, value: float | int) -> Any:
-        """Return a literal; of a float with an exponent, without which engines read a decimal."""
+        """Return a numeric literal; floats have an exponent, without which engines read a decimal."""
         if self.dialect == "oracle" and value and not 1e-129 < abs(value) < 1e125:  # no literal of Oracle's NUMBER
             return self.cast(self.text(repr(float(value))), "double")
         text = repr(abs(value))
@@ -83,7 +83,7 @@ class Query:
         return exp.National(this=value) if self.dialect == "tsql" else exp.Literal.string(value)
 
     def call(self, function: str, *values: Any) -> Any:
-        """Return a function as it is named, which sqlglot leaves alone."""
+        """Return a function call with the given name, which sqlglot does not translate."""
         return exp.Anonymous(this=function, expressions=list(values))
 
     def type_of(self, name: str) -> str:
@@ -97,14 +97,14 @@ class Query:
         return exp.Cast(this=value, to=exp.DataType.build(self.type_of(name), udt=is_own))
 
     def double(self, value: Any) -> Any:
-        """Return a number that is not NaN but NULL, if it is missing."""
+        """Return a number as a double in which NaN is NULL."""
         value, nan = self.cast(value, "double"), self.cast(self.text("NaN"), "double")
         if self.dialect in ("bigquery", "clickhouse"):  # where NaN is not equal to itself
             return self.case([(value.eq(value), value)])
         return value if self.dialect in ("mysql", "sqlite", "tsql") else exp.Nullif(this=value, expression=nan)
 
     def exact(self, value: Any) -> Any:
-        """Return a text to be compared with upper and lower case, accents and blanks told apart."""
+        """Return a text for a comparison that respects case, accents and blanks."""
         if self.dialect == "tsql":
             return exp.Collate(this=value, expression=exp.var("Latin1_General_100_BIN2"))
         return exp.cast(value, "binary") if self.dialect == "mysql" else value
@@ -117,7 +117,9 @@ class Query:
         return self.call(_REGEXP_REPLACE[self.dialect], value, pattern, self.text(""))
 
     def moment(self, value: Any, type_: str) -> Any:
-        """Return a date, datetime, time or duration; in SQLite, which has texts, with all digits."""
+        """Return a date, datetime, time or duration as comparable value; in SQLite, which has texts, with all
+        digits.
+        """
         if self.dialect != "sqlite":
             return self.cast(value, type_)
         zeros = self.text("00:00:00.000000" if type_ == "time" else "0000-00-00 00:00:00.000000")
@@ -144,7 +146,7 @@ class Query:
         return exp.Case(this=of, ifs=whens, default=default) if whens else exp.null()
 
     def look_up(self, code: Any, table: np.ndarray, type_: str = "double") -> Any:
-        """Return the number of a code, as a type; NULL without a code."""
+        """Return the contribution of a code as a number of the given type; NULL without a code."""
         pairs = [(self.number(k), self.number(value)) for k, value in enumerate(table.ravel().tolist())]
         return self.cast(self.case(pairs, of=code), type_)
 
@@ -157,7 +159,7 @@ class Query:
         return _in_groups(terms, summed)
 
     def extreme(self, function: str, numbers: Sequence[Any], known: Any) -> Any:
-        """Return LEAST or GREATEST of numbers, which pass over NULL in some engines; NULL if ``known`` is."""
+        """Return LEAST or GREATEST of numbers; NULL if ``known`` is NULL, as some engines ignore NULL arguments."""
         name = {"LEAST": "MIN", "GREATEST": "MAX"}[function] if self.dialect == "sqlite" else function
         found = _in_groups(numbers, lambda own: self.call(name, *own))
         return self.case([(known.is_(exp.null()), exp.null())], found)
@@ -213,7 +215,7 @@ class Query:
         return self.case(cases, self.number(rest))
 
     def laid_out(self, case: Any, type_: str) -> str:
-        """Return the text of a CASE, as a type, on as few lines as hold it."""
+        """Return a CASE of the given type as text on as few lines as possible."""
         whens = [f"WHEN {self.written(own.this)} THEN {self.written(own.args['true'])}" for own in case.args["ifs"]]
         lines = _filled([f"CASE {whens[0]}", *whens[1:], f"ELSE {self.written(case.args['default'])} END"], " ")
         return self.written(self.cast(exp.var("\n    ".join(lines)), type_))
@@ -223,14 +225,16 @@ class Query:
         return str(tree.sql(self.dialect)).replace("\n", Generator.SENTINEL_LINE_BREAK)
 
     def new(self, name: str) -> str:
-        """Return the name, or with the first number that makes it new."""
+        """Return an unused name: the given one, if necessary with a number."""
         every = [name, *(f"{name}_{k}" for k in range(2, len(self.taken) + 3))]
         found = next(own for own in every if own.casefold() not in self.taken)
         self.taken.add(found.casefold())
         return found
 
     def stage(self, new: Mapping[str, Any], carried: Iterable[str] = ()) -> list[Any]:
-        """Add a select of the columns that are kept, of others of the stage before, and of new ones; return these."""
+        """Add a stage that keeps some columns, copies others of the stage before, and computes new ones; return the new
+        ones.
+        """
         old = {name: self.column(name) for name in (*self.kept, *carried)}
         lines = _filled([self.written(exp.alias_(tree, name, quoted=True)) for name, tree in old.items()])
         made = [exp.alias_(tree, name, quoted=True, copy=False) for name, tree in new.items()]
@@ -325,7 +329,9 @@ class Query:
     def _flat_sum(
         self, start: float, columns: Sequence[Sequence[Any]], tables: Sequence[np.ndarray], type_: str
     ) -> Any:
-        """Return the sum, of a type, of a number and one of each table, by the values in columns."""
+        """Return the sum, of the given type, of a number and one contribution of each table, looked up by the values in
+        columns.
+        """
         terms = [self.written(self.cast(self.number(start), type_))]
         for reader, values, table in zip(self.plan.readers, columns, tables, strict=True):
             terms.append(self.laid_out(self.code(reader, *values, table=table.tolist()), type_))
@@ -341,11 +347,13 @@ class Query:
 
     @property
     def _reference(self) -> int:
-        """The class that others are scored against: the first, or the other of two if that is the positive one."""
+        """The class that others are scored against: the first one, or the other of two classes if the first is
+        positive.
+        """
         return int(self.plan.card.side < 0)
 
     def _codes(self) -> list[Any]:
-        """Add stages for values and for codes; return what the tables of each term are looked up by."""
+        """Add stages for values and for codes; return the columns by which the tables of each term are looked up."""
         names, codes = dict[Any, str](), dict[str, Any]()
         for reader in self.plan.readers:
             values = self.values(reader)
@@ -400,7 +408,7 @@ def _filled(texts: Sequence[str], between: str = ", ") -> list[str]:
 
 
 def _in_groups(terms: Sequence[Any], join: Callable[[Sequence[Any]], Any]) -> Any:
-    """Join terms by joining groups of them, as parsers descend into each term of a sum."""
+    """Join terms in nested groups, because parsers recurse into each term of a sum."""
     if len(terms) == 1:
         return terms[0]
     groups = [terms[first : first + 30] for first in range(0, len(terms), 30)]
