@@ -122,7 +122,7 @@ class ModelEditor:
         fixed = {edit.feature for edit in (*model.edits_, *(edit for edit, _ in self._steps)) if edit.what in FIXED}
         at = [i for i, k in enumerate(self._card.used.tolist()) if self._card.features[k].name not in fixed]
         if not at:
-            raise ValueError("Every feature of the model was edited, so that none is left to refit; edit fewer features.")
+            raise ValueError("Every feature of the model was edited, which leaves none to refit; edit fewer features.")
         positions = self._card.used[at].tolist()
         own = [self._card.features[k] for k in positions]
         weights = np.ones(rows.n_rows) if rows.weights is None else rows.weights
