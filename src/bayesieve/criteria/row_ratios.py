@@ -59,7 +59,7 @@ class RatioTables:
     n_codes : int array, shape (n_features,)
     source, classes : int arrays, shape (n_segments,)
         Which of the ``logs`` scores a segment, and the class of the segment.
-    own : as ``logs``, optional
+    true_logs : as ``logs``, optional
         The same of the class of a row, if that is learnt without the row.
 
     Attributes
@@ -87,23 +87,24 @@ class RatioTables:
         n_codes: np.ndarray,
         source: np.ndarray,
         classes: np.ndarray,
-        own: np.ndarray | None = None,
+        true_logs: np.ndarray | None = None,
     ) -> None:
-        self._learnt, self._own, self._own_differs = logs, logs if own is None else own, own is not None
+        self._learnt, self._leaves_out = logs, true_logs is not None
+        self._true_logs = logs if true_logs is None else true_logs
         self._source, self._classes = source.tolist(), classes.tolist()
         self.n_codes = np.asarray(n_codes, dtype=np.int64)
         self.n_segments, self.n_classes = len(classes), logs.shape[2]
         self._code_starts = np.concatenate([[0], np.cumsum(self.n_codes)])
         self.starts = self._code_starts * self.n_segments * (self.n_classes - 1)
-        self.by_class = logs[0] if self.n_classes >= MANY_CLASSES and len(logs) == 1 and own is None else None
+        self.by_class = logs[0] if self.n_classes >= MANY_CLASSES and len(logs) == 1 and true_logs is None else None
         self._fits = 16 * int(self._code_starts[-1]) * self.n_segments * (self.n_classes - 1) <= _PRECOMPUTED_BYTES
         self._logs: np.ndarray | None = None
         # The largest log factor of each segment, and the sum of every feature's largest one.
         self.bounds, most_by_code = np.zeros(self.n_segments), np.zeros(len(logs[0]))
         high, low = logs.max(axis=2), logs.min(axis=2)
         for segment, (number, true_class) in enumerate(zip(self._source, self._classes, strict=True)):
-            of_true, most, least = self._own[number, :, true_class], high[number], low[number]
-            if self._own_differs:
+            of_true, most, least = self._true_logs[number, :, true_class], high[number], low[number]
+            if self._leaves_out:
                 others = np.delete(logs[number], true_class, axis=1)
                 most, least = others.max(axis=1, initial=-np.inf), others.min(axis=1, initial=np.inf)
             largest = np.maximum(most - of_true, of_true - least)
@@ -138,7 +139,7 @@ class RatioTables:
             for source, true_class in zip(self._source, self._classes, strict=True):
                 for other in range(self.n_classes):
                     if other != true_class:
-                        logs[at] = self._learnt[source, :, other] - self._own[source, :, true_class]
+                        logs[at] = self._learnt[source, :, other] - self._true_logs[source, :, true_class]
                         at = at + sizes
             factors = _factors_of(logs)
             self._flat = np.concatenate([factors, 1.0 / factors])
@@ -155,8 +156,8 @@ class RatioTables:
         codes = slice(self._code_starts[feature], self._code_starts[feature + 1])
         factors = np.empty((self.n_segments, self.n_classes - 1, int(self.n_codes[feature])))
         for segment, (source, true_class) in enumerate(zip(self._source, self._classes, strict=True)):
-            true_logs = self._own[source, codes, true_class, None]
-            factors[segment] = (np.delete(self._learnt[source, codes], true_class, axis=1) - true_logs).T
+            of_true = self._true_logs[source, codes, true_class, None]
+            factors[segment] = (np.delete(self._learnt[source, codes], true_class, axis=1) - of_true).T
         return factors
 
     def gather_steps(self, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

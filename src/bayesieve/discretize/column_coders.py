@@ -157,10 +157,10 @@ class ColumnCoder(LevelsCoder):
         X, y, sample_weight = split_columns(X, y, sample_weight)
         table = fit_table(self, X)
         _, _, order = read_classes(self, table, y, sample_weight)
-        self._positions = self._own_columns(table)
+        self._positions = self._coded_columns(table)
         self._warn_of_others(table)
-        own, n_jobs = table.select(self._positions), getattr(self, "n_jobs", None)
-        fitted, _ = fit_columns(own, [self] * own.n_columns, order, "share", n_jobs)
+        columns, n_jobs = table.select(self._positions), getattr(self, "n_jobs", None)
+        fitted, _ = fit_columns(columns, [self] * columns.n_columns, order, "share", n_jobs)
         self.levels_ = fitted.levels
         self.costs_, self.null_costs_ = fitted.costs, fitted.null_costs
         self.level_scores_ = fitted.levels.level_scores
@@ -179,17 +179,17 @@ class ColumnCoder(LevelsCoder):
         table = new_table(self, X)
         return code_columns(table.select(self._positions), TableLevels.of(self.levels_), None)[0].T
 
-    def _own_columns(self, table: Table) -> list[int]:
+    def _coded_columns(self, table: Table) -> list[int]:
         """Return the positions of the columns of this coder's kind; if there are none, of all columns that can be read
         as categories.
         """
-        own = [i for i, kind in enumerate(table.kinds()) if kind == self.kind]
-        if not own and self.kind == "numeric":
+        positions = [i for i, kind in enumerate(table.kinds()) if kind == self.kind]
+        if not positions and self.kind == "numeric":
             raise ValueError(
                 f"{type(self).__name__} found no numeric column among the columns of X; use MODLGrouper for categories "
                 "or TableEncoder for mixed tables."
             )
-        return own or list(range(table.n_columns))
+        return positions or list(range(table.n_columns))
 
     def _warn_of_others(self, table: Table) -> None:
         others = [table.names[i] for i in np.setdiff1d(np.arange(table.n_columns), self._positions).tolist()]

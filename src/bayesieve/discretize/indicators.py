@@ -190,12 +190,12 @@ class IndicatorEncoder(TableCoder):
         """Return the table with its levels, counted by class, each with its level score."""
         counts = coded.counts
         self.level_scores_ = level_scores(counts, coded.n_levels)
-        parts = [(score, threshold) for score, own in self.thresholds_.items() for threshold in own.tolist()]
+        parts = [(score, threshold) for score, cuts in self.thresholds_.items() for threshold in cuts.tolist()]
         levels = []
         for k, (score, threshold) in enumerate(parts):
             missing, saved = bool(coded.n_levels[k] > MISSING_LEVEL), float(self.level_scores_[k])
-            own = counts.feature(k)
-            levels.append(IndicatorLevels.of(score, threshold, missing=missing, counts=own, level_score=saved))
+            facts: dict[str, Any] = {"counts": counts.feature(k), "level_score": saved}
+            levels.append(IndicatorLevels.of(score, threshold, missing=missing, **facts))
         self.levels_ = tuple(levels)
         return CodedTable(
             *(coded.codes, coded.n_levels, coded.names), rows=coded.rows, levels=self.levels_, counts=counts

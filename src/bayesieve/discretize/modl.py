@@ -545,13 +545,13 @@ def _coarse(table: np.ndarray, frequency: np.ndarray, threshold: float) -> np.nd
     ``_MAX_UNITS`` labels.
     """
     label = np.full(len(table), -1)
-    kept = np.flatnonzero(frequency > threshold)
-    label[kept] = np.arange(kept.size)
-    if kept.size < _MAX_UNITS:
+    frequent = np.flatnonzero(frequency > threshold)
+    label[frequent] = np.arange(frequent.size)
+    if frequent.size < _MAX_UNITS:
         return label
     # The most frequent half of the labels keep their place; the others are joined by majority class and its share.
     half = _MAX_UNITS // 2
-    rest = kept[np.argsort(-frequency[kept], kind="stable")[half:]]
+    rest = frequent[np.argsort(-frequency[frequent], kind="stable")[half:]]
     of_class = table[rest, :-1].astype(float)
     total = of_class.sum(axis=1)
     majority = of_class.argmax(axis=1)

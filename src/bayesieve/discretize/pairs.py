@@ -97,8 +97,8 @@ def positions_of(pairs: Sequence[Sequence[str]], names: Sequence[str]) -> list[t
                 raise ValueError(f"pairs names the column {name!r}, which is not in the table; {hint}")
         if pair[0] == pair[1]:
             raise ValueError(f"pairs names the column {pair[0]!r} twice in one pair; name two columns.")
-    asked = {frozenset(pair): (position[pair[0]], position[pair[1]]) for pair in reversed(pairs)}
-    return list(asked.values())[::-1]
+    positions = {frozenset(pair): (position[pair[0]], position[pair[1]]) for pair in reversed(pairs)}
+    return list(positions.values())[::-1]
 
 
 def fit_of_sum(cells: np.ndarray) -> float:

@@ -38,7 +38,7 @@ class LevelRefitter:
     coders : the coder of each column.
     pair_prior : by which the cells of pairs are grouped.
     missing : as `TableEncoder` has it.
-    known : classes and weights of the rows of ``table``.
+    table_rows : classes and weights of the rows of ``table``.
     n_jobs : threads.
     features : of each feature the position of its column, or those of a pair.
     names : of the features.
@@ -53,7 +53,7 @@ class LevelRefitter:
     coders: Sequence[ColumnCoder]
     pair_prior: Prior
     missing: str
-    known: Rows
+    table_rows: Rows
     n_jobs: int | None
     features: Sequence[tuple[int, ...]]
     names: Sequence[str]
@@ -71,7 +71,7 @@ class LevelRefitter:
         coders: Sequence[ColumnCoder],
         pair_prior: Prior,
         missing: str,
-        known: Rows,
+        table_rows: Rows,
         n_jobs: int | None,
         hashes: Callable[[], np.ndarray] | None = None,
         samples: RowSamples | None = None,
@@ -82,11 +82,11 @@ class LevelRefitter:
         position = {name: i for i, name in enumerate(levels.names[: levels.n_columns])}  # the table may lack names
         pairs = [tuple(position[part.name] for part in pair.parts) for pair in levels.pairs]
         features = [*((i,) for i in range(table.n_columns)), *pairs]
-        if isinstance(table, ScannedTable) and known.runs is not None:
-            table = table.by_class(known.runs)  # in the order in which the rows are coded
-        hashes = RowHashes(table, known, n_jobs) if hashes is None else hashes
-        samples = RowSamples(hashes, known) if samples is None else samples
-        rows = (known, n_jobs, features, levels.names, hashes, samples, blocks, n_quantiles)
+        if isinstance(table, ScannedTable) and table_rows.runs is not None:
+            table = table.by_class(table_rows.runs)  # in the order in which the rows are coded
+        hashes = RowHashes(table, table_rows, n_jobs) if hashes is None else hashes
+        samples = RowSamples(hashes, table_rows) if samples is None else samples
+        rows = (table_rows, n_jobs, features, levels.names, hashes, samples, blocks, n_quantiles)
         return cls(table, coders, pair_prior, missing, *rows)
 
     @property
@@ -114,7 +114,7 @@ class LevelRefitter:
             for name, column in columns.items():
                 of_table[name] = np.zeros((self.table.n_rows, *column.shape[1:]), dtype=column.dtype)
                 of_table[name][self.rows] = column
-        return replace(self, known=replace(self.known, columns={**self.known.columns, **of_table}))
+        return replace(self, table_rows=replace(self.table_rows, columns={**self.table_rows.columns, **of_table}))
 
     def raw_rows(self) -> Table:
         """Return the raw values of the rows that count."""
@@ -170,7 +170,7 @@ class LevelRefitter:
 
     def _in_source(self, rows: np.ndarray) -> np.ndarray:
         """Return the positions of rows in the order of the source."""
-        return rows if self.known.runs is None else self.known.runs.in_source(rows)
+        return rows if self.table_rows.runs is None else self.table_rows.runs.in_source(rows)
 
     def _learn_in_passes(
         self, blocks: ScannedBlocks, fit: np.ndarray, others: np.ndarray
@@ -227,10 +227,10 @@ class LevelRefitter:
         """Return some rows of ``table`` as a training table: classes are renumbered without those that no row has, and
         every row counts once if none has weight.
         """
-        known = self.known.take(rows)
-        classes, codes = np.unique(np.asarray(known.class_codes), return_inverse=True)
+        chosen = self.table_rows.take(rows)
+        classes, codes = np.unique(np.asarray(chosen.class_codes), return_inverse=True)
         codes = codes.astype(np.min_scalar_type(classes.size))
-        weights = known.weights if known.weights is not None and known.weights.any() else None
+        weights = chosen.weights if chosen.weights is not None and chosen.weights.any() else None
         order, of_rows = ClassOrder.of(codes, classes.size, weights), Rows(codes, classes, weights)
 
         def hashes() -> np.ndarray:
@@ -253,7 +253,7 @@ class LevelRefitter:
         n_columns = self.table.n_columns
         pairs = iter(range(n_columns, len(levels)))
         positions = [columns[0] if len(columns) == 1 else next(pairs) for columns in self.features]
-        known, recoder = self.known.take(rows), replace(self, rows=rows, samples=None)
+        chosen, recoder = self.table_rows.take(rows), replace(self, rows=rows, samples=None)
         if positions == list(range(len(codes))):
-            return CodedTable(codes, levels.n_levels, self.names, rows=known, levels=levels, recoder=recoder)
-        return CodedTable(codes[positions], levels.n_levels[positions], self.names, rows=known, recoder=recoder)
+            return CodedTable(codes, levels.n_levels, self.names, rows=chosen, levels=levels, recoder=recoder)
+        return CodedTable(codes[positions], levels.n_levels[positions], self.names, rows=chosen, recoder=recoder)

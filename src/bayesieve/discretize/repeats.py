@@ -90,9 +90,9 @@ def scan_caution(
     names, columns : of all columns, with the counts of their values.
     row_hashes : (n_rows,) hashes, by `hash_rows`, in the order of ``rows``; None if they are not known.
     """
-    numbers = {names[i]: own for i, own in enumerate(columns) if isinstance(own.values, np.ndarray)}
-    whole = {name: own for name, own in numbers.items() if own.upper is None}
-    copied = [name for name, own in whole.items() if are_copies(own.values, own.counts, in_sample=True)]
+    numbers = {names[i]: column for i, column in enumerate(columns) if isinstance(column.values, np.ndarray)}
+    whole = {name: column for name, column in numbers.items() if column.upper is None}
+    copied = [name for name, column in whole.items() if are_copies(column.values, column.counts, in_sample=True)]
     n_values = [len(whole[name].values) for name in copied]
     if np.count_nonzero(np.array(n_values) * _TOGETHER >= max(n_values, default=0)) > 1:
         n_rows = float(whole[copied[0]].counts.sum())
@@ -109,12 +109,12 @@ def scan_caution(
     distinct, group = np.unique(row_hashes[few], return_inverse=True)
     counts = np.bincount(group * rows.n_classes + classes, minlength=distinct.size * rows.n_classes)
     share = 1.0 - distinct.size / max(1, few.size)
-    n_distinct = {name: len(own.values) if own.upper is None else own.n_distinct for name, own in numbers.items()}
-    apart = [name for name, n in n_distinct.items() if n >= _LEAST_DISTINCT * (1.0 - share) * row_hashes.size]
+    n_distinct = {name: len(one.values) if one.upper is None else one.n_distinct for name, one in numbers.items()}
+    distinguishing = [name for name, n in n_distinct.items() if n >= _LEAST_DISTINCT * (1.0 - share) * row_hashes.size]
     # Neighbours are drawn at random: whatever the order of the rows, that of their hashes is one.
-    if not apart or not are_copies(distinct.astype(np.float64), counts.reshape(-1, rows.n_classes)):
+    if not distinguishing or not are_copies(distinct.astype(np.float64), counts.reshape(-1, rows.n_classes)):
         return None
-    return _scan_caution(share * row_hashes.size, row_hashes.size, apart)
+    return _scan_caution(share * row_hashes.size, row_hashes.size, distinguishing)
 
 
 def _scan_caution(n_repeated: float, n_rows: float, columns: Sequence[str]) -> Caution:

@@ -41,26 +41,26 @@ class RowHashes:
     table : columns.
     rows : classes and weights, in the order of the hashes.
     n_jobs : threads.
-    known : (n_rows,) hashes that were computed already; None if not.
+    hashes : (n_rows,) hashes that were computed already; None if not.
     engine : storage of the hashes of a scan.
     """
 
     table: Table
     rows: Rows
     n_jobs: int | None
-    known: np.ndarray | None = None
+    hashes: np.ndarray | None = None
     engine: Engine = IN_MEMORY
 
     def __call__(self) -> np.ndarray:
-        if self.known is None and isinstance(self.table, ScannedTable):
+        if self.hashes is None and isinstance(self.table, ScannedTable):
             hashes = self.engine.array((self.table.n_rows,), np.uint64)
             for rows, block in self.table.blocks():
                 RowScatter(self.rows.runs, rows).put(hash_rows(block, self.n_jobs), hashes)
                 self.engine.visited(hashes[rows].nbytes)
-            self.known = hashes
-        elif self.known is None:
-            self.known = hash_rows(self.table, self.n_jobs)
-        return self.known
+            self.hashes = hashes
+        elif self.hashes is None:
+            self.hashes = hash_rows(self.table, self.n_jobs)
+        return self.hashes
 
 
 @dataclass(frozen=True)
