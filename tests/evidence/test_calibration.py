@@ -21,6 +21,7 @@ from bayesieve.evidence.calibration import (
     calibrate,
     fit_weights,
 )
+from bayesieve.evidence.calibration_rows import share_of_effective_rows
 from bayesieve.evidence.standard_errors import slope_variances
 from tests.limits import Limits, interrupted
 
@@ -300,3 +301,10 @@ def test_the_error_of_a_weight_is_that_of_a_logistic_slope() -> None:
     expected = (odds / 2) ** 2 / ((rows * p * (1 - p)) @ odds**2)
     np.testing.assert_allclose(slope_variances(counts, logs), np.stack([expected] * 2, axis=1), rtol=0.2)
     assert not slope_variances(counts, np.zeros((3, 2))).any()
+
+
+def test_effective_rows_of_unequal_weights() -> None:
+    whole, equal, unequal = np.array([0.0, 1.0, 3.0]), np.array([0.25, 0.25]), np.array([0.0, 0.5, 1.5])
+    assert share_of_effective_rows(whole) == share_of_effective_rows(equal) == share_of_effective_rows(0 * whole) == 1.0
+    assert share_of_effective_rows(unequal) == 0.8  # 4 / 2.5 of 2 rows
+    assert share_of_effective_rows(10.1 * unequal) * 20.2 == pytest.approx(1.6)  # of any scale, as many rows

@@ -80,6 +80,16 @@ def test_shuffled_copies_stay_out() -> None:
     assert tables.largest_change(fit(X, y), X.with_columns(pl.col("credit_amount").cast(float)), "credit_amount") < 0.35
 
 
+def test_unequal_weights_let_no_noise_in() -> None:
+    random = np.random.default_rng(0)
+    columns = {f"n{k}": random.normal(size=500) for k in range(40)} | {"x": random.normal(size=500)}
+    y = random.random(500) < 1.0 / (1.0 + np.exp(-1.5 * columns["x"]))
+    model = SelectiveNB().fit(pl.DataFrame(columns), y, sample_weight=random.exponential(size=500))
+    names = [feature.columns for feature in model.scorecard_.used_features]
+    assert ("x",) in names
+    assert len(names) <= 3
+
+
 def test_a_jump_stays() -> None:
     ends = pl.DataFrame({"x0": [0.1, 0.5], "x1": [0.0, 0.0]})
     trains = [tables.samples(tables.jump, 1200, 0, seed)[0] for seed in range(3)]

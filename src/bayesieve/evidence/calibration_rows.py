@@ -20,6 +20,7 @@ to: they are refitted for the rows of each of `FOLDS` folds, from the other fold
 one class has 3 % of them."""
 FOLDS = 5
 """Number of folds for levels with few rows; see `LEAST_ROWS_PER_VALUE`."""
+_DIGITS_OF_SHARE = 9  # the order of rows must not show
 _ROWS_PER_DISTINCT = 3  # of every class, from which rows are alike because columns have few values
 _MOST_ROWS = 50_000  # larger tables are sampled
 _MOST_TERMS = 40_000_000  # rows x features x classes of one evaluation
@@ -36,7 +37,8 @@ class CalibrationRows:
     ----------
     coded, n_classes : the coded table, and its number of classes.
     features : positions of the features.
-    positions, classes, weights : (n_rows,) of the rows.
+    positions, classes, weights : (n_rows,) of the rows; weights are multiplied by ``effective_share``.
+    effective_share : effective number of rows as a share of their number, see `share_of_effective_rows`.
     offset : (n_rows, n_classes) log joint that all contributions are added to, or None.
     total : weight of all rows of the table.
     refitted : (n_rows of the table,) codes of features whose levels are refitted for each fold, by position among the
@@ -52,6 +54,7 @@ class CalibrationRows:
     positions: np.ndarray
     classes: np.ndarray
     weights: np.ndarray
+    effective_share: float
     offset: np.ndarray | None
     total: float
     refitted: Mapping[int, np.ndarray]
@@ -79,13 +82,15 @@ class CalibrationRows:
         if with_gaps:
             offsets.append(offset_of_gaps(coded, with_gaps, rows))
         refitted, counts_of_folds = _refit_rare_values(coded, features)
+        effective_share = 1.0 if coded.weights is None else share_of_effective_rows(coded.weights)
         return cls(
             coded=coded,
             n_classes=coded.n_classes,
             features=features,
             positions=rows,
             classes=coded.class_codes[rows].astype(np.int64),
-            weights=np.ones(rows.size) if coded.weights is None else coded.weights[rows],
+            weights=np.ones(rows.size) if coded.weights is None else effective_share * coded.weights[rows],
+            effective_share=effective_share,
             offset=sum(offsets[1:], offsets[0]) if offsets else None,
             total=float(coded.n_rows if coded.weights is None else coded.weights.sum()),
             refitted=refitted,
@@ -107,6 +112,15 @@ class CalibrationRows:
         kind = smallest_unsigned((int(codes.max(initial=0)) + 1) * self.n_classes)
         return codes, codes.astype(kind) * kind.type(self.n_classes) + self.classes.astype(kind)
 
+    @property
+    def left_out(self) -> float:
+        """Weight that leaves the counts with a row of typical weight.
+
+        One of the rows that a whole weight stands for is left out, so that a weight of 2 equals the row repeated; all
+        of it if weights are below 1. Of unequal weights it is the weighted mean.
+        """
+        return min(1.0, float(self.weights.mean()) / self.effective_share) / self.effective_share
+
     def few(self) -> CalibrationRows:
         """Return a sample of these rows, enough to choose features by: 50,000, or fewer of many features."""
         drawn = self.drawn(self.most_few)
@@ -123,7 +137,7 @@ class CalibrationRows:
         lack a class.
         """
         is_sample = self.positions.size < self.coded.n_rows
-        stands_for = self.total / float(self.weights.sum()) if is_sample else 1.0
+        stands_for = self.total / float(self.weights.sum()) if is_sample else 1.0 / self.effective_share
         at = np.minimum(codes, n_cells).astype(np.int64) * self.n_classes + self.classes
         counts = np.bincount(at, self.weights * stands_for, (n_cells + 1) * self.n_classes)
         return counts.reshape(n_cells + 1, self.n_classes)[:-1]
@@ -145,6 +159,18 @@ class CalibrationRows:
         counts = {at[k]: tables for k, tables in self.counts_of_folds.items() if k in at}
         refitted = {at[k]: codes for k, codes in self.refitted.items() if k in at}
         return replace(self, features=self.features[kept], counts_of_folds=counts, refitted=refitted)
+
+
+def share_of_effective_rows(weights: np.ndarray) -> float:
+    """Return the effective number of rows as a share of their weight, or of their number if that is larger (Kish 1965).
+
+    It is 1 for whole weights, which stand for repeated rows, and for equal ones.
+    """
+    positive = weights[weights > 0]
+    if not positive.size or np.ptp(positive) == 0.0 or np.array_equal(positive, np.rint(positive)):
+        return 1.0
+    mean = float(positive.mean())
+    return round(1.0 / (max(mean, 1.0) * float(((positive / mean) ** 2).mean())), _DIGITS_OF_SHARE)
 
 
 def _refit_rare_values(

@@ -281,7 +281,7 @@ def log_bayes_alone(term: Term, rows: CalibrationRows) -> float:
     Numbers may be codes of categories, whose effects follow no curve.
     """
     shape = term.shape
-    counts = rows.count_classes(term.codes, shape.n_cells)
+    counts = rows.effective_share * rows.count_classes(term.codes, shape.n_cells)
     if not shape.rare_single_cells:
         return log_bayes_of_cells(counts)
     of_curve = log_bayes_of_curve(counts, shape.basis()[:, shape.groups < shape.n_groups - shape.n_jumps])
