@@ -368,7 +368,7 @@ def fact(
     form: str = ".3f",
     printed: bool | None = None,
 ) -> Check:
-    """Return the check of a statement about numbers without chance, or of a bound that the number keeps or not.
+    """Return the check of a statement about numbers that involves no chance, or of a bound on a number.
 
     ``printed`` is whether the paper's numbers keep it; None if there are none.
     """
@@ -466,7 +466,7 @@ def reasons(claims: Sequence[Judged]) -> str:
 
 @dataclass(frozen=True)
 class Closeness:
-    """How close our numbers come to those of a table or figure of the paper."""
+    """Distance of our numbers from those of a table or figure of the paper."""
 
     where: str
     text: str
@@ -475,7 +475,7 @@ class Closeness:
 def closeness(
     where: str, numbers: Sequence[tuple[str, float, float]], margin: float = MARGIN, form: str = ".3f", unit: str = ""
 ) -> Closeness:
-    """Return the distances of (what, paper's number, our number)."""
+    """Return the distances between the paper's numbers and ours, given as (what, paper's number, our number)."""
     off = sorted(((abs(ours - paper), what) for what, paper, ours in numbers if ours == ours), reverse=True)
     within, mean = sum(distance <= margin for distance, _ in off), float(np.mean([distance for distance, _ in off]))
     far, what = off[0]

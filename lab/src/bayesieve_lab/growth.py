@@ -28,7 +28,7 @@ def power(sizes: Sequence[float], seconds: Sequence[float]) -> float:
 
 
 def grows(what: str, measured: float, most: float, over: str) -> Check:
-    """Return whether times grow with no more than a power of ``what``."""
+    """Return whether times grow no faster than a power of ``what``."""
     return fact(what, measured <= most + MARGIN, measured, f"at most {most:g}", f"power, margin {MARGIN}", over, ".2f")
 
 
@@ -38,7 +38,7 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
 
 
 def add_missing(path: Path, wanted: Iterable[tuple[dict[str, Any], Any]]) -> list[dict[str, Any]]:
-    """Append what is missing to a file of measurements, and return all of them.
+    """Append missing measurements to a file, and return all of them.
 
     ``wanted`` are pairs of the fields that name a measurement, and a function that measures the others.
     """

@@ -177,7 +177,7 @@ class Study(ABC):
         return Comparison.of(self.data(), self.methods(), self.protocol, read_results(results))
 
     def chosen(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Return the data sets that ``only`` selects, in the study's order; ValueError if it names another one."""
+        """Return the data sets that ``only`` selects, in the study's order; raise ValueError for an unknown one."""
         unknown = [name for name in self.options.only if name not in names]
         if unknown:
             raise ValueError(f"{self.paper} has no data set {unknown[0]!r}; choose from {', '.join(map(repr, names))}.")

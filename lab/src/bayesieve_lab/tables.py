@@ -126,5 +126,5 @@ def p_range(p_values: Iterable[float]) -> str:
 
 
 def smoothing_text(smoothing: Smoothing, m_estimate: str) -> str:
-    """Return smoothing in words, where ``m_estimate`` are those for the m-estimate."""
+    """Return smoothing in words; ``m_estimate`` are the words for the m-estimate."""
     return m_estimate if smoothing == "m-estimate" else f"Laplace's alpha = {smoothing:g}"

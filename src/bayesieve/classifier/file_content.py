@@ -90,7 +90,9 @@ def _sum_of(parts: dict[str, list[str]]) -> str:
 
 
 def content_to_text(data: dict[str, Any]) -> str:
-    """One part a line, and one feature a line; entries stay in order, as those of special values matter."""
+    """Write one component a line, and one feature a line. Entries keep their order, because the order of special values
+    matters.
+    """
     parts = _parts(data, _dumps)
     lines = [
         f"{json.dumps(key)}: "

@@ -167,7 +167,7 @@ def _rules_file(levels: str | os.PathLike[str]) -> RulesFile | None:
 
 
 def _training_table(rows: TrainingRows, coded: CodedTable) -> TableFacts | None:
-    """Return the size and hash of rows in memory; None for those of a scan, which would be read once more."""
+    """Return the size and hash of rows in memory; None for the rows of a scan, whose hash would need another pass."""
     if not isinstance(rows.table, Table) or rows.table.reads_rows:
         return None
     table, weights = rows.table, as_sample_weight(rows.weights, rows.table.n_rows)

@@ -224,8 +224,8 @@ def _program(model: SelectiveNB, positive: int, facts: Mapping[str, str]) -> str
 
 
 def _moments(model: SelectiveNB, X: Any, time: Any) -> tuple[Any, np.ndarray | None]:
-    """Return the rows without a column of time that the model does not know, and the moments of the rows: those given,
-    else of the column of dates that a caution is about; None: the rows are in order.
+    """Return the rows without a time column that the model does not know, and the times of the rows. They are given, or
+    come from the date column that a caution is about; None means that the rows are in order.
     """
     needed = model.scorecard_.columns
     if time is not None:
@@ -258,7 +258,7 @@ def _on_rows(
     challenger: Any = None,
     baseline: JudgedRows | None = None,
 ) -> dict[str, Any]:
-    """Return parts of the report that need rows, their classes and perhaps weights, by name; ``warnings`` tell those
+    """Return the components of the report that need rows and their classes, by name; ``warnings`` explain components
     that these rows do not allow.
     """
     given, needed = rows[0], model.scorecard_.columns
@@ -404,7 +404,9 @@ def _segments(model: SelectiveNB, performance: Performance) -> list[tuple[str, l
 
 
 def _dependence(model: SelectiveNB, rows: JudgedRows) -> tuple[tuple[str, ...], tuple[tuple[float, ...], ...]] | None:
-    """Return the symmetrical uncertainty of the levels of the most important columns, alike ones side by side."""
+    """Return the symmetrical uncertainty of the levels of the most important columns, with similar columns side by
+    side.
+    """
     card, words = model.scorecard_, Wording.of(model.scorecard_)
     own = [k for k in card.by_importance.tolist() if card.features[k].levels.kind != "pair"]
     chosen = [k for k in own if card.features[k].levels.n_levels > 1][:_MOST_COMPARED]

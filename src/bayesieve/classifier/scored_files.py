@@ -122,8 +122,8 @@ class PredictedRows:
                 progress(block.height)
 
     def write_folder(self, folder: Path, progress: RowProgress) -> None:
-        """Write a Parquet file for each file of the source, or several for a large one, unless it is there already:
-        whole, and of the same rows, model and columns.
+        """Write a Parquet file for each file of the source, or several for a large one. A file that is complete, and of
+        the same rows, model and columns, is kept.
 
         ValueError if the folder holds other tables.
         """

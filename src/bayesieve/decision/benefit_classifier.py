@@ -148,14 +148,14 @@ class BenefitClassifier(ClassifierWrapper):
         return self
 
     def keep(self, classifier: Any, class_count: Any) -> BenefitClassifier:
-        """Use a fitted classifier as it is, instead of ``fit``; ``class_count`` are its training rows of each class."""
+        """Use a fitted classifier without fitting it; ``class_count`` holds its training rows of each class."""
         self.estimator_, self.amount_estimator_ = classifier, None
         self._adopt(classifier)
         self.training_prior_ = np.asarray(class_count) / np.sum(class_count)
         return self
 
     def names_of_decisions(self, n_decisions: int) -> np.ndarray:
-        """Return the names of the decisions; ValueError if their number is another one."""
+        """Return the names of the decisions; raise ValueError if their number is wrong."""
         return decision_names(self.decisions, self._classes(), n_decisions)
 
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -278,7 +278,9 @@ class BenefitClassifier(ClassifierWrapper):
         return shares
 
     def _prior_ratio(self) -> np.ndarray | None:
-        """Return ratio of the class shares at decision time to those in training; None without ``class_prior``."""
+        """Return the ratio of the class shares at decision time to the shares in training; None without
+        ``class_prior``.
+        """
         shares = self.class_shares()
         if shares is None:
             return None

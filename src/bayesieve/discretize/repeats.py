@@ -247,8 +247,8 @@ def _joined_rows(
 
 
 def _copied_columns(table: Table, target: Target, sample: np.ndarray) -> list[int]:
-    """Return numeric columns that were copied together, by a sample of rows: equal values are of one class, unlike
-    neighbouring values, and rows that share the value of one column share those of the others.
+    """Return numeric columns that were copied together, judged by a sample of rows: equal values are of one class,
+    neighbouring values are not, and rows that share a value of one column share the values of the others.
     """
     numeric = [i for i, kind in enumerate(table.kinds()) if kind == "numeric"]
     sample = sample[np.argsort(mixed(np.arange(sample.size)))]  # in an arbitrary but fixed order
@@ -363,7 +363,7 @@ def _n_equal(hashes: np.ndarray) -> int:
 
 
 def _spread(values: np.ndarray, rows: np.ndarray, n_rows: int) -> np.ndarray:
-    """Return values of some rows among those of all rows, zeros elsewhere."""
+    """Return an array of all rows with the values of some rows, and zeros elsewhere."""
     every = np.zeros(n_rows, dtype=values.dtype)
     every[rows] = values
     return every

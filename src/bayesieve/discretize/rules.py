@@ -145,7 +145,7 @@ class LevelRule:
 
     @property
     def in_words(self) -> str:
-        """A sentence on what is asked."""
+        """The request of a rule as a sentence."""
         if self.exclude:
             return "Excluded by hand."
         fields = [name for name in self.__dataclass_fields__ if name != "learnt"]
@@ -198,8 +198,8 @@ class LevelRule:
         return "numeric" if of_numbers else None
 
     def read_for(self, name: str, type_: str) -> LevelRule:
-        """Return the rule with its cuts, and the value that missing ones join, as numbers of a numeric column of this
-        type: texts are read as the texts of a file are.
+        """Return the rule with its cuts, and the value that missing ones join, as numbers of a column of this type.
+        Texts are read as in a file.
         """
         missing = self.missing
         names = {"apart", "unseen", *dict(self.special)}
@@ -515,7 +515,7 @@ class TableRules:
         return TableRules(rules, {name: self.given[key] for name, key in zip(names, asked, strict=True)})
 
     def kinds(self, given: Mapping[str, str] | None) -> dict[str, Any] | None:
-        """Return the kinds of columns that are given, and those that rules need."""
+        """Return the kinds of columns: the given ones, and those that rules require."""
         needed = {name: rule.kind for name, rule in self.rules.items() if rule.kind is not None}
         for name, kind in (given or {}).items():
             needs = "numeric" if isinstance(needed.get(name), SpecialValues) else needed.get(name, kind)

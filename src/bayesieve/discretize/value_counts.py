@@ -116,7 +116,7 @@ class ValueCounts:
 
     @property
     def with_missing(self) -> np.ndarray:
-        """``counts``, and those of missing values as the last row."""
+        """``counts`` with the counts of missing values as last row."""
         return np.vstack([self.counts, self.missing])
 
     @classmethod
@@ -172,7 +172,7 @@ class ValueCounts:
 
 
 def _merged(values: Sequence[Any], counts: np.ndarray) -> tuple[Any, np.ndarray]:
-    """Return the distinct ones of the values of several blocks, and the sums of their counts."""
+    """Return the distinct values of several blocks, and the sums of their counts."""
     if isinstance(values[0], np.ndarray):
         every = np.concatenate(values)
         order = np.argsort(every, kind="stable")  # fast for runs in order
@@ -307,7 +307,7 @@ class ValueBlocks:
         return self.starts[:-1] + (self.has_missing & (np.diff(self.starts) > 2))
 
     def with_first(self, inner: np.ndarray) -> np.ndarray:
-        """Return these rows and the first ones of each column and of its known values, in ascending order."""
+        """Return these rows with the first rows of each column and of its known values, in ascending order."""
         first, known = self.starts[:-1], self.known_starts()
         return np.sort(np.concatenate([first, known[known > first], inner]))
 

@@ -38,7 +38,7 @@ class BlockRows:
 
 
 class Distinct:
-    """An estimate of how many hashes are distinct, from the smallest ones."""
+    """Estimate of the number of distinct hashes, from the smallest of them."""
 
     def __init__(self, hashes: np.ndarray) -> None:
         if hashes.size > 16 * _SMALLEST:  # sorting all takes longer
@@ -268,7 +268,7 @@ def count_values(column: Column, rows: BlockRows, room: Room) -> Part:
 
 
 def _text_parts(column: Column, rows: BlockRows, room: Room) -> Iterator[Part]:
-    """Yield the counts of the categories of a block: of long texts those of a part of the rows at a time."""
+    """Yield the counts of the categories of a block; long texts are counted for a part of the rows at a time."""
     for part, of_part in _parts_of_texts(column, rows):
         yield add_values([_count_categories(part, of_part)], room)
 

@@ -197,7 +197,7 @@ def _sums(rows: JudgedRows, codes: Any = 0, n: int = 1, values: Any = None, amon
 
 
 def _over(numerators: np.ndarray, whole: np.ndarray) -> np.ndarray:
-    """Divide sums by those of their group; NaN if the latter is 0."""
+    """Divide numerators by the sum of their group; NaN if that is 0."""
     whole = np.broadcast_to(whole.reshape(whole.shape + (1,) * (numerators.ndim - whole.ndim)), numerators.shape)
     return np.divide(numerators, whole, out=np.full(numerators.shape, np.nan), where=whole > 0)
 

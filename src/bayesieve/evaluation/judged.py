@@ -199,7 +199,8 @@ def _coded(model: Any, card: Scorecard, X: Any, table: Table) -> tuple[np.ndarra
 
 
 def groups_of(column: Column, every: str) -> tuple[np.ndarray, list[Any]]:
-    """Return (n_rows,) the group of each row, and the values of the groups, ascending; None for missing ones, last.
+    """Return the group of each row, (n_rows,), and the values of the groups, ascending, with None for missing values
+    last.
 
     Dates, and texts that begin with one, are grouped by ``every``.
     """

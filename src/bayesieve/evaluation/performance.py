@@ -283,7 +283,7 @@ def measure(model: Any, rows: JudgedRows, cv: Any, held_out: bool) -> Performanc
 
 
 def _counted_once(model: Any, rows: JudgedRows) -> JudgedRows | None:
-    """Return the rows with the weights by which the fit counted copies once, if these are its training rows."""
+    """Return the rows with the weights of the fit, which counts copies once, if these are its training rows."""
     if not any(caution.kind == REPEATED for caution in model.cautions_):
         return None
     target = Target(np.asarray(rows.labels), model.classes_)

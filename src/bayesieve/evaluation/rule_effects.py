@@ -21,8 +21,8 @@ _FOLDS = 5
 
 
 class RuleEffect(NamedTuple):
-    """Mean nats per held-out row by which a column alone lowers the log loss of the class shares, with the levels by
-    hand and with learnt ones, and the number of levels learnt from all rows.
+    """Effect of a rule: mean nats per held-out row by which the column alone lowers the log loss of the class shares,
+    with levels by hand and with learnt levels, and the number of levels learnt from all rows.
     """
 
     by_hand: float
@@ -31,7 +31,7 @@ class RuleEffect(NamedTuple):
 
 
 def effects_of_rules(rows: JudgedRows, levels: Sequence[FeatureLevels]) -> dict[str, RuleEffect]:
-    """Compare levels by hand, as a rule has them, with those that these rows give without it, on folds of the rows.
+    """Compare levels by hand with the levels that the same rows give without the rule, on folds of the rows.
 
     Returns
     -------

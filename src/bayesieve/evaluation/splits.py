@@ -38,7 +38,7 @@ def time_splits(moments: np.ndarray, n_blocks: int = 5) -> list[tuple[np.ndarray
 
 def moments_of(X: Any, time: Any, needed: Sequence[str] = ()) -> tuple[Any, np.ndarray]:
     """Return the rows without the column that ``time`` names, unless it is ``needed``, and the times of the rows as
-    numbers or dates. Raise ValueError if they are neither, or one is missing.
+    numbers or dates. Raise ValueError if times are neither, or if one is missing.
     """
     import polars as pl
 

@@ -226,7 +226,7 @@ class LeaveOneOutLoss:
         return np.pad(logits, ((0, 0), (1, 0))) if self.log_prior.size == 2 else logits
 
     def evidence_of(self, k: int, some: np.ndarray) -> np.ndarray:
-        """Return `evidence` of some rows, unweighted, of the feature at ``k`` among those of the rows."""
+        """Return the unweighted `evidence` of some rows for the feature at position ``k``."""
         first, n_classes = int(self._starts[k]), self.log_prior.size
         codes, classes = self._codes[k, some].astype(np.int64), self.rows.classes[some]
         known = np.flatnonzero(codes < self._n_levels[k])
@@ -245,14 +245,14 @@ class LeaveOneOutLoss:
         return LeaveOneOutLoss(rows.of_features(kept), counts, self.log_prior, self._smoothing)
 
     def weighing(self, weights: np.ndarray) -> LeaveOneOutLoss:
-        """Return the loss with other weights of the rows, (n_rows,). Counts stay those of all rows."""
+        """Return the loss with other row weights, (n_rows,); counts are still taken over all rows."""
         other = copy(self)
         vars(other).update(rows=replace(self.rows, weights=weights))
         return other
 
     def refitted(self, averaged: np.ndarray) -> tuple[np.ndarray, float]:
-        """Return the weights of all features of the table, (n_features,), around those of the search times a common
-        factor, and this factor.
+        """Refit the weights of all features of the table around the weights of the search times a common factor. Return
+        the weights, (n_features,), and the factor.
         """
         free, weights = self.rows.features, np.zeros_like(averaged)
         _, factor = self.least_by_factor(averaged[free])
@@ -285,8 +285,8 @@ class LeaveOneOutLoss:
 def leave_one_out_logs(
     counts: np.ndarray, left_out: float, total: float, smoothing: Smoothing
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return log P(level | class) estimated without one row of that level, (n_levels, n_classes): if the row is of
-    another class, and if it is of that class.
+    """Return log P(level | class) with one row of the level left out, (n_levels, n_classes): if the row is of another
+    class, and if it is of the class.
     """
     n_levels, n_classes = counts.shape
     without, of_class = np.maximum(counts - left_out, 0.0), np.maximum(counts.sum(axis=0) - left_out, 0.0)

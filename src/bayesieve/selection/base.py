@@ -218,8 +218,8 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         return self.support_
 
     def transform(self, X: Any) -> Any:
-        """Return the selected columns of ``X``, those of selected pairs among them, as the same kind of table; of an
-        `IndicatorEncoder` the selected indicators, 1 where the score is at most the threshold.
+        """Return the selected columns of ``X``, and the columns of selected pairs, as the same kind of table. For an
+        `IndicatorEncoder`, return the selected indicators, 1 where the score is at most the threshold.
         """
         check_is_fitted(self, "support_")
         if isinstance(self.encoder_, IndicatorEncoder):

@@ -70,7 +70,8 @@ def as_table(X: Any, *, kinds: Mapping[str, Any] | None = None, feature_names: S
 
 
 def whole_frame(X: Any) -> Any:
-    """Return a batch or a stream of Arrow data as a table, which dataframe libraries read; anything else as it is.
+    """Convert a batch or a stream of Arrow data to a table, which dataframe libraries read; return anything else
+    unchanged.
 
     TypeError if ``X`` is a frame that is not in memory.
     """
@@ -236,7 +237,7 @@ def _read(X: Any, library: str | None = None) -> Table:
 
 
 def _read_other(X: Any) -> Table:
-    """Read what is neither an array nor a frame of a common library: a list of rows, or a frame that turns into one."""
+    """Read a list of rows, or a frame of an uncommon library that converts to a common one."""
     if nw.dependencies.is_into_series(X):
         raise ValueError(
             f"Expected a 2-dimensional container but got {type(X)} instead. Pass a DataFrame containing a single row "
@@ -369,7 +370,7 @@ def fit_table(estimator: Any, X: Any, *, kinds: Mapping[str, Any] | None = None)
 
 
 def new_table(estimator: Any, X: Any) -> Table:
-    """Read ``X`` and check it against what ``estimator`` was fitted on.
+    """Read ``X`` and check it against the columns that ``estimator`` was fitted on.
 
     ValueError if columns are missing, new, or in another order.
     """

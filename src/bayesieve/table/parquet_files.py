@@ -186,7 +186,7 @@ def scan_parquet_files(paths: Sequence[Path], levels: Collection[str] | None = N
 def with_partitions(
     inside: pl.Schema, paths: Sequence[Path], levels: Collection[str] | None
 ) -> tuple[pl.Schema, list[tuple[tuple[str, Any], ...]]]:
-    """Return the columns inside the files and those of their folders, with the values of the latter by file."""
+    """Return the columns of the files with those of their folders, and the values of the latter by file."""
     folders = partitions(paths, levels)
     folders = folders[:, [name for name in folders.columns if name not in inside]]  # `drop` takes some for patterns
     constants = folders.rows(named=True) if folders.width else [{} for _ in paths]

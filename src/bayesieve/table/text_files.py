@@ -444,7 +444,7 @@ def _rows(text: str, separator: str) -> Iterator[list[str]]:
 
 
 def _fields(lines: Iterable[str], separator: str) -> Iterator[list[str]]:
-    """Rows of fields, however long these are."""
+    """Yield rows of fields of any length."""
     before = csv.field_size_limit(_LONGEST_HEADER)
     try:
         yield from csv.reader(lines, delimiter=separator)
@@ -464,7 +464,7 @@ def _separator_of(text: str, names: Collection[str], prefer: str) -> str | None:
 
 
 def sniff_separator(text: str, prefer: str = ",") -> str:
-    """Return the separator that cuts most lines into as many fields as the header, and into the most."""
+    """Return the separator that cuts most lines into as many fields as the header; on ties, into more fields."""
     best, best_score = prefer, (0.0, 0, False)
     for separator in _SEPARATORS:
         rows = _rows(text, separator)

@@ -60,7 +60,7 @@ class TextType:
         self.has_values = False
 
     def add(self, column: pl.Series) -> pl.Series:
-        """Take note of more values; returns them in the type of those so far. Text loses surrounding blanks only."""
+        """Return more values in the type of all values so far. Text loses only surrounding blanks."""
         trimmed = _trimmed(column)
         if trimmed.null_count() == len(trimmed):
             return trimmed
@@ -126,7 +126,7 @@ class ScoredText:
         self._order = DayMonthOrder()
 
     def add(self, column: pl.Series) -> pl.Series:
-        """Take note of more values; return them as far as all values so far show what they are."""
+        """Return more values, typed as far as all values so far allow."""
         import polars as pl
 
         if self.as_dates:
@@ -304,7 +304,7 @@ def _fast_numbers(cleaned: pl.Series, type_: str) -> np.ndarray:
 
 
 def trimmed_values(column: pl.Series) -> pl.Series:
-    """Return texts without surrounding blanks, and without those that stand for missing numbers."""
+    """Return texts without surrounding blanks; texts that stand for missing numbers are null."""
     return _without_marks(_trimmed(column)).drop_nulls()
 
 

@@ -163,8 +163,8 @@ _MARK = "bayesieve"  # key of the metadata of a Parquet file
 
 
 def is_folder(path: str | os.PathLike[str]) -> bool:
-    """Return whether a path to write is that of a folder: it has no ending, or is there under another than those of
-    files.
+    """Return whether a path to write is a folder: it has no extension, or is an existing folder without the extension
+    of a file.
     """
     kind = ending_of(Path(path))
     return not kind or (os.path.isdir(path) and kind not in (*SEPARATORS, *PARQUET, *ARROW))

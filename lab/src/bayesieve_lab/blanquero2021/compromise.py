@@ -86,7 +86,7 @@ def judge_compromise(lines: Sequence[dict[str, Any]]) -> tuple[Judged, ...]:
 
 
 def main(folder: str, path: str) -> None:
-    """Measure what is missing."""
+    """Run the missing measurements."""
     add_missing(Path(path), wanted(Path(folder)))
     record(Path(path), {"paper": "blanquero2021", "seed": 0, "folds": 10, "repeats": REPEATS})
 

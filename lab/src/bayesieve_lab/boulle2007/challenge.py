@@ -179,8 +179,8 @@ class Challenge(Study):
         return {task.name: partial(self.load, task) for task in self.tasks}
 
     def wanted(self, task: Task) -> tuple[str, ...]:
-        """Return methods to run on a task: of those that try the same different sums, for there are no more,
-        the first.
+        """Return the methods to run on a task. Of methods that try the same sums, because there are no more different
+        ones, only the first is run.
         """
         drawn = [name for name, (*_, distinct) in CONSTRUCTED.items() if not distinct and task.n_sums(name)]
         first = {(0, 0): INITIAL}
@@ -331,7 +331,7 @@ class Entry:
 
     @property
     def n_folds(self) -> int:
-        """Finished ones."""
+        """Number of finished folds."""
         return int(np.count_nonzero(~np.isnan(self.errors)))
 
     @property

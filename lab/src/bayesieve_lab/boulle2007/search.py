@@ -254,7 +254,7 @@ def read_search(results: Path) -> list[dict[str, Any]]:
 
 
 def main(folder: str, path: str, most_cells: str = "1e7") -> None:
-    """Measure what is missing, and draw the figure."""
+    """Run the missing measurements, and draw the figure."""
     study, file = Boulle2007(Options(data=Path(folder), n_jobs=1)), Path(path)
     lines = add_missing(file, wanted(study, float(most_cells)))
     record(file, study.settings)

@@ -41,7 +41,7 @@ _KEPT, _FOLDS, _PAGE = "results.jsonl", "folds.csv", "comparison.html"
 
 
 def compare(given: Any) -> None:
-    """Compare selectors, and write what was found."""
+    """Compare selectors, and write the results."""
     folds: Any = RepeatedFolds(given.folds, given.repeats, given.seed)
     require_choice(given.cv, ("shuffled", "time"), "--cv")
     if given.cv == "time" or given.time is not None:

@@ -331,8 +331,8 @@ def why_no_ranks(folds: Compared) -> str | None:
 
 
 def rank_parts(folds: Compared) -> list[RankPart]:
-    """Return one part for every measure: over the folds of a single data set, or over those of several that have values
-    of it where these are two or more.
+    """Return the ranks by every measure: over the folds of a single data set, or over the data sets with values of it,
+    if there are two or more.
     """
     if why_no_ranks(folds) is not None:
         return []

@@ -179,7 +179,7 @@ def _figure(figures: dict[str, float | None], what: str, step: int | None) -> fl
 
 
 def findings(comparison: Comparison, campaign: str) -> list[Judged]:
-    """Return every claim; of the cup, whose donors are the paper's, nothing is random."""
+    """Return every claim. On the cup, whose donors are the paper's, nothing is random."""
     known = dict.fromkeys(claim.what for claim in CLAIMS)
     values = {what: values_of(comparison, campaign, what) for what in known}
     return [

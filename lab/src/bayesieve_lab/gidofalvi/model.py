@@ -173,8 +173,8 @@ class CampaignNB(ClassifierMixin, BaseEstimator):
 
 
 def _slope(log_odds: np.ndarray, y: np.ndarray, weights: np.ndarray) -> float:
-    """Return the factor on log odds with which they predict the rows best, 1 of constant ones; below 1, probabilities
-    are too extreme.
+    """Return the factor on log odds that predicts the rows best, 1 for constant ones. Below 1, probabilities are too
+    extreme.
     """
     x = np.clip(log_odds, -_FAR, _FAR)
     if np.ptp(x) < 1e-9:

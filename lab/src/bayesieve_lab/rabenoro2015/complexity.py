@@ -122,7 +122,7 @@ def judge_complexity(lines: Sequence[dict[str, Any]]) -> tuple[Judged, ...]:
 
 
 def _of_searches(lines: Sequence[dict[str, Any]]) -> dict[str, dict[int, float]]:
-    """Return seconds without those of models that are learnt anew."""
+    """Return the seconds of searches, without the seconds of refitted models."""
     return {name: of for name, of in times(lines).items() if name != REFITTED}
 
 
@@ -140,7 +140,7 @@ def complexity_figure(lines: Sequence[dict[str, Any]]) -> str:
 
 
 def main(path: str) -> None:
-    """Measure what is missing, and draw the figure."""
+    """Run the missing measurements, and draw the figure."""
     lines = add_missing(Path(path), wanted())
     record(Path(path), Rabenoro2015(Options()).settings)
     Path(path).with_suffix(".svg").write_text(complexity_figure(lines), encoding="utf-8")

@@ -114,7 +114,7 @@ def judge_filters(
 
 
 def main(path: str, repetitions: str = "30") -> None:
-    """Measure what is missing."""
+    """Run the missing measurements."""
     add_missing(Path(path), wanted(int(repetitions)))
     record(Path(path), Rabenoro2015(Options()).settings | {"grid": GRIDS})
 
