@@ -17,7 +17,7 @@ ESTIMATORS = [
     b.AllFeatures(encoder=None),
     b.AUCSelector(),
     b.BayesianAveraging(),
-    b.BenefitClassifier(b.SelectiveNB()),
+    b.BenefitClassifier(b.SelectiveNB("all", calibrate=False, pairs=0)),
     b.BenefitClassifier(LogisticRegression()),
     b.BoostedSelector(),
     b.BoostedSelector(5, 1, encoder=None),

@@ -16,6 +16,7 @@ nbclient = pytest.importorskip("nbclient", reason="Notebooks need nbclient and i
 pytest.importorskip("ipykernel", reason="Notebooks need nbclient and ipykernel.")
 
 NOTEBOOKS = sorted((ROOT / "examples" / "notebooks").glob("*.ipynb"))
+kernel = pytest.mark.slow  # a server of its own runs each notebook
 RICH = {"text/html", "image/svg+xml"}
 
 
@@ -50,18 +51,20 @@ def test_they_are_kept_without_outputs(path: Path) -> None:
     assert not [cell for cell in cells if cell.outputs or cell.execution_count]
 
 
-@pytest.mark.slow
+@kernel
 def test_they_print_nothing(executed: Any) -> None:
     outputs = [output for cell in executed.cells if cell.cell_type == "code" for output in cell.outputs]
     assert {output.output_type for output in outputs} == {"execute_result"}
 
 
+@kernel
 def test_every_object_is_shown_in_a_notebook(executed: Any) -> None:
     assert len(shown(executed)) >= 4
     for data in shown(executed):
         assert RICH & set(data), data["text/plain"]
 
 
+@kernel
 def test_nothing_is_fetched(executed: Any) -> None:
     """Pages within the notebook forbid every request."""
     for data in shown(executed):
@@ -71,6 +74,7 @@ def test_nothing_is_fetched(executed: Any) -> None:
             assert "default-src 'none'" in page
 
 
+@kernel
 def test_figures_are_seen_in_notebooks_that_are_not_trusted(executed: Any) -> None:
     """These take out frames, scripts and styles: a picture and the numbers are left."""
     figures = [data for data in shown(executed) if data["text/plain"].startswith("<Figure: ")]
@@ -83,6 +87,7 @@ def test_figures_are_seen_in_notebooks_that_are_not_trusted(executed: Any) -> No
         assert not re.search("<script|style=", left)
 
 
+@kernel
 def test_a_fitted_model_shows_its_card(executed: Any) -> None:
     models = [data for data in shown(executed) if data["text/plain"].startswith("SelectiveNB(")]
     assert len(models) == sum(source.splitlines()[-1] == "model" for source in sources(executed))

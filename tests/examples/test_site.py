@@ -28,6 +28,7 @@ def repository() -> ModuleType:
     return module
 
 
+@pytest.mark.slow  # `make docs` runs the scripts, too
 @pytest.mark.parametrize("script", sorted(GALLERY.glob("plot_*.py")), ids=lambda script: script.stem)
 def test_scripts_of_the_gallery(script: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(GALLERY)

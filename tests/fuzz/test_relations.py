@@ -27,7 +27,7 @@ def test_there_are_enough_relations() -> None:
 @pytest.mark.parametrize("name", EXACT)
 @pytest.mark.parametrize("calibrate", ["weights", "cells"])
 def test_what_means_nothing_changes_nothing(name: str, calibrate: str) -> None:
-    for seed in range(2):
+    for seed in range(2 if calibrate == "cells" else 1):
         example, model = fitted(seed, calibrate)
         found = difference(example, name, np.random.default_rng(seed), model)
         assert found <= (1e-9 if calibrate == "weights" else RELATIONS[name].within)
