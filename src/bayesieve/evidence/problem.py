@@ -153,7 +153,7 @@ class Design:
 
 
 def build_design(shapes: Sequence[Shape], n_logits: int) -> Design:
-    """Return number the parameters of several features, and write down the deviation of each cell by each parameter."""
+    """Number the parameters of several features, and build the matrix from parameters to deviations of cells."""
     n_cells = np.array([shape.n_cells + 1 for shape in shapes], dtype=np.int64)
     first_cell = np.concatenate([[0], np.cumsum(n_cells)])
     first = np.concatenate([[0], np.cumsum([shape.groups.size for shape in shapes])]).astype(np.int64)

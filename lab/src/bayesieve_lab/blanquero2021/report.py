@@ -175,7 +175,7 @@ def _seconds(seconds: float) -> str:
 
 
 def _methods_table(results: Results, sets: Sequence[PaperSet]) -> TextTable:
-    """Return every method on every data set."""
+    """Return the table of every method on every data set."""
     two = sets[0].kind == "unbalanced"
     rows = []
     for one in sets:
