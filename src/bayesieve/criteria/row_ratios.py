@@ -148,7 +148,7 @@ class RatioTables:
         return self._fits
 
     def log_factors(self, feature: int) -> np.ndarray:
-        """Return (n_segments, n_classes - 1, n_codes) of one feature."""
+        """Return the log factors of one feature, (n_segments, n_classes - 1, n_codes)."""
         if self._logs is not None:
             stored = self._logs[self.starts[feature] : self.starts[feature + 1]]
             return stored.reshape(self.n_segments, self.n_classes - 1, -1)

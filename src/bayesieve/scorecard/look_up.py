@@ -70,7 +70,7 @@ class CellTables:
         return np.add.reduce(np.concatenate([self.intercept[None], lines]), axis=0)
 
     def contributions(self, codes: np.ndarray) -> np.ndarray:
-        """Return (n_rows, n_features, n_classes) of cells (n_features, n_rows)."""
+        """Return the contributions of cells (n_features, n_rows), (n_rows, n_features, n_classes)."""
         at = self.first[:, None] + np.minimum(codes, self.n_lines[:, None] - 1)
         return np.ascontiguousarray(self.lines[at].transpose(1, 0, 2))
 
