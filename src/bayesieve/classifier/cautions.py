@@ -56,7 +56,8 @@ def fit_cautions(
     plan : with the fitted encoder.
     """
     encoder = plan.encoder
-    cautions = [weights_caution(as_sample_weight(rows.weights, coded.n_rows))]
+    weights = as_sample_weight(rows.weights, coded.n_rows)
+    cautions = [] if weights is None else [weights_caution(weights)]
     if plan.executor is not None and not (isinstance(rows.table, ScannedTable) and isinstance(encoder, TableEncoder)):
         sentence = (
             "The executor given as engine is not used: it reads the rows of files that are coded by a TableEncoder. "

@@ -152,7 +152,7 @@ class Column:
         kind: Kind | SpecialValues | None = None,
         row_number: Callable[[int], int] = int,
     ) -> None:
-        self.name, self.row_number, self._given_kind = name, row_number, kind
+        self.name, self.row_number, self.given_kind = name, row_number, kind
         self._read: Callable[[], ColumnValues] = data if callable(data) else partial(read_values, data)
         self._special = kind.special if isinstance(kind, SpecialValues) else ()
         self._kind: Kind | None = "numeric" if isinstance(kind, SpecialValues) else kind
@@ -186,14 +186,14 @@ class Column:
 
     def read_as(self, name: str, kind: Kind | SpecialValues | None) -> Column:
         """Return the column under another name or, unless `kind` is None, as another kind."""
-        return Column(name, self._same_values, self._given_kind if kind is None else kind, self.row_number)
+        return Column(name, self._same_values, self.given_kind if kind is None else kind, self.row_number)
 
     def _same_values(self) -> ColumnValues:
         return self.values
 
     def take(self, rows: np.ndarray) -> Column:
         """Return the column of these rows only (positions); the values are gathered when they are used."""
-        return Column(self.name, partial(self._values_at, rows), self._given_kind, partial(self._number_of, rows))
+        return Column(self.name, partial(self._values_at, rows), self.given_kind, partial(self._number_of, rows))
 
     def _values_at(self, rows: np.ndarray) -> ColumnValues:
         return self.values.take(rows)
@@ -202,12 +202,10 @@ class Column:
         """Return the number of a row of `take` in the table."""
         return self.row_number(int(rows[row]))
 
-    def read_once(self) -> Column:
-        """Return a copy for taking many subsets of its rows: numbers, or categories, that are converted only once."""
-        return self if self._special else Column(self.name, self._converted, self._given_kind, self.row_number)
-
-    def _converted(self) -> ColumnValues:
-        """Return the numbers or the categories of the column as its values."""
+    def converted(self) -> ColumnValues:
+        """Return the numbers or the categories of the column as its values; special values stay as they are."""
+        if self._special:
+            return self.values
         if self.kind == "numeric":
             return NumberValues(self.numbers(), None, number_type(self.values.type))
         categories = self.categories()
@@ -560,7 +558,9 @@ class Table:
 
     def read_once(self) -> Table:
         """Return a copy for taking many subsets of its rows: the values of a column are converted at most once."""
-        return Table([self.column(i).read_once() for i in range(self.n_columns)], self.n_rows, self.named)
+        columns = [self.column(i) for i in range(self.n_columns)]
+        converted = [Column(one.name, one.converted, one.given_kind, one.row_number) for one in columns]
+        return Table(converted, self.n_rows, self.named)
 
 
 class MatrixTable(Table):
