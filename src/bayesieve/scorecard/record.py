@@ -29,7 +29,6 @@ from bayesieve.table.target import class_position, sign_of_positive
 from bayesieve.table.values import canonical_text
 from bayesieve.words import ShortRepr
 
-_ERRORS_TIMES = 1.1  # of variances, for the choice of levels, weights and columns (benchmarks/decisions/intervals.md)
 _RARE = 10.0  # rows of a level whose variance of counting counts by half although the weight of the feature is small
 _ROUNDING = 1e-12  # nats, or share of the largest contribution
 
@@ -157,13 +156,12 @@ class Feature(ShortRepr):
             bias = np.maximum(bias, weight * (1.0 - weight))
         by_hand = (of_classes == 0).all(axis=1)
         bias_of_classes = bias[level, None] * counting_variances(of_level)[level]
-        of_classes = np.where(by_hand[:, None], 0.0, _ERRORS_TIMES * of_classes + bias_of_classes)
-        shared = np.sqrt(_ERRORS_TIMES) * self.factors
-        own = np.maximum(number_variances(of_classes) - (shared**2).sum(axis=2), 0.0)
+        of_classes = np.where(by_hand[:, None], 0.0, of_classes + bias_of_classes)
+        own = np.maximum(number_variances(of_classes) - (self.factors**2).sum(axis=2), 0.0)
         numbers = np.diff(self.contributions, axis=1) if own.shape[1] == 1 else self.contributions
         typical = (rows @ numbers**2) / max(rows.sum(), np.finfo(float).tiny)
-        nothing = np.zeros((1, *shared.shape[1:]))
-        return np.concatenate([shared, nothing]), np.concatenate([own, typical[None]])
+        nothing = np.zeros((1, *self.factors.shape[1:]))
+        return np.concatenate([self.factors, nothing]), np.concatenate([own, typical[None]])
 
     @cached_property
     def total_errors(self) -> np.ndarray:
@@ -332,8 +330,8 @@ class Scorecard(ShortRepr):
             lines = np.zeros((len(own), n_logits, n_factors))
             lines[..., : shared.shape[2]] = shared
             tables.append(np.column_stack([own, lines.reshape(len(own), -1)]))
-        of_intercept = np.sqrt(_ERRORS_TIMES) * self.intercept_factors
-        return CellTables.of(tables, np.append(chance(self.class_counts) + self.omitted_variances, of_intercept))
+        variances = chance(self.class_counts) + self.omitted_variances
+        return CellTables.of(tables, np.append(variances, self.intercept_factors))
 
     @cached_property
     def reader(self) -> RowReader:
