@@ -1,3 +1,5 @@
+"""Lists, numbers and quoted names in messages read as people write them."""
+
 from __future__ import annotations
 
 import math

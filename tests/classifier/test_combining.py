@@ -1,4 +1,4 @@
-"""Models merged, and updated with further rows."""
+"""Merged and updated models: counts add up, and the model equals that of all rows together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models with pairs of columns: saving, explanations, reports, cautions, columns that prediction needs."""
+"""Pairs of columns survive files, explanations and reports, and prediction names the columns that they need."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report of a fitted model, and what it warns of."""
+"""The report of a fitted model measures the rows that it claims to, and warns if these are training rows."""
 
 from __future__ import annotations
 

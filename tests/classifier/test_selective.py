@@ -1,4 +1,4 @@
-"""`SelectiveNB` end to end."""
+"""`SelectiveNB` from fit to prediction: options, weights, early ends and Ctrl-C give a usable model or an error."""
 
 from __future__ import annotations
 

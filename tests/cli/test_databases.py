@@ -1,4 +1,4 @@
-"""Tables of databases as inputs of commands."""
+"""Commands accept tables of databases in place of files, with the same results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`bayesieve explain`."""
+"""`bayesieve explain` prints what `explain` returns, for chosen rows, as text, table or file."""
 
 from __future__ import annotations
 

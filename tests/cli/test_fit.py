@@ -1,4 +1,4 @@
-"""`bayesieve fit`."""
+"""`bayesieve fit` writes the model that the library fits, whole or not at all; wrong input gets one line."""
 
 from __future__ import annotations
 

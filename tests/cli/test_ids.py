@@ -1,4 +1,4 @@
-"""`fit --id`, and the columns that `predict` and `explain` write."""
+"""Identifier columns never enter a model, and `predict` and `explain` copy them to their output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`bayesieve info`, and what belongs to no command."""
+"""`bayesieve info` describes a model file; misspelt commands and options get one clear line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`bayesieve levels`, and `fit --levels`."""
+"""`bayesieve levels` writes a file of levels that `fit --levels` accepts without changing the model."""
 
 from __future__ import annotations
 

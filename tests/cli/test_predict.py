@@ -1,4 +1,4 @@
-"""`bayesieve predict`."""
+"""`bayesieve predict` writes the probabilities of the library for any source, and no half-written file."""
 
 from __future__ import annotations
 

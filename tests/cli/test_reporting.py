@@ -1,4 +1,4 @@
-"""`bayesieve report` and `document`."""
+"""`bayesieve report` and `document` write the pages of the library from a saved model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`bayesieve fit --scorecard` and what banks do with its card."""
+"""`bayesieve fit --scorecard` keeps the levels given, and its card is exported and decides as a bank expects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`bayesieve monitor` and `bayesieve evaluate`."""
+"""`bayesieve monitor` and `evaluate` print and write what the library finds, and fail by `--fail-if`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The coded table."""
+"""Coded tables are frozen, refuse parts that contradict each other, and keep together what belongs to a row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables that come with the package."""
+"""The tables that come with the package load whole, with documented columns and types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bins of equal frequency and equal width."""
+"""Bins of equal frequency and of equal width against their definitions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables that are coded already."""
+"""Tables of codes are used as they are, and values that are no codes are refused."""
 
 from __future__ import annotations
 

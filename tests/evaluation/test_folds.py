@@ -1,4 +1,4 @@
-"""Out-of-fold predictions."""
+"""No row is predicted out of fold by a model that has seen it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Averaged weights fitted once more to the rows, each predicted from all others."""
+"""Calibrated weights fit the rows best, each predicted from all others; early ends keep the best so far."""
 
 from __future__ import annotations
 

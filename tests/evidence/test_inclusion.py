@@ -1,4 +1,4 @@
-"""Features that matter: Bayes factors against chance and their share among all features."""
+"""Bayes factors of features equal their formula, and shuffled columns are rarely called important."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Monotone evidence of two classes."""
+"""Contributions of monotone columns never move against their sign, also after an early end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Curves of numeric columns, and lines between the middles of levels."""
+"""Curves of numeric columns are those of the basis functions, straight between the middles of levels."""
 
 from __future__ import annotations
 

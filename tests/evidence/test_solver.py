@@ -1,4 +1,4 @@
-"""Evidence fitted to the rows, around what counting gives."""
+"""The joint fit of contributions: its optimum, gradients and errors, early ends, blocks and threads."""
 
 from __future__ import annotations
 

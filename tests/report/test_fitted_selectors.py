@@ -1,4 +1,4 @@
-"""Figures and reports of selectors that were really fitted."""
+"""Figures and reports of fitted selectors show the numbers of their traces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measures in words and numbers."""
+"""Measures are written in plain words, with as many decimals as they need."""
 
 from __future__ import annotations
 

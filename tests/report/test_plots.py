@@ -1,4 +1,4 @@
-"""Figures that results draw of themselves."""
+"""Plots that results draw of themselves hold the numbers of these results."""
 
 from __future__ import annotations
 
@@ -43,6 +43,13 @@ def test_parts_of_a_row_add_up_to_its_log_odds(row: int) -> None:
     np.testing.assert_allclose(against.data["amount"], data["amount"])
     assert against.caption == figure.caption
     assert {"Feature", "Nats"} < set(figure.table()["heads"])
+    assert [data["label"][0], data["label"][-1]] == ["Every row", "Total"]
+    for label, name, level, value in data.select("label", "feature", "level", "value").rows()[1:-1]:
+        at = explanation.features.index(name)
+        assert value == str(explanation.values[row, at])
+        assert (label, level) == (f"{name}: {value}", explanation.levels[row, at])
+    assert (figure.title, other.title) == (f"Row {row}: what speaks for 1", f"Row {row}: what speaks for 0")
+    assert "log-odds, nats" in str(figure.spec)
 
 
 def test_rows_of_more_classes_are_explained_for_the_predicted_one() -> None:
@@ -55,6 +62,7 @@ def test_rows_of_more_classes_are_explained_for_the_predicted_one() -> None:
     assert "P(2)" in explanation.plot(0, 2, title="Why").caption
     chances = model.predict_proba(X[:1])[0]
     against = explanation.against(0).plot(0, 2)
+    assert ["log-odds, nats" in str(one.spec) for one in (figure, against)] == [False, True]
     assert against.data["to"][-1] == pytest.approx(np.log(chances[2] / chances[0]))
 
 

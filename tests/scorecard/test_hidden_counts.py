@@ -1,4 +1,4 @@
-"""Models and reports that tell no count of few rows."""
+"""With hidden counts, no model file, report or export reveals a count of few rows."""
 
 from __future__ import annotations
 

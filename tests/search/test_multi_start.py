@@ -1,4 +1,4 @@
-"""MS(FFWBW): what is found, and by how many threads."""
+"""Multi-start searches find the same subsets with any number of threads, within the memory allowed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The record of a search: best subset, averages, path, JSON."""
+"""Traces give the best subset, averages, paths and JSON that follow from their recorded moves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of noise: the model is that of the class shares."""
+"""On tables of noise, the model predicts the class shares; columns that matter stay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The public function: raw tables, codes, coded tables, blocks, and what it refuses."""
+"""`pair_statistics` gives the same numbers for tables, codes and blocks, and refuses wrong input."""
 
 from __future__ import annotations
 

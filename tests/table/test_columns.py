@@ -1,4 +1,4 @@
-"""Reading a column as numbers of some type."""
+"""Columns of any type are read as the numbers that they hold, or refused by name."""
 
 from __future__ import annotations
 

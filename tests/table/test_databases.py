@@ -1,4 +1,4 @@
-"""Tables, views and queries of SQLite and DuckDB files."""
+"""Tables, views and queries of SQLite and DuckDB files are read like the same rows in text tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables that are refused, and column names."""
+"""Objects that are no table are refused, and column names stay what they are."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from bayesieve.table.frames import results_frame, take_rows
         (None, TypeError, "Expected a dataframe or a 2-D array"),
         ("table.csv", TypeError, "Expected a dataframe or a 2-D array"),
         ({"a": [1]}, TypeError, "Expected a dataframe or a 2-D array"),
-        (np.matrix([[1]]), TypeError, "np.matrix is not supported"),
+        (np.ones((1, 1)).view(np.matrix), TypeError, "np.matrix is not supported"),
         (np.zeros(2, dtype=[("a", int)]), ValueError, "Structured arrays are not supported"),
         (pl.LazyFrame({"a": [1]}), TypeError, "not in memory yet"),
         (pd.DataFrame([[1, 2]], columns=["a", "a"]), ValueError, "Column name 'a' appears more than once"),

@@ -1,4 +1,4 @@
-"""Names and levels of indicators."""
+"""Names, labels and JSON of indicator levels follow from column and threshold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How raw values become codes."""
+"""Raw values, also missing and unseen ones, get the code of their level."""
 
 from __future__ import annotations
 

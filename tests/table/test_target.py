@@ -1,4 +1,4 @@
-"""Class labels and row weights."""
+"""Class labels and row weights of any library are read exactly, or refused in one sentence."""
 
 from __future__ import annotations
 

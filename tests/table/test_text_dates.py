@@ -1,4 +1,4 @@
-"""Dates in text columns, in training and in rows to be scored."""
+"""Dates in text columns are read in one order of day and month, the same in training and scoring."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What makes two raw values the same category."""
+"""Each raw value has one canonical text, which is exact and decides what is one category."""
 
 from __future__ import annotations
 

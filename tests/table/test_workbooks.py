@@ -1,4 +1,4 @@
-"""Tables in workbooks of Excel."""
+"""Workbooks are read as the same table in text, and damaged or huge ones are refused."""
 
 from __future__ import annotations
 
