@@ -66,8 +66,8 @@ class _Columns:
     def known(self, k: int, rows: np.ndarray) -> np.ndarray:
         """Return whether a column is not missing, as far as its levels show, (rows.size,) bool."""
         codes, missing = self.codes(k, rows), self.levels[k].missing_code
-        known = codes < self.levels.n_levels[k]
-        return known if missing is None else known & (codes != missing)
+        has_value = codes < self.levels.n_levels[k]
+        return has_value if missing is None else has_value & (codes != missing)
 
     def codes(self, k: int, rows: np.ndarray) -> np.ndarray:
         """Return codes of the levels, shape (rows.size,)."""
@@ -98,11 +98,11 @@ def _copies_of_target(columns: _Columns) -> list[Caution]:
         if sum(sum(n > 0 for n in level) > 1 for level in columns.counts(k)) > 1:
             continue  # more levels of several classes than that of missing values
         has_level = columns.known(k, columns.most)
-        known = columns.most[has_level]
-        if 2 * known.size < columns.most.size:
+        rows = columns.most[has_level]
+        if 2 * rows.size < columns.most.size:
             continue
-        classes = pattern(coded.class_codes[known])
-        if pattern(columns.codes(k, columns.most)[has_level]) == classes == pattern(columns.values(k, known)):
+        classes = pattern(coded.class_codes[rows])
+        if pattern(columns.codes(k, columns.most)[has_level]) == classes == pattern(columns.values(k, rows)):
             names.append(coded.names[k])
     return about_columns(
         "target",
@@ -230,11 +230,11 @@ def _codes(columns: _Columns, encoder: TableEncoder) -> list[Caution]:
     settled = {name for name, rule in rules.items() if rule.exclude or rule.special or rule.cuts is not None}
     settled |= set(encoder.marks_)
     numeric = [k for k in np.flatnonzero(columns.levels.is_numeric).tolist() if names[k] not in settled]
-    at_once, found = max(1, _CELLS_AT_ONCE // max(1, columns.most.size)), dict[int, StandingOut]()
+    at_once, codes_by_column = max(1, _CELLS_AT_ONCE // max(1, columns.most.size)), dict[int, StandingOut]()
     for first in range(0, len(numeric), at_once):
         some = np.array(numeric[first : first + at_once])
-        found |= {int(some[i]): out for i, out in standing_out(columns.numbers_of_sample(some)).items()}
-    return [_code_caution(columns, k, out, encoder.positive) for k, out in found.items()]
+        codes_by_column |= {int(some[i]): out for i, out in standing_out(columns.numbers_of_sample(some)).items()}
+    return [_code_caution(columns, k, out, encoder.positive) for k, out in codes_by_column.items()]
 
 
 def _code_caution(columns: _Columns, k: int, out: StandingOut, positive: Any) -> Caution:
@@ -243,8 +243,8 @@ def _code_caution(columns: _Columns, k: int, out: StandingOut, positive: Any) ->
     weights = np.ones(rows.size) if coded.weights is None else np.asarray(coded.weights)[rows]
     classes, labels = np.asarray(coded.class_codes)[rows], np.asarray(coded.classes).tolist()
     shares = [
-        np.bincount(classes[own], weights[own], len(labels)) / max(weights[own].sum(), np.finfo(float).tiny)
-        for own in (inside, ~inside)
+        np.bincount(classes[chosen], weights[chosen], len(labels)) / max(weights[chosen].sum(), np.finfo(float).tiny)
+        for chosen in (inside, ~inside)
     ]
     j = int(np.abs(shares[0] - shares[1]).argmax()) if positive not in labels else labels.index(positive)
     j = 1 if len(labels) == 2 and positive not in labels else j

@@ -86,8 +86,8 @@ def update(model: SelectiveNB, X: Any, y: Any, sample_weight: Any) -> SelectiveN
     reader = RowReader.of([feature.cells for feature in card.features], every, card.columns)
     cells, _ = reader.code(table, model.n_jobs)
     grids = _grids(card, reader, table, Rows(codes, card.classes, weights))
-    made = combining.updated(card, cells, grids, codes, weights)
-    return with_card(model, _noted(made, "updated", (Note.now(codes.size),)))
+    updated = combining.updated(card, cells, grids, codes, weights)
+    return with_card(model, _noted(updated, "updated", (Note.now(codes.size),)))
 
 
 def _grids(card: Scorecard, reader: RowReader, table: Table, rows: Rows) -> dict[int, np.ndarray]:
@@ -95,10 +95,10 @@ def _grids(card: Scorecard, reader: RowReader, table: Table, rows: Rows) -> dict
     pairs = {k: f.levels for k, f in enumerate(card.features) if isinstance(f.levels, PairLevels)}
     if not pairs:
         return {}
-    own = reader.read(table)
-    position = {name: i for i, name in enumerate(own.names)}
+    columns = reader.read(table)
+    position = {name: i for i, name in enumerate(columns.names)}
     parts = {id(part): part for pair in pairs.values() for part in pair.parts}
-    codes = {key: part.code(own.column(position[part.name]), []) for key, part in parts.items()}
+    codes = {key: part.code(columns.column(position[part.name]), []) for key, part in parts.items()}
     grids = {}
     for k, pair in pairs.items():
         first, second = (codes[id(part)] for part in pair.parts)

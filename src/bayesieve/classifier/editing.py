@@ -65,33 +65,33 @@ class ModelEditor:
         intervals between which a cut is removed are merged. The training rows between the old cut and the new one are
         those of the cells there; a cell that is divided shares its rows in proportion.
         """
-        return self._of_feature("cut", feature, lambda own: edits.cut(own, old, new))
+        return self._of_feature("cut", feature, lambda one: edits.cut(one, old, new))
 
     def merge(self, feature: str, levels: Sequence[Any]) -> ModelEditor:
         """Join levels, neighbours if they are intervals: counts add up, contributions are averaged by training rows."""
-        return self._of_feature("merge", feature, lambda own: edits.merged(own, levels))
+        return self._of_feature("merge", feature, lambda one: edits.merged(one, levels))
 
     def set(self, feature: str, values: Mapping[Any, Any]) -> ModelEditor:
         """Set contributions of levels. ``{level: nats}`` is for the positive of two classes, and the other one gets the
         opposite. In ``{level: {class: nats}}`` the classes that are not named share the remainder equally, so that the
         sum is 0. Standard errors become 0. The level "(not seen in training)" stands for unseen values.
         """
-        return self._of_feature("set", feature, lambda own: edits.with_values(own, self._card, values))
+        return self._of_feature("set", feature, lambda one: edits.with_values(one, self._card, values))
 
     def flatten(self, feature: str) -> ModelEditor:
         """Let a feature add nothing, whatever its value."""
         return self._without("flatten", feature)
 
     def _without(self, what: str, feature: str) -> ModelEditor:
-        return self._of_feature(what, feature, lambda own: edits.without(own, self._card.class_counts.sum()))
+        return self._of_feature(what, feature, lambda one: edits.without(one, self._card.class_counts.sum()))
 
     def drop(self, feature: str) -> ModelEditor:
         """Remove a feature from the model. Its mean contribution stays in the intercept. A warning names pairs that
         still read the column.
         """
         self._without("drop", feature)
-        used = [own for own in self._card.features if own.is_used and feature in own.columns]
-        if others := [own.name for own in used if own.name != feature]:
+        used = [one for one in self._card.features if one.is_used and feature in one.columns]
+        if others := [one.name for one in used if one.name != feature]:
             warn_caller(f"The model still reads {feature!r}, through {named(others)}; drop these, too.")
         return self
 
@@ -99,11 +99,11 @@ class ModelEditor:
         """Make the contribution to the positive of two classes monotone in the numbers: never falling (+1), or never
         rising (-1), by isotonic regression weighted by training rows. Missing values stay unchanged.
         """
-        return self._of_feature("monotone", feature, lambda own: edits.rising(own, sign, self._card.side))
+        return self._of_feature("monotone", feature, lambda one: edits.rising(one, sign, self._card.side))
 
     def rename(self, feature: str, texts: Mapping[Any, str | None]) -> ModelEditor:
         """Give levels texts in place of their labels, ``{level: text}``; None gives back the label."""
-        return self._of_feature("rename", feature, lambda own: edits.renamed(own, texts))
+        return self._of_feature("rename", feature, lambda one: edits.renamed(one, texts))
 
     def refit(self, X: Any, y: Any, sample_weight: Any = None) -> ModelEditor:
         """Refit the contributions of all features that were not edited, and the intercept, to rows; edited features
@@ -124,11 +124,13 @@ class ModelEditor:
         if not at:
             raise ValueError("Every feature of the model was edited, which leaves none to refit; edit fewer features.")
         positions = self._card.used[at].tolist()
-        own = [self._card.features[k] for k in positions]
+        refitted = [self._card.features[k] for k in positions]
         weights = np.ones(rows.n_rows) if rows.weights is None else rows.weights
-        evidence = [FeatureEvidence(f.cells, f.contributions, f.counts, f.standard_errors, f.factors, 0.0) for f in own]
-        parts = [(f.levels, found, f.sign) for f, found in zip(own, evidence, strict=True)]
-        fitted, moved, shared = fit_around(
+        evidence = [
+            FeatureEvidence(f.cells, f.contributions, f.counts, f.standard_errors, f.factors, 0.0) for f in refitted
+        ]
+        parts = [(f.levels, counted, f.sign) for f, counted in zip(refitted, evidence, strict=True)]
+        fitted, shift, shared = fit_around(
             parts, cells[at], self._card.tables.joint(cells), labels, weights, model.n_jobs
         )
         features = [replace(f, factors=f.factors[..., :0]) for f in self._card.features]  # of other directions
@@ -143,9 +145,9 @@ class ModelEditor:
         shares = np.bincount(labels, weights, self._card.classes.size) / weights.sum()
         if np.array_equal(shares > 0, self._card.class_counts > 0):
             provenance["prior"] = tuple(shares.tolist())  # those that the intercept is fitted to
-        facts = {"intercept": self._card.intercept + moved, "intercept_factors": shared, "provenance": provenance}
+        facts = {"intercept": self._card.intercept + shift, "intercept_factors": shared, "provenance": provenance}
         card = replace(self._card, features=tuple(features), **facts)
-        return self._add("refit", None, card, "", f"{plural(len(own), 'feature')}, {plural(rows.n_rows, 'row')}")
+        return self._add("refit", None, card, "", f"{plural(len(refitted), 'feature')}, {plural(rows.n_rows, 'row')}")
 
     def done(self, note: str = "", who: str | None = None, X: Any = None, y: Any = None) -> SelectiveNB:
         """Return a new model with these edits.
@@ -162,12 +164,12 @@ class ModelEditor:
         for name, text in (("note", note), ("who", who)):
             if not isinstance(text, str):
                 raise ValueError(f"{name} must be text, got {text!r:.80}.")
-        old, made = self._model, [replace(edit, who=who, why=note) for edit, _ in self._steps]
+        old, new_edits = self._model, [replace(edit, who=who, why=note) for edit, _ in self._steps]
         if X is not None:
             figures = self._measured(X, y)
-            for k, edit in enumerate(made):
+            for k, edit in enumerate(new_edits):
                 both = (("before", figures[k]), ("after", figures[k + 1]))
-                made[k] = replace(edit, **{f"{name}_{when}": own[name] for when, own in both for name in own})
+                new_edits[k] = replace(edit, **{f"{name}_{when}": own[name] for when, own in both for name in own})
         intercept, total, features = self._card.intercept.copy(), self._card.class_counts.sum(), []
         for feature, before in zip(self._card.features, old.scorecard_.features, strict=True):
             own = feature
@@ -176,7 +178,7 @@ class ModelEditor:
                 intercept += mean
                 own = own if not own.sign or edits.keeps_sign(own) else replace(own, sign=0)
             features.append(own)
-        provenance = {**self._card.provenance, "edits": (*old.edits_, *made)}
+        provenance = {**self._card.provenance, "edits": (*old.edits_, *new_edits)}
         whole = with_importances(features, self._card.class_counts)
         return with_card(old, replace(self._card, features=whole, intercept=intercept, provenance=provenance))
 

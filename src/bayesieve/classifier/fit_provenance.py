@@ -179,8 +179,8 @@ def _training_table(rows: TrainingRows, coded: CodedTable) -> TableFacts | None:
 
 def options_of_file(options: Mapping[str, Any], rules: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return constructor options from those in a file; objects are text, which `FitPlan` refuses."""
-    given = {name: _from_plain(value) for name, value in options.items()}
-    return given | {"levels": dict(rules) if given.get("levels") and rules is not None else None}
+    plain = {name: _from_plain(value) for name, value in options.items()}
+    return plain | {"levels": dict(rules) if plain.get("levels") and rules is not None else None}
 
 
 def _from_plain(value: Any) -> Any:

@@ -128,16 +128,16 @@ def signs_of(plan: FitPlan, n_classes: int, side: int) -> dict[int, int]:
         If a column cannot have a sign; the message names it.
     """
     encoder = plan.encoder
-    given = {name: side * sign for name, sign in plan.monotone.items()}
+    by_name = {name: side * sign for name, sign in plan.monotone.items()}
     rules: TableRules | None = encoder.rules_
     by_rule = () if rules is None else rules.named("monotone")
     monotone = rules.signs(encoder.levels_) if rules is not None and by_rule and n_classes == 2 else {}
-    for name, sign in given.items():
+    for name, sign in by_name.items():
         if monotone.get(name, sign) != sign:
             raise ValueError(f"monotone is {side * sign:+d} for {name!r}, but levels has the other sign; choose one.")
     if monotone:
         plan.require_fitted(f"levels asks for monotone evidence of the column {next(iter(monotone))!r}")
-    monotone |= given
+    monotone |= by_name
     if not (monotone or by_rule):
         return {}
     if n_classes != 2:

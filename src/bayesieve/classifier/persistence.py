@@ -50,7 +50,7 @@ def _model_of(data: dict[str, Any]) -> SelectiveNB:
     n_jobs = options.get("n_jobs")
     if n_jobs is not None and (type(n_jobs) is not int or n_jobs == 0):
         raise Damaged("n_jobs is neither null nor a number of threads")
-    read_by(check_options, usual | {k: own for k, own in options.items() if not isinstance(own, OptionText)})
+    read_by(check_options, usual | {k: value for k, value in options.items() if not isinstance(value, OptionText)})
     rule = file.benefit_rule
     return SelectiveNB._of_record(
         options,

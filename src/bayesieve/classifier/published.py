@@ -106,12 +106,12 @@ def as_published(name: str) -> SelectiveNB:
     >>> as_published("SNB(MAP)").fit(X, y).selected_features_
     ['petal length (cm)', 'petal width (cm)']
     """
-    known = {one.casefold(): one for one in PUBLISHED}
-    found = known.get(name.casefold()) if isinstance(name, str) else None
-    if found is None:
+    names = {one.casefold(): one for one in PUBLISHED}
+    spelling = names.get(name.casefold()) if isinstance(name, str) else None
+    if spelling is None:
         question = did_you_mean(name, PUBLISHED) if isinstance(name, str) else ""
         hint = f" {question[0].upper()}{question[1:]}" if question else ""
         raise ValueError(
             f"There is no published method {name!r:.80}.{hint} Choose from {named(PUBLISHED, most=len(PUBLISHED))}."
         )
-    return PUBLISHED[found]()
+    return PUBLISHED[spelling]()

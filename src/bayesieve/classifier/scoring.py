@@ -185,8 +185,8 @@ def drawn_from(
     """
     if time is not None and not isinstance(time, str):
         raise ValueError("time must be the name of a column of the scanned table.")
-    source, own = scan(X), {*model.scorecard_.columns, y, sample_weight, time}
-    rows = scanned_rows(source.select([name for name in source.names if name in own]), y, sample_weight)
+    source, names = scan(X), {*model.scorecard_.columns, y, sample_weight, time}
+    rows = scanned_rows(source.select([name for name in source.names if name in names]), y, sample_weight)
     drawn = drawn_from_scan(*rows[:3], n_rows)
     caution = None
     if drawn.size < rows.table.n_rows:

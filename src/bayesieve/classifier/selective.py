@@ -333,36 +333,41 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
     ) -> None:
         """Search, fit the contributions and build the scorecard from coded rows.
 
-        ``rows`` are those before they were coded; ``shift`` was added to an offset of the rows, (n_classes,).
+        Parameters
+        ----------
+        coded : rows in the order in which they were given.
+        rows : the same rows before they were coded; None if they were coded elsewhere.
+        shift : (n_classes,) numbers that were added to an offset of the rows.
         """
         require_classes(self, coded.classes)
         target_name = None if rows is None else rows.target_name
         steps.check_texts(coded, target_name)
-        positive = plan.positive
-        if positive is not None:
-            positive = positive_position(coded.classes, coded.counts.class_counts, positive)
+        positive = None  # position of the class that signs are about, if it was named
+        if plan.positive is not None:
+            positive = positive_position(coded.classes, coded.counts.class_counts, plan.positive)
         signs = steps.signs_of(plan, coded.n_classes, sign_of_positive(coded.classes, positive))
         selector, encoder = plan.selector, plan.encoder
-        # Counts and searches read runs of a class fastest.
-        in_order = coded if selector.needs_row_order else coded.by_class
+        # Class after class is the order in which counts and searches read rows fastest.
+        searched = coded if selector.needs_row_order else coded.by_class
 
         # Search: every subset visited is in the trace; weights follow from it (Boulle 2007, section 6).
         clock = Clock(getattr(selector, "max_seconds", None))
         with stage("Searching", plan.verbose), task.subtask("search", n_subtasks=None) as search:
-            learnt = selector.fit_rows(in_order, **plan.search_options(None if rows is None else rows.groups, search))
+            learnt = selector.fit_rows(searched, **plan.search_options(None if rows is None else rows.groups, search))
 
-        # Contributions: counted first, then fitted jointly, to the rows that the search leaves for them.
+        # Contributions: counted first, then fitted jointly, on the rows that the search leaves for them. These may have
+        # levels of their own, learnt without the rows that the search was measured on.
         evidence_stage = stage("Fitting the evidence", plan.verbose)
         with clock.ended_by_interrupt(), evidence_stage, task.subtask("fit evidence"):
             levels = encoder.levels_
-            if learnt is not in_order and learnt.levels is not None and learnt.levels is not coded.levels:
+            if learnt is not searched and learnt.levels is not None and learnt.levels is not coded.levels:
                 levels = TableLevels.of(learnt.levels)
             options = steps.fit_options(plan, levels, signs)
             weights = steps.search_weights(selector, levels, signs, options.included)
             evidence = fit_evidence(learnt, levels, weights, plan.smoothing, options, clock)
             evidence = replace(evidence, intercept=evidence.intercept + shift)
 
-        # Scorecard: the record that everything after the fit reads.
+        # Scorecard: the record that everything after the fit reads. Surfaces of the fit are levels of the encoder, too.
         encoder = steps.with_levels(encoder, evidence.levels)
         names = tuple(encoder.thresholds_) if isinstance(encoder, IndicatorEncoder) else encoder.levels_.names
         card = scorecard_of_fit(

@@ -42,20 +42,20 @@ def standing_out(values: np.ndarray) -> dict[int, StandingOut]:
     -------
     dict from the position of a column to its codes
     """
-    known = values > HIGHEST_SPECIAL
-    n_known = known.sum(axis=1)
-    low = np.where(known, values, np.inf).min(axis=1, initial=np.inf)
-    high = np.where(known, values, -np.inf).max(axis=1, initial=-np.inf)
-    often = np.maximum(_FEWEST_ROWS, _LEAST_SHARE * n_known)
+    is_number = values > HIGHEST_SPECIAL
+    n_numbers = is_number.sum(axis=1)
+    low = np.where(is_number, values, np.inf).min(axis=1, initial=np.inf)
+    high = np.where(is_number, values, -np.inf).max(axis=1, initial=-np.inf)
+    often = np.maximum(_FEWEST_ROWS, _LEAST_SHARE * n_numbers)
     ends = [(values == end[:, None]).sum(axis=1) >= often for end in (low, high)]
-    found = {}
+    codes_by_column = {}
     for k in np.flatnonzero((ends[0] | ends[1]) & (low < high)).tolist():
-        numbers, counts = np.unique(values[k, known[k]], return_counts=True)
+        numbers, counts = np.unique(values[k, is_number[k]], return_counts=True)
         codes = [*_codes(numbers, counts, 1), *_codes(numbers, counts, -1)]
         others = numbers[~np.isin(numbers, codes)]
         if codes and others.size:
-            found[k] = StandingOut(tuple(sorted(map(float, codes))), float(others[0]), float(others[-1]))
-    return found
+            codes_by_column[k] = StandingOut(tuple(sorted(map(float, codes))), float(others[0]), float(others[-1]))
+    return codes_by_column
 
 
 def _codes(numbers: np.ndarray, counts: np.ndarray, end: int) -> list[float]:

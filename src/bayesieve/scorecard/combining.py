@@ -73,8 +73,8 @@ class _FeaturePart:
     @property
     def table(self) -> np.ndarray:
         """(n_cells, n_classes) nats beyond those of unseen values, with all rows counted."""
-        own = self.feature
-        return own.contributions - own.unseen + _recounted(own, self.counts, self.smoothing)
+        feature = self.feature
+        return feature.contributions - feature.unseen + _recounted(feature, self.counts, self.smoothing)
 
 
 def merged(cards: Sequence[Scorecard]) -> Scorecard:
@@ -89,23 +89,23 @@ def merged(cards: Sequence[Scorecard]) -> Scorecard:
     groups = [[(m, card.features[k]) for m, card in enumerate(cards)] for k in range(n)]
     columns: dict[str, FeatureLevels] = {}
     features: list[tuple[Feature, list[_FeaturePart]]] = []
-    for own in groups:
-        levels = _summed([feature.levels for _, feature in own])
+    for group in groups:
+        levels = _summed([feature.levels for _, feature in group])
         columns[levels.name] = levels
-        cells = _refined([feature.cells for _, feature in own], levels)
-        parts = [_part(cards, times * shares, m, f, levels, cells) for m, f in own]
+        cells = _refined([feature.cells for _, feature in group], levels)
+        parts = [_part(cards, times * shares, m, f, levels, cells) for m, f in group]
         features.append(_merged_feature(parts, levels, cells))
     names = set(columns)
-    for own in _same_pairs(cards, n):
-        levels = _merged_pair([feature.levels for _, feature in own], columns, names)
+    for group in _same_pairs(cards, n):
+        levels = _merged_pair([feature.levels for _, feature in group], columns, names)
         names.add(levels.name)
-        parts = [_part(cards, times * shares, m, f, levels, levels) for m, f in own]
+        parts = [_part(cards, times * shares, m, f, levels, levels) for m, f in group]
         features.append(_merged_feature(parts, levels, levels))
     tables, intercept_factors = _shared_errors(features, cards, times * shares)
     prior = shares @ [card.class_shares for card in cards]
     with np.errstate(divide="ignore", invalid="ignore"):
-        moved = [_base(card) - np.log(card.class_shares) for card in cards]
-        intercept = np.log(prior) + times * shares @ np.nan_to_num(moved, posinf=0.0, neginf=0.0)
+        offsets = [_base(card) - np.log(card.class_shares) for card in cards]
+        intercept = np.log(prior) + times * shares @ np.nan_to_num(offsets, posinf=0.0, neginf=0.0)
     facts = {
         "classes": cards[0].classes,
         "columns": cards[0].columns,
@@ -114,7 +114,7 @@ def merged(cards: Sequence[Scorecard]) -> Scorecard:
         "omitted_variances": shares @ [card.omitted_variances for card in cards],
         "provenance": _provenance(cards, prior, shares, features),
     }
-    whole = [replace(feature, factors=own) for (feature, _), own in zip(features, tables, strict=True)]
+    whole = [replace(feature, factors=group) for (feature, _), group in zip(features, tables, strict=True)]
     return scorecard_of(whole, intercept, **facts)
 
 
@@ -122,10 +122,10 @@ def _check_alike(cards: Sequence[Scorecard], n: int) -> None:
     """Raise ValueError, with the first difference and the remedy, unless classes, columns and levels are the same."""
     first = cards[0]
     for m, card in enumerate(cards[1:], 2):
-        own, other = card.classes.tolist(), first.classes.tolist()
-        if own != other:
+        classes, other = card.classes.tolist(), first.classes.tolist()
+        if classes != other:
             raise ValueError(
-                f"Model {m} has the classes {named(own)}, the first model {named(other)}; fit all on these."
+                f"Model {m} has the classes {named(classes)}, the first model {named(other)}; fit all on these."
             )
         lacking = sorted({*card.columns} ^ {*first.columns})
         if lacking:
@@ -144,31 +144,35 @@ def _check_alike(cards: Sequence[Scorecard], n: int) -> None:
 
 def _facts(levels: Any) -> dict[str, Any]:
     """Return the facts that distinguish the values of the levels."""
-    own = levels.to_json()
-    return {name: own[name] for name in own if name not in ("counts", "cells", "level_score", "renamed", "day_first")}
+    content = levels.to_json()
+    return {
+        name: content[name]
+        for name in content
+        if name not in ("counts", "cells", "level_score", "renamed", "day_first")
+    }
 
 
 def _summed(levels: Sequence[FeatureLevels]) -> FeatureLevels:
-    counts = np.sum([np.asarray(own.counts) for own in levels], axis=0)
-    level_score = float(np.mean([own.level_score for own in levels]))
-    orders = {own.day_first for own in levels} - {None}
+    counts = np.sum([np.asarray(level.counts) for level in levels], axis=0)
+    level_score = float(np.mean([level.level_score for level in levels]))
+    orders = {level.day_first for level in levels} - {None}
     day_first = orders.pop() if len(orders) == 1 else None  # models of two orders leave it open
     return replace(levels[0], counts=counts, level_score=level_score, day_first=day_first)
 
 
 def _refined(cells: Sequence[FeatureLevels], levels: FeatureLevels) -> FeatureLevels:
     """Return the coarsest common refinement of all ``cells``, which are nested in the same ``levels``."""
-    if all(own.n_levels == levels.n_levels for own in cells):
+    if all(one.n_levels == levels.n_levels for one in cells):
         return levels
     if levels.cut_points is not None:
         missing = None if levels.missing_code is None else 0
         lowest = np.full(int(missing is not None), -np.inf)  # missing values may be joined to different intervals
-        cuts = np.unique(np.concatenate([lowest, *(own.cut_points for own in cells)]))
+        cuts = np.unique(np.concatenate([lowest, *(one.cut_points for one in cells)]))
         return replace(levels, cut_points=cuts, missing_code=missing, counts=None, level_score=0.0, renamed=())
     groups: dict[tuple[int | None, ...], list[Any]] = {}
     for value in (value for group in levels.groups or () for value in group):
         text = None if value is None else canonical_text(value)
-        at = tuple(own.missing_code if text is None else own._code_of_text[text] for own in cells)
+        at = tuple(one.missing_code if text is None else one._code_of_text[text] for one in cells)
         groups.setdefault(at, []).append(value)
     parts = tuple(map(tuple, groups.values()))
     missing = next((code for code, group in enumerate(parts) if None in group), None)
@@ -176,11 +180,16 @@ def _refined(cells: Sequence[FeatureLevels], levels: FeatureLevels) -> FeatureLe
 
 
 def _part(
-    cards: Sequence[Scorecard], shares: np.ndarray, m: int, own: Feature, levels: FeatureLevels, cells: FeatureLevels
+    cards: Sequence[Scorecard],
+    shares: np.ndarray,
+    m: int,
+    feature: Feature,
+    levels: FeatureLevels,
+    cells: FeatureLevels,
 ) -> _FeaturePart:
-    n = own.cells.n_levels
-    line = np.arange(n) if cells.n_levels == n else coarser_codes(cells, own.cells)
-    return _FeaturePart(m, float(shares[m]), cards[m].provenance["smoothing"], own, line, np.asarray(levels.counts))
+    n = feature.cells.n_levels
+    line = np.arange(n) if cells.n_levels == n else coarser_codes(cells, feature.cells)
+    return _FeaturePart(m, float(shares[m]), cards[m].provenance["smoothing"], feature, line, np.asarray(levels.counts))
 
 
 def _same_pairs(cards: Sequence[Scorecard], n: int) -> Iterable[list[tuple[int, Feature]]]:
@@ -200,8 +209,8 @@ def _merged_pair(pairs: Sequence[Any], columns: Mapping[str, FeatureLevels], nam
     """
     parts = [columns.get(part.name, part) for part in pairs[0].parts]
     parts = [
-        own if _facts(own) == _facts(part) else replace(part, day_first=own.day_first)
-        for own, part in zip(parts, pairs[0].parts, strict=True)
+        level if _facts(level) == _facts(part) else replace(part, day_first=level.day_first)
+        for level, part in zip(parts, pairs[0].parts, strict=True)
     ]
     name = pairs[0].name if pairs[0].name not in names else unused_pair_name(parts[0].name, parts[1].name, names)
     cells = np.sum([pair.cells for pair in pairs], axis=0)
@@ -214,11 +223,11 @@ def _merged_feature(
     """Return the mean of a feature over models, weighted by rows; a divided cell shares its rows equally."""
     table, variances, counts = np.zeros((3, cells.n_levels, parts[0].counts.shape[1]))
     for part in parts:
-        own = part.feature
+        feature = part.feature
         table += part.share * part.looked_up(part.table)
-        variances += part.looked_up(part.share * own.standard_errors) ** 2
-        times = np.bincount(part.line, minlength=len(own.counts) + 1)[: len(own.counts)]
-        counts += part.looked_up(own.counts / np.maximum(times, 1)[:, None])
+        variances += part.looked_up(part.share * feature.standard_errors) ** 2
+        times = np.bincount(part.line, minlength=len(feature.counts) + 1)[: len(feature.counts)]
+        counts += part.looked_up(feature.counts / np.maximum(times, 1)[:, None])
     if levels.kind == "pair":
         counts = np.asarray(levels.counts)
     if cells is not levels:
@@ -231,23 +240,23 @@ def _merged_feature(
     shape, unseen = table.shape, np.zeros(table.shape[1])
     factors, errors = np.zeros((shape[0], 1 if shape[1] == 2 else shape[1], 0)), np.sqrt(variances)
     weights = min(1.0, weight), min(1.0, searched)
-    made = Feature(levels, cells, table, unseen, counts, errors, factors, *weights, sign)
+    mean = Feature(levels, cells, table, unseen, counts, errors, factors, *weights, sign)
     if not any(part.feature.unseen.any() for part in parts):
-        kept = np.sum([part.share * part.looked_up(part.feature.contributions) for part in parts], axis=0)
-        made = with_neutral(made, kept, shrinks=all(isinstance(part.smoothing, Shrinkage) for part in parts))
-    return made, parts
+        contributions = np.sum([part.share * part.looked_up(part.feature.contributions) for part in parts], axis=0)
+        mean = with_neutral(mean, contributions, shrinks=all(isinstance(part.smoothing, Shrinkage) for part in parts))
+    return mean, parts
 
 
-def with_neutral(feature: Feature, kept: np.ndarray, *, shrinks: bool) -> Feature:
+def with_neutral(feature: Feature, additions: np.ndarray, *, shrinks: bool) -> Feature:
     """Return an uncentred feature whose unseen values contribute its mean over the training rows. If counts are shrunk,
-    levels without rows contribute that mean plus ``kept`` (n_cells, n_classes), such as 0.
+    levels without rows contribute that mean plus ``additions`` (n_cells, n_classes), such as 0.
     """
     table, rows = feature.contributions, feature.counts.sum(axis=1)
     mean = mean_line(table, rows)
     if shrinks:
         empty = np.asarray(feature.levels.counts).sum(axis=1)[feature.level_of_cell] == 0
         neutral = neutral_cells(empty, start_of_curve(feature.levels, feature.cells))
-        table = np.where(neutral[:, None], mean + kept, table)
+        table = np.where(neutral[:, None], mean + additions, table)
         if feature.sign and neutral.any():
             table = monotone(table, rising_cells(feature.cells, feature.sign), rows)
             mean = mean_line(table, rows)
@@ -265,17 +274,17 @@ def _shared_errors(
     n_logits = cards[0].intercept_factors.shape[0]
     tables = []
     for feature, parts in features:
-        own = np.zeros((len(feature.counts), n_logits, starts[-1]))
+        factors_of_all = np.zeros((len(feature.counts), n_logits, starts[-1]))
         for part in parts:
             factors, at = part.feature.factors, starts[part.model]
-            own[:, :, at : at + factors.shape[2]] = part.share * part.looked_up(factors)
-        tables.append(own)
+            factors_of_all[:, :, at : at + factors.shape[2]] = part.share * part.looked_up(factors)
+        tables.append(factors_of_all)
     both = [share * card.intercept_factors for share, card in zip(shares, cards, strict=True)]
     tables.append(np.concatenate(both, axis=1)[None])
     if starts[-1] > N_FACTORS:
-        lines = np.concatenate([own.reshape(-1, own.shape[2]) for own in tables])
+        lines = np.concatenate([factors_of_all.reshape(-1, factors_of_all.shape[2]) for factors_of_all in tables])
         largest = np.linalg.eigh(lines.T @ lines)[1][:, : -N_FACTORS - 1 : -1]
-        tables = [own @ largest for own in tables]
+        tables = [factors_of_all @ largest for factors_of_all in tables]
     return tables[:-1], tables[-1][0]
 
 
@@ -284,13 +293,13 @@ def _base(card: Scorecard) -> np.ndarray:
     return card.intercept + np.sum([feature.unseen for feature in card.features], axis=0)
 
 
-def _recounted(own: Feature, counts: np.ndarray, smoothing: Smoothing) -> np.ndarray:
+def _recounted(feature: Feature, counts: np.ndarray, smoothing: Smoothing) -> np.ndarray:
     """Return the change of counted contributions, (n_cells, n_classes) nats, due to the counts of all models."""
-    old = np.asarray(own.levels.counts, dtype=float)
-    if own.weight == 0 or np.array_equal(old, counts):
-        return np.zeros_like(own.contributions)
-    after, before = (_logs(own.levels, rows, smoothing) for rows in (counts, old))
-    change = own.weight * (after - before)[own.level_of_cell]
+    old = np.asarray(feature.levels.counts, dtype=float)
+    if feature.weight == 0 or np.array_equal(old, counts):
+        return np.zeros_like(feature.contributions)
+    after, before = (_logs(feature.levels, rows, smoothing) for rows in (counts, old))
+    change = feature.weight * (after - before)[feature.level_of_cell]
     return change - change.mean(axis=1, keepdims=True)
 
 
@@ -305,16 +314,16 @@ def _provenance(
 ) -> dict[str, Any]:
     all_of = [card.provenance for card in cards]
     split = any(feature.cells is not feature.levels for feature, _ in features)
-    kinds = {own["evidence"] for own in all_of}
+    kinds = {one["evidence"] for one in all_of}
     result = {
         **all_of[0],
         "evidence": "counted" if kinds == {"counted"} else "cells" if split else "levels",
-        "weight_factor": float(shares @ [own["weight_factor"] for own in all_of]),
-        "n_rows": sum(own["n_rows"] for own in all_of),
+        "weight_factor": float(shares @ [one["weight_factor"] for one in all_of]),
+        "n_rows": sum(one["n_rows"] for one in all_of),
     }
-    if any("prior" in own for own in all_of):
+    if any("prior" in one for one in all_of):
         result["prior"] = tuple(prior.tolist())
-    edits = dict.fromkeys(edit for own in all_of for edit in own.get("edits", ()))
+    edits = dict.fromkeys(edit for one in all_of for edit in one.get("edits", ()))
     return (result | {"edits": tuple(edits)}) if edits else result
 
 
@@ -333,8 +342,11 @@ def updated(
     names, labels = [feature.name for feature in card.features], card.classes
     coded = CodedTable(cells, n_cells, names, classes.astype(np.min_scalar_type(labels.size)), labels, weights)
     class_counts = card.class_counts + coded.counts.class_counts
-    known: dict[int, FeatureLevels] = {}
-    counted = [_with_rows(own, coded.counts.feature(k), grids.get(k), known) for k, own in enumerate(card.features)]
+    levels_by_id: dict[int, FeatureLevels] = {}
+    counted = [
+        _with_rows(feature, coded.counts.feature(k), grids.get(k), levels_by_id)
+        for k, feature in enumerate(card.features)
+    ]
     n_old, before, rows = card.class_counts.sum(), card.class_shares, coded.counts.class_counts
     shares = (before * n_old + rows) / (n_old + rows.sum())
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -352,8 +364,8 @@ def updated(
         with np.errstate(divide="ignore"):
             start, drift = beyond + np.log(now), np.where(before > 0, np.log(now) - np.log(before), 0.0)
         offset = replace(card, intercept=start, features=tuple(features))
-        features, moved, left = _fit_again(offset, features, cells, classes, coded.weights, drift)
-        beyond, shared = beyond + moved * rows.sum() / (n_old + rows.sum()), shared * left[:, None]
+        features, change, left = _fit_again(offset, features, cells, classes, coded.weights, drift)
+        beyond, shared = beyond + change * rows.sum() / (n_old + rows.sum()), shared * left[:, None]
     with np.errstate(divide="ignore"):
         base = beyond + np.log(shares)
     provenance = {**card.provenance, "n_rows": card.provenance["n_rows"] + classes.size}
@@ -368,20 +380,23 @@ def updated(
     return scorecard_of(features, base, **facts)
 
 
-def _with_rows(feature: Feature, rows: np.ndarray, grid: np.ndarray | None, known: dict[int, FeatureLevels]) -> Feature:
-    """Return the feature with the ``rows`` of its cells added to its counts, and to the grid of a pair. ``known`` holds
-    the levels of columns with their counts, and grows.
+def _with_rows(
+    feature: Feature, rows: np.ndarray, grid: np.ndarray | None, levels_by_id: dict[int, FeatureLevels]
+) -> Feature:
+    """Return the feature with the ``rows`` of its cells added to its counts, and to the grid of a pair.
+
+    ``levels_by_id`` holds the levels of columns with their counts, and grows.
     """
     old: Any = feature.levels
     if isinstance(old, PairLevels):
         assert grid is not None
-        seen = old.cells + np.where((old.grid < old.n_levels)[..., None], grid, 0.0)
-        parts = [known.get(id(part), part) for part in old.parts]
-        levels: FeatureLevels = replace(old, parts=tuple(parts), cells=seen)
+        cell_counts = old.cells + np.where((old.grid < old.n_levels)[..., None], grid, 0.0)
+        parts = [levels_by_id.get(id(part), part) for part in old.parts]
+        levels: FeatureLevels = replace(old, parts=tuple(parts), cells=cell_counts)
     else:
         by_level = np.zeros((old.n_levels, rows.shape[1]))
         np.add.at(by_level, feature.level_of_cell, rows)
-        levels = known[id(old)] = replace(old, counts=np.asarray(old.counts) + by_level)
+        levels = levels_by_id[id(old)] = replace(old, counts=np.asarray(old.counts) + by_level)
     cells = levels
     if feature.cells is not old:
         cells = replace(feature.cells, counts=feature.counts + rows)
@@ -436,8 +451,8 @@ class _Prior:
 
     def deviations(self, point: np.ndarray) -> np.ndarray:
         """Turn standard normal numbers, the shared ones last, into deviations."""
-        own, shared = np.split(point, [point.size - self.shared.shape[2]])
-        table = self.spread * (self.basis @ own.reshape(self.basis.shape[1], -1)) + self.shared @ shared
+        single, shared = np.split(point, [point.size - self.shared.shape[2]])
+        table = self.spread * (self.basis @ single.reshape(self.basis.shape[1], -1)) + self.shared @ shared
         if self.shares.any():
             table[:-1] -= self._of_feature(self.shares[:, None] * table[:-1])
         return table
@@ -455,8 +470,8 @@ class _Prior:
         slope = self.summed(errors)
         if self.shares.any():
             slope[:-1] -= self.shares[:, None] * self._of_feature(slope[:-1])
-        own, shared = self.basis.T @ (self.spread * slope), np.einsum("cnf,cn->f", self.shared, slope)
-        return value + point @ point / 2.0, np.append(own, shared) + point
+        single, shared = self.basis.T @ (self.spread * slope), np.einsum("cnf,cn->f", self.shared, slope)
+        return value + point @ point / 2.0, np.append(single, shared) + point
 
     def left(self, table: np.ndarray) -> np.ndarray:
         """Return the posterior standard errors given the rows, shape (n_cells + 1, n_logits)."""
@@ -486,9 +501,9 @@ def _fit_again(
     sizes = np.array([len(features[k].counts) for k in used], dtype=np.int64)
     joint = card.tables.joint(codes[used])
     n_logits, n_factors = (1 if card.classes.size == 2 else card.classes.size), card.intercept_factors.shape[1]
-    own_variances = [number_variances(features[k].standard_errors ** 2) for k in used]
+    variances_of_features = [number_variances(features[k].standard_errors ** 2) for k in used]
     free = chance(card.class_counts) + (np.diff(drift) if n_logits == 1 else drift) ** 2
-    variances = np.concatenate([*own_variances, free[None]])
+    variances = np.concatenate([*variances_of_features, free[None]])
     shared, ends = np.zeros((len(variances), n_logits, n_factors)), np.cumsum(sizes)
     for end, k in zip(ends.tolist(), used, strict=True):
         own = features[k].factors

@@ -20,21 +20,23 @@ def in_date_orders(card: Scorecard, date_orders: Mapping[str, bool]) -> Scorecar
     date_orders : mapping from str to bool
         For columns of dates, whether the day comes first.
     """
-    made: dict[int, FeatureLevels] = {}
+    levels_by_id: dict[int, FeatureLevels] = {}
 
     def ordered(level: FeatureLevels) -> FeatureLevels:
         # Features share levels, and pairs the levels of columns: equal objects stay equal objects.
-        if id(level) in made:
-            return made[id(level)]
+        if id(level) in levels_by_id:
+            return levels_by_id[id(level)]
         new = level
         if isinstance(level, PairLevels):
             parts = tuple(map(ordered, level.parts))
-            if any(part is not own for part, own in zip(parts, level.parts, strict=True)):
+            if any(part is not feature for part, feature in zip(parts, level.parts, strict=True)):
                 new = replace(level, parts=parts)
         elif level.name in date_orders and level.type in _DATED:
             new = replace(level, day_first=date_orders[level.name])
-        made[id(level)] = new
+        levels_by_id[id(level)] = new
         return new
 
-    features = (replace(own, levels=ordered(own.levels), cells=ordered(own.cells)) for own in card.features)
+    features = (
+        replace(feature, levels=ordered(feature.levels), cells=ordered(feature.cells)) for feature in card.features
+    )
     return replace(card, features=tuple(features))

@@ -42,10 +42,10 @@ def describe(card: Scorecard) -> str:
             f"{n_used} of {plural(n_features, 'feature')} {is_one} in the model; the most important {is_first} "
             f"{listed(first)}."
         )
-    known = {name for feature in card.used_features for name in feature.columns}  # also in pairs and curves
+    columns_in_use = {name for feature in card.used_features for name in feature.columns}  # also in pairs and curves
     rules = provenance.get("rules", {})
-    known |= {name for name, rule in rules.items() if rule.get("exclude")}
-    silent = sum(one.levels.n_levels == 1 and not known.intersection(one.columns) for one in card.features)
+    columns_in_use |= {name for name, rule in rules.items() if rule.get("exclude")}
+    silent = sum(one.levels.n_levels == 1 and not columns_in_use.intersection(one.columns) for one in card.features)
     if silent:
         some = plural(silent, "other feature" if n_used else "feature") + (" has" if silent == 1 else " have")
         sentences.append(f"{some} a single level: no cut point or grouping pays for itself.")

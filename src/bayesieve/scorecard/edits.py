@@ -122,34 +122,34 @@ def joined(level: FeatureLevels, codes: np.ndarray) -> tuple[FeatureLevels, np.n
         line = np.unique(line, return_inverse=True)[1]
     else:
         alone = level.has_level_below_numbers and codes[0] == 0
-        inside, kept = codes[int(alone) :], np.ones(level.cut_points.size, dtype=bool)
+        inside, is_kept = codes[int(alone) :], np.ones(level.cut_points.size, dtype=bool)
         if (np.diff(inside) != 1).any():
             raise ValueError(f"Levels of numbers are merged with their neighbours only; {level.name!r} has others.")
-        kept[inside[:-1]] = False
-        kept[:1] &= not alone
-        line = np.append(0, np.cumsum(kept))
+        is_kept[inside[:-1]] = False
+        is_kept[:1] &= not alone
+        line = np.append(0, np.cumsum(is_kept))
         line[0] = line[inside[0]] if alone else 0
     if isinstance(level, PairLevels):
         grid = np.append(line, line.max() + 1)[level.grid]
-        made: FeatureLevels = PairLevels.of(level.parts, grid, level.cells, level.level_score, level.name)
-        return _with_texts_of(made, level), line
+        levels: FeatureLevels = PairLevels.of(level.parts, grid, level.cells, level.level_score, level.name)
+        return _with_texts_of(levels, level), line
     parts: dict[str, Any] = {"counts": None if level.counts is None else summed(np.asarray(level.counts), line)}
     if level.groups is not None:
         parts["groups"] = [[] for _ in range(int(line.max()) + 1)]
         for code, group in zip(line.tolist(), level.groups, strict=True):
             parts["groups"][code] += group
     elif level.cut_points is not None:
-        parts["cut_points"] = level.cut_points[kept]
-    made = replace(level, missing_code=None if missing is None else int(line[missing]), renamed=(), **parts)
-    return _with_texts_of(made, level), line
+        parts["cut_points"] = level.cut_points[is_kept]
+    levels = replace(level, missing_code=None if missing is None else int(line[missing]), renamed=(), **parts)
+    return _with_texts_of(levels, level), line
 
 
-def _with_texts_of(made: FeatureLevels, level: FeatureLevels) -> FeatureLevels:
-    """Return the levels ``made`` with the texts of those levels that are unchanged."""
+def _with_texts_of(changed: FeatureLevels, level: FeatureLevels) -> FeatureLevels:
+    """Return the levels ``changed`` with the texts of those levels that are unchanged."""
     if not level.renamed:
-        return made
+        return changed
     texts = dict(zip(_contents(level), level.renamed, strict=True))
-    return replace(made, renamed=tuple(texts.get(content) for content in _contents(made)))
+    return replace(changed, renamed=tuple(texts.get(content) for content in _contents(changed)))
 
 
 def _contents(level: FeatureLevels) -> list[Any]:

@@ -79,24 +79,27 @@ def _by_column(card: Scorecard, table: Table) -> Explanation:
     """Explain rows with one line for each column, which gets an equal share of the contributions and weights of its
     features; levels are the texts of reasons.
     """
-    own, names = _by_feature(card, table), columns_in_use(card)
-    shares, errors = np.zeros((len(own.features), len(names))), np.asarray(own.standard_errors)
+    by_feature, names = _by_feature(card, table), columns_in_use(card)
+    shares, errors = np.zeros((len(by_feature.features), len(names))), np.asarray(by_feature.standard_errors)
     for k, columns in enumerate(feature.columns for feature in card.used_features):
         shares[k, [names.index(name) for name in columns]] = 1.0 / len(columns)
-    told, read = told_apart(card, names), card.reader.read(table)
-    parts = [part_texts(card, level) for level in told]
+    levels_of_columns, read = told_apart(card, names), card.reader.read(table)
+    parts = [part_texts(card, level) for level in levels_of_columns]
     codes = code_by(card, table, [single for single, _ in parts])
     texts = [np.array(of, dtype=object)[row] for (_, of), row in zip(parts, codes, strict=True)]
-    values = [level.texts(read.column(card.reader.needed.index(name))) for name, level in zip(names, told, strict=True)]
+    values = [
+        level.texts(read.column(card.reader.needed.index(name)))
+        for name, level in zip(names, levels_of_columns, strict=True)
+    ]
     words = Wording.of(card)
     return replace(
-        own,
+        by_feature,
         features=names,
         names=[*map(words.name, names)] if words.labels else None,
-        contributions=np.einsum("rfc,fk->rkc", own.contributions, shares),
+        contributions=np.einsum("rfc,fk->rkc", by_feature.contributions, shares),
         standard_errors=np.sqrt(np.einsum("rfc,fk->rkc", np.square(errors), np.square(shares))),
         values=columns_of_texts(values, table.n_rows),
         levels=(levels := columns_of_texts(texts, table.n_rows)),
         cells=levels,
-        weights=own.weights @ shares,
+        weights=by_feature.weights @ shares,
     )

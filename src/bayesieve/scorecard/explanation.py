@@ -54,7 +54,7 @@ class Explanation(ShortRepr):
 
     def _facts(self) -> dict[str, Any]:
         facts = {"n_rows": len(self.rows), "features": [*(self.names or self.features)], "classes": self.classes}
-        return facts | {f"first_{name}": own[0] for name, own in self._head().items() if len(own)}
+        return facts | {f"first_{name}": values[0] for name, values in self._head().items() if len(values)}
 
     def _head(self) -> dict[str, Any]:
         first = slice(10)

@@ -149,8 +149,8 @@ class RowReader:
 
     def check(self, names: Sequence[str]) -> None:
         """Raise ValueError, which names the column, if a needed column is missing."""
-        known = set(names)
-        lacking = [name for name in self.needed if name not in known]
+        existing = set(names)
+        lacking = [name for name in self.needed if name not in existing]
         if lacking:
             raise ValueError(f"The table lacks {named(lacking)}, which the model needs; add it under this name.")
 
@@ -166,23 +166,23 @@ class RowReader:
 
     def texts(self, table: Table) -> list[list[str | None]]:
         """Return the values of each feature, (n_rows,) as text; None if one is missing."""
-        own = self.read(table)
-        position = {name: i for i, name in enumerate(own.names)}
+        columns = self.read(table)
+        position = {name: i for i, name in enumerate(columns.names)}
         values = []
         for level in (self.levels[k] for k in self.picked.tolist()):
             if isinstance(level, PairLevels):
-                values.append(level.texts([own.column(position[part.name]) for part in level.parts]))
+                values.append(level.texts([columns.column(position[part.name]) for part in level.parts]))
             else:
-                values.append(level.texts(own.column(position[level.name])))
+                values.append(level.texts(columns.column(position[level.name])))
         return values
 
     @cached_property
     def _single(self) -> list[Callable[[Mapping[str, Any]], Cell | None]]:
         """Functions that find the cell of each feature in a single row."""
-        known: dict[int, _ValueReader] = {}
+        readers: dict[int, _ValueReader] = {}
 
         def reader(level: FeatureLevels) -> _ValueReader:
-            return known.setdefault(id(level), _ValueReader(level))
+            return readers.setdefault(id(level), _ValueReader(level))
 
         return [
             _of_pair(level, *map(reader, level.parts)) if isinstance(level, PairLevels) else reader(level)
@@ -218,8 +218,8 @@ class ScoreReader(RowReader):
     def code(self, table: Table, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
         if not self._families:
             return np.zeros((0, table.n_rows), dtype=np.uint8), np.zeros(0, dtype=np.int64)
-        own = self.read(table)
-        scores = code_families([own.column(i) for i in range(own.n_columns)], self._families, n_jobs)
+        columns = self.read(table)
+        scores = code_families([columns.column(i) for i in range(columns.n_columns)], self._families, n_jobs)
         coded = indicator_table(scores, self._families, self._n_levels)
         missing = [np.count_nonzero(row == f.unseen_code) for row, f in zip(scores, self._families, strict=True)]
         has_level = {level.column for level in self._indicators if level.missing_code is not None}
@@ -241,16 +241,16 @@ class ScoreReader(RowReader):
 
     def score_texts(self, table: Table) -> list[list[str | None]]:
         """Return the values of each score, (n_rows,) as text; None if one is missing."""
-        own = self.read(table)
-        return [family.texts(own.column(i)) for i, family in enumerate(self._families)]
+        columns = self.read(table)
+        return [family.texts(columns.column(i)) for i, family in enumerate(self._families)]
 
     def score_labels(self, table: Table, unseen: str) -> list[np.ndarray]:
         """Return the thresholds of its indicators that each score lies between, as texts, (n_rows,)."""
-        own, labels = self.read(table), []
+        columns, labels = self.read(table), []
         missing = {level.column: "missing" if level.missing_code is not None else unseen for level in self._indicators}
         for i, family in enumerate(self._families):
             names = np.array([*family.labels, missing[family.name]], dtype=object)
-            labels.append(names[code_families([own.column(i)], [family], None)[0]])
+            labels.append(names[code_families([columns.column(i)], [family], None)[0]])
         return labels
 
     def read_row(self, row: Mapping[str, Any]) -> list[Cell] | None:

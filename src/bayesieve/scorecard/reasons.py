@@ -71,21 +71,25 @@ def reasons_of(
     texts = pl.Series([text for column in words for text in column], dtype=pl.String)
     step, frames = max(1, _BLOCK // max(1, len(names))), []
     for first in range(0, table.n_rows, step):
-        own = codes[:, first : first + step]
-        towards, sign = np.full(own.shape[1], of_class), 1.0
+        chunk = codes[:, first : first + step]
+        towards, sign = np.full(chunk.shape[1], of_class), 1.0
         if of_class is None:
-            towards, sign = card.tables.joint(own).argmax(axis=1), -1.0
-        parts = shortfalls(card, own, names, against, towards, sign)
+            towards, sign = card.tables.joint(chunk).argmax(axis=1), -1.0
+        parts = shortfalls(card, chunk, names, against, towards, sign)
         order = np.argsort(parts.round(DECIMALS), axis=1, kind="stable")[:, :n]
-        found = np.take_along_axis(parts, order, axis=1)
-        row, rank = np.nonzero(found.round(DECIMALS) < 0)
+        sorted_parts = np.take_along_axis(parts, order, axis=1)
+        row, rank = np.nonzero(sorted_parts.round(DECIMALS) < 0)
         column = order[row, rank]
         at = starts[levels[column]] + shown[levels[column], first + row]
-        told = {"column": pl.Series(names, dtype=pl.String).gather(column), "text": texts.gather(at)}
+        texts_by_name = {"column": pl.Series(names, dtype=pl.String).gather(column), "text": texts.gather(at)}
         if reason_codes:
             of_columns = pl.Series([reason_codes.get(name) for name in names], dtype=pl.String)
-            told = {"column": told["column"], "code": of_columns.gather(column), "text": told["text"]}
-        frame = {"row": first + row, "rank": rank + 1, **told, "contribution": sign * found[row, rank]}
+            texts_by_name = {
+                "column": texts_by_name["column"],
+                "code": of_columns.gather(column),
+                "text": texts_by_name["text"],
+            }
+        frame = {"row": first + row, "rank": rank + 1, **texts_by_name, "contribution": sign * sorted_parts[row, rank]}
         frames.append(pl.DataFrame(frame, schema_overrides={"row": pl.Int64, "rank": pl.Int64}))
     reasons = pl.concat(frames)
     return _with_values(card, table, names, reasons) if values else reasons
@@ -144,9 +148,9 @@ def shortfalls(
     """
     parts, position = np.zeros((codes.shape[1], len(names))), {name: i for i, name in enumerate(names)}
     references = reference_scores(card, against, sign)
-    for feature, own, reference in zip(card.used_features, codes, references, strict=True):
+    for feature, cells, reference in zip(card.used_features, codes, references, strict=True):
         scores = sign * class_scores(feature.table) - reference
-        value = scores[np.minimum(own, len(scores) - 1), towards] / len(feature.columns)
+        value = scores[np.minimum(cells, len(scores) - 1), towards] / len(feature.columns)
         for name in feature.columns:
             parts[:, position[name]] += value
     return parts
@@ -198,50 +202,50 @@ def _texts(card: Scorecard, table: Table, names: Sequence[str]) -> tuple[np.ndar
     return np.array([position[id(level)] for level in told], dtype=np.int64), code_by(card, table, parts), [*texts]
 
 
-def reason_texts(card: Scorecard, told: FeatureLevels) -> tuple[FeatureLevels, list[str]]:
+def reason_texts(card: Scorecard, level: FeatureLevels) -> tuple[FeatureLevels, list[str]]:
     """Return the distinct categories of a column in reasons, and the text of each of its codes."""
-    single, texts = part_texts(card, told)
-    name = Wording.of(card).named(told)
+    single, texts = part_texts(card, level)
+    name = Wording.of(card).named(level)
     return single, [f"{name}: {text}" for text in texts]
 
 
-def part_texts(card: Scorecard, told: FeatureLevels) -> tuple[FeatureLevels, list[str]]:
+def part_texts(card: Scorecard, level: FeatureLevels) -> tuple[FeatureLevels, list[str]]:
     """Return the distinct categories of a column in reasons, and a text for each of its codes, without its name."""
-    words, single = Wording.of(card), told if told.groups is None else told.by_value()
+    words, single = Wording.of(card), level if level.groups is None else level.by_value()
     unseen = "missing" if isinstance(card.reader, ScoreReader) else UNSEEN[1:-1]
-    return single, [*_texts_of(card, told, single, words), unseen]
+    return single, [*_texts_of(card, level, single, words), unseen]
 
 
-def code_by(card: Scorecard, table: Table, told: Sequence[FeatureLevels]) -> np.ndarray:
+def code_by(card: Scorecard, table: Table, levels: Sequence[FeatureLevels]) -> np.ndarray:
     """Return (n_told, n_rows) codes of values by other levels of the columns or scores of a scorecard."""
     codes: dict[str, np.ndarray] = {}
     if isinstance(card.reader, ScoreReader):
-        own = card.reader.read(table)
-        for level in told:
-            values = own.column(card.reader.needed.index(level.name)).read_numbers("number")[0]
+        scores = card.reader.read(table)
+        for level in levels:
+            values = scores.column(card.reader.needed.index(level.name)).read_numbers("number")[0]
             codes[level.name] = level.code_numbers(values)
-    elif told:
-        of_name = {level.name: level for level in told}
+    elif levels:
+        of_name = {level.name: level for level in levels}
         columns = [feature.levels for feature in card.features if feature.kind != "pair"]
         every = [of_name.get(level.name, level) for level in columns]
         used = np.array([k for k, level in enumerate(every) if level.name in of_name], dtype=np.int64)
         with silenced():  # values were complained about before
-            found = RowReader.of(TableLevels.of(every), used, card.columns).code(table)[0]
-        codes = {every[k].name: found[i] for i, k in enumerate(used.tolist())}
-    return np.array([codes[level.name] for level in told], dtype=np.int64).reshape(len(told), table.n_rows)
+            codes_of_used = RowReader.of(TableLevels.of(every), used, card.columns).code(table)[0]
+        codes = {every[k].name: codes_of_used[i] for i, k in enumerate(used.tolist())}
+    return np.array([codes[level.name] for level in levels], dtype=np.int64).reshape(len(levels), table.n_rows)
 
 
-def _texts_of(card: Scorecard, told: FeatureLevels, single: FeatureLevels, words: Wording) -> list[str]:
+def _texts_of(card: Scorecard, level: FeatureLevels, single: FeatureLevels, words: Wording) -> list[str]:
     """Return the texts given to cells of a column, otherwise those of the levels around them, otherwise the labels of
     the cells.
     """
-    around = np.arange(told.n_levels) if single is told else told.code_categories(single.first_values())
-    given = words.given(told)
-    if told.name in card and card[told.name].cells is told:
-        feature = card[told.name]
+    around = np.arange(level.n_levels) if single is level else level.code_categories(single.first_values())
+    texts = words.given(level)
+    if level.name in card and card[level.name].cells is level:
+        feature = card[level.name]
         of_levels = words.given(feature.levels)
-        given = [own or of_levels[k] for own, k in zip(given, feature.level_of_cell.tolist(), strict=True)]
-    return [given[k] or text for k, text in zip(around.tolist(), words.spoken(single), strict=True)]
+        texts = [own or of_levels[k] for own, k in zip(texts, feature.level_of_cell.tolist(), strict=True)]
+    return [texts[k] or text for k, text in zip(around.tolist(), words.spoken(single), strict=True)]
 
 
 def told_apart(card: Scorecard, names: Sequence[str]) -> list[FeatureLevels]:
@@ -251,9 +255,9 @@ def told_apart(card: Scorecard, names: Sequence[str]) -> list[FeatureLevels]:
     if isinstance(card.reader, ScoreReader):
         families = {family.name: family for family in card.reader.column_levels}
         return [families[name] for name in names]
-    known: dict[str, FeatureLevels] = {}
+    levels_by_name: dict[str, FeatureLevels] = {}
     parts = [part for feature in card.used_features for part in feature.cells.by_column]
     for level in [*(feature.cells for feature in card.features if feature.kind != "pair"), *parts]:
-        if level.name not in known or (known[level.name].n_levels == 1 and level.n_levels > 1):
-            known[level.name] = level
-    return [known[name] for name in names]
+        if level.name not in levels_by_name or (levels_by_name[level.name].n_levels == 1 and level.n_levels > 1):
+            levels_by_name[level.name] = level
+    return [levels_by_name[name] for name in names]

@@ -82,8 +82,8 @@ class Feature(ShortRepr):
     log_bayes: float = math.nan
 
     def _facts(self) -> dict[str, Any]:
-        own = {"name": self.levels.name, "kind": self.levels.kind, "n_cells": self.cells.n_levels}
-        return own | {name: getattr(self, name) for name in ("weight", "search_weight", "sign", "importance")}
+        facts = {"name": self.levels.name, "kind": self.levels.kind, "n_cells": self.cells.n_levels}
+        return facts | {name: getattr(self, name) for name in ("weight", "search_weight", "sign", "importance")}
 
     def _head(self) -> dict[str, Any]:
         cells = self.cells.labels[:10]
@@ -157,19 +157,19 @@ class Feature(ShortRepr):
         by_hand = (of_classes == 0).all(axis=1)
         bias_of_classes = bias[level, None] * counting_variances(of_level)[level]
         of_classes = np.where(by_hand[:, None], 0.0, of_classes + bias_of_classes)
-        own = np.maximum(number_variances(of_classes) - (self.factors**2).sum(axis=2), 0.0)
-        numbers = np.diff(self.contributions, axis=1) if own.shape[1] == 1 else self.contributions
+        variances = np.maximum(number_variances(of_classes) - (self.factors**2).sum(axis=2), 0.0)
+        numbers = np.diff(self.contributions, axis=1) if variances.shape[1] == 1 else self.contributions
         typical = (rows @ numbers**2) / max(rows.sum(), np.finfo(float).tiny)
         nothing = np.zeros((1, *self.factors.shape[1:]))
-        return np.concatenate([self.factors, nothing]), np.concatenate([own, typical[None]])
+        return np.concatenate([self.factors, nothing]), np.concatenate([variances, typical[None]])
 
     @cached_property
     def total_errors(self) -> np.ndarray:
         """(n_cells + 1, n_classes) standard errors of the contributions, in nats, as intervals of probabilities have
         them, those of unseen values last.
         """
-        shared, own = self.errors
-        return np.sqrt(class_variances(own + (shared**2).sum(axis=2), self.counts.shape[1]))
+        shared, variances = self.errors
+        return np.sqrt(class_variances(variances + (shared**2).sum(axis=2), self.counts.shape[1]))
 
     def by_level(self) -> np.ndarray:
         """Return (n_levels, n_classes) mean contribution of the training rows of each level."""
@@ -326,12 +326,12 @@ class Scorecard(ShortRepr):
         """
         n_logits, n_factors = self.intercept_factors.shape
         tables = []
-        for shared, own in (feature.errors for feature in self.used_features):
-            lines = np.zeros((len(own), n_logits, n_factors))
+        for shared, variances in (feature.errors for feature in self.used_features):
+            lines = np.zeros((len(variances), n_logits, n_factors))
             lines[..., : shared.shape[2]] = shared
-            tables.append(np.column_stack([own, lines.reshape(len(own), -1)]))
-        variances = chance(self.class_counts) + self.omitted_variances
-        return CellTables.of(tables, np.append(variances, self.intercept_factors))
+            tables.append(np.column_stack([variances, lines.reshape(len(variances), -1)]))
+        of_intercept = chance(self.class_counts) + self.omitted_variances
+        return CellTables.of(tables, np.append(of_intercept, self.intercept_factors))
 
     @cached_property
     def reader(self) -> RowReader:
@@ -357,17 +357,19 @@ class Scorecard(ShortRepr):
         return self.reader.code(table_of(X))[0]
 
     def _cells_of_codes(self, coded: CodedTable) -> np.ndarray:
-        told = [feature.cells for feature in self.features]
-        by_cells = np.array_equal(coded.n_levels, [cells.n_levels for cells in told])
+        cells_of_features = [feature.cells for feature in self.features]
+        by_cells = np.array_equal(coded.n_levels, [cells.n_levels for cells in cells_of_features])
         split = any(feature.cells is not feature.levels for feature in self.features)
         if split and not by_cells and coded.recoder is None:
             raise ValueError(
                 "This model predicts by parts of levels, and these codes are of whole levels; pass the rows as a "
                 "table, or fit the model with calibrate='levels'."
             )
-        own = by_cells and (split or coded.levels is None or all(map(operator.is_, coded.levels, told)))
-        if not own and coded.recoder is not None:
-            coded = coded.recoder.code(TableLevels.of(told))
+        are_codes_of_cells = by_cells and (
+            split or coded.levels is None or all(map(operator.is_, coded.levels, cells_of_features))
+        )
+        if not are_codes_of_cells and coded.recoder is not None:
+            coded = coded.recoder.code(TableLevels.of(cells_of_features))
         return coded.codes[self.used]
 
     def joint(self, X: Any) -> np.ndarray:
@@ -385,8 +387,8 @@ class Scorecard(ShortRepr):
     def interval_of_cells(self, cells: np.ndarray, level: float) -> np.ndarray:
         """Return the interval of rows given as cells, (n_used, n_rows)."""
         n_logits, n_factors = self.intercept_factors.shape
-        own, shared = np.split(self.errors.joint(cells), [n_logits], axis=1)
-        variances = own + (shared.reshape(len(own), n_logits, n_factors) ** 2).sum(axis=2)
+        single, shared = np.split(self.errors.joint(cells), [n_logits], axis=1)
+        variances = single + (shared.reshape(len(single), n_logits, n_factors) ** 2).sum(axis=2)
         return intervals_of(self.tables.joint(cells), variances, level)
 
     def explain(self, X: Any, by: Literal["feature", "score", "column"] = "feature") -> Explanation:
@@ -527,16 +529,18 @@ def bounds_of(cells: FeatureLevels, code: int) -> dict[str, Any]:
     return {"low": cuts[at], "high": cuts[at + 1]}
 
 
-def scorecard_of_fit(evidence: Evidence, searched: np.ndarray, signs: Mapping[int, int], **facts: Any) -> Scorecard:
+def scorecard_of_fit(
+    evidence: Evidence, search_weights: np.ndarray, signs: Mapping[int, int], **facts: Any
+) -> Scorecard:
     """Return the scorecard of fitted evidence; ``searched`` are the weights of the search, which knows no surfaces."""
-    searched, features = searched.astype(float).tolist(), []
-    for k, (levels, own) in enumerate(zip(evidence.levels, evidence.features, strict=True)):
+    search_weights, features = search_weights.astype(float).tolist(), []
+    for k, (levels, fit) in enumerate(zip(evidence.levels, evidence.features, strict=True)):
         unseen = np.zeros(evidence.intercept.size)
         if evidence.is_neutral:
-            unseen = mean_line(own.table, own.counts.sum(axis=1))
-        weights = own.weight, searched[k] if k < len(searched) else 0.0
-        numbers = own.table, unseen, own.counts, own.errors, own.factors
-        features.append(Feature(levels, own.cells, *numbers, *weights, signs.get(k, 0), log_bayes=own.log_bayes))
+            unseen = mean_line(fit.table, fit.counts.sum(axis=1))
+        weights = fit.weight, search_weights[k] if k < len(search_weights) else 0.0
+        numbers = fit.table, unseen, fit.counts, fit.errors, fit.factors
+        features.append(Feature(levels, fit.cells, *numbers, *weights, signs.get(k, 0), log_bayes=fit.log_bayes))
     facts |= {"class_counts": evidence.class_counts, "intercept_factors": evidence.intercept_factors}
     facts["omitted_variances"] = evidence.omitted_variances
     return scorecard_of(features, evidence.intercept, **facts)
@@ -552,8 +556,8 @@ def scorecard_of(parts: Sequence[Feature], intercept: np.ndarray, **facts: Any) 
     total = facts["class_counts"].sum()
     features, intercept = [], intercept.copy()
     for feature in parts:
-        own, mean = centred(feature, total)
-        features.append(own)
+        feature_centred, mean = centred(feature, total)
+        features.append(feature_centred)
         intercept += mean
     return Scorecard(intercept=intercept, features=with_importances(features, facts["class_counts"]), **facts)
 
@@ -562,15 +566,22 @@ def centred(feature: Feature, total: float) -> tuple[Feature, np.ndarray]:
     """Return the feature with contributions of mean 0 over the classes and over ``total`` training rows, and the mean
     that they had over these, (n_classes,). Values without rows that add this mean add exactly 0 then.
     """
-    own, rows = feature.contributions, feature.counts.sum(axis=1)
+    contributions, rows = feature.contributions, feature.counts.sum(axis=1)
     shares = rows / total
-    own, unseen = own - own.mean(axis=1, keepdims=True), feature.unseen - feature.unseen.mean()
-    mean = own[0] + shares @ (own - own[0]) + (1.0 - shares.sum()) * (unseen - own[0])  # 0 is left if all are alike
-    rounding = _ROUNDING * max(1.0, float(np.abs(own).max()))
-    own, unseen = own - mean, unseen - mean
-    own[(rows == 0) & (np.abs(own) < rounding).all(axis=1)] = 0.0
+    contributions, unseen = (
+        contributions - contributions.mean(axis=1, keepdims=True),
+        feature.unseen - feature.unseen.mean(),
+    )
+    mean = (
+        contributions[0]
+        + shares @ (contributions - contributions[0])
+        + (1.0 - shares.sum()) * (unseen - contributions[0])
+    )  # 0 is left if all are alike
+    rounding = _ROUNDING * max(1.0, float(np.abs(contributions).max()))
+    contributions, unseen = contributions - mean, unseen - mean
+    contributions[(rows == 0) & (np.abs(contributions) < rounding).all(axis=1)] = 0.0
     unseen = np.where(np.abs(unseen).max() < rounding, 0.0, unseen)
-    return replace(feature, contributions=own, unseen=unseen), mean
+    return replace(feature, contributions=contributions, unseen=unseen), mean
 
 
 def with_importances(features: Sequence[Feature], class_counts: np.ndarray) -> tuple[Feature, ...]:
@@ -579,9 +590,9 @@ def with_importances(features: Sequence[Feature], class_counts: np.ndarray) -> t
     """
     sizes, shares = [], class_counts / class_counts.sum()
     for feature in features:
-        own = feature.contributions
-        against = (own @ shares)[:, None] - own * shares
-        away = own - against / np.maximum(1.0 - shares, np.finfo(float).tiny)
+        contributions = feature.contributions
+        against = (contributions @ shares)[:, None] - contributions * shares
+        away = contributions - against / np.maximum(1.0 - shares, np.finfo(float).tiny)
         rows = feature.counts.sum(axis=1)
         frequency = rows / max(rows.sum(), np.finfo(float).tiny)
         sizes.append(float(frequency @ np.abs(away) @ shares))

@@ -75,9 +75,9 @@ def unknown_levels(card: Scorecard, labels: Mapping[str, Mapping[str, Any]]) -> 
     """Return a sentence about the first column with a text for a level or value that it does not have, or None."""
     for column, label in labels.items():
         levels = _levels_of(card, column)
-        known = {"missing", *(text for level in levels for text in (*level.labels, *level.all_labels))}
-        known |= {canonical_text(value) for level in levels for group in level.groups or () for value in group}
-        unknown = [text for text in label.get("levels", {}) if text not in known]
+        texts = {"missing", *(text for level in levels for text in (*level.labels, *level.all_labels))}
+        texts |= {canonical_text(value) for level in levels for group in level.groups or () for value in group}
+        unknown = [text for text in label.get("levels", {}) if text not in texts]
         if unknown:
             there = f"its levels are {named(text for level in levels[:1] for text in level.labels)}"
             return f"The labels name {named(unknown)} of column {column!r:.80}, no level or value of it; {there}."
@@ -86,11 +86,11 @@ def unknown_levels(card: Scorecard, labels: Mapping[str, Mapping[str, Any]]) -> 
 
 def _levels_of(card: Scorecard, column: str) -> list[FeatureLevels]:
     """Return all levels by which features divide the values of a column, those of the column itself first."""
-    found: list[FeatureLevels] = []
+    levels: list[FeatureLevels] = []
     for feature in card.features:
         parts = (*feature.levels.by_column, feature.cells)
-        found += [part for part in parts if part.column == column]
-    return found
+        levels += [part for part in parts if part.column == column]
+    return levels
 
 
 class Wording:
@@ -135,8 +135,10 @@ class Wording:
             return cell_labels([*map(self._part, level.parts)], level.grid, level.n_levels, full=full)
         if level.column not in self.labels:
             return labels
-        own = self._intervals(level, AS_SIGNS) if level.groups is None else group_labels(self._groups(level), full=full)
-        return tuple(given or text for given, text in zip(self.given(level), own, strict=True))
+        texts = (
+            self._intervals(level, AS_SIGNS) if level.groups is None else group_labels(self._groups(level), full=full)
+        )
+        return tuple(given or text for given, text in zip(self.given(level), texts, strict=True))
 
     def spoken(self, level: FeatureLevels) -> list[str]:
         """Return the levels in words for a letter; a group is represented by one value."""
@@ -184,6 +186,6 @@ def described(card: Scorecard, explanation: Explanation) -> Explanation:
         level = card[name].levels if name in card else scores[name]
         names.append(words.named(level))
         labels = Counter(level.labels)
-        known = {a: b for a, b in zip(level.labels, words.levels(level), strict=True) if labels[a] == 1}
-        texts[:, k] = [known.get(label, label) for label in texts[:, k]]
+        text_by_label = {a: b for a, b in zip(level.labels, words.levels(level), strict=True) if labels[a] == 1}
+        texts[:, k] = [text_by_label.get(label, label) for label in texts[:, k]]
     return replace(explanation, names=names, levels=texts)
