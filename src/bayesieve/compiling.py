@@ -43,7 +43,7 @@ def jit(function: Callable[..., Any]) -> Any:
         compiled._cache = SavedCode(function)
     except RuntimeError:  # of Numba, which finds no folder
         warn_once()
-    compiled.compile = _TIMER.timed(compiled.compile)  # called once for each combination of types
+    compiled.compile = COMPILE_TIME.timed(compiled.compile)  # called once for each combination of types
     return compiled
 
 
@@ -67,11 +67,6 @@ def _inner(function: Callable[..., Any], **options: Any) -> Any:
 
     options = {**_OPTIONS, "no_cpython_wrapper": True, **options}
     return njit(**options)(function)
-
-
-def compile_seconds() -> float:
-    """Return seconds that this process has spent so far on compiling kernels, or on loading them from disk."""
-    return _TIMER.seconds
 
 
 class _Timer:
@@ -111,7 +106,8 @@ class _Timer:
         return run
 
 
-_TIMER = _Timer()
+COMPILE_TIME = _Timer()
+"""Time that this process has spent so far on compiling kernels, or on loading them from disk."""
 
 
 @cache

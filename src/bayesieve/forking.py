@@ -53,17 +53,12 @@ def _names_of_threads() -> list[str]:
     return names
 
 
-_threads = _Threads()
-
-
-def has_lost_threads() -> bool:
-    """Return whether this process was forked after polars started threads."""
-    return _threads.are_lost
+THREADS = _Threads()
 
 
 def refuse_fork() -> None:
     """Raise RuntimeError in a process that was forked after polars started threads, in which its work never ends."""
-    if has_lost_threads():
+    if THREADS.are_lost:
         raise RuntimeError(
             "This process was forked after polars had started threads, which a fork loses, so that this call would "
             'never end. Start processes by spawn, as multiprocessing.get_context("spawn") does, or fork before the '

@@ -124,7 +124,7 @@ def test_forked_workers_and_other_versions_are_one_sentence(monkeypatch: pytest.
             pytest.raises(RuntimeError, match="forks its workers, in which"),
         ):
             list(map_chunks(pool, text_of, range(3)))
-    monkeypatch.setattr(forking._threads, "are_lost", True)  # forked in any other way
+    monkeypatch.setattr(forking.THREADS, "are_lost", True)  # forked in any other way
     with pytest.raises(RuntimeError, match="forks its workers"):
         run_task(executors._versions(), task)
 

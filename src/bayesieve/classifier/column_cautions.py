@@ -51,12 +51,8 @@ class _Columns:
 
     def __init__(self, table: Table, rows: np.ndarray, coded: CodedTable, levels: TableLevels) -> None:
         self.rows, self.coded, self.levels = rows, coded, levels
-        self._table = table
+        self.table = table
         self.sample, self.most = map(coded.drawn, _SAMPLES)
-
-    def counts(self, k: int) -> list[list[float]]:
-        """Return rows (or weight) by level and class."""
-        return np.asarray(self.levels.class_counts(k)).tolist()
 
     def partition(self, k: int, rows: np.ndarray) -> bytes:
         """Return bytes that identify which rows share a level."""
@@ -73,18 +69,14 @@ class _Columns:
         """Return codes of the levels, shape (rows.size,)."""
         return np.asarray(self.coded.codes_at([k], slice(None) if rows.size == self.coded.n_rows else rows)[0])
 
-    def numbers_of_sample(self, columns: np.ndarray) -> np.ndarray:
-        """Return numbers of numeric columns in the larger sample, shape (columns.size, n_rows)."""
-        return np.asarray(self._table.select(columns.tolist()).take(self.most).numbers(np.arange(columns.size)))
-
     @property
     def rows_at_hand(self) -> np.ndarray:
         """The rows that count, of a table in files the larger sample of them."""
-        return self.most if self._table.reads_rows else self.rows
+        return self.most if self.table.reads_rows else self.rows
 
     def values(self, k: int, rows: np.ndarray) -> np.ndarray:
         """Return numbers, NaN = missing, or codes of categories, -1 = missing, shape (rows.size,)."""
-        table = self._table.select([k])
+        table = self.table.select([k])
         column = (table.take(rows) if rows.size < table.n_rows else table).column(0)
         return column.numbers() if column.kind == "numeric" else column.categories().codes
 
@@ -95,7 +87,8 @@ def _copies_of_target(columns: _Columns) -> list[Caution]:
     assert coded.class_codes is not None
     names = []
     for k in np.flatnonzero((levels.n_levels - 1 <= coded.n_classes) & (levels.n_levels >= coded.n_classes)).tolist():
-        if sum(sum(n > 0 for n in level) > 1 for level in columns.counts(k)) > 1:
+        counts = np.asarray(levels.class_counts(k))
+        if np.count_nonzero(np.count_nonzero(counts > 0, axis=1) > 1) > 1:
             continue  # more levels of several classes than that of missing values
         has_level = columns.known(k, columns.most)
         rows = columns.most[has_level]
@@ -205,7 +198,7 @@ def _copies(columns: _Columns, apart: set[str]) -> list[Caution]:
     names = columns.coded.names
     groups = [[k for k in np.flatnonzero(columns.levels.n_levels > 1).tolist() if names[k] not in apart]]
     if columns.coded.weights is None:  # sums of weights may differ in the last digit
-        groups = _split(groups, lambda k: repr(sorted(columns.counts(k))).encode())
+        groups = _split(groups, lambda k: repr(sorted(np.asarray(columns.levels.class_counts(k)).tolist())).encode())
     for rows in (columns.sample, columns.most):
         groups = _split(groups, lambda k, rows=rows: columns.partition(k, rows))  # type: ignore[misc]
         groups = _split(groups, lambda k, rows=rows: pattern(columns.values(k, rows)))  # type: ignore[misc]
@@ -233,7 +226,9 @@ def _codes(columns: _Columns, encoder: TableEncoder) -> list[Caution]:
     at_once, codes_by_column = max(1, _CELLS_AT_ONCE // max(1, columns.most.size)), dict[int, StandingOut]()
     for first in range(0, len(numeric), at_once):
         some = np.array(numeric[first : first + at_once])
-        codes_by_column |= {int(some[i]): out for i, out in standing_out(columns.numbers_of_sample(some)).items()}
+        sample = columns.table.select(some.tolist()).take(columns.most)
+        numbers = np.asarray(sample.numbers(np.arange(some.size)))
+        codes_by_column |= {int(some[i]): out for i, out in standing_out(numbers).items()}
     return [_code_caution(columns, k, out, encoder.positive) for k, out in codes_by_column.items()]
 
 

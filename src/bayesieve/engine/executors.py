@@ -18,7 +18,7 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from bayesieve.engine.progress import Clock
-from bayesieve.forking import has_lost_threads
+from bayesieve.forking import THREADS
 from bayesieve.version import __version__
 
 Chunk = TypeVar("Chunk")
@@ -171,7 +171,7 @@ def run_task(versions: tuple[tuple[str, str], ...], task: bytes) -> bytes:
     RuntimeError
         In a forked process, where polars would wait forever, and for other versions than the caller's.
     """
-    if has_lost_threads() or type(multiprocessing.current_process()).__name__ == "ForkProcess":
+    if THREADS.are_lost or type(multiprocessing.current_process()).__name__ == "ForkProcess":
         raise RuntimeError(
             "The executor forks its workers, in which polars would wait forever; pass "
             'ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")).'

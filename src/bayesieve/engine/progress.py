@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from bayesieve.compiling import compile_seconds
+from bayesieve.compiling import COMPILE_TIME
 
 Progress = Callable[[int, int, float], Any]
 """Called with the steps done, the steps in all and the best criterion so far; a true answer ends a greedy search."""
@@ -123,7 +123,7 @@ class Clock:
     """
 
     def __init__(self, max_seconds: float | None, progress: Progress | None = None) -> None:
-        self._begin = time.perf_counter() - compile_seconds()
+        self._begin = time.perf_counter() - COMPILE_TIME.seconds
         self._max_seconds = max_seconds
         self._progress = progress
         self._stopped = False
@@ -131,7 +131,7 @@ class Clock:
 
     @property
     def seconds(self) -> float:
-        return max(0.0, time.perf_counter() - compile_seconds() - self._begin)
+        return max(0.0, time.perf_counter() - COMPILE_TIME.seconds - self._begin)
 
     @property
     def is_up(self) -> bool:

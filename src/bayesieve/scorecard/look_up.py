@@ -34,23 +34,19 @@ class CellTables:
     Parameters
     ----------
     lines : (n_lines + 1, n_classes) those of the cells of each feature, then of its unseen values; zeros last.
-    n_lines : (n_features,) lines of each feature.
+    n_lines, first : (n_features,) number of lines of each feature, and where they begin.
     intercept : (n_classes,)
     """
 
     lines: np.ndarray
     n_lines: np.ndarray
+    first: np.ndarray
     intercept: np.ndarray
 
     @classmethod
     def of(cls, tables: Sequence[np.ndarray], intercept: np.ndarray) -> CellTables:
-        nothing = np.zeros((1, intercept.size))
-        return cls(np.concatenate([*tables, nothing]), np.array([*map(len, tables)], dtype=np.int64), intercept)
-
-    @cached_property
-    def first(self) -> np.ndarray:
-        """(n_features,) where the lines of each feature begin."""
-        return np.cumsum(self.n_lines) - self.n_lines
+        nothing, n_lines = np.zeros((1, intercept.size)), np.array([*map(len, tables)], dtype=np.int64)
+        return cls(np.concatenate([*tables, nothing]), n_lines, np.cumsum(n_lines) - n_lines, intercept)
 
     def joint(self, codes: np.ndarray) -> np.ndarray:
         """Return (n_rows, n_classes) intercept plus contributions of cells (n_features, n_rows)."""
