@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from bayesieve.engine import progress as module
-from bayesieve.engine.progress import RowProgress, SearchProgress, stage
+from bayesieve.engine.progress import RowProgress, search_progress, stage
 from tests.limits import Limits
 
 
@@ -21,9 +21,9 @@ def test_lines_without_a_terminal_are_few_and_tell_the_time(
     capsys: pytest.CaptureFixture[str], limits: Limits, seconds: float, n_calls: int, lines: str
 ) -> None:
     limits(seconds_between_lines=seconds)
-    with SearchProgress("Searching", 0) as progress:
+    with search_progress("Searching", 0) as progress:
         assert progress is None
-    with SearchProgress("Searching", 1) as progress:
+    with search_progress("Searching", 1) as progress:
         assert progress is not None
         if lines:
             progress._began -= 65.0  # type: ignore[attr-defined]
@@ -36,10 +36,9 @@ def test_a_bar_on_a_terminal_ends_with_the_search(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    progress = SearchProgress("Searching", 1)
-    with progress as tell:
-        assert tell is not None
-        tell(1, 10, 3.0)
+    with search_progress("Searching", 1) as progress:
+        assert progress is not None
+        progress(1, 10, 3.0)
         assert progress._bar.live.is_started
     assert not progress._bar.live.is_started
     assert capsys.readouterr().out == ""
@@ -70,7 +69,7 @@ def test_a_stage_is_silent_while_a_search_shows_its_progress(
 ) -> None:
     limits(seconds_between_lines=0.05)
     with stage("Fitting", 1):
-        with SearchProgress("Searching", 1) as progress:
+        with search_progress("Searching", 1) as progress:
             assert progress is not None
             progress(1, 2, 1.0)
             time.sleep(0.3)
@@ -138,7 +137,7 @@ def test_a_cell_of_a_notebook_shows_one_line(
     kernel = Kernel(monkeypatch)
     for kernel.execution_count in (1, 2):
         with stage("Fitting", 1):
-            with SearchProgress("Searching", 1) as progress:
+            with search_progress("Searching", 1) as progress:
                 assert progress is not None
                 for done in (1, 2):
                     time.sleep(0.1)
@@ -156,7 +155,7 @@ def test_ipython_without_a_notebook_writes_lines(
 ) -> None:
     kernel = Kernel(monkeypatch, is_notebook=False)
     limits(seconds_between_lines=0.0)
-    with SearchProgress("Searching", 1) as progress:
+    with search_progress("Searching", 1) as progress:
         assert progress is not None
         progress(3, 10, 1.0)
     assert capsys.readouterr().err == "Searching: 3 of 10, best cost 1.00 nats\n"

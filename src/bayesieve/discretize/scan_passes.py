@@ -16,7 +16,7 @@ from bayesieve.discretize import row_tasks, value_sums
 from bayesieve.discretize.row_tasks import CodeTask, CountTask, Reading, RowChunk, code_rows, count_rows
 from bayesieve.engine import Engine, map_in_threads
 from bayesieve.engine.executors import Traffic, map_chunks
-from bayesieve.engine.progress import Clock, Progress, SearchProgress, bytes_and_time_left, write_line
+from bayesieve.engine.progress import Clock, Progress, bytes_and_time_left, search_progress, write_line
 from bayesieve.table import Target
 from bayesieve.table.levels import TableLevels, smallest_unsigned
 from bayesieve.table.row_labels import KnownRows, LabelReader
@@ -227,7 +227,7 @@ class ScannedBlocks:
         all_results = map_chunks(
             self._executor, function, tasks, room=self.reading_bytes, clock=self._clock, traffic=traffic
         )
-        with SearchProgress("Reading rows", self._verbose, in_words) as progress, closing(all_results) as results:
+        with search_progress("Reading rows", self._verbose, in_words) as progress, closing(all_results) as results:
             try:
                 yield _with_progress(steps, results, progress)
             except KeyboardInterrupt:

@@ -179,28 +179,40 @@ class Clock:
             signal.signal(signal.SIGINT, default)
 
 
-class SearchProgress:
-    """Context manager that shows the progress of a search on the error stream; it returns a `Progress` or None.
+@contextmanager
+def search_progress(
+    title: str, verbose: int, criterion: str | Callable[[float], str] | None = None, noun: str = ""
+) -> Iterator[SearchProgress | None]:
+    """Yield a progress that a search shows on the error stream, or None without ``verbose``; see `SearchProgress`."""
+    if not verbose:
+        yield None
+        return
+    progress = SearchProgress(title, criterion, noun)
+    try:
+        yield progress
+    finally:
+        progress.close()
 
-    ``criterion`` is the name of the criterion or a function that formats its value; None stands for a cost in nats.
-    ``noun`` is what is counted.
+
+class SearchProgress:
+    """Progress of a search on the error stream.
+
+    Parameters
+    ----------
+    criterion : name of the criterion, or function that formats its value; None stands for a cost in nats.
+    noun : what is counted.
     """
 
-    def __init__(
-        self, title: str, verbose: int, criterion: str | Callable[[float], str] | None = None, noun: str = ""
-    ) -> None:
+    def __init__(self, title: str, criterion: str | Callable[[float], str] | None = None, noun: str = "") -> None:
         self._title, self._noun = title, noun
         self._criterion = criterion
-        self._verbose = verbose
         self._bar: Any = None
         self._task: Any = None
         self._began = self._written = time.perf_counter()
         self._hiding: list[_RunningClock] = []
 
-    def __enter__(self) -> Progress | None:
-        return self if self._verbose else None
-
-    def __exit__(self, *error: Any) -> None:
+    def close(self) -> None:
+        """End the display."""
         if self._bar is not None:
             self._bar.stop()
         for clock in self._hiding:
@@ -220,7 +232,7 @@ class SearchProgress:
 
     def doing(self, total: int, now: str) -> None:
         """Show the running task ``now`` beside a running clock; on a terminal only."""
-        if self._verbose and sys.stderr.isatty():
+        if sys.stderr.isatty():
             self._open(total)
             self._bar.update(self._task, now=now)
 
@@ -262,13 +274,13 @@ class RowProgress:
 
     def __init__(self, title: str, n_rows: int, n_bytes: int, verbose: int) -> None:
         self._n_rows, self._verbose, self._done = n_rows, verbose, 0
-        self._display = SearchProgress(title, verbose, bytes_and_time_left(n_bytes), " rows")
+        self._display = SearchProgress(title, bytes_and_time_left(n_bytes), " rows")
 
     def __enter__(self) -> RowProgress:
         return self
 
     def __exit__(self, *error: Any) -> None:
-        self._display.__exit__(*error)
+        self._display.close()
 
     def __call__(self, n_rows: int) -> None:
         """Add ``n_rows`` to the rows done."""

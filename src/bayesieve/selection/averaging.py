@@ -10,7 +10,7 @@ import numpy as np
 
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.engine.callbacks import FitTask
-from bayesieve.engine.progress import SearchProgress
+from bayesieve.engine.progress import search_progress
 from bayesieve.parts import Allowed
 from bayesieve.search import (
     Clock,
@@ -93,7 +93,7 @@ class SubsetSearchSelector(CodedSelector):
         problem = SubsetProblem.of(coded, self.smoothing, constant_columns=self.constant_columns)
         if isinstance(coded.levels, TableLevels):
             problem = replace(problem, candidates=np.setdiff1d(problem.candidates, coded.levels.by_chance))
-        with SearchProgress(f"{type(self).__name__}: searching", self.verbose) as shown:
+        with search_progress(f"{type(self).__name__}: searching", self.verbose) as shown:
             progress = shown if task is None else task.with_moves(shown)
             n, row_work = problem.candidates.size, problem.objective.total * (coded.n_classes - 1)
             is_small = n <= _AUTO_FEATURES and 2.0**n * row_work <= _AUTO_WORK

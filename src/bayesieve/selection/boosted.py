@@ -11,7 +11,7 @@ import numpy as np
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.counts.contingency import ContingencyCounts, JointCodes, left_over, log_probabilities_of_all
 from bayesieve.engine.callbacks import FitTask
-from bayesieve.engine.progress import Clock, Progress, SearchProgress
+from bayesieve.engine.progress import Clock, Progress, search_progress
 from bayesieve.parts import Allowed, Score
 from bayesieve.search import SearchTrace, TraceRecorder, WalkStart
 from bayesieve.selection.base import SHARED_OPTIONS, CodedSelector
@@ -109,7 +109,7 @@ class BoostedSelector(CodedSelector):
                 "table; use at most that many, or None."
             )
         candidates = np.flatnonzero(coded.n_levels > (0 if coded.levels is None else 1))
-        with SearchProgress("BoostedSelector: boosting", self.verbose, EDGE) as shown:
+        with search_progress("BoostedSelector: boosting", self.verbose, EDGE) as shown:
             progress = shown if task is None else task.with_moves(shown)
             self.trace_ = self.boost(coded, candidates, progress)
         self._warn_if_interrupted(self.trace_, self.max_seconds)

@@ -22,7 +22,7 @@ from bayesieve.counts.information import (
 )
 from bayesieve.counts.pairs import PairInformation
 from bayesieve.criteria import Criterion
-from bayesieve.engine.progress import SearchProgress
+from bayesieve.engine.progress import search_progress
 from bayesieve.parts import Allowed, Score
 from bayesieve.search import (
     Clock,
@@ -389,7 +389,7 @@ class MRMRSelector(RankedSelector):
 
     def _rank(self, fit: CodedTable, coded: CodedTable) -> tuple[np.ndarray, np.ndarray]:
         dependence = make_dependence(self.dependence, grows=True)
-        with SearchProgress(f"{type(self).__name__}: ranking", self.verbose, "score") as progress:
+        with search_progress(f"{type(self).__name__}: ranking", self.verbose, "score") as progress:
             return rank_by_mrmr(fit, self.form, self._worthwhile(coded), self.n_jobs, progress, dependence)
 
     def _worthwhile(self, coded: CodedTable) -> np.ndarray:

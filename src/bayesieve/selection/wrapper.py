@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_consistent_length
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.criteria import Criterion, make_criterion
 from bayesieve.engine.callbacks import CallbackSupportMixin, FitTask, fit_task, with_callbacks
-from bayesieve.engine.progress import Progress, SearchProgress
+from bayesieve.engine.progress import Progress, search_progress
 from bayesieve.parts import Allowed, is_choice, with_shared_docs
 from bayesieve.search import (
     DIRECTIONS,
@@ -103,7 +103,7 @@ class SubsetSelector(CodedSelector):
     ) -> np.ndarray:
         """Search, set ``trace_`` and ``feasible_``, and return the weights."""
         name = type(self).__name__
-        with SearchProgress(f"{name}: searching", self.verbose, problem.objective.criterion.name) as progress:
+        with search_progress(f"{name}: searching", self.verbose, problem.objective.criterion.name) as progress:
             trace = run(problem, progress if task is None else task.with_moves(progress))
         advice = "; pass its trace_ as resume= to go on" if hasattr(self, "resume") else ""
         self._warn_if_interrupted(trace, max_seconds, advice)

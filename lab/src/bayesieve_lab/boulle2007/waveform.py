@@ -14,7 +14,7 @@ from sklearn.model_selection import train_test_split
 
 from bayesieve import BayesianAveraging, CompressionAveraging, DiscreteNB, MAPSelector, SelectiveNB, TableEncoder
 from bayesieve.criteria import AUC
-from bayesieve.engine.progress import SearchProgress
+from bayesieve.engine.progress import search_progress
 from bayesieve.search import SearchState, SubsetProblem
 from bayesieve.search.exhaustive import EverySubset
 from bayesieve.table import as_target, write_atomically
@@ -328,7 +328,7 @@ def make_waveform(
         return known
     X, y = load()
     began = time.perf_counter()
-    with SearchProgress("Waveform: splits of the rows", verbose, time_left) as progress:
+    with search_progress("Waveform: splits of the rows", verbose, time_left) as progress:
 
         def finished(study: WaveformStudy) -> None:
             if results is not None:

@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.utils.validation import check_consistent_length
 
 from bayesieve.engine import effective_jobs, map_in_abandonable_threads
-from bayesieve.engine.progress import SearchProgress
+from bayesieve.engine.progress import SearchProgress, search_progress
 from bayesieve.evaluation.splits import moments_of
 from bayesieve.table import as_sample_weight, as_table, as_target
 from bayesieve.table.arrays import as_array
@@ -186,9 +186,8 @@ def _run(
                 file.append(row)
                 standing.one_more()
 
-    progress = SearchProgress("Comparison: folds of methods", verbose, time_left)
-    with progress:
-        standing = _Standing(progress if verbose else None, n_wanted)
+    with search_progress("Comparison: folds of methods", verbose, time_left) as progress:
+        standing = _Standing(progress, n_wanted)
         try:
             if n_jobs is None:
                 for job in jobs:

@@ -16,7 +16,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_consistent_length
 
 from bayesieve.engine import effective_jobs, map_in_threads
-from bayesieve.engine.progress import Progress, SearchProgress
+from bayesieve.engine.progress import Progress, search_progress
 from bayesieve.selection import make_selector
 from bayesieve.selection.base import seed_of
 from bayesieve.selection.row_splits import row_splits
@@ -235,7 +235,7 @@ def selection_stability(
         return _Fold(*_selection(model), time.perf_counter() - began, rows.size)
 
     what, verbose = f"{type(selector).__name__}: folds", int(getattr(selector, "verbose", 0) or 0)
-    with SearchProgress(what, verbose, "features selected") as progress:
+    with search_progress(what, verbose, "features selected") as progress:
         fitted, complete = _run_folds(select, folds, n_jobs, progress)
     names = fitted[0].names
     different = next((fold for fold in fitted if fold.names != names), None)
