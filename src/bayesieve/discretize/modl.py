@@ -125,7 +125,7 @@ def log_partitions(n_values: int, max_groups: int) -> np.ndarray:
         terms = n_values * np.log(i) - gammaln(i + 1.0)
         for g in range(1, max_groups + 1):
             result[g] = logsumexp(terms[:g] + log_alternating[:g][::-1])
-    result.flags.writeable = False
+    result.setflags(write=False)
     return result
 
 
