@@ -169,7 +169,7 @@ Verdicts = dict[tuple[str, str], dict[Source, Judged]]
 
 
 def judged(folder: Path, sources: Sequence[Source]) -> tuple[Verdicts, dict[str, str]]:
-    """Return all claims about which the results of a paper are informative, and how close its tables come, by place."""
+    """Return all claims that the results of a paper can judge, and how close its tables come, by place."""
     verdicts: Verdicts = {}
     close: dict[str, str] = {}
     for source in sources:

@@ -16,7 +16,7 @@ _HERE = Path(__file__).parent
 
 
 def commit() -> str | None:
-    """Return the commit that this code is, with a "+" if it was changed since; None outside of a repository."""
+    """Return the commit of this code, with a "+" if it has changed since; None outside of a repository."""
     named = _git("rev-parse", "--short=10", "HEAD")
     return None if named is None else f"{named}{'+' if _git('status', '--porcelain', '--', *_code()) else ''}"
 
@@ -47,8 +47,8 @@ def digest(path: Path) -> str:
 
 
 def read_made(folder: Path) -> dict[str, dict[str, Any]]:
-    """Return by file ``commits``, with the number of lines once each was done, ``settings``, and the
-    ``digest`` then.
+    """Return, by file, ``commits`` with the number of lines that each completed, ``settings``, and the ``digest`` of
+    the file.
     """
     path = folder / MADE
     return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else {}

@@ -39,7 +39,7 @@ def _boulle(folder: Path) -> Files:
 
 
 def _abellan(folder: Path) -> Files:
-    """Return the page with its claims judged anew: it has means of folds that are too many to be kept."""
+    """Return the page with its claims judged anew from means, because its folds are too many to be kept."""
     text = (folder / "abellan2017.md").read_text(encoding="utf-8")
     study = make_study("abellan2017")
     claims = claims_section(study.judged(study.saved(folder / "abellan2017-means.csv")))

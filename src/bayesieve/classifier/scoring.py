@@ -198,7 +198,7 @@ def drawn_from(
     weights = None if rows.weights is None else rows.weights[drawn]
     frame = rows.table.frame(drawn)
     if time is not None and time not in frame.columns:
-        raise ValueError(f"There is no column {time!r} to order the rows by.")
+        raise ValueError(f"There is no column {time!r} to order the rows by; check its name.")
     moments, labels = None if time is None else frame[time], rows.target.classes[rows.target.codes[drawn]]
     return training_columns(model, frame), labels, weights, moments, caution
 

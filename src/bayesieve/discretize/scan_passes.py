@@ -265,7 +265,7 @@ def _rows_of_part(width: float) -> int:
 
 
 def _block_starts(known: np.ndarray | None, n_rows: int, size: int) -> np.ndarray:
-    """Return the rows of a scan that blocks of ``size`` rows with a known target begin with, and its end."""
+    """Return the first rows of blocks of ``size`` rows with a known target, and the end of the scan."""
     if known is None:
         return np.append(np.arange(0, n_rows, size), n_rows)
     starts, n_known = [0], 0

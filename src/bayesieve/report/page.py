@@ -283,7 +283,7 @@ def _as_json(data: Any) -> bytes:
 
 
 def plain(value: Any) -> Any:
-    """Return values as JSON knows them: numbers that have no place on an axis become None.
+    """Convert values to plain JSON values; numbers that cannot be drawn become None.
 
     Examples
     --------

@@ -486,8 +486,8 @@ class SearchTrace(ShortRepr):
 
     @classmethod
     def from_json(cls, data: dict[str, Any], names: tuple[str, ...]) -> SearchTrace:
-        """Read the output of ``to_json``: the walks, without the other subsets that were evaluated; ValueError if it is
-        damaged.
+        """Read walks from the output of ``to_json``, which lacks the other subsets that were evaluated; raise
+        ValueError if it is damaged.
         """
         walks = converted(data, _Walks, "search")
         if "criterion" in data:

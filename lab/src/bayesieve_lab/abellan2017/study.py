@@ -158,8 +158,8 @@ class Abellan2017(CrossValidatedStudy):
         return _claims(comparison)
 
     def saved(self, results: Path) -> Comparison:
-        """Return results in a file, or the means over the folds in the document's CSV file, as if of a single fold
-        each.
+        """Return the results in a file, or the means over the folds in the document's CSV file, treated as single
+        folds.
         """
         if results.suffix != ".csv":
             return super().saved(results)
@@ -169,8 +169,8 @@ class Abellan2017(CrossValidatedStudy):
 
 
 def imputed(X: pl.DataFrame) -> pl.DataFrame:
-    """Return missing numbers as the mean of the column, other missing values as its most frequent one (the first on
-    ties); columns without values as they are.
+    """Replace missing numbers by the mean of the column, and other missing values by its most frequent value (the first
+    on ties). Columns without values stay unchanged.
     """
     filled = [
         column.fill_null(column.mean() if column.dtype.is_numeric() else _most_frequent(column))

@@ -20,7 +20,7 @@ CLASSES = "(classes)"
 
 
 def declare(X: pl.DataFrame, y: np.ndarray, states: Mapping[str, Sequence[str]], target: str) -> pl.DataFrame:
-    """Return the table with types that declare the states of its texts and, in a further column, of the target.
+    """Return the table with types that declare the states of its texts; a further column declares those of the target.
 
     Columns that ``states`` lacks have the states that occur.
     """
@@ -163,7 +163,7 @@ def _spread(table: np.ndarray, missing: np.ndarray) -> np.ndarray:
 
 
 def _log_probabilities(table: np.ndarray, n_states: int, missing: int | None) -> np.ndarray:
-    """Return log P(state | class) of each code, 0 for missing values; the last line is that of states without rows."""
+    """Return log P(state | class) of each code, 0 for missing values; the last line is for states without rows."""
     counts = np.vstack([table, np.zeros((1, table.shape[1]))])
     logs = np.log((counts + 1) / (table.sum(axis=0) + max(n_states, 1)))
     if len(table) == n_states:

@@ -143,9 +143,7 @@ def main() -> None:
 
 
 def draws_of_30(n_draws: int = 10_000) -> str:
-    """Return how often IIG is significantly better, and worse, than NB on 30 data sets drawn from those of the
-    document.
-    """
+    """Count how often IIG is significantly better, and worse, than NB on random draws of 30 of the data sets."""
     means = pl.read_csv(Path(__file__).with_name("abellan2017-means.csv")).pivot(
         "method", index="data", values="accuracy"
     )

@@ -46,7 +46,7 @@ _RARE = "recall of the second class"
 
 
 def findings(results: Results, examples: Examples | None) -> list[Judged | Closeness]:
-    """Return all claims about which the results are informative, and how close the tables come."""
+    """Return all claims that the results can judge, and how close the tables come."""
     found: list[Judged | Closeness] = []
     if examples is not None:
         found += of_table_1(examples)

@@ -36,7 +36,8 @@ class Coefficients:
 
 @dataclass(frozen=True)
 class GroupedLasso:
-    """Minimize mean log loss + penalty * sum over groups of sqrt(columns of the group) * |its slopes| (Frobenius).
+    """Grouped lasso: minimise mean log loss + penalty * sum over groups of sqrt(columns of the group) * |slopes of the
+    group| (Frobenius norm).
 
     Groups are of columns; the slopes of a group in all classes vanish together. The loss is Vincent & Hansen's (2014)
     with alpha = 0. Accelerated proximal gradients (FISTA with restarts) on the groups that the sequential strong rule
@@ -136,7 +137,7 @@ def _largest_eigenvalue(matrix: np.ndarray) -> float:
 
 
 class GroupedLassoPeer(Peer):
-    """The grouped lasso on two thirds of the rows, the penalty of least log loss in folds of them.
+    """Grouped lasso on two thirds of the rows, with the penalty of lowest log loss in folds of them.
 
     Numbers are scaled to standard deviations around their mean, missing ones are at the mean; a category is a column
     for each of its values, all one group. Twenty penalties down to a hundredth of the largest.
@@ -178,8 +179,8 @@ class GroupedLassoPeer(Peer):
         return at
 
     def fold_figures(self, rows: Any, codes: np.ndarray) -> dict[str, float | None]:
-        """Return recalls and precisions of two classes; the classes of the rows are positions among those of
-        the model.
+        """Return recalls and precisions of two classes. Class codes of the rows are positions among the model's
+        classes.
         """
         figures: dict[str, float | None] = {"cpu seconds": round(self.cpu_seconds_, 6)}
         return figures | (of_two_classes(self.predict_log_proba(rows), codes) if len(self.classes_) == 2 else {})

@@ -133,8 +133,8 @@ def _table_2(results: Results) -> TextTable:
 
 
 def _differences(results: Results) -> dict[str, float]:
-    """Return means over the settings of a correlation of 0.5 or more, in percent; of all settings the range of the
-    accuracies of classic naive Bayes that the model of the text leads to, and the paper's.
+    """Return means over the settings with a correlation of 0.5 or more, in percent, and the range of the accuracies of
+    classic naive Bayes over all settings, by the model of the text and in the paper.
     """
     expected = [population_accuracy(p, rho) for p in SIZES for rho in CORRELATIONS]
     strong = [one for one in results.of("simulated") if one.correlation >= 0.5]

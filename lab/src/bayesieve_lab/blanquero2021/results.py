@@ -60,7 +60,7 @@ class Results:
         return float(np.median(values)) if values.size else float("nan")
 
     def differences(self, name: str, first: str, second: str, measure: str, *, log: bool = False) -> Differences:
-        """Return first less second method on the folds of both, or the same of log10 of the measure."""
+        """Return first less second method on folds of both, of the measure or of its log10."""
         one, two = self._rows[name, first], self._rows[name, second]
         pairs = {place: (one[place].get(measure), two[place].get(measure)) for place in one if place in two}
         known = {place: pair for place, pair in pairs.items() if None not in pair}
@@ -85,7 +85,9 @@ class Results:
         return self.mean(name, COMPARATORS[0], "n_features")
 
     def folds_in_words(self, names: Sequence[str]) -> str:
-        """Return how many folds of each data set are in the results: of all methods, or the fewest and most of them."""
+        """Return the number of folds of each data set in words: one number if all methods agree, otherwise the fewest
+        and the most.
+        """
         parts: dict[str, list[str]] = defaultdict(list)
         for name in names:
             counts = {len(rows) for (data, _), rows in self._rows.items() if data == name and rows}

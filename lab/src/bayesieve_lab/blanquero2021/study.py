@@ -86,8 +86,8 @@ class Blanquero2021(CrossValidatedStudy):
         return {method: model for name in SETS for method, model in self.methods_of(name).items()}
 
     def methods_of(self, name: str) -> dict[str, Any]:
-        """Return the classifiers that the paper compares on a data set; those of the same name are the same
-        everywhere.
+        """Return the classifiers that the paper compares on a data set; methods of the same name are the same on all
+        sets.
         """
         one = SETS[name]
         smooth: dict[str, Any] = {"smoothing": self.smoothing}
@@ -112,7 +112,9 @@ class Blanquero2021(CrossValidatedStudy):
         return chosen
 
     def repeats_of(self, name: str) -> int:
-        """Return cross-validations of a data set: as many as asked for, else the paper's, or fewer of the widest."""
+        """Return the number of cross-validations of a data set: the requested one, otherwise the paper's, or fewer for
+        the widest sets.
+        """
         repeats = self.protocol.n_repeats
         return repeats if self.options.repetitions else min(repeats, SETS[name].most_repeats)
 

@@ -27,7 +27,7 @@ _MOST_FEATURES_NAMED = 20
 
 
 def learnt_rows(codes: np.ndarray) -> np.ndarray:
-    """Return (n_rows,) bool: two thirds of the rows of every class, at random; the others validate."""
+    """Draw two thirds of the rows of every class to learn from, (n_rows,) bool; the others validate."""
     rng = np.random.default_rng(_SEED)
     learnt = np.ones(codes.size, dtype=bool)
     for code in np.unique(codes):
@@ -107,7 +107,7 @@ class TwoThirdsNB(ClassifierMixin, BaseEstimator):
 
     @abstractmethod
     def _choose(self, coded: CodedTable, held: CodedTable) -> np.ndarray:
-        """Return (n_features,) bool: features chosen from rows to learn from and rows to validate on."""
+        """Choose features, (n_features,) bool, by rows to learn from and rows to validate on."""
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Return log probabilities of the classes, shape (n_rows, n_classes)."""
@@ -126,7 +126,7 @@ class TwoThirdsNB(ClassifierMixin, BaseEstimator):
 
     def fold_figures(self, rows: CodedTable, codes: np.ndarray) -> dict[str, float | None]:
         """Return measures of the smoothed model, recalls and precisions of two classes, and which of few features is
-        chosen; the classes of the rows are positions among those of the model.
+        chosen. Class codes of the rows are positions among the model's classes.
         """
         smoothed = self.smoothed_.predict_log_proba(rows)
         figures: dict[str, float | None] = {
@@ -231,7 +231,7 @@ class FilteredNB(TwoThirdsNB):
 
 
 class MostProbableNB(TwoThirdsNB):
-    """SNB(MAP) of Boulle (2007) by its search, which a limit ends."""
+    """SNB(MAP) of Boulle (2007), with a limit on its search."""
 
     max_seconds = 60.0
 

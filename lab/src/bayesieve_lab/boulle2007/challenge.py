@@ -59,8 +59,8 @@ _MOST_TIMES = 10
 
 @dataclass(frozen=True)
 class Task:
-    """A data set of the challenge, with the guess and the test result of the paper's best entry (table 5), or one that
-    stands in for Gina: the parity of digits.
+    """A data set of the challenge, with the guess and the test result of the paper's best entry (table 5); the parity
+    of digits stands in for Gina.
     """
 
     name: str
@@ -71,7 +71,7 @@ class Task:
     parity: bool = False
 
     def n_sums(self, method: str) -> int:
-        """Return sums that a method tries: no more than there are if they are different; 0 if most would be
+        """Return the number of sums that a method tries: at most the number of different sums, and 0 if most would be
         repetitions.
         """
         n, order, distinct = CONSTRUCTED.get(method, (0, 2, True))
@@ -89,8 +89,8 @@ TASKS = (
 
 
 class TunedNB(ThresholdTuner):
-    """A classifier of two classes whose threshold is tuned on its training rows; it measures its balanced error, and
-    its CPU seconds to train, in the calling thread.
+    """A classifier of two classes whose threshold is tuned on its training rows. It measures its balanced error, and
+    its training time in CPU seconds of the calling thread.
     """
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
@@ -307,8 +307,8 @@ class Challenge(Study):
 
 @dataclass(frozen=True)
 class Entry:
-    """Results of a method on a task: balanced errors of all folds, with the tuned threshold and with 0.5, NaN if a fold
-    is not finished, the mean CPU seconds to train on a fold, and the millions of values that it looks at.
+    """Results of a method on a task: balanced errors of all folds with the tuned threshold and with 0.5 (NaN for
+    unfinished folds), mean CPU seconds of training, and the number of values that it processes, in millions.
     """
 
     errors: np.ndarray

@@ -23,7 +23,7 @@ OURS = "bayesieve"
 
 @dataclass(frozen=True)
 class Cell:
-    """A table's numbers for a method and a criterion; wins and losses are those of SNB(CMA) against it."""
+    """Numbers of a table for a method and a criterion; wins and losses are those of SNB(CMA) against the method."""
 
     mean: float
     rank: float
@@ -33,7 +33,7 @@ class Cell:
 
 @dataclass(frozen=True, kw_only=True)
 class PaperSet(DataFacts):
-    """A data set of table 1 or 2: its facts in the paper, and a note on where ours differs, or why.
+    """A data set of table 1 or 2: its facts in the paper, and a note if ours differs.
 
     ``ours`` is our version of it, None if there is none; ``first_rows`` is how many of our rows belong to the paper's
     set, None for all.

@@ -27,8 +27,8 @@ def of_paper(criterion: str) -> str:
 
 
 class Group(cross_validated.Group):
-    """Data sets of a comparison on which no method of the paper failed, with its seven methods, in its order, and ours,
-    whose means are NaN if it lacks a set.
+    """Data sets of a comparison on which no method of the paper failed, with the seven methods in the paper's order.
+    Means of our method are NaN if it lacks a set.
     """
 
     methods: ClassVar[tuple[str, ...]] = (*METHODS, OURS)

@@ -46,7 +46,9 @@ _LARGE = 1e6
 
 
 def rounds(trace: SearchTrace) -> list[int]:
-    """Return rounds of every start that changed the subset: an addition after a removal begins another one."""
+    """Return the number of rounds of every start that changed the subset; an addition after a removal begins a new
+    round.
+    """
     counts = []
     for start in range(trace.n_starts):
         adding = trace.walk_moves(start).adding
@@ -67,8 +69,8 @@ def final_costs(trace: SearchTrace) -> tuple[list[float], list[float]]:
 
 
 def of_set(study: Boulle2007, name: str) -> dict[str, Any]:
-    """Return rounds on a data set, the best cost with the paper's bound on them and without, and the standard deviation
-    of the cost over the starts after the first additions and at the end.
+    """Measure a data set: rounds, best cost with and without the paper's bound on rounds, and standard deviations of
+    the cost over the starts, after the first additions and at the end.
     """
     X, y = study.load(name)
     coded = TableEncoder(prior="published", n_jobs=1).fit_transform_coded(X, y)
@@ -108,7 +110,7 @@ def of_cells(n_rows: int, n_features: int) -> dict[str, Any]:
 
 
 def by_area(n_rows: int, n_features: int) -> dict[str, Any]:
-    """Return processor seconds of the whole path of forward selection by the area under the ROC curve."""
+    """Measure the processor seconds of the whole path of a forward selection by AUC."""
     problem = SubsetProblem.of(simulated(n_rows, n_features), "m-estimate", AUC())
     seconds = []
     for _ in range(2):  # the first one may compile
@@ -119,8 +121,8 @@ def by_area(n_rows: int, n_features: int) -> dict[str, Any]:
 
 
 def optimal(n_rows: int, seed: int = 0) -> dict[str, Any]:
-    """Return accuracy of the true probabilities of the classes on waveform, the mixing weight integrated out
-    on a grid.
+    """Return the accuracy of the true class probabilities on waveform, with the mixing weight integrated out on
+    a grid.
     """
     X, y = waveform(n_rows, random_state=seed)
     u = (np.arange(_GRID) + 0.5)[:, None] / _GRID

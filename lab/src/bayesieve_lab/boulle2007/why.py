@@ -195,7 +195,7 @@ def _by_value(study: Boulle2007, X: Any, codes: np.ndarray, unseen: Any) -> Iter
 
 
 def as_rarest(test: CodedTable, train: CodedTable) -> CodedTable:
-    """Return codes without training rows become the last one of lowest frequency, as in Khiops."""
+    """Replace codes without training rows by the last code of lowest frequency, as Khiops does."""
     changed = test.codes.copy()
     for k, n_levels in enumerate(train.n_levels.tolist()):
         frequency = np.bincount(train.codes[k], minlength=n_levels)

@@ -84,7 +84,7 @@ def _labels(target: Any) -> np.ndarray | None:
 
 
 def _kinds(entry: Entry, names: list[str], dropped: list[str]) -> dict[str, str]:
-    """Return kinds that differ from OpenML's, given as "categorical=a;b", or "numeric=*" for all columns."""
+    """Parse kinds that differ from OpenML's: "categorical=a;b", or "numeric=*" for all columns."""
     kind, _, columns = entry.cells["kinds"].partition("=")
     chosen = names if columns == "*" else [name for name in columns.split(";") if name]
     absent = [name for name in chosen if name not in names and name not in dropped]

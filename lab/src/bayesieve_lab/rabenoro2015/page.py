@@ -74,7 +74,7 @@ def _tau(errors: Mapping[str, np.ndarray]) -> float:
 
 
 def _paths(comparisons: Mapping[str, Comparison], errors: Values) -> TextTable:
-    """Return the best subsets on the paths of the methods, how often each method was first, and ties, by grid."""
+    """Return the best subsets on the paths of the methods, how often each method was first, and the ties, by grid."""
     best, ties = (values_by_grid(comparisons, what) for what in ("lowest_test_error", "tied_steps"))
     lowest = {grid: np.min([errors[grid][one.key] for one in METHODS], axis=0) for grid in GRIDS}
     cells: dict[str, Callable[[str, str], str]] = {

@@ -174,7 +174,9 @@ class Rabenoro2015(Study):
 
 
 def _halves_in_turn(labels: np.ndarray, random: np.random.Generator) -> np.ndarray:
-    """Return positions of rows: a random half of every class, then the others, both in the order of the rows."""
+    """Return positions of the rows: a random half of every class, then the other rows, both in the order of the
+    rows.
+    """
     first = np.zeros(labels.size, dtype=bool)
     for label in np.unique(labels):
         rows = random.permutation(np.flatnonzero(labels == label))

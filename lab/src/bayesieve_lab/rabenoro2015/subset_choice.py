@@ -23,12 +23,12 @@ _TIE = 1e-12
 
 
 def by_information(fit: CodedTable) -> np.ndarray:
-    """Return (n_features,) features by their mutual information with the class, the best first."""
+    """Rank features by their mutual information with the class, the best first, (n_features,)."""
     return rank(class_information(fit.counts))
 
 
 def by_mrmr(fit: CodedTable) -> np.ndarray:
-    """Return (n_features,) features by minimal redundancy and maximal relevance, the best first."""
+    """Rank features by minimal redundancy and maximal relevance, the best first, (n_features,)."""
     return rank_by_mrmr(fit)[0]
 
 
@@ -81,7 +81,7 @@ class Halves:
         return ScoredRows.training(rows, self.counts, self.smoothing)
 
     def problem(self, rows: ScoredRows | None, criterion: str = "error", *, second_half: bool = False) -> SubsetProblem:
-        """Return a search by a criterion on the guiding half, or the second one, with the error measured on ``rows``
+        """Return a search by a criterion on the guiding half or the second half, with the error measured on ``rows``
         unless they are None.
         """
 
@@ -254,7 +254,7 @@ def best_on_walks(trace: SearchTrace, halves: Halves) -> np.ndarray:
 
 
 def _path(halves: Halves, rows: ScoredRows, order: np.ndarray) -> list[float]:
-    """Return errors on ``rows`` of the empty subset and of the leading features, one more each time."""
+    """Return the errors on ``rows`` of the leading features, from none to all."""
     criterion = make_criterion("error", halves.fit.n_features, halves.fit.classes)
     errors: list[float] = nested_values(Objective(criterion, rows), order).tolist()
     return errors
@@ -267,7 +267,7 @@ def _lowest_on_walks(trace: SearchTrace, halves: Halves, test: ScoredRows) -> fl
 
 
 def _tied_steps(trace: SearchTrace, problem: SubsetProblem, size: int) -> float | None:
-    """Return the share of the steps of the first walk, up to a subset of ``size``, at which several moves were equally
+    """Return the share of steps of the first walk, up to a subset of ``size``, in which several moves were equally
     good.
     """
     tied: list[bool] = []

@@ -64,8 +64,8 @@ def correlated_blocks(
 
 
 def population_accuracy(n_features: int, correlation: float) -> float:
-    """Return the accuracy of naive Bayes that knows the normal density of every feature in both classes, for
-    coefficients in the middle of their ranges: that of infinitely many rows.
+    """Return the accuracy of naive Bayes with the true normal densities of every feature in both classes, as from
+    infinitely many rows, for coefficients in the middle of their ranges.
 
     Its score w X and the response X beta + noise are jointly normal, so that their signs agree with probability
     1 - arccos(their correlation) / pi.

@@ -26,8 +26,8 @@ _Columns = Iterator[tuple[str, Any]]
 
 @dataclass(frozen=True)
 class _Donors:
-    """Hidden traits of donors, standard normal each: ``giving`` is the log of the usual gift, ``loyalty`` how often
-    they give, and ``area`` (8, n_rows) describes the neighbourhood, from its wealth on.
+    """Hidden traits of donors, all standard normal: ``giving`` is the log of the usual gift, ``loyalty`` the frequency
+    of gifts, and ``area`` (8, n_rows) describes the neighbourhood, beginning with its wealth.
     """
 
     giving: np.ndarray

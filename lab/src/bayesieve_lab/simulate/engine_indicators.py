@@ -232,7 +232,7 @@ def _coarse_thresholds(score: WindowScore) -> list[float]:
 
 
 def _shared_out(room: np.ndarray, total: int) -> np.ndarray:
-    """Return the most equal whole numbers, none above its room, that sum to ``total``; the first ones get the
+    """Divide ``total`` into whole numbers as equally as possible, none above its room; the first ones get the
     remainder.
     """
     numbers = np.zeros(room.size, dtype=np.int64)
@@ -243,8 +243,8 @@ def _shared_out(room: np.ndarray, total: int) -> np.ndarray:
 
 
 def _quantiles(column: np.ndarray, count: int) -> list[float]:
-    """Return ``count`` different observed values, all below the largest, nearest from above to equally spaced
-    quantiles.
+    """Return ``count`` different observed values below the largest, each the nearest above an equally spaced
+    quantile.
     """
     values, frequencies = np.unique(column, return_counts=True)
     below = np.cumsum(frequencies)[:-1] / column.size if column.size else np.empty(0)

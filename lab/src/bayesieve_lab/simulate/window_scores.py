@@ -92,7 +92,7 @@ class WindowScore:
 
 
 def window_p_values(values: Any, test: str, width: int) -> np.ndarray:
-    """Return P-values of one test on every position of a sliding window that is cut in its middle.
+    """Return p-values of one test at every position of a sliding window that is cut in its middle.
 
     Parameters
     ----------
@@ -206,8 +206,8 @@ def _as_series(series: EngineSeries | Iterable[Any]) -> tuple[np.ndarray, np.nda
 
 
 def _dense_ranks(points: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return ranks of points within their series, int32 from 0 and equal for equal values; number of ranks by
-    series.
+    """Return dense ranks of points within their series (int32 from 0, equal for equal values), and the number of ranks
+    by series.
     """
     owner = np.repeat(np.arange(offsets.size - 1), np.diff(offsets))
     order = np.lexsort((points, owner))  # the series keep their places, their values ascend

@@ -400,5 +400,5 @@ def _cell(column: str, line: int) -> str:
 def _letters(column: int) -> str:
     """Return the name of a column."""
     if column >= _MOST_COLUMNS:
-        raise ValueError("Excel cannot hold a model of that many features; fit it with fewer, or use another target.")
+        raise ValueError("A workbook cannot hold a model of so many features; fit fewer, or export to another target.")
     return (_letters(column // 26 - 1) if column >= 26 else "") + chr(65 + column % 26)
