@@ -129,7 +129,7 @@ def test_clusters_hold_tree_matrix_and_candidates() -> None:
     np.testing.assert_allclose(sorted({y for y in tree["y"] if y}), np.unique(selector.linkage_[:, 2]))
     cells: Any = figure.frames["cells"]
     assert len(cells["x"]) == n * (n - 1)
-    order = selector._candidates.clusters.order
+    order = selector.cluster_candidates_.clusters.order
     matrix = selector.dependence_[np.ix_(order, order)]
     for x, y, value in zip(cells["x"], cells["y"], cells["dependence"], strict=True):
         assert value == matrix[y, x]

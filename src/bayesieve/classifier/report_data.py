@@ -502,7 +502,7 @@ def _search(model: SelectiveNB) -> SearchSummary:
         support = np.array([own in chosen for own in trace.names])
         search = summarise_trace(trace, support, name=name, description=description)
         selector = getattr(model, "selector_", None)
-        candidates = getattr(selector, "_candidates", None)  # of clusters that were searched in this process
+        candidates = getattr(selector, "cluster_candidates_", None)  # of clusters that were searched in this process
         return search if candidates is None else replace(search, clusters=selector)
     search = summarise_trace(trace, name=name, description=description)
     if len(search.path) > _MOST_STEPS:

@@ -72,7 +72,7 @@ def fit(given: Any) -> None:
         screen.pairs(plan)
         return
     with files.locating(table, given.target):
-        _learn(model, data, screen)
+        model = _learn(model, data, screen)
     if labels:
         if unknown := unknown_levels(model.scorecard_, labels):
             screen.warn(unknown)  # of this fit; it is too late to stop
@@ -258,19 +258,20 @@ def _pairs_in(text: str, data: CommandRows) -> Any:
     return pairs
 
 
-def _learn(model: Any, data: CommandRows, screen: Screen) -> None:
-    """Fit the model; warn if the search was interrupted."""
+def _learn(model: Any, data: CommandRows, screen: Screen) -> Any:
+    """Return the fitted model; warn if the search was interrupted."""
     if screen.shows_progress:
         screen.note(f"Fitting {plural(data.n_rows, 'row')} of {plural(len(data.names), 'feature')} ...")
     # The library's own warning of an interrupted search is about Python objects.
     warnings.filterwarnings("ignore", message="The search was interrupted", category=UserWarning)
     with compiling.announced(screen):
-        data.fit(model)
+        model = data.fit(model)
     if model.trace_.was_interrupted(model.max_seconds):
         screen.warn(
             f"The search was interrupted after {plural(model.trace_.n_models, 'model')}: the best subset so far is "
             "written; run the same command again for a whole search"
         )
+    return model
 
 
 def _write_report(

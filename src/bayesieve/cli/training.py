@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from bayesieve.classifier.scoring import with_card
 from bayesieve.cli.commands import CommandError, Screen
 from bayesieve.cli.files import amounts_of, shown
 from bayesieve.decision import BenefitRule
@@ -198,13 +199,14 @@ class CommandRows:
         assert isinstance(self.rows, Scan)
         return ScannedTable(self.rows.select(names), self.known)
 
-    def fit(self, model: Any) -> None:
-        """Fit the model to all rows."""
+    def fit(self, model: Any) -> Any:
+        """Return the model, fitted to all rows."""
         model.set_params(normalize=self.columns.normalize)
         with _numbered(self.known if self.in_memory else None):  # rows of scans are numbered already
             model.fit(self.to_learn, self.columns.target, self.columns.weight)
-        if self.date_orders:
-            model.scorecard_ = in_date_orders(model.scorecard_, self.date_orders)
+        if not self.date_orders:
+            return model
+        return with_card(model, in_date_orders(model.scorecard_, self.date_orders))
 
     def parted(self, start: str) -> tuple[CommandRows, CommandRows]:
         """Return the rows before a moment, and those from it on. Raise CommandError if either is empty."""

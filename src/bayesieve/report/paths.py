@@ -226,7 +226,7 @@ def clusters_figure(selector: Any, *, title: str | None = None) -> Figure:
     >>> clusters_figure(selector).caption.split(".")[0]
     '1 of 4 features chosen from 5 candidates'
     """
-    candidates = getattr(selector, "_candidates", None)
+    candidates = getattr(selector, "cluster_candidates_", None)
     if candidates is None:
         raise ValueError("clusters_figure needs a DependenceClusterSelector that was fitted, not loaded from a file.")
     names, values, evaluated = [*map(str, selector.trace_.names)], candidates.values, candidates.values.evaluated

@@ -170,6 +170,8 @@ class DependenceClusterSelector(SubsetSelector):
         The tree as SciPy has it, over the features of at least two levels, ``clustered_``.
     clustered_ : int array, shape (n,)
     q_ : float
+    cluster_candidates_ : ClusterCandidates
+        The tree and all candidates of the search.
     trace_ : SearchTrace
         A start for every candidate.
     n_features_selected_ : int
@@ -250,11 +252,11 @@ class DependenceClusterSelector(SubsetSelector):
         )
 
         def explore(problem: SubsetProblem, progress: Progress | None) -> SearchTrace:
-            self._candidates = search.explore(problem, progress)
-            return self._candidates.trace
+            self.cluster_candidates_ = search.explore(problem, progress)
+            return self.cluster_candidates_.trace
 
         weights = self._run(explore, problem, self.max_seconds, task)
-        clusters, self.q_ = self._candidates.clusters, self._candidates.q
+        clusters, self.q_ = self.cluster_candidates_.clusters, self.cluster_candidates_.q
         self.dependence_, self.linkage_, self.clustered_ = clusters.dependence, clusters.linkage, clusters.features
         return weights, rows.learnt if self.learns_from_part and rows.learnt is not None else coded
 
@@ -268,7 +270,7 @@ class DependenceClusterSelector(SubsetSelector):
 
     @property
     def candidates_(self) -> Any:
-        candidates, names = self._candidates, np.array(self._candidates.trace.names, dtype=object)
+        candidates, names = self.cluster_candidates_, np.array(self.cluster_candidates_.trace.names, dtype=object)
         values, evaluated = candidates.values, candidates.values.evaluated
         columns: dict[str, Any] = {
             "cut": [None if np.isnan(height) else height for height in candidates.cut[evaluated].tolist()],
