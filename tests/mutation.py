@@ -242,10 +242,18 @@ class Trace:
         return result
 
 
-class FirstFailure:
-    """Pytest plugin that remembers which test failed."""
+class Chosen:
+    """Pytest plugin that runs the chosen tests in their order, and remembers which one failed."""
 
-    name = ""
+    def __init__(self, tests: list[str]) -> None:
+        self.order = {name: place for place, name in enumerate(tests)}
+        self.name = ""
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        items[:] = sorted(
+            (item for item in items if item.nodeid in self.order), key=lambda item: self.order[item.nodeid]
+        )
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed:
@@ -277,9 +285,9 @@ def chosen(names: list[str], seconds: dict[str, float]) -> list[str]:
 def outcome(mutant: Mutant, tests: list[str]) -> str:
     if not exchange(mutant):
         return "no function"
-    failure = FirstFailure()
-    code = run(tests, failure)
-    return f"caught by {failure.name or code}" if code else "survived"
+    plugin = Chosen(tests)
+    code = run(list(dict.fromkeys(map(_module, tests))), plugin)
+    return f"caught by {plugin.name or code}" if code else "survived"
 
 
 def _module(name: str) -> str:

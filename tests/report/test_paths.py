@@ -94,6 +94,23 @@ def test_the_axis_holds_the_good_end(values: list[float], lower: bool) -> None:
     assert kept >= 0.7 * len(values)
 
 
+@pytest.mark.parametrize(
+    ("values", "on_axis", "lower", "ends"),
+    [
+        ([1.0, 2.0, 3.0], [], True, [0.84, 3.16]),
+        ([1.0, 2.0, 3.0], [0.0, math.nan], True, [-0.24, 3.24]),
+        ([1.0, 1.1, 1.2, 1.3, 9.0], [], True, [0.904, 2.296]),
+        ([-1.0, -1.1, -1.2, -1.3, -9.0], [], False, [-2.296, -0.904]),
+        ([1.0, 1.1, 1.2, 1.3, 2.9], [], True, [0.904, 2.296]),
+        ([1.0, 1.1, 1.2, 1.3, 2.7], [], True, [0.864, 2.836]),  # the cut would hide less than a third
+        ([2.0], [], True, [1.998, 2.002]),
+        ([0.0], [], True, [-0.5, 0.5]),
+    ],
+)
+def test_ends_of_axes_by_hand(values: list[float], on_axis: list[float], lower: bool, ends: list[float]) -> None:
+    assert good_end(values, on_axis, lower_is_better=lower) == pytest.approx(ends, abs=1e-9)
+
+
 def test_good_ends_thinning_and_logarithms() -> None:
     assert good_end([math.nan, math.inf], [], lower_is_better=True) is None
     assert thinned(3, 10) == [0, 1, 2]
