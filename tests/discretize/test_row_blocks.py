@@ -97,6 +97,18 @@ def test_engines_blocks_files_and_orders_give_the_same_levels(
     np.testing.assert_array_equal(shuffled[1], codes[:, order])
 
 
+@pytest.mark.parametrize("block_rows", [1000, 90])
+def test_levels_refitted_on_all_rows_are_those_of_the_fit(block_rows: int, limits: Limits) -> None:
+    limits(block_rows=block_rows)
+    frame, weights = table(400, 0), np.random.default_rng(0).random(400)
+    encoder = TableEncoder(pairs=[("normal", "short")])
+    coded = encoder.fit_transform_coded(frame.drop("paid", "weight"), frame["paid"], weights)
+    refitted, _ = coded.recoder.learn(np.arange(400))
+    np.testing.assert_array_equal(refitted.codes, coded.codes)
+    for level, again in zip(coded.levels, refitted.levels, strict=True):
+        assert repr(again.to_json()) == repr(level.to_json())  # sums of fractions, too, to the last bit
+
+
 def test_an_interruption_says_what_was_interrupted(tmp_path: Path) -> None:
     table(200, 0).write_parquet(tmp_path / "rows.parquet")
     with interrupted(value_sums, "count_values"), pytest.raises(KeyboardInterrupt, match="still reading the rows"):
