@@ -140,7 +140,7 @@ def test_all_ways_of_counting_pairs(spread: int, unit: int) -> None:
         assert not done or twice == expected
         memory = work.longs[2], work.doubles[3], work.ints[0]
         assert sorted_pairs(keys, np.ones(n), offsets, is_positive, tolerance, *memory) == expected
-    assert n_slotted >= 10 or unit < 10**9
+    assert n_slotted >= 5 or unit < 10**9  # half of the ten tables
 
 
 @pytest.mark.parametrize("spread", [2, 30, 5000])

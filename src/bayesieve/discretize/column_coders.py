@@ -232,7 +232,7 @@ class IntervalCoder(ColumnCoder):
         """
 
     def cut_points(self, blocks: ValueBlocks, starts: np.ndarray) -> np.ndarray:
-        """Cut points below the intervals that begin at these rows, none of them the first of its column."""
+        """Return the cut points below the intervals that begin at these rows, none of them the first of its column."""
         return blocks.midpoints(starts)
 
     def fit_blocks(self, blocks: ValueBlocks, *, apart: bool) -> Intervals:

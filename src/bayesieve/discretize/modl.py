@@ -396,8 +396,8 @@ def group_values(
 
 
 def _join_pure(counts: np.ndarray) -> np.ndarray:
-    """Start labels: values seen with one and the same class only share a label (an optimal partition never separates
-    them).
+    """Return start labels: values of rows of a single class share a label, as an optimal partition never separates
+    them.
     """
     label = np.arange(counts.shape[0])
     pure = (counts > 0).sum(axis=1) == 1
@@ -432,9 +432,7 @@ def _two_classes(counts: np.ndarray, label: np.ndarray, prior: np.ndarray, metho
 
 
 def _equal_runs(frequency: np.ndarray, n_runs: int) -> np.ndarray:
-    """Run number of each item when items in this order are cut into at most ``n_runs`` runs of about the same
-    frequency.
-    """
+    """Cut ordered items into at most ``n_runs`` runs of about the same frequency, and return the run of each."""
     if frequency.size <= n_runs:
         return np.arange(frequency.size)
     middle = np.cumsum(frequency) - frequency / 2

@@ -328,7 +328,7 @@ class ValueBlocks:
         return n_levels, counts
 
     def midpoints(self, first: np.ndarray) -> np.ndarray:
-        """Cut points between the neighbouring distinct values on both sides of these rows."""
+        """Return the cut points between the neighbouring distinct values on both sides of these rows."""
         below, above = self.upper[first - 1], self.lower[first]
         with np.errstate(over="ignore"):
             middle = (below + above) / 2
