@@ -17,7 +17,8 @@ from bayesieve import MODLDiscretizer, SelectiveNB, TableEncoder
 from bayesieve.discretize.coding_options import CodingOptions
 from bayesieve.engine.files import Mapped
 from bayesieve.table import cautions as rule
-from bayesieve.table.cautions import Caution, issue, silenced, weights_caution
+from bayesieve.table.cautions import Caution, issue, possible_marks, silenced, weights_caution
+from bayesieve.table.frames import as_table
 from bayesieve.table.target import normalized_weights
 from bayesieve.words import named
 from tests.limits import Limits
@@ -219,3 +220,11 @@ def test_numbers_too_far_apart_to_subtract_are_no_mark() -> None:
     for numbers in ((rows - 100) * 1.7e306, np.where(rows % 2, 1.7e308, -1.7e308), np.sort(rows * 9e305)):
         with np.errstate(all="raise"):
             assert rule.mark_of_numbers(numbers, rows) is None
+
+
+def test_infinite_numbers_are_no_marks() -> None:
+    """The fit refuses them later, by name."""
+    numbers = np.where(np.arange(60) % 2, np.inf, np.arange(60.0))
+    table = as_table(pl.DataFrame({"all": [np.inf] * 60, "some": numbers, "counter": range(60)}))
+    with np.errstate(invalid="raise"):
+        assert 0 not in possible_marks(table, range(3), np.arange(60), 60)

@@ -214,7 +214,7 @@ def possible_marks(table: Table, columns: Sequence[int], rows: np.ndarray, n_row
         for begin in range(0, candidates.size, at_once):
             some = candidates[begin : begin + at_once]
             values = table.numbers(some, glance)
-            values = np.where(values > HIGHEST_SPECIAL, values, np.nan)
+            values = np.where((values > HIGHEST_SPECIAL) & (values < np.inf), values, np.nan)  # refused later
             whole = np.all((values == np.floor(values)) | np.isnan(values), axis=1)
             some, values = some[whole], np.sort(values[whole], axis=1)  # NaN last
             different = 1 + np.count_nonzero(values[:, 1:] > values[:, :-1], axis=1)
