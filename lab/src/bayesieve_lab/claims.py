@@ -293,8 +293,8 @@ def alike(
     for (what, sample), outside in zip(samples.items(), holm(against), strict=True):
         bound = margin if isinstance(margin, float) else margin[what]
         inside = max(sample.beyond(side * bound, -side) for side in sides)
-        beyond = max(side * sample.mean for side in sides) > (0.0 if strict else bound)
-        refuted = outside < LEVEL and beyond
+        is_beyond = max(side * sample.mean for side in sides) > (0.0 if strict else bound)
+        refuted = outside < LEVEL and is_beyond
         verdict: Verdict = "refuted" if refuted else "holds" if inside < LEVEL else "open"
         words, p_value = f"margin {number_text(bound, form.lstrip('+'))}", outside if refuted else inside
         theirs = _by_name(paper, what)

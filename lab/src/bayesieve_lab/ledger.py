@@ -243,13 +243,13 @@ def _shown(lines: Sequence[Entry], close: Mapping[str, str]) -> TextTable:
     return TextTable.of(("Place", "Shows", "Reproduced in", "How close"), rows)
 
 
-def _made(results: Sequence[str], made: Mapping[str, Any]) -> TextTable:
+def _made(results: Sequence[str], records: Mapping[str, Any]) -> TextTable:
     """Return files of results with the commits and settings that made them."""
     rows = []
     for name in dict.fromkeys(results):
-        known = made.get(name, {"commits": {}, "settings": {}})
-        settings = ", ".join(f"{key} {value}" for key, value in known["settings"].items() if value not in ((), [], ""))
-        commits = ", ".join(f"{commit} ({n} lines)" for commit, n in known["commits"].items())
+        record = records.get(name, {"commits": {}, "settings": {}})
+        settings = ", ".join(f"{key} {value}" for key, value in record["settings"].items() if value not in ((), [], ""))
+        commits = ", ".join(f"{commit} ({n} lines)" for commit, n in record["commits"].items())
         rows.append((f"[{name}]({name})", commits, settings))
     return TextTable.of(("Results", "Commit", "Settings"), rows)
 

@@ -56,13 +56,13 @@ def read_made(folder: Path) -> dict[str, dict[str, Any]]:
 
 def record(results: Path | None, settings: Mapping[str, Any]) -> None:
     """Note the commit and settings of results that are new, if this is a repository."""
-    own = commit()
-    if results is None or own is None or not results.is_file():
+    this_commit = commit()
+    if results is None or this_commit is None or not results.is_file():
         return
-    made = read_made(results.parent)
-    known, held = made.get(results.name, {}), digest(results)
-    if held != known.get("digest"):
-        commits = known.get("commits", {}) | {own: n_results(results)}
-        made[results.name] = {"commits": commits, "settings": dict(settings), "digest": held}
-        text = json.dumps(dict(sorted(made.items())), indent=1, default=str)
+    records = read_made(results.parent)
+    entry, held = records.get(results.name, {}), digest(results)
+    if held != entry.get("digest"):
+        commits = entry.get("commits", {}) | {this_commit: n_results(results)}
+        records[results.name] = {"commits": commits, "settings": dict(settings), "digest": held}
+        text = json.dumps(dict(sorted(records.items())), indent=1, default=str)
         write_atomically(results.with_name(MADE), text + "\n")

@@ -196,16 +196,16 @@ def _sums(table: Table, terms: np.ndarray) -> np.ndarray:
 
 def sum_names(names: Sequence[str], parts: np.ndarray) -> list[str]:
     """Return names such as ``"a + b"`` for sums of the columns at these positions, all different."""
-    taken = set(names)
-    made = []
+    used = set(names)
+    sums = []
     for positions in parts.tolist():
         name = joined = " + ".join(names[i] for i in positions)
         number = 2
-        while name in taken:
+        while name in used:
             name, number = f"{joined} ({number})", number + 1
-        taken.add(name)
-        made.append(name)
-    return made
+        used.add(name)
+        sums.append(name)
+    return sums
 
 
 class SumsNB(ClassifierMixin, BaseEstimator):

@@ -113,7 +113,7 @@ class Abellan2017(CrossValidatedStudy):
         common: dict[str, Any] = {"smoothing": self.smoothing, "encoder__n_jobs": 1}
         filtered = {name: {"selector__alpha": alpha * float(np.log(2))} for name, alpha in thresholds.items()}
         plain = {"selector__alpha": None, "selector__threshold": _KEEPS_ALL}
-        methods = {name: as_published("IG-NB").set_params(**common, **own) for name, own in filtered.items()}
+        methods = {name: as_published("IG-NB").set_params(**common, **options) for name, options in filtered.items()}
         return {
             PLAIN: as_published("IG-NB").set_params(**common, **plain),
             IMPRECISE: as_published("IIG-NB").set_params(**common, selector__s=S),
@@ -256,7 +256,7 @@ def _claims(comparison: Comparison) -> tuple[Judged, ...]:
 
     best = results.accuracy[:, [METHODS.index(name) for name in PRECISE]].argmax(axis=1)
     counts = np.bincount(best, minlength=len(PRECISE)).tolist()
-    told = ", ".join(f"{alpha:g} on {n}" for alpha, n in zip(ALPHAS, counts, strict=True))
+    summary = ", ".join(f"{alpha:g} on {n}" for alpha, n in zip(ALPHAS, counts, strict=True))
     over = f"{len(results.names)} data sets"
     features, accuracy = outer.matrix("n_features"), outer.matrix("accuracy")
     whole = int(np.sum(features[:, 0] - features[:, 1] < _SAME))
@@ -264,7 +264,7 @@ def _claims(comparison: Comparison) -> tuple[Judged, ...]:
     poor = {f"{TOO_HIGH} - {PLAIN}": Differences(accuracy[:, 2] - accuracy[:, 0], "data sets")}
     table = "Section 6, table 6"
     (_, precise, imprecise) = TABLE_1.filter(pl.col("feature") == _AROUND[1]).row(0)
-    kept = fact("imprecise gain in nats", imprecise > 0, imprecise, "positive", "above 0", "all rows", "+.5f")
+    stays = fact("imprecise gain in nats", imprecise > 0, imprecise, "positive", "above 0", "all rows", "+.5f")
     threshold = ALPHAS[0] * float(np.log(6))
     lost = fact(
         "gain in bits", precise / np.log(2) < threshold, precise / np.log(2), "below", f"{threshold:.5f}", "all rows"
@@ -274,7 +274,9 @@ def _claims(comparison: Comparison) -> tuple[Judged, ...]:
         differences(*((name, PLAIN) for name in PRECISE)), strict=True, paper="not significant", form=POINTS
     )
     everywhere = differ(differences(*((IMPRECISE, name) for name in PRECISE)), 1, "better", POINTS)
-    differs = fact("most accurate (the lowest of equals)", sum(n > 0 for n in counts) > 1, told, "differs", over=over)
+    differs = fact(
+        "most accurate (the lowest of equals)", sum(n > 0 for n in counts) > 1, summary, "differs", over=over
+    )
     of_alphas = [
         Judged(where, sentence, checks, unlike=_LOST)
         for where, sentence, checks in (
@@ -290,7 +292,7 @@ def _claims(comparison: Comparison) -> tuple[Judged, ...]:
         )
     ]
     return (
-        Judged("Example 2", f"On anneal, IG drops {_AROUND[1]} at the smallest threshold, IIG keeps it", (lost, kept)),
+        Judged("Example 2", f"On anneal, IG drops {_AROUND[1]} at the smallest threshold, IIG keeps it", (lost, stays)),
         Judged(table, "NB after IIG is significantly better than NB", better, _WHY_EQUAL),
         *of_alphas,
     )

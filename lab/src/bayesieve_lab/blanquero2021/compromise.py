@@ -61,12 +61,12 @@ def judge_compromise(lines: Sequence[dict[str, Any]]) -> tuple[Judged, ...]:
     """Return whether more of them bring less than a point, and cost seconds."""
     claims = []
     known = {(line["option"], line["data"], line["value"]): line for line in lines}
-    for option, sentence, (_, own, most), where in (
+    for option, sentence, (_, of_paper, most), where in (
         ("combinations", "25 combinations at each cut are a good compromise", COMBINATIONS, "Section 4.1"),
         ("cuts", "At most 100 cuts balance accuracy and time", CUTS, "Section 4.2"),
     ):
         pairs = {
-            f"{most} - {own}, {name}": [known.get((option, name, value)) for value in (most, own)]
+            f"{most} - {of_paper}, {name}": [known.get((option, name, value)) for value in (most, of_paper)]
             for name in ON[option]
         }
         both = {what: pair for what, pair in pairs.items() if all(pair)}

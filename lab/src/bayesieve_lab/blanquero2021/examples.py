@@ -146,14 +146,14 @@ def normal_features(seed: int, n_draws: int) -> dict[str, tuple[float, ...]]:
     The paper gives the means' interval [1, 7], but no variances. Here they are 1, and the classes are as far apart in
     each feature from its accuracy in table 1: 2 Phi^-1(accuracy). Accuracies are of ten folds.
     """
-    apart = 2 * norm.ppf([TABLE_1[single] / 100 for single in "1234"])
+    distances = 2 * norm.ppf([TABLE_1[single] / 100 for single in "1234"])
     accuracies: dict[str, list[float]] = {subset: [] for subset in TABLE_1}
     for draw in range(n_draws):
         rng = np.random.default_rng([seed, draw])
         labels = np.repeat([0, 1], N_ROWS // 2)
         X = rng.normal(size=(N_ROWS, 4))
         X[:, 1] = CORRELATION * X[:, 0] + np.sqrt(1 - CORRELATION**2) * X[:, 1]
-        X += rng.uniform(1, 7 - apart) + apart * labels[:, None]
+        X += rng.uniform(1, 7 - distances) + distances * labels[:, None]
         order = rng.permutation(N_ROWS)
         for size in range(1, 5):
             for subset in combinations(range(4), size):

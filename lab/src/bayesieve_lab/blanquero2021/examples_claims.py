@@ -64,8 +64,8 @@ def of_tree(examples: Examples) -> list[Judged]:
     same = [tree.merges_as_in_the_paper for tree in examples.trees]
     cut = sum((tree.n_clusters, tree.n_combinations) == (12, 4) for tree in examples.trees)
     merges = zip(whole.merges, whole.heights, strict=True)
-    told = " and ".join(f"{{{', '.join(f'V{k}' for k in merge)}}} at {height:.3f}" for merge, height in merges)
-    ours = f"{told}, the next at {whole.next_height:.3f}"
+    text = " and ".join(f"{{{', '.join(f'V{k}' for k in merge)}}} at {height:.3f}" for merge, height in merges)
+    ours = f"{text}, the next at {whole.next_height:.3f}"
     first = fact(
         "all rows", whole.merges_as_in_the_paper and whole.next_height > 0.9, ours, "at or below 0.74, others above 0.9"
     )
@@ -170,9 +170,9 @@ def of_simulated(results: Results) -> list[Judged | Closeness]:
         sentence = "From a correlation of 0.5 on, sparse NB is more accurate than classic NB"
         claims.append((sentence, differ(strong, 1, paper, POINTS), ""))
     if weak:
-        kept = alike(weak, _SLIGHT, (-1,), paper=paper, form=POINTS)
+        is_alike = alike(weak, _SLIGHT, (-1,), paper=paper, form=POINTS)
         claims.append(("At a correlation of 0.1 around a third of the features goes", tuple(removed), ""))
-        claims.append(("At a correlation of 0.1 the accuracy is slightly reduced at most", kept, ""))
+        claims.append(("At a correlation of 0.1 the accuracy is slightly reduced at most", is_alike, ""))
     whole = [p for p in SIZES if all((p, rho) in sets for rho in CORRELATIONS)]
     if whole:
         fewer = []

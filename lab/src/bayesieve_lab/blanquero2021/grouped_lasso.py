@@ -112,17 +112,17 @@ class GroupedLasso:
             scores -= scores.max(axis=1, keepdims=True)
             proba = np.exp(scores, out=scores)
             proba /= proba.sum(axis=1, keepdims=True)
-            moved = ahead - matrix.T @ (proba - self.own) / (len(self.own) * curvature)
+            proposal = ahead - matrix.T @ (proba - self.own) / (len(self.own) * curvature)
             if columns.size:
-                norms = np.sqrt(np.bincount(group, weights=(moved[:-1] ** 2).sum(axis=1)))
+                norms = np.sqrt(np.bincount(group, weights=(proposal[:-1] ** 2).sum(axis=1)))
                 shrunk = np.maximum(0.0, 1.0 - weights / curvature / np.maximum(norms, 1e-300))
-                moved[:-1] *= shrunk[group][:, None]
-            if np.sum((ahead - moved) * (moved - now)) > 0:  # uphill: start the momentum again
+                proposal[:-1] *= shrunk[group][:, None]
+            if np.sum((ahead - proposal) * (proposal - now)) > 0:  # uphill: start the momentum again
                 momentum = 1.0
             faster = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
-            gap = curvature * np.abs(ahead - moved).max()  # how far the conditions of optimality are from met
-            ahead = moved + (momentum - 1) / faster * (moved - now)
-            now, momentum = moved, faster
+            gap = curvature * np.abs(ahead - proposal).max()  # how far the conditions of optimality are from met
+            ahead = proposal + (momentum - 1) / faster * (proposal - now)
+            now, momentum = proposal, faster
             if gap <= tolerance * penalty:
                 break
         slopes = np.zeros_like(at.slopes)
@@ -163,13 +163,13 @@ class GroupedLassoPeer(Peer):
         table, codes = table.take(rows), codes[rows]
         self._learn_columns(table, _mean_and_deviation)
         self.cpu_seconds_ = 0.0
-        matrix, own = self._rows(table), np.eye(len(self.classes_))[codes]
+        matrix, indicators = self._rows(table), np.eye(len(self.classes_))[codes]
         self.varying_ = np.ptp(matrix, axis=0) > 0
         if not self.varying_.any():
             return DummyClassifier(strategy="prior").fit(matrix, codes)
         matrix = matrix[:, self.varying_]
         self.owner_ = np.repeat(np.arange(len(self.columns_)), self._widths())[self.varying_]
-        whole = GroupedLasso(matrix, own, np.unique(self.owner_, return_inverse=True)[1])
+        whole = GroupedLasso(matrix, indicators, np.unique(self.owner_, return_inverse=True)[1])
         largest = whole.largest_penalty()
         penalties = np.geomspace(largest, _LEAST_SHARE * largest, _N_PENALTIES)
         best = int(self._losses(whole, penalties, codes).argmin())

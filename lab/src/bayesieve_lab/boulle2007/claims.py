@@ -204,15 +204,15 @@ def _record(group: Group, paper: Paper, criteria: Sequence[str]) -> tuple[int, i
 def _totals(groups: Sequence[Group]) -> list[Judged]:
     """Judge the totals over both tables."""
     records = [_record(group, paper, tuple(JUDGED)) for group, paper in zip(groups, (TABLE_3, TABLE_4), strict=True)]
-    own, losses, won, lost = np.sum(records, axis=0).tolist()
+    wins, losses, won, lost = np.sum(records, axis=0).tolist()
     n = sum(len(group.names) for group in groups)
-    ratio, pairs = own / max(losses, 1), len(JUDGED) * len(OTHERS)
-    share, theirs = own / pairs / n, won / pairs / (len(UCI) + len(CHALLENGE))
+    ratio, pairs = wins / max(losses, 1), len(JUDGED) * len(OTHERS)
+    share, theirs = wins / pairs / n, won / pairs / (len(UCI) + len(CHALLENGE))
     found = {
         "wins about ten times as often as it loses": fact(
             "wins/losses",
             5 <= ratio <= 20,
-            f"{own}/{losses}",
+            f"{wins}/{losses}",
             f"{won}/{lost}",
             "factor 2",
             f"{n} data sets",

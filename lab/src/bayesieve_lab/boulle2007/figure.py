@@ -28,7 +28,10 @@ def means_figure(group: Group, paper: Mapping[str, Mapping[str, Cell]], title: s
             "ours": group.means(criterion),
         }
         lines += [
-            (name, whose, method, own[method]) for whose, own in means.items() for method in own if method in methods
+            (name, whose, method, values[method])
+            for whose, values in means.items()
+            for method in values
+            if method in methods
         ]
         on: Spec = {"x": number("mean", name, padding=8), "y": names("method", None, scale={"domain": methods})}
         on |= {"color": names("whose", None), "shape": names("whose", None)}
@@ -41,8 +44,8 @@ def means_figure(group: Group, paper: Mapping[str, Mapping[str, Cell]], title: s
 def times_figure(times: Mapping[str, Sequence[tuple[float, float]]]) -> str:
     """Return SVG of figure 12: (values, seconds) of each data set with more and more features."""
     series = [
-        Series(name, colour, tuple(Point(*one) for one in sorted(own)), joined=True)
-        for (name, own), colour in zip(times.items(), _COLOURS, strict=False)
+        Series(name, colour, tuple(Point(*one) for one in sorted(points)), joined=True)
+        for (name, points), colour in zip(times.items(), _COLOURS, strict=False)
     ]
     drawn = Panel("Training time", "values: training rows times features", "CPU seconds of a fold", series, log=True)
     return scatter("Training time of SNB(CMA) by the number of values", [drawn])

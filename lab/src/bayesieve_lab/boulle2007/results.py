@@ -50,8 +50,8 @@ class Group(cross_validated.Group):
         matrix = self.matrix(measure)
         ranks = dict(zip(METHODS, _average_ranks(matrix[:, :-1], shared).tolist(), strict=True))
         matrix[:, place] = matrix[:, -1]
-        own = _average_ranks(matrix[:, :-1], shared)[place] if not np.isnan(matrix).any() else np.nan
-        return {**ranks, OURS: float(own)}
+        our_rank = _average_ranks(matrix[:, :-1], shared)[place] if not np.isnan(matrix).any() else np.nan
+        return {**ranks, OURS: float(our_rank)}
 
     def seconds(self) -> dict[str, float]:
         """Return seconds of training and prediction by method, with coding, over all folds."""

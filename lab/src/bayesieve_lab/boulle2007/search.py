@@ -92,8 +92,8 @@ def simulated(n_rows: int, n_features: int, seed: int = 0) -> CodedTable:
     classes = rng.integers(0, 2, n_rows).astype(np.uint8)
     codes = np.empty((n_features, n_rows), dtype=np.uint8)
     for k in range(n_features):
-        moved = rng.random(n_rows) < 0.3 / np.sqrt(k + 1)
-        codes[k] = np.where(moved, 2 * classes, 0) + rng.integers(0, 2, n_rows)
+        is_shifted = rng.random(n_rows) < 0.3 / np.sqrt(k + 1)
+        codes[k] = np.where(is_shifted, 2 * classes, 0) + rng.integers(0, 2, n_rows)
     names = tuple(f"x{k}" for k in range(n_features))
     return CodedTable(codes, np.full(n_features, 4), names, class_codes=classes, classes=np.arange(2))
 

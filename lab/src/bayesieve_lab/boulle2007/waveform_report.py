@@ -162,7 +162,7 @@ def _figures(study: WaveformStudy) -> dict[str, str]:
     top = split.posterior.top
     words = {**SHORT, "accuracy": "Accuracy", "compression_rate": "Compression rate"}
     values = {method: {words[m]: split.measures[method][m] for m in SHORT} for method in (*EXHAUSTIVE, BY_SEARCH, OURS)}
-    apart = (BY_SEARCH, OURS)
+    unjoined = (BY_SEARCH, OURS)
     figures = {
         "weights": weights_figure(
             names,
@@ -188,7 +188,7 @@ def _figures(study: WaveformStudy) -> dict[str, str]:
         "criteria": tradeoff_figure(
             values,
             [("Accuracy", "AUC"), ("Accuracy", "Compression rate")],
-            apart=apart,
+            apart=unjoined,
             title="Methods on the test rows, waveform",
             caption=f"{split.n_test:,} test rows, as in figures 4 and 8 of Boulle (2007). Hollow: another of the "
             "paper's methods is better by one of the three criteria and not worse by any. Squares: not in the "

@@ -158,14 +158,14 @@ def _compared_tables(given: Any) -> list[ComparedTable]:
     columns = [Columns.given(given, target) for target in targets]
     frames = {path: read_table(path) for path in paths if is_stream(path)}
     headers = [frames[path].columns if path in frames else files.header_of(path) for path in paths]
-    for path, header, own in zip(paths, headers, columns, strict=True):
-        own.require_in(path, header, everywhere=len(paths) == 1)
+    for path, header, roles in zip(paths, headers, columns, strict=True):
+        roles.require_in(path, header, everywhere=len(paths) == 1)
     for name in given.ignore:
         if not any(name in header for header in headers):
             raise CommandError(f"None of the {len(paths)} tables has a column {quoted(name)} (--ignore)")
     return [
-        ComparedTable(name, path, own.within(header), frames.get(path))
-        for name, path, own, header in zip(table_names(paths, targets), paths, columns, headers, strict=True)
+        ComparedTable(name, path, roles.within(header), frames.get(path))
+        for name, path, roles, header in zip(table_names(paths, targets), paths, columns, headers, strict=True)
     ]
 
 
@@ -178,13 +178,13 @@ def table_names(paths: Sequence[Path], targets: Sequence[str]) -> list[str]:
     ['old/heart.csv', 'new/heart.csv', 'iris']
     """
     files = [Path(shown(path)).resolve() for path in paths]
-    asked = list(zip(files, targets, strict=True))
-    for path, pair in zip(paths, asked, strict=True):
-        if asked.count(pair) > 1:
+    requests = list(zip(files, targets, strict=True))
+    for path, pair in zip(paths, requests, strict=True):
+        if requests.count(pair) > 1:
             raise CommandError(f"{shown(path)} is given twice with the target {quoted(pair[1])}; give it once")
     forms = {file: _forms(file) for file in files}
     names = []
-    for file, target in asked:
+    for file, target in requests:
         others = {form for other in forms if other != file for form in forms[other]}
         name = next(form for form in forms[file] if form not in others)
         names.append(name if files.count(file) == 1 else f"{name}, target {target}")
@@ -336,15 +336,15 @@ def _findings(measure: str, methods: Sequence[str], matrix: np.ndarray, ranks: n
         return ["There is only one method, so there is nothing to rank."]
     if n < 2:
         return [f"Only one table has results, so there are no average ranks ({legend})."]
-    test, apart = friedman(matrix), critical_difference(k, n, _LEVEL)
+    test, critical = friedman(matrix), critical_difference(k, n, _LEVEL)
     f_value = f"F {test.f:.2f}" if np.isfinite(test.f) else "all tables agree"
     differ = "differ significantly" if test.f_p_value <= _LEVEL else "do not differ significantly"
-    worse = [name for name, rank in zip(methods, ranks, strict=True) if rank - ranks[0] >= apart - 1e-9]
+    worse = [name for name, rank in zip(methods, ranks, strict=True) if rank - ranks[0] >= critical - 1e-9]
     return [
         f"By {Measure(measure).title}, {subject} the best average rank over "
         f"{plural(n, 'table')}, {ranks[0]:.2f} ({legend}).",
         f"Friedman test: average ranks {differ} (Iman and Davenport: {f_value}, {p_text(test.f_p_value)}).",
-        f"Nemenyi test: ranks differ significantly if at least {apart:.2f} apart (5 %); {_better(methods, worse)}.",
+        f"Nemenyi test: ranks differ significantly if at least {critical:.2f} apart (5 %); {_better(methods, worse)}.",
         _wilcoxon(methods, matrix),
     ]
 
@@ -358,10 +358,10 @@ def _wilcoxon(methods: Sequence[str], matrix: np.ndarray) -> str:
             f"difference between {k} methods; at least {fewest} are needed."
         )
     pairs = wilcoxon_holm(matrix, methods)
-    apart = [{pair.first, pair.second} for pair in pairs if pair.adjusted <= _LEVEL]
-    worse = [name for name in methods[1:] if {methods[0], name} in apart]
+    different = [{pair.first, pair.second} for pair in pairs if pair.adjusted <= _LEVEL]
+    worse = [name for name in methods[1:] if {methods[0], name} in different]
     return (
-        f"Wilcoxon signed-rank tests, adjusted by Holm: {len(apart)} of {plural(len(pairs), 'pair')} differ "
+        f"Wilcoxon signed-rank tests, adjusted by Holm: {len(different)} of {plural(len(pairs), 'pair')} differ "
         f"significantly; {_better(methods, worse)}."
     )
 

@@ -150,7 +150,7 @@ def compare_many(
         file.go_on({**protocol.settings, "bayesieve": __version__}, fingerprints, methods)
     quiet = {name: of_folds.quiet_clone(estimator, n_jobs) for name, estimator in estimators.items()}
     found = Comparison.of(data, estimators, protocol, file.rows, _run(quiet, sources, file, n_jobs, verbose))
-    of_rows = (library_of(own[0]) for own in data.values() if not callable(own))
+    of_rows = (library_of(table[0]) for table in data.values() if not callable(table))
     return replace(found, library=next(of_rows, "polars"))
 
 

@@ -156,8 +156,13 @@ def _figure(
     heads = {"method": "Method", "rank": "Average rank", "alike": "Not significantly different from"}
     heads = heads if groups is not None else {name: heads[name] for name in ("method", "rank")}
     bars = [
-        (texts[own[0]], ranks[own[0]], ranks[own[-1]], f"{len(own)} methods that are not significantly different")
-        for own in groups or ()
+        (
+            texts[group[0]],
+            ranks[group[0]],
+            ranks[group[-1]],
+            f"{len(group)} methods that are not significantly different",
+        )
+        for group in groups or ()
     ]
     frames = {"methods": columns(tuple(heads), lines), "bars": columns(("method", "rank", "last", "joins"), bars)}
     drawing = template(f"{__package__}:ranks", title=axis, domain=[0.9, max(len(names), 2) + 0.1])

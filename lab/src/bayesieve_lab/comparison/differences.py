@@ -178,10 +178,10 @@ def wins_and_losses(
     check_consistent_length(data, method, fold, value)
     cells: dict[tuple[str, str], dict[object, float]] = {}
     for where, who, split, number in zip(data, method, fold, value, strict=True):
-        own = cells.setdefault((where, who), {})
-        if split in own:
+        by_split = cells.setdefault((where, who), {})
+        if split in by_split:
             raise ValueError(f"Fold {split} of method {who!r} on {where!r} appears twice; each split counts once.")
-        own[split] = np.nan if number is None else float(number)
+        by_split[split] = np.nan if number is None else float(number)
     methods, data_names = list(dict.fromkeys(method)), list(dict.fromkeys(data))
     if reference not in methods:
         raise ValueError(

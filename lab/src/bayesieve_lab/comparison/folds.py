@@ -458,10 +458,10 @@ def log_probabilities(model: Any, X: Any, classes: np.ndarray, n_train: int) -> 
             predicted = np.asarray(model.predict_log_proba(X), dtype=float)
         else:
             predicted = np.log(np.asarray(model.predict_proba(X), dtype=float))
-    own = np.asarray(model.classes_)
-    known = np.searchsorted(classes, own)
-    if not np.array_equal(classes[np.minimum(known, classes.size - 1)], own):
-        raise ValueError(f"The model has classes that the data set lacks: {own.tolist()}.")
+    model_classes = np.asarray(model.classes_)
+    known = np.searchsorted(classes, model_classes)
+    if not np.array_equal(classes[np.minimum(known, classes.size - 1)], model_classes):
+        raise ValueError(f"The model has classes that the data set lacks: {model_classes.tolist()}.")
     if predicted.ndim != 2 or predicted.shape[1] != known.size:
         raise ValueError(f"Predicted probabilities have shape {predicted.shape}, not one column for each class.")
     if np.isnan(predicted).any():

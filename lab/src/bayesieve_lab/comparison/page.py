@@ -210,7 +210,7 @@ def means_table(folds: Compared) -> Grid:
     cells = [_own_cells(measure, folds, 0) if single else _mean_cells(measure, folds) for measure in folds.measures]
     cells += [_effort_cells(folds.mean(name), name) for name in EFFORTS]
     head = ("Method", *(m.capitalised for m in folds.measures), *EFFORTS.values())
-    lines = tuple((folds.methods[j], [own[j] for own in cells]) for j in folds.order)
+    lines = tuple((folds.methods[j], [column[j] for column in cells]) for j in folds.order)
     return Grid("Methods", head, lines, folds.methods[folds.reference])
 
 
@@ -229,7 +229,7 @@ def data_tables(folds: Compared) -> list[Grid]:
     tables = {m.capitalised: [_own_cells(m, folds, i) for i in range(len(folds.data))] for m in folds.measures}
     for name, title in (("n_features", "Features selected"), ("fit_seconds", "Fit, time of a fold")):
         if not np.isnan(folds.values[name]).all():
-            tables[title] = [_effort_cells(own, name) for own in folds.means(name)]
+            tables[title] = [_effort_cells(column, name) for column in folds.means(name)]
     head = ("Data set", *(folds.methods[j] for j in folds.order))
     return [
         Grid(title, head, tuple(zip(folds.data, ([row[j] for j in folds.order] for row in rows), strict=True)))
@@ -403,9 +403,9 @@ def _fold_part(measure: Measure, folds: Compared) -> RankPart:
     values = values[~np.isnan(values).all(axis=1)]
     pairs = itertools.combinations(range(len(methods)), 2)
     tests = {(i, j): tests_of.corrected_resampled_t(values[:, i], values[:, j], folds.test_share) for i, j in pairs}
-    apart = [pair for pair, test in tests.items() if test.sign(ALPHA)]
+    different = [pair for pair, test in tests.items() if test.sign(ALPHA)]
     ranks = tests_of.average_ranks(values, measure.higher_is_better).tolist()
-    figure = fold_rank_figure(methods, ranks, apart, n_folds=len(values), alpha=ALPHA, title=title)
+    figure = fold_rank_figure(methods, ranks, different, n_folds=len(values), alpha=ALPHA, title=title)
     lines = [
         (methods[i], methods[j], words.format_signed(test.difference, measure.digits), test.p_value)
         for (i, j), test in sorted(tests.items(), key=lambda one: (math.isnan(one[1].p_value), one[1].p_value))

@@ -75,7 +75,9 @@ class Comparison(ShortRepr):
 
     def _head(self) -> dict[str, Any]:
         means = {name: _over_data(self.matrix(name)) for name in (*_SUMMARY, "fit_seconds")}
-        return {name: own[:10] for name, own in ({"method": np.array(self.methods, dtype=object)} | means).items()}
+        return {
+            name: column[:10] for name, column in ({"method": np.array(self.methods, dtype=object)} | means).items()
+        }
 
     @property
     def n_failed(self) -> int:

@@ -63,9 +63,9 @@ class SelectionStability(ShortRepr):
     library: str = field(default="polars", repr=False)
 
     def _facts(self) -> dict[str, Any]:
-        own = {name: getattr(self, name) for name in ("selector", "n_folds", "n_selected", "stability", "complete")}
+        facts = {name: getattr(self, name) for name in ("selector", "n_folds", "n_selected", "stability", "complete")}
         always = np.flatnonzero(self.support.all(axis=0))
-        return own | {"n_features": len(self.names), "in_every_fold": [self.names[k] for k in always[:100]]}
+        return facts | {"n_features": len(self.names), "in_every_fold": [self.names[k] for k in always[:100]]}
 
     def _head(self) -> dict[str, Any]:
         return self._lines(self._order[:10])

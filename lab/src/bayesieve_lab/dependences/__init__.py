@@ -67,8 +67,8 @@ class DistanceCorrelation(ValueDependence):
             signed = _signed(order, codes, parts)
             products = one * y * signed[:, 0] - y * signed[:, 1] - one * signed[:, 2] + signed[:, 3]
             values[at] = products @ share + (means @ share) * (y_means @ share) - 2.0 * y_means @ (means * share)
-        own = [_own_distances(z, z_means, share) for z, z_means in ((x, x_means), (y, y_means))]
-        most = np.sqrt(np.outer(*own))
+        self_distances = [_own_distances(z, z_means, share) for z, z_means in ((x, x_means), (y, y_means))]
+        most = np.sqrt(np.outer(*self_distances))
         squares = np.divide(values, most, out=np.zeros_like(values), where=most > 0)
         return np.sqrt(np.clip(squares, 0.0, 1.0))
 

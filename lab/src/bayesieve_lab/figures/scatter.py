@@ -56,10 +56,10 @@ def scatter(title: str, panels: Sequence[Panel], *, columns: int = 3) -> str:
             x, y = ({**axis, "scale": {"type": "log"}, "axis": {"format": "~s"}} for axis in (x, y))
         joined = [i for i, one in enumerate(panel.series) if one.joined]
         dotted = [i for i, one in enumerate(panel.series) if one.radius]
-        own: dict[str, Any] = {"data": f"panel {k}", "x": x, "y": y, "color": of_name}
+        channels: dict[str, Any] = {"data": f"panel {k}", "x": x, "y": y, "color": of_name}
         layers = [
-            layer("line", "plain", where=_among(joined), detail={"field": "line"}, order={"field": "at"}, **own),
-            layer("point", "plain", where=_among(dotted), **own),
+            layer("line", "plain", where=_among(joined), detail={"field": "line"}, order={"field": "at"}, **channels),
+            layer("point", "plain", where=_among(dotted), **channels),
         ]
         charts.append(chart(*layers, width=_WIDTH, height=_HEIGHT, title=panel.title))
     return Figure(title, "", {"concat": charts, "columns": columns}, frames).to_svg()

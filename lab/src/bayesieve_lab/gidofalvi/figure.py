@@ -21,8 +21,8 @@ def steps_figure(comparison: Comparison, campaign: str, method: str, title: str)
     sizes = [k for k, errors in enumerate(every, start=1) if not np.isnan(errors).any()]
     means: dict[str, list[float]] = {}
     for key in itertools.product(_MEASURES, ("train", "test")):
-        own = [of_method(comparison, campaign, method, " ".join(key), k) for k in sizes]
-        means["_".join(key)] = [float(values.mean()) for values in own]
+        by_size = [of_method(comparison, campaign, method, " ".join(key), k) for k in sizes]
+        means["_".join(key)] = [float(values.mean()) for values in by_size]
     x = number("features", "features")
     best = {"mse": np.argmin, "profit": np.argmax}
     panels = []

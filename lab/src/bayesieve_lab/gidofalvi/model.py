@@ -140,8 +140,8 @@ class CampaignNB(ClassifierMixin, BaseEstimator):
     @property
     def order(self) -> np.ndarray:
         """Positions of the features in the order in which the search added them."""
-        moved = self.model_.trace_.walk_moves(0).feature
-        return moved[np.sort(np.unique(moved, return_index=True)[1])][:N_STEPS]
+        features = self.model_.trace_.walk_moves(0).feature
+        return features[np.sort(np.unique(features, return_index=True)[1])][:N_STEPS]
 
     def _figures(self, coded: CodedTable, y: np.ndarray, part: str) -> dict[str, float | None]:
         amounts, weights = coded.rows.columns[AMOUNT], self._weights(y)

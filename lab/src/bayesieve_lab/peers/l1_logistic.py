@@ -125,6 +125,6 @@ def _path(model: Any, strengths: np.ndarray, rows: Any, codes: np.ndarray, weigh
 
 
 def _held_out_loss(model: Any, rows: Any, codes: np.ndarray, weights: np.ndarray, test: np.ndarray) -> float:
-    own = codes[test][:, None] == model.classes_  # all False for a class that training lacks
-    proba = (model.predict_proba(rows[test]) * own).sum(axis=1)
+    is_class = codes[test][:, None] == model.classes_  # all False for a class that training lacks
+    proba = (model.predict_proba(rows[test]) * is_class).sum(axis=1)
     return float(-weights[test] @ np.log(np.maximum(proba, _LEAST)))

@@ -105,12 +105,12 @@ def judge_filters(
         f"{ranking} - {other}": Differences.of(of(ranking, "leading"), of(other, "leading"))
         for other in (mrmr, QUOTIENT)
     }
-    told: dict[str, tuple[Check, ...]] = {
+    claims: dict[str, tuple[Check, ...]] = {
         "Wrappers err less than mRMR in its quotient form": differ(wrappers, form="+.4f"),
         "Ranking by mutual information selects very redundant indicators, mRMR avoids them (mean information of two "
         f"of the first {_LEADING})": differ(redundant, 1, "more", margin=None),
     }
-    return tuple(Judged("Section 6", sentence, checks) for sentence, checks in told.items())
+    return tuple(Judged("Section 6", sentence, checks) for sentence, checks in claims.items())
 
 
 def main(path: str, repetitions: str = "30") -> None:

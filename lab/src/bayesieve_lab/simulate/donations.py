@@ -37,8 +37,8 @@ class _Donors:
 
     @classmethod
     def draw(cls, n_rows: int, rng: np.random.Generator) -> _Donors:
-        area, (own, loyal, age) = _normal(rng, _FACTORS, n_rows), _normal(rng, 3, n_rows)
-        giving = 0.35 * area[0] + np.float32(np.sqrt(1 - 0.35**2)) * own
+        area, (individual, loyal, age) = _normal(rng, _FACTORS, n_rows), _normal(rng, 3, n_rows)
+        giving = 0.35 * area[0] + np.float32(np.sqrt(1 - 0.35**2)) * individual
         return cls(giving, -0.45 * giving + np.float32(np.sqrt(1 - 0.45**2)) * loyal, age, area)
 
     @property
@@ -202,10 +202,12 @@ def _campaigns(donors: _Donors, rng: np.random.Generator) -> _Columns:
         known = rng.random(donors.n_rows) < 0.97 - 0.03 * k
         gave = known & (rng.random(donors.n_rows) < _logistic(-2.2 + 0.55 * donors.loyalty))
         gift = _dollars(donors.gift * np.exp(0.35 * _normal(rng, donors.n_rows)), rng)
-        moved = np.clip(frequency + (rng.random(donors.n_rows) < 0.04 * k) - (rng.random(donors.n_rows) < 0.2), 0, 3)
+        frequencies = np.clip(
+            frequency + (rng.random(donors.n_rows) < 0.04 * k) - (rng.random(donors.n_rows) < 0.2), 0, 3
+        )
         letter = np.digitize(gift, (5, 10, 15, 25))
         yield f"mailed_{k}", _missing(_whole(30 * k + rng.integers(0, 5, donors.n_rows)), ~known)
-        yield f"rfa_{k}", _text(codes, moved * 5 + letter, ~known)
+        yield f"rfa_{k}", _text(codes, frequencies * 5 + letter, ~known)
         yield f"answered_{k}", _missing(_whole(30 * k - rng.integers(1, 28, donors.n_rows)), ~gave)
         yield f"gift_{k}", _missing(gift, ~gave)
 

@@ -155,7 +155,8 @@ def successors(folder: Path) -> TextTable | None:
 def tables(folder: Path) -> dict[str, list[TextTable]]:
     """Return the tables by paper."""
     return {
-        paper: [made for one in shown if (made := table(folder, one)) is not None] for paper, shown in TABLES.items()
+        paper: [result for one in shown if (result := table(folder, one)) is not None]
+        for paper, shown in TABLES.items()
     }
 
 
@@ -167,8 +168,8 @@ def every_set(folder: Path, shown: Shown, measure: str, digits: int) -> TextTabl
     for data in dict.fromkeys(key[0] for key in rows):
         cells = []
         for method in methods:
-            own = [_value(row, measure) for key, row in rows.items() if key[:2] == (data, method) and _ended(row)]
-            cells.append(number_text(float(np.mean(own)) if own else float("nan"), f".{digits}f"))
+            values = [_value(row, measure) for key, row in rows.items() if key[:2] == (data, method) and _ended(row)]
+            cells.append(number_text(float(np.mean(values)) if values else float("nan"), f".{digits}f"))
         found.append((data, *cells))
     return TextTable.of(("Data set", *(f">{method}" for method in methods)), found)
 
