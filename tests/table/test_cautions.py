@@ -225,6 +225,6 @@ def test_numbers_too_far_apart_to_subtract_are_no_mark() -> None:
 def test_infinite_numbers_are_no_marks() -> None:
     """The fit refuses them later, by name."""
     numbers = np.where(np.arange(60) % 2, np.inf, np.arange(60.0))
-    table = as_table(pl.DataFrame({"all": [np.inf] * 60, "some": numbers, "counter": range(60)}))
+    table = as_table(np.stack([np.full(60, np.inf), numbers, np.arange(60.0)], axis=1))
     with np.errstate(invalid="raise"):
         assert 0 not in possible_marks(table, range(3), np.arange(60), 60)
