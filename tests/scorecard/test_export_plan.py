@@ -5,6 +5,8 @@ from __future__ import annotations
 import bisect
 import datetime as dt
 import math
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ import polars as pl
 import pytest
 
 from bayesieve import SelectiveNB
+from bayesieve.scorecard.export import targets
 from bayesieve.scorecard.export.plan import Plan, Reader
 from tests.scorecard.exported import CASES, case, check, hostile
 
@@ -115,3 +118,9 @@ def test_reasons_of_several_classes_need_one() -> None:
     with pytest.raises(ValueError, match="target_class="):
         plan.reason_parts()
     assert plan.reason_parts("low")
+
+
+def test_every_export_is_compared_with_the_model_on_the_same_cases() -> None:
+    texts = [file.read_text(encoding="utf-8") for file in Path(__file__).parent.glob("test_export_*.py")]
+    for target in targets():
+        assert any(f'"{target}"' in text and re.search(r"(case|check)\(name", text) for text in texts), target
