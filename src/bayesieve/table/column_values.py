@@ -1,4 +1,8 @@
-"""Values of columns of any library, read once: numbers, texts, or codes of distinct values."""
+"""Values of columns of any library, read once: numbers, texts, or codes of distinct values.
+
+`read_values` is the only place that asks which library a column comes from. What is done with a column later (taking
+rows, categories, numbers) depends on the class of its values only.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +61,7 @@ class NumberValues:
     Parameters
     ----------
     numbers : array, shape (n_rows,)
-        As the caller's library stores them, NaN for missing floats.
+        Numbers and booleans as the caller's library stores them, moments as whole numbers; NaN for missing floats.
     missing : bool array, shape (n_rows,), or None
         Which numbers are missing; None: those that are NaN.
     type_ : "number", "boolean", "date", "datetime", "duration" or "time"
@@ -154,10 +158,10 @@ class TextValues:
         return TextValues(self.series.gather(rows))
 
 
-ColumnValues = NumberValues | EncodedValues | TextValues
+RawValues = NumberValues | EncodedValues | TextValues
 
 
-def _encoded_rows(values: ColumnValues, rows: np.ndarray) -> tuple[np.ndarray, list[Any]]:
+def _encoded_rows(values: RawValues, rows: np.ndarray) -> tuple[np.ndarray, list[Any]]:
     """Return the codes and the distinct values of some rows."""
     codes, distinct = values.encoded
     return drop_unused(codes[rows], distinct)
@@ -170,7 +174,7 @@ def type_of_dtype(dtype: Any) -> str:
     return _TYPES.get((dtype if isinstance(dtype, type) else type(dtype)).__name__, "mixed")
 
 
-def read_values(column: Any) -> ColumnValues:
+def read_values(column: Any) -> RawValues:
     """Read a column of any library: a NumPy array, or a series of polars, pandas or pyarrow.
 
     Raises
@@ -208,7 +212,7 @@ def read_values(column: Any) -> ColumnValues:
     return NumberValues(column.to_numpy(dtype=dtype.numpy_dtype), missing, "boolean" if dtype.kind == "b" else "number")
 
 
-def _read_array(column: np.ndarray) -> ColumnValues:
+def _read_array(column: np.ndarray) -> RawValues:
     """Read an array of NumPy."""
     kind = column.dtype.kind
     if kind in "iufb" and column.dtype.itemsize <= 8:
@@ -233,7 +237,7 @@ def _read_moments(moments: np.ndarray, type_: str) -> NumberValues:
     return NumberValues(numbers, missing if missing.any() else None, type_)
 
 
-def _read_objects(column: np.ndarray, declared: str | None = None) -> ColumnValues:
+def _read_objects(column: np.ndarray, declared: str | None = None) -> RawValues:
     """Read an array of Python objects; ``declared`` is the type of the column that they come from, if it has one."""
     by_identity, by_value = encoded_by_identity(column), declared is None
     encode = partial(encoded_objects, column) if by_identity is None else by_identity
@@ -256,7 +260,7 @@ def _read_objects(column: np.ndarray, declared: str | None = None) -> ColumnValu
     return NumberValues(numbers, missing if missing.any() else None, type_, by_value=by_value, exact=exact)
 
 
-def _read_series(column: Any) -> ColumnValues:
+def _read_series(column: Any) -> RawValues:
     """Read a series of polars. It loses its name: ``*`` and ``^...$`` are patterns to polars' own methods."""
     import polars as pl
 
@@ -319,7 +323,7 @@ def _runs(chunk: Any) -> np.ndarray:
     return np.searchsorted(chunk.run_ends.to_numpy(), rows, side="right")
 
 
-def _read_arrow(column: Any) -> ColumnValues:
+def _read_arrow(column: Any) -> RawValues:
     """Read chunks of Arrow, in the layout of `to_arrow`."""
     import polars as pl
     import pyarrow.types as pt

@@ -16,9 +16,9 @@ import numpy as np
 from bayesieve.table.arrays import as_csc, column_of_csc
 from bayesieve.table.cautions import Caution, issue
 from bayesieve.table.column_values import (
-    ColumnValues,
     EncodedValues,
     NumberValues,
+    RawValues,
     TextValues,
     TooLarge,
     merge_values,
@@ -138,7 +138,7 @@ class Column:
     name : str
     data : native column, or function
         A polars or pandas Series, a pyarrow ChunkedArray, or a 1-D NumPy array; or a function that returns
-        `ColumnValues`.
+        `RawValues`.
     kind : "numeric", "categorical", SpecialValues or None
         None takes the kind that follows from the column's type.
     row_number : function
@@ -153,7 +153,7 @@ class Column:
         row_number: Callable[[int], int] = int,
     ) -> None:
         self.name, self.row_number, self.given_kind = name, row_number, kind
-        self._read: Callable[[], ColumnValues] = data if callable(data) else partial(read_values, data)
+        self._read: Callable[[], RawValues] = data if callable(data) else partial(read_values, data)
         self._special = kind.special if isinstance(kind, SpecialValues) else ()
         self._kind: Kind | None = "numeric" if isinstance(kind, SpecialValues) else kind
 
@@ -164,7 +164,7 @@ class Column:
         return f"Column({self.name!r}, kind={self.kind!r}, type={self.type!r}, n_rows={len(self)})"
 
     @cached_property
-    def values(self) -> ColumnValues:
+    def values(self) -> RawValues:
         """The values as they were read; ValueError, which names the column, if they cannot be read."""
         try:
             return self._read()
@@ -188,21 +188,21 @@ class Column:
         """Return the column under another name or, unless `kind` is None, as another kind."""
         return Column(name, self._same_values, self.given_kind if kind is None else kind, self.row_number)
 
-    def _same_values(self) -> ColumnValues:
+    def _same_values(self) -> RawValues:
         return self.values
 
     def take(self, rows: np.ndarray) -> Column:
         """Return the column of these rows only (positions); the values are gathered when they are used."""
         return Column(self.name, partial(self._values_at, rows), self.given_kind, partial(self._number_of, rows))
 
-    def _values_at(self, rows: np.ndarray) -> ColumnValues:
+    def _values_at(self, rows: np.ndarray) -> RawValues:
         return self.values.take(rows)
 
     def _number_of(self, rows: np.ndarray, row: int) -> int:
         """Return the number of a row of `take` in the table."""
         return self.row_number(int(rows[row]))
 
-    def converted(self) -> ColumnValues:
+    def converted(self) -> RawValues:
         """Return the numbers or the categories of the column as its values; special values stay as they are."""
         if self._special:
             return self.values
