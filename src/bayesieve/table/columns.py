@@ -539,7 +539,11 @@ class Table:
         values = np.empty((positions.size, self.n_rows if rows is None else rows.size))
         for at, i in enumerate(positions.tolist()):
             column = self.column(i)
-            values[at] = (column if rows is None else column.take(rows)).numbers()
+            try:
+                values[at] = (column if rows is None else column.take(rows)).numbers()
+            except ValueInRow:
+                column.numbers()  # names the first of all rows
+                raise
         return values
 
     def read_as(self, names: Sequence[str], kinds: Mapping[str, Any]) -> Table:
