@@ -34,7 +34,7 @@ class CutAt(Engine):
         inside = [end for end in sorted(self._ends) if offsets[0] < end < offsets[-1]]
         return self._cut(offsets, np.array(inside, dtype=np.int64), row_bytes) if inside else (offsets,)
 
-    def visited(self, n_bytes: int) -> None:
+    def release(self, n_bytes: int) -> None:
         self.n_blocks += 1
 
 

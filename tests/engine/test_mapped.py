@@ -33,7 +33,7 @@ def is_mapped(array: np.ndarray) -> bool:
 def test_arrays_are_files_that_vanish(engine: Mapped, tmp_path: Path) -> None:
     array = engine.array((3, 500), np.float64)
     array[:] = np.arange(500)
-    engine.visited(1 << 20)  # its pages leave the memory of the process, not the file
+    engine.release(1 << 20)  # its pages leave the memory of the process, not the file
     assert is_mapped(array)
     assert array.flags.c_contiguous
     assert array.flags.writeable
@@ -93,6 +93,6 @@ def test_resident_pages_do_not_pile_up(tmp_path: Path) -> None:
     array = engine.array((200, 1 << 19), np.uint8)  # 100 MiB
     for row in array:
         row[:] = 7
-        engine.visited(row.nbytes)
+        engine.release(row.nbytes)
     assert resident() - before < 16 << 20
     assert all(int(row[-1]) == 7 for row in array[::20])

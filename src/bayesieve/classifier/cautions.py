@@ -40,7 +40,7 @@ _SLIGHT, _LARGE = 0.1, 0.2  # association of the classes with the order of the r
 _MUCH_ALIKE = 0.3  # neighbouring rows, for a warning
 _RUNS_PER_CLASS = 10  # at most, in a table sorted by class
 _NEIGHBOURS_ALIKE = 0.8  # at least, in such a table
-_MOST_DRIFTING = 10  # columns, the most important ones, that are looked at
+_MAX_DRIFTING = 10  # columns, the most important ones, that are looked at
 _ORDERED_ROWS = 20_000  # in which they are
 _FEWEST_NATS = 3.0  # by which rows say more with the opposite sign: odds of 20 to 1
 
@@ -308,7 +308,7 @@ def _drifting(coded: CodedTable, card: Scorecard, marks: Mapping[str, str]) -> t
     first = [(-feature.importance, k) for k, feature in enumerate(card.features) if feature.name in columns]
     rows, drifting, sorted_by = coded.drawn(_ORDERED_ROWS), list[str](), list[str]()
     order = slice(None) if coded.rows.runs is None else np.argsort(coded.rows.runs.in_source(rows))
-    for _, k in sorted(first)[:_MOST_DRIFTING]:
+    for _, k in sorted(first)[:_MAX_DRIFTING]:
         name, codes = card.features[k].name, coded.codes_at([k], rows)[0][order].astype(np.int64)
         if association(in_blocks(codes)) >= _LARGE and marks.get(name) != "date":
             (sorted_by if n_runs(codes) == np.unique(codes).size else drifting).append(name)

@@ -18,11 +18,11 @@ from bayesieve.table.values import canonical_text
 from bayesieve.words import listed, named, quoted_text
 
 _NEARLY_ALL = 0.9  # of the rows have a unique value in a column that looks like an identifier
-_MOST_OTHERS = 5  # values that a caution names
+_MAX_OTHERS = 5  # values that a caution names
 _LONGEST_LIST = 400  # characters
 _SAMPLES = (1000, 5000)  # rows in which columns are compared, value by value, as long as they look alike
 _OFTEN = 20  # rows a value, from which the rows that share a value show a copy: repeated rows share all values
-_MOST_GROUPS = 3
+_MAX_GROUPS = 3
 _CELLS_AT_ONCE = 1 << 22  # searched for codes
 
 
@@ -52,7 +52,7 @@ class _Columns:
     def __init__(self, table: Table, rows: np.ndarray, coded: CodedTable, levels: TableLevels) -> None:
         self.rows, self.coded, self.levels = rows, coded, levels
         self.table = table
-        self.sample, self.most = map(coded.drawn, _SAMPLES)
+        self.small_sample, self.large_sample = map(coded.drawn, _SAMPLES)
 
     def partition(self, k: int, rows: np.ndarray) -> bytes:
         """Return bytes that identify which rows share a level."""
@@ -72,7 +72,7 @@ class _Columns:
     @property
     def rows_at_hand(self) -> np.ndarray:
         """The rows that count, of a table in files the larger sample of them."""
-        return self.most if self.table.reads_rows else self.rows
+        return self.large_sample if self.table.reads_rows else self.rows
 
     def values(self, k: int, rows: np.ndarray) -> np.ndarray:
         """Return numbers, NaN = missing, or codes of categories, -1 = missing, shape (rows.size,)."""
@@ -90,12 +90,12 @@ def _copies_of_target(columns: _Columns) -> list[Caution]:
         counts = np.asarray(levels.class_counts(k))
         if np.count_nonzero(np.count_nonzero(counts > 0, axis=1) > 1) > 1:
             continue  # more levels of several classes than that of missing values
-        has_level = columns.known(k, columns.most)
-        rows = columns.most[has_level]
-        if 2 * rows.size < columns.most.size:
+        has_level = columns.known(k, columns.large_sample)
+        rows = columns.large_sample[has_level]
+        if 2 * rows.size < columns.large_sample.size:
             continue
         classes = pattern(coded.class_codes[rows])
-        if pattern(columns.codes(k, columns.most)[has_level]) == classes == pattern(columns.values(k, rows)):
+        if pattern(columns.codes(k, columns.large_sample)[has_level]) == classes == pattern(columns.values(k, rows)):
             names.append(coded.names[k])
     return about_columns(
         "target",
@@ -124,7 +124,7 @@ def _numbers_as_text(levels: TableLevels, as_categories: Collection[str]) -> lis
 
 def _form_sentence(name: str, form: TextForm) -> str:
     others, numeric = (
-        listed([*map(quoted_text, form.others)], _MOST_OTHERS),
+        listed([*map(quoted_text, form.others)], _MAX_OTHERS),
         f"TableEncoder(kinds={{{name!r}: 'numeric'}})",
     )
     if form.kind == "number" and not form.others:
@@ -186,7 +186,7 @@ def _are_different(columns: _Columns, k: int) -> bool:
     """Return whether nearly all categories of a column are different, or informative numbers."""
     level = columns.levels[k]
     if level.groups is None:
-        values = columns.values(k, columns.most) if level.n_levels > 1 else np.zeros(0)
+        values = columns.values(k, columns.large_sample) if level.n_levels > 1 else np.zeros(0)
         return bool(np.unique(values).size > _NEARLY_ALL * np.count_nonzero(~np.isnan(values)))
     n_values = sum(map(len, level.groups)) - (level.missing_code is not None)
     n_known = columns.rows.size if len(level.groups) == 1 else np.count_nonzero(columns.known(k, columns.rows))
@@ -199,16 +199,16 @@ def _copies(columns: _Columns, apart: set[str]) -> list[Caution]:
     groups = [[k for k in np.flatnonzero(columns.levels.n_levels > 1).tolist() if names[k] not in apart]]
     if columns.coded.weights is None:  # sums of weights may differ in the last digit
         groups = _split(groups, lambda k: repr(sorted(np.asarray(columns.levels.class_counts(k)).tolist())).encode())
-    for rows in (columns.sample, columns.most):
+    for rows in (columns.small_sample, columns.large_sample):
         groups = _split(groups, lambda k, rows=rows: columns.partition(k, rows))  # type: ignore[misc]
         groups = _split(groups, lambda k, rows=rows: pattern(columns.values(k, rows)))  # type: ignore[misc]
-    if columns.most.size < columns.rows.size:
+    if columns.large_sample.size < columns.rows.size:
         groups = _split(groups, lambda k: columns.partition(k, columns.rows))
     if not groups:
         return []
     copies = [tuple(names[k] for k in group) for group in groups]
-    examples = "; ".join(named(group) for group in copies[:_MOST_GROUPS])
-    more = f"; and {len(copies) - _MOST_GROUPS:,} more groups of columns" if len(copies) > _MOST_GROUPS else ""
+    examples = "; ".join(named(group) for group in copies[:_MAX_GROUPS])
+    more = f"; and {len(copies) - _MAX_GROUPS:,} more groups of columns" if len(copies) > _MAX_GROUPS else ""
     sentence = (
         f"Columns say the same in every row: {examples}{more}. Leave out all but one, or they share their weight."
     )
@@ -223,10 +223,10 @@ def _codes(columns: _Columns, encoder: TableEncoder) -> list[Caution]:
     settled = {name for name, rule in rules.items() if rule.exclude or rule.special or rule.cuts is not None}
     settled |= set(encoder.marks_)
     numeric = [k for k in np.flatnonzero(columns.levels.is_numeric).tolist() if names[k] not in settled]
-    at_once, codes_by_column = max(1, _CELLS_AT_ONCE // max(1, columns.most.size)), dict[int, StandingOut]()
+    at_once, codes_by_column = max(1, _CELLS_AT_ONCE // max(1, columns.large_sample.size)), dict[int, StandingOut]()
     for first in range(0, len(numeric), at_once):
         some = np.array(numeric[first : first + at_once])
-        sample = columns.table.select(some.tolist()).take(columns.most)
+        sample = columns.table.select(some.tolist()).take(columns.large_sample)
         numbers = np.asarray(sample.numbers(np.arange(some.size)))
         codes_by_column |= {int(some[i]): out for i, out in standing_out(numbers).items()}
     return [_code_caution(columns, k, out, encoder.positive) for k, out in codes_by_column.items()]
@@ -248,7 +248,7 @@ def _code_caution(columns: _Columns, k: int, out: StandingOut, positive: Any) ->
     return Caution(
         "special code",
         (name,),
-        f"Column {name!r} is {listed(codes, _MOST_OTHERS)} in {share:.1f} % of the rows, far from its other values "
+        f"Column {name!r} is {listed(codes, _MAX_OTHERS)} in {share:.1f} % of the rows, far from its other values "
         f"({out.low:.6g} to {out.high:.6g}); class {canonical_text(labels[j])} has {here:.1f} % of these rows and "
         f"{there:.1f} % of the others. If that is a code, give it a level: special: [{', '.join(codes)}] in levels= or "
         "--levels.",

@@ -30,7 +30,7 @@ from bayesieve.table.cautions import silenced
 from bayesieve.version import __version__
 
 _UNSAVED = ("engine", "memory_limit", "verbose")
-_MOST_TEXT = 1000  # characters of an option that is an object
+_MAX_TEXT = 1000  # characters of an option that is an object
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
@@ -137,7 +137,7 @@ def _plain_options(plan: FitPlan, encoder: Any) -> dict[str, Any]:
             plain[name] = _plain_values(value)
         except TypeError:
             text = _ADDRESS.sub("", " ".join(repr(value).split()))
-            plain[name] = {"object": text[:_MOST_TEXT]}
+            plain[name] = {"object": text[:_MAX_TEXT]}
     return plain
 
 

@@ -50,9 +50,9 @@ from bayesieve.words import did_you_mean, local_now, named, shorten
 if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB
 
-_MOST_SEGMENTED, _MOST_SEGMENTS = 60, 50  # features, and values of a column or periods
-_MOST_COMPARED, _COMPARED_ROWS = 30, 20_000  # columns and rows for dependence
-_MOST_STEPS = 5000  # moves of the search path; longer ones are cut at a whole start
+_MAX_SEGMENTED, _MAX_SEGMENTS = 60, 50  # features, and values of a column or periods
+_MAX_COMPARED, _COMPARED_ROWS = 30, 20_000  # columns and rows for dependence
+_MAX_STEPS = 5000  # moves of the search path; longer ones are cut at a whole start
 
 
 def collect(
@@ -210,7 +210,7 @@ def _effects_of_rules(model: SelectiveNB, rows: JudgedRows) -> dict[str, RuleEff
     if rules is None:
         return None
     ruled = [own.levels for own in model.scorecard_.used_features if own.name in rules.rules and own.kind != "pair"]
-    return effects_of_rules(rows, ruled[:_MOST_SEGMENTED]) if ruled else None
+    return effects_of_rules(rows, ruled[:_MAX_SEGMENTED]) if ruled else None
 
 
 def _program(model: SelectiveNB, positive: int, facts: Mapping[str, str]) -> str:
@@ -329,13 +329,13 @@ def _grouped(column: Column) -> tuple[np.ndarray, list[Any]]:
     tenths; and the groups.
     """
     is_number = column.kind == "numeric" and column.type not in ("date", "datetime")
-    if is_number and np.unique(column.numbers()).size > _MOST_SEGMENTS:
+    if is_number and np.unique(column.numbers()).size > _MAX_SEGMENTS:
         return _tenths(column.numbers())
     for every in ("month", "quarter", "year"):
         codes, labels = groups_of(column, every)
-        if len(labels) <= _MOST_SEGMENTS:
+        if len(labels) <= _MAX_SEGMENTS:
             return codes, labels
-    raise ValueError(f"Column {column.name!r} has {len(labels):,} values; segments have at most {_MOST_SEGMENTS}.")
+    raise ValueError(f"Column {column.name!r} has {len(labels):,} values; segments have at most {_MAX_SEGMENTS}.")
 
 
 def _tenths(numbers: np.ndarray) -> tuple[np.ndarray, list[str | None]]:
@@ -375,9 +375,9 @@ def _segments(model: SelectiveNB, performance: Performance) -> list[tuple[str, l
     score = probability[:, place] if two else probability.max(axis=1)
     hit = labels == (place if two else rows.decided)
     groups: list[tuple[str, np.ndarray, Sequence[str], Any]] = [(*group, None) for group in rows.segments]
-    for k in card.by_importance[:_MOST_SEGMENTED].tolist():
+    for k in card.by_importance[:_MAX_SEGMENTED].tolist():
         level = card.features[k].levels
-        if level.kind != "pair" and 1 < level.n_levels <= _MOST_SEGMENTS:
+        if level.kind != "pair" and 1 < level.n_levels <= _MAX_SEGMENTS:
             training = np.append(np.asarray(level.counts).sum(axis=1), 0.0) / card.class_counts.sum()
             own = (*words.levels(level), UNSEEN)
             groups.append((words.named(level), _levels_of_rows(model, rows, k), own, training))
@@ -409,7 +409,7 @@ def _dependence(model: SelectiveNB, rows: JudgedRows) -> tuple[tuple[str, ...], 
     """
     card, words = model.scorecard_, Wording.of(model.scorecard_)
     own = [k for k in card.by_importance.tolist() if card.features[k].levels.kind != "pair"]
-    chosen = [k for k in own if card.features[k].levels.n_levels > 1][:_MOST_COMPARED]
+    chosen = [k for k in own if card.features[k].levels.n_levels > 1][:_MAX_COMPARED]
     if len(chosen) < 2:
         return None
     every = slice(None, None, 1 + rows.n_rows // _COMPARED_ROWS)
@@ -505,9 +505,9 @@ def _search(model: SelectiveNB) -> SearchSummary:
         candidates = getattr(selector, "cluster_candidates_", None)  # of clusters that were searched in this process
         return search if candidates is None else replace(search, clusters=selector)
     search = summarise_trace(trace, name=name, description=description)
-    if len(search.path) > _MOST_STEPS:
-        last_whole = search.path[_MOST_STEPS].start
-        steps = [step for step in search.path if step.start < max(1, last_whole)][:_MOST_STEPS]
+    if len(search.path) > _MAX_STEPS:
+        last_whole = search.path[_MAX_STEPS].start
+        steps = [step for step in search.path if step.start < max(1, last_whole)][:_MAX_STEPS]
         return replace(search, path=tuple(steps))
     return search
 

@@ -52,7 +52,7 @@ class PredictedRows:
     block_rows, read_rows : rows predicted at a time, and read at a time
     add : further columns of a block, from its rows, their probabilities and the number of its first row; or None
     add_key : what these depend on
-    most_named : columns whose share of values never seen is said
+    max_named : columns whose share of values never seen is said
     asked : columns to write, and what they are called so far; all by default
     """
 
@@ -63,7 +63,7 @@ class PredictedRows:
     read_rows: int
     add: Callable[[pl.DataFrame, np.ndarray, int], list[pl.Series]] | None = None
     add_key: str = ""
-    most_named: int = 5
+    max_named: int = 5
     asked: Mapping[str, str] | None = None
 
     @classmethod
@@ -116,7 +116,7 @@ class PredictedRows:
 
     def write(self, write: Callable[[pl.DataFrame], None], progress: RowProgress) -> None:
         """Write all blocks."""
-        with unseen_said_once(self.model.scorecard_, self.source.n_rows, self.most_named):
+        with unseen_said_once(self.model.scorecard_, self.source.n_rows, self.max_named):
             for block in self.blocks():
                 write(block)
                 progress(block.height)
@@ -142,7 +142,7 @@ class PredictedRows:
             else:
                 left.append((target, at, rows.n_rows, mark or "?"))
             at += rows.n_rows
-        with unseen_said_once(self.model.scorecard_, sum(n_rows for _, _, n_rows, _ in left), self.most_named):
+        with unseen_said_once(self.model.scorecard_, sum(n_rows for _, _, n_rows, _ in left), self.max_named):
             for target, first, n_rows, mark in left:
                 _make(target.parent)
                 with FrameFile(target, mark=mark) as file:

@@ -11,10 +11,10 @@ from bayesieve.table.values import HIGHEST_SPECIAL
 
 _FEWEST_ROWS = 10  # of a code, among the rows that are looked at
 _LEAST_SHARE, _LEAST_SHARE_OF_ANY = 0.002, 0.01  # of the rows: of numbers that look like codes, and of others
-_MOST_SHARE = 0.5
+_MAX_SHARE = 0.5
 _FEWEST_OTHERS, _FEWEST_OTHERS_OF_ANY = 3, 10  # different other values
 _GAP, _GAP_OF_ANY = 0.25, 1.0  # to the other values, in ranges of these
-_MOST_CODES = 4  # at one end of a column
+_MAX_CODES = 4  # at one end of a column
 _CODE = re.compile(r"-[789]|-?(9{2,}|8{2,}|7{2,}|9+[5678])")
 
 
@@ -63,9 +63,9 @@ def _codes(numbers: np.ndarray, counts: np.ndarray, end: int) -> list[float]:
     if end < 0:
         numbers, counts = numbers[::-1], counts[::-1]
     n_rows = counts.sum()
-    for n in range(1, min(_MOST_CODES, numbers.size - 2) + 1):
+    for n in range(1, min(_MAX_CODES, numbers.size - 2) + 1):
         codes, others, rows = numbers[-n:], numbers[:-n], counts[-n:]
-        if rows.min() < _FEWEST_ROWS or rows.sum() > _MOST_SHARE * n_rows:
+        if rows.min() < _FEWEST_ROWS or rows.sum() > _MAX_SHARE * n_rows:
             return []
         gap, width = abs(codes[0] - others[-1]), abs(others[-1] - others[0])
         is_negative = end < 0 and codes[0] < 0 <= others[-1]

@@ -86,7 +86,7 @@ def predict(given: Any) -> None:
         warn_of_direction(model.scorecard_, [REASONS])
         add["add_key"] = f"{add.get('add_key', '')} reasons {reasons.n} {reasons.values} {reasons.codes}"
         add["add"] = partial(reasons.beside, add.get("add"))
-    scored = PredictedRows.of(model, source, copied, given.memory_limit, most_named=_MOST_UNSEEN, **add)
+    scored = PredictedRows.of(model, source, copied, given.memory_limit, max_named=_MOST_UNSEEN, **add)
     added = dict.fromkeys(reasons.names, "reason")
     added |= dict.fromkeys(decisions, "decision")
     if clash := next((name for name in added if name in scored.keep), None):

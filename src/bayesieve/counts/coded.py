@@ -228,7 +228,7 @@ class CodedTable(ShortRepr):
         codes = engine.array(self.codes.shape, self.codes.dtype)
         for from_, to in zip(self.codes, codes, strict=True):
             to[:] = from_
-            engine.visited(to.nbytes)
+            engine.release(to.nbytes)
         facts: dict[str, Any] = {"levels": self.levels, "unseen": self.unseen, "recoder": self.recoder}
         return CodedTable(codes, self.n_levels, self.names, rows=self.rows, engine=engine, **facts)
 

@@ -110,7 +110,7 @@ class JointCodes:
                 known = np.flatnonzero(levels < coded.n_levels[k])
                 cells.append(first[position] + known)
                 lines.append(offsets[k] + levels[known])
-            coded.engine.visited((len(group) + 1) * codes[position].nbytes)
+            coded.engine.release((len(group) + 1) * codes[position].nbytes)
         at = np.concatenate(lines or [offsets[:0]]), np.concatenate(cells or [offsets[:0]])
         margins = csr_array((np.ones(at[0].size), at), shape=(int(offsets[-1]), int(n_cells.sum())))
         starts = np.searchsorted(np.asarray(coded.class_codes), np.arange(coded.n_classes + 1))

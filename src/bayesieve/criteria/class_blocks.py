@@ -112,7 +112,7 @@ class ClassBlock:
             clipped = engine.array(codes.shape, dtype)
             for k, highest_code in enumerate(n_levels.tolist()):
                 np.minimum(codes[k], min(highest_code, np.iinfo(dtype).max), out=clipped[k])
-                engine.visited(2 * codes[k].nbytes)
+                engine.release(2 * codes[k].nbytes)
             codes = clipped
         cases = (n_levels == 2) & (highest < 2), n_levels == 2, n_levels < 4
         kinds = np.select(cases, (TWO_WAY, THREE_WAY, FOUR_CODES), LOOK_UP)

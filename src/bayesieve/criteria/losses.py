@@ -448,7 +448,7 @@ class RowLoss(SubsetCriterion):
         for piece, true_class, probability in probabilities(rows, feature, factors):
             loss = self._checked(probability, true_class)
             total += float((loss * block.weights[piece] if block.weights.size else loss).sum())
-            block.engine.visited(loss.size * (8 * (len(probability) - 1) + block.codes.itemsize))
+            block.engine.release(loss.size * (8 * (len(probability) - 1) + block.codes.itemsize))
         return total
 
     def _checked(self, probability: np.ndarray, true_class: int) -> np.ndarray:

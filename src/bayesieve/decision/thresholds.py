@@ -26,7 +26,7 @@ Measure = Callable[[np.ndarray], np.ndarray]
 
 _INFEASIBLE = -1e100  # below each measure, so that decisions that miss a bound are compared by how far they do
 _BLOCK = 2**14  # confusion matrices made at once, so that they stay in the cache
-_MOST_ROUNDS = 100
+_MAX_ROUNDS = 100
 _TOL = 1e-12
 _FAR = math.e  # from the last row to the weight beyond it
 OF_TWO_CLASSES = ("f1", "jaccard")
@@ -178,7 +178,7 @@ def _ascent(
 
     class_weights = start / start.mean()
     value = value_of(class_weights)
-    for _ in range(_MOST_ROUNDS):
+    for _ in range(_MAX_ROUNDS):
         before = value
         for j in range(n_classes):
             weight, promised = _best_weight_of(j, probability, class_weights, codes, counted, measure)

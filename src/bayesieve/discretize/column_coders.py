@@ -521,7 +521,7 @@ def fit_columns(
                 codes[run.start] = of_column
             else:
                 wide[run.start] = of_column
-            engine.visited(of_column.nbytes)
+            engine.release(of_column.nbytes)
             return summary, levels
         assert isinstance(coder, IntervalCoder)
         values = table.numbers(np.array(run)) if len(run) > 1 else column.numbers()[None, :]
@@ -547,7 +547,7 @@ def fit_columns(
     matrix = engine.array(codes.shape, max(of_column.dtype for of_column in wide.values()))
     for i, of_column in enumerate(codes):
         matrix[i] = wide.get(i, of_column)
-        engine.visited(matrix[i].nbytes)
+        engine.release(matrix[i].nbytes)
     return fitted, matrix
 
 
@@ -692,7 +692,7 @@ def code_in_blocks(
     codes = engine.array((len(levels), table.n_rows), smallest_unsigned(int(levels.n_levels.max())))
     for rows in blocks:
         codes[:, rows] = code_columns(table.take(rows), levels, n_jobs)[0]
-        engine.visited(codes[:, rows].nbytes)
+        engine.release(codes[:, rows].nbytes)
     return codes
 
 

@@ -134,10 +134,10 @@ def with_pairs(
     """Return codes of columns, and of pairs by those of their columns, written ``into`` an array of the engine."""
     for k, of_column in enumerate(codes):
         into[k] = of_column
-        engine.visited(into[k].nbytes)
+        engine.release(into[k].nbytes)
     for k, (pair, one, other) in enumerate(coded, len(codes)):
         into[k] = pair.code_parts(one, other)
-        engine.visited(into[k].nbytes)
+        engine.release(into[k].nbytes)
     return into
 
 
@@ -359,7 +359,7 @@ class PairFinder:
         def count(pair: Sequence[int]) -> np.ndarray:
             one, other = (parts[k] for k in pair)
             cells = cells_of_pair(one.codes, other.codes, (one.n_levels, other.n_levels), rows)
-            engine.visited(one.codes.nbytes + other.codes.nbytes)
+            engine.release(one.codes.nbytes + other.codes.nbytes)
             return cells.astype(order.count_type)
 
         for i, j in pairs:

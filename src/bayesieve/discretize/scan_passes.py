@@ -131,7 +131,7 @@ class ScannedBlocks:
                 if hashes is not None:  # the hash of a row is a sum over its columns
                     into = RowScatter(self._runs, step.rows)
                     (into.add if step.columns.start else into.put)(hashed, hashes)
-                    self.engine.visited(hashed.nbytes)
+                    self.engine.release(hashed.nbytes)
         return map_in_threads(value_sums.RunningSum.total, sums, self._n_jobs)
 
     def codes(self, positions: Sequence[int], levels: TableLevels) -> np.ndarray:
@@ -165,7 +165,7 @@ class ScannedBlocks:
             for step, (coded, rows) in results:
                 here = slice(step.columns.start, step.columns.stop)
                 RowScatter(self._runs, step.rows).put_columns(coded, codes[here], self._n_jobs)
-                self.engine.visited(codes[here, step.rows].nbytes)
+                self.engine.release(codes[here, step.rows].nbytes)
                 if rows is not None:
                     sampled.setdefault(step.columns.start, []).append(rows)
         columns = [pl.concat(frames) for frames in sampled.values()]

@@ -56,7 +56,7 @@ class RowHashes:
             hashes = self.engine.array((self.table.n_rows,), np.uint64)
             for rows, block in self.table.blocks():
                 RowScatter(self.rows.runs, rows).put(hash_rows(block, self.n_jobs), hashes)
-                self.engine.visited(hashes[rows].nbytes)
+                self.engine.release(hashes[rows].nbytes)
             self.hashes = hashes
         elif self.hashes is None:
             self.hashes = hash_rows(self.table, self.n_jobs)

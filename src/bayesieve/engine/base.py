@@ -60,7 +60,7 @@ class Engine:
         """Return a C-contiguous array to be filled; its last axis are rows."""
         return np.empty(shape, dtype)
 
-    def visited(self, n_bytes: int) -> None:
+    def release(self, n_bytes: int) -> None:
         """Record that ``n_bytes`` of the arrays were read or written; arrays in files may then be dropped from
         memory.
         """
@@ -94,7 +94,7 @@ class Engine:
         bounds = np.unique(np.append(first + (ends - first) // GRAIN * GRAIN, offsets[[0, -1]]))
         for begin, end in pairwise(bounds.tolist()):
             yield np.clip(offsets, begin, end)
-            self.visited((end - begin) * row_bytes)
+            self.release((end - begin) * row_bytes)
 
     def take(self, array: np.ndarray, rows: Any) -> np.ndarray:
         """Return rows of an array, (n, n_rows), by position in any order."""

@@ -118,7 +118,7 @@ class Mapped(Engine):
             self._maps.add(mapped)
         return np.frombuffer(mapped, dtype).reshape(shape)
 
-    def visited(self, n_bytes: int) -> None:
+    def release(self, n_bytes: int) -> None:
         with self._lock:
             self._visited += n_bytes
             if self._visited < self.resident_bytes:
@@ -132,7 +132,7 @@ class Mapped(Engine):
         taken = self.array((len(array), len(rows)), array.dtype)
         for from_, to in zip(array, taken, strict=True):
             to[:] = from_[rows]
-            self.visited(from_.nbytes + to.nbytes)
+            self.release(from_.nbytes + to.nbytes)
         return taken
 
 

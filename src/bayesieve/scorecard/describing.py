@@ -12,8 +12,8 @@ from bayesieve.words import listed, plural
 if TYPE_CHECKING:
     from bayesieve.scorecard.record import Scorecard
 
-_MOST_CLASSES = 6
-_MOST_FEATURES = 3
+_MAX_CLASSES = 6
+_MAX_FEATURES = 3
 
 
 def describe(card: Scorecard) -> str:
@@ -36,7 +36,7 @@ def describe(card: Scorecard) -> str:
         )
     else:
         words = Wording.of(card)
-        first = [words.named(card.features[k].levels) for k in card.by_importance[:_MOST_FEATURES].tolist()]
+        first = [words.named(card.features[k].levels) for k in card.by_importance[:_MAX_FEATURES].tolist()]
         is_one, is_first = ("is" if n == 1 else "are" for n in (n_used, len(first)))
         sentences.append(
             f"{n_used} of {plural(n_features, 'feature')} {is_one} in the model; the most important {is_first} "
@@ -55,5 +55,5 @@ def describe(card: Scorecard) -> str:
 def _class_shares(card: Scorecard) -> str:
     counts = card.class_counts
     order = np.argsort(-counts, kind="stable")
-    texts = [f"{card.classes[j]} {100 * counts[j] / counts.sum():.1f} %" for j in order[:_MOST_CLASSES]]
-    return ", ".join(texts) + (", ..." if len(order) > _MOST_CLASSES else "")
+    texts = [f"{card.classes[j]} {100 * counts[j] / counts.sum():.1f} %" for j in order[:_MAX_CLASSES]]
+    return ", ".join(texts) + (", ..." if len(order) > _MAX_CLASSES else "")

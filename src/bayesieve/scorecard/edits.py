@@ -30,7 +30,7 @@ from bayesieve.table.values import HIGHEST_SPECIAL, canonical_text, number_type
 from bayesieve.words import named
 
 _NOTHING = 1e-12  # nats
-_MOST_NATS = 1000.0  # more makes no difference to a probability
+_MAX_NATS = 1000.0  # more makes no difference to a probability
 
 
 @dataclass(frozen=True)
@@ -335,7 +335,7 @@ def _nats(value: Any, card: Scorecard, old: np.ndarray, name: str) -> np.ndarray
     if unknown or not value:
         raise ValueError(f"Contributions of {name!r} are set by class, {named(labels)}, got {value!r:.80}.")
     for nats in value.values():
-        if not (is_number(nats) and abs(float(nats)) <= _MOST_NATS):
+        if not (is_number(nats) and abs(float(nats)) <= _MAX_NATS):
             raise ValueError(f"A contribution of {name!r} must be a number of at most 1,000 nats, got {nats!r:.80}.")
     table = np.array(old, dtype=float)
     given = np.isin(np.arange(len(labels)), [labels.index(label) for label in value])

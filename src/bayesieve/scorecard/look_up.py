@@ -22,7 +22,7 @@ from bayesieve.table.levels import TableLevels, columns_behind, smallest_unsigne
 from bayesieve.table.values import canonical_text
 from bayesieve.words import named
 
-_MOST_REMEMBERED = 10_000  # values of a column whose cells single rows need not work out again
+_MAX_REMEMBERED = 10_000  # values of a column whose cells single rows need not work out again
 Cell = tuple[int, float | str | None]
 """The number of a cell, and the value in it."""
 
@@ -274,7 +274,7 @@ class _ValueReader:
             return bisect_left(self._cuts, value), float(value)
         key = kind, value
         if key not in self._known:
-            if len(self._known) >= _MOST_REMEMBERED:
+            if len(self._known) >= _MAX_REMEMBERED:
                 return self._read(value)
             self._known[key] = self._read(value)
         return self._known[key]

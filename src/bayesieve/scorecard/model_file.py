@@ -37,8 +37,8 @@ from bayesieve.table.levels import SavedLevels, WithheldLevels
 
 FORMAT = "bayesieve.SelectiveNB"
 VERSION = 4
-_MOST_WEIGHT = 1e100  # of counts beyond which sums could overflow: no table has them
-_MOST_NATS = 1e5  # of contributions and errors beyond which sums could overflow: no table has them
+_MAX_WEIGHT = 1e100  # of counts beyond which sums could overflow: no table has them
+_MAX_NATS = 1e5  # of contributions and errors beyond which sums could overflow: no table has them
 _LABELS: dict[str, type] = {"str": str, "int": int, "bool": bool, "float": float}
 _LABEL_TYPES = {
     "int": {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)},
@@ -164,7 +164,7 @@ def card_from_file(file: ModelFile) -> Scorecard:
     """Return the scorecard that a file holds; `Damaged` if its parts contradict each other."""
     classes = _classes_of(file.classes)
     n_classes, n_logits = classes.size, 1 if classes.size == 2 else classes.size
-    class_counts = numbers(file.class_counts, (n_classes,), "class counts", 0.0, _MOST_WEIGHT)
+    class_counts = numbers(file.class_counts, (n_classes,), "class counts", 0.0, _MAX_WEIGHT)
     if not class_counts.any():
         raise Damaged("its class counts leave no class")
     intercept = numbers(np.array([number(value) for value in file.intercept]), (n_classes,), "intercepts")
@@ -173,8 +173,8 @@ def card_from_file(file: ModelFile) -> Scorecard:
     n_factors = len(file.intercept_factors[0]) if file.intercept_factors else 0
     if n_factors > N_FACTORS:
         raise Damaged("its intercept has too many factors")
-    shared = numbers(file.intercept_factors, (n_logits, n_factors), "factors", -_MOST_NATS, _MOST_NATS)
-    omitted = numbers(file.omitted_variances, (n_logits,), "variances of omitted columns", 0.0, _MOST_NATS)
+    shared = numbers(file.intercept_factors, (n_logits, n_factors), "factors", -_MAX_NATS, _MAX_NATS)
+    omitted = numbers(file.omitted_variances, (n_logits,), "variances of omitted columns", 0.0, _MAX_NATS)
     levels = _levels_of(file)
     features = [_feature_of(own, level, n_classes, n_factors) for own, level in zip(file.features, levels, strict=True)]
     provenance = _checked_provenance(file.provenance, file.columns, class_counts)
@@ -257,8 +257,8 @@ def _feature_of(saved: SavedFeature, level: FeatureLevels, n_classes: int, n_fac
     written = cells.counts if saved.counts is None else saved.counts
     counts = of_levels if written is level.counts else table(written, shape, f"counts of the cells of {name}")
     for part in (of_levels, counts):
-        numbers(part, part.shape, f"counts of {name}", 0.0, _MOST_WEIGHT)
-    contributions, most = f"contributions of {name}", _MOST_NATS
+        numbers(part, part.shape, f"counts of {name}", 0.0, _MAX_WEIGHT)
+    contributions, most = f"contributions of {name}", _MAX_NATS
     n_logits = 1 if n_classes == 2 else n_classes
     factors = np.zeros((shape[0], n_logits, 0))
     if saved.factors is not None:

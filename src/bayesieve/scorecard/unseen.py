@@ -20,7 +20,7 @@ EXAMPLE_ROWS = 1000  # rows that are searched for examples of unseen values
 _NEARLY_ALL = 0.9  # share of unseen values from which on a column is compared with that of the training
 _FEWEST_ROWS = 5  # fewer unseen values of a column raise no warning
 _MANY = 0.05  # share of unseen values of a column that raises a warning
-_MOST_EXAMPLES = 3
+_MAX_EXAMPLES = 3
 
 
 @dataclass
@@ -94,7 +94,7 @@ def _training_values(level: FeatureLevels) -> str:
 
 
 def _examples(texts: Sequence[str]) -> str:
-    return listed([quoted_text(text) for text in texts], _MOST_EXAMPLES)
+    return listed([quoted_text(text) for text in texts], _MAX_EXAMPLES)
 
 
 def _caution(card: Scorecard, unseen: _Unseen, n_rows: int, most: int = 5, rows: str = "") -> Caution | None:

@@ -19,7 +19,7 @@ from bayesieve.search.subset_values import SubsetValues, walk_subsets
 from bayesieve.search.trace import SearchTrace, TraceRecorder, WalkStart
 
 LINKAGES = ("complete", "average", "single", "weighted")
-_MOST_CUTS = 100
+_MAX_CUTS = 100
 _STRONG, _STRONG_SHARE = 0.1, 0.2  # entries of M above the one, in a share of at least the other, ask for a small q
 _Q_OF_MANY, _Q_OF_FEW = 0.4, 0.6
 
@@ -77,7 +77,7 @@ class FeatureClusters:
         evenly spread over the merges, first and last included. None takes all merges, but at most 100.
         """
         n_merges = len(self.linkage)
-        n_chosen = min(n_merges, _MOST_CUTS if n_cuts is None else n_cuts)
+        n_chosen = min(n_merges, _MAX_CUTS if n_cuts is None else n_cuts)
         chosen = set(np.rint(np.linspace(1, n_merges, n_chosen)).astype(int).tolist()) if n_chosen else set()
         clusters = {leaf: self.features[[leaf]] for leaf in range(self.features.size)}
         cuts = []
@@ -111,16 +111,16 @@ class FeatureClusters:
 
 
 def _combinations(
-    clusters: list[np.ndarray], most: int, q: float, rng: np.random.Generator, n_features: int
+    clusters: list[np.ndarray], max_combinations: int, q: float, rng: np.random.Generator, n_features: int
 ) -> np.ndarray:
     """Return subsets of one feature of every cluster, each with probability q, (n, n_features): all combinations if
-    there are at most ``most``, otherwise ``most`` random ones.
+    there are at most ``max_combinations``, otherwise that many random ones.
     """
     sizes = np.array([cluster.size for cluster in clusters])
-    if math.prod(sizes.tolist()) <= most:
+    if math.prod(sizes.tolist()) <= max_combinations:
         picked = np.array(list(itertools.product(*clusters)))
     else:
-        places = (rng.random((most, sizes.size)) * sizes).astype(np.int64)
+        places = (rng.random((max_combinations, sizes.size)) * sizes).astype(np.int64)
         picked = np.concatenate(clusters)[np.cumsum(sizes) - sizes + places]
     given = rng.random(picked.shape) < q
     subsets = np.zeros((len(picked), n_features), dtype=bool)

@@ -20,7 +20,7 @@ _MOVES_AT_ONCE = 1024  # between two calls of the progress
 _FEWEST_PIECES = 5  # the tree is cut into 2^5 pieces at least ...
 _PIECE_WORK = 20_000_000  # ... of no more subsets x rows x other classes, some hundredths of a second
 _AT_ONCE = 32  # pieces between two readings of the clock
-_MOST_BYTES = 1 << 30  # of the factors of all rows
+_MAX_BYTES = 1 << 30  # of the factors of all rows
 _LARGEST_LOG = 470.0  # nats: the kernel multiplies a ratio of this size with products of up to 1e100
 
 
@@ -202,7 +202,7 @@ def _is_tree(problem: SubsetProblem) -> bool:
     if not isinstance(objective.criterion, MAPCost) or objective.constraints or problem.validation is not None:
         return False
     n_bytes = 8 * problem.candidates.size * rows.block.n_rows * (rows.tables.n_classes - 1)
-    return n_bytes <= _MOST_BYTES and obstacle_to_walk(problem) is None
+    return n_bytes <= _MAX_BYTES and obstacle_to_walk(problem) is None
 
 
 def _too_many(k: int) -> str:

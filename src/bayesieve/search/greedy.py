@@ -21,11 +21,11 @@ from bayesieve.search.trace import Point, SearchTrace, StepRecorder, TraceRecord
 DIRECTIONS = ("forward", "backward", "forward-backward", "backward-forward", "fast")
 
 _TIE = 1e-12
-_MOST_PASSES = 50  # of the fast search; it stops by itself when a round changes nothing
+_MAX_PASSES = 50  # of the fast search; it stops by itself when a round changes nothing
 _WAVE = 4  # starts that run without knowing of each other: fixed, so that threads do not change results
 _QUICK_WORK = 2_000_000  # rows x candidates x other classes below which threads cost more than they bring
 _THOROUGH = 4  # times as many starts
-_AHEAD_WORK, _MOST_AHEAD = 20_000, 256  # rows, and moves, evaluated ahead before waste outweighs the calls saved
+_AHEAD_WORK, _MAX_AHEAD = 20_000, 256  # rows, and moves, evaluated ahead before waste outweighs the calls saved
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class GreedySearch(Search):
 
     def run(self, problem: SubsetProblem, progress: Progress | None = None) -> SearchTrace:
         if self.direction == "fast":
-            search = MultiStart(1, _MOST_PASSES, self.seed, self.max_seconds, self.n_jobs, tol=self.tol or 0.0)
+            search = MultiStart(1, _MAX_PASSES, self.seed, self.max_seconds, self.n_jobs, tol=self.tol or 0.0)
             trace = search.run(problem, progress)
             return replace(trace, chosen=trace.best_on_path(self.n_features))
         return _GreedyRun(self, problem, progress).search()
@@ -479,7 +479,7 @@ class _Walk:
         self._candidates, self._keys, self._key = waves.candidates, waves.keys, np.uint64(0)
         self._tol, self._sign = waves.options.tol, waves.problem.objective.sign
         n_rows = waves.problem.objective.rows.block.n_rows
-        self._n_ahead = max(1, min(_MOST_AHEAD, _AHEAD_WORK // max(1, n_rows)))
+        self._n_ahead = max(1, min(_MAX_AHEAD, _AHEAD_WORK // max(1, n_rows)))
         self.costs = waves.costs.copy()
         self.recorder = first_record(state)
 

@@ -57,7 +57,7 @@ class _Guided(msgspec.Struct, kw_only=True):
 
 
 _GUIDE = _Guided.__struct_fields__[:-2]
-_MOST_SAVED = 100_000  # moves of a walk in a file
+_MAX_SAVED = 100_000  # moves of a walk in a file
 """Attributes of a trace that are saved as they are."""
 
 
@@ -359,18 +359,18 @@ class SearchTrace(ShortRepr):
             np.add.at(selected, moves.feature[steps], moves.sign[steps])
         return selected > 0
 
-    def best_on_path(self, most_features: int | None = None) -> np.ndarray:
+    def best_on_path(self, max_features: int | None = None) -> np.ndarray:
         """Return (n_features,) bool: the best subset that a walk went through.
 
         The lowest value on the validation rows counts if there are any, else the best criterion; among equals
-        (within 1e-12) the smallest subset, then the first met. ``most_features`` leaves larger subsets out.
+        (within 1e-12) the smallest subset, then the first met. ``max_features`` leaves larger subsets out.
         """
         best: Point | None = None
         subset = np.zeros(len(self.names), dtype=bool)
         for start in range(self.n_starts):
             moves = self.walk_moves(start)
             points = self.points(start)
-            eligible = [i for i, point in enumerate(points) if most_features is None or point.size <= most_features]
+            eligible = [i for i, point in enumerate(points) if max_features is None or point.size <= max_features]
             for i in eligible:
                 if best is None or points[i].beats(best):
                     best = points[i]
@@ -453,7 +453,7 @@ class SearchTrace(ShortRepr):
 
     def to_json(self) -> dict[str, Any]:
         """Return the accepted moves, but of walks that enumerate subsets, and the totals, as plain values."""
-        accepted = self.moves.accepted & (np.bincount(self.walk_of) <= _MOST_SAVED)[self.walk_of]
+        accepted = self.moves.accepted & (np.bincount(self.walk_of) <= _MAX_SAVED)[self.walk_of]
         moves = self.moves.at(accepted)
         walks = _Walks(
             null_criterion=number_to_json(self.null_criterion),

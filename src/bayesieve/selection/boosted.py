@@ -18,7 +18,7 @@ from bayesieve.selection.base import SHARED_OPTIONS, CodedSelector
 
 EDGE = "edge"
 _TIE = 1e-12
-_MOST_IDLE = 100  # rounds in a row without a new feature, if rounds are not limited
+_MAX_IDLE = 100  # rounds in a row without a new feature, if rounds are not limited
 _FEWEST_ROWS = 10.0  # that the weight must not be concentrated on ...
 _LEAST_SHARE = 0.1  # ... or, in tables of fewer than 100 rows, this share of them
 
@@ -175,8 +175,8 @@ class BoostedSelector(CodedSelector):
         """Return the limit of rounds that was reached, if one was."""
         if walk.n_rounds == self.n_rounds:
             return f"after {_counted(walk.n_rounds, 'round')}"
-        if self.n_rounds is None and walk.idle_rounds == _MOST_IDLE:
-            return f"after {_MOST_IDLE} rounds without a new feature"
+        if self.n_rounds is None and walk.idle_rounds == _MAX_IDLE:
+            return f"after {_MAX_IDLE} rounds without a new feature"
         return None
 
     # Read from the trace, which models that were saved and loaded have too.

@@ -169,14 +169,14 @@ class MeritProblem(SubsetProblem):
         state.reset(chosen)
         walk = first_record(state)
         with_class = merits.class_correlations
-        most = merits.correlations(np.flatnonzero(chosen)).max(axis=0, initial=0.0)
+        strongest = merits.correlations(np.flatnonzero(chosen)).max(axis=0, initial=0.0)
         for feature in np.argsort(-np.round(with_class, 12), kind="stable").tolist():
-            if not state.selected[feature] and with_class[feature] > 0 and most[feature] <= with_class[feature]:
+            if not state.selected[feature] and with_class[feature] > 0 and strongest[feature] <= with_class[feature]:
                 move = np.array([feature])
                 costs = state.candidates(move)
                 steps.record(walk, state.selected, move, costs, 0, seconds)
                 state.flip(feature, float(costs[0]))
-                most = np.maximum(most, merits.correlations(move)[0])
+                strongest = np.maximum(strongest, merits.correlations(move)[0])
         return walk, state.selected
 
 
