@@ -148,6 +148,35 @@ def test_curvatures_of_two_classes_are_exact() -> None:
     np.testing.assert_allclose(np.linalg.inv(steps.astype(float) @ steps.T), matrix, atol=2e-3)
 
 
+def test_the_curvature_of_all_rows_is_that_of_their_cells() -> None:
+    weights = np.random.default_rng(0).random(40) + 0.5
+    of = problem(7, 2, shapes=[CURVE, Shape.free(3), replace(CURVE, single_cells=True), APART], weights=weights)
+    point = np.random.default_rng(1).normal(scale=0.3, size=(of.design.n_parameters, 1))
+    rows = rows_of(of)
+    cells = rows.codes + of.design.first_cell[:-1, None]
+    matrix = of.design.basis.toarray()[cells].sum(axis=0)
+    matrix[:, of.design.intercept] = 1.0
+    of_rows = of.curvature_of_rows(of.logits(of.design.basis @ point, point[of.design.intercept], rows), rows)
+    whole = of.whole_curvature(point)
+    assert whole is not None
+    np.testing.assert_allclose(whole.dense[0], matrix.T @ (of_rows * matrix), atol=1e-12)
+    assert problem(7, 3).whole_curvature(np.zeros((1, 3))) is None
+
+
+def test_a_fit_of_redundant_features_ends_at_the_optimum() -> None:
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 40, (4, 6000))
+    codes[1:3] = np.where(rng.random((2, 6000)) < 0.9, codes[0], codes[1:3])
+    classes = (rng.random(6000) < 1 / (1 + np.exp(-np.sin(codes[0] / 3)))).astype(np.int64)
+    shapes = [Shape.of_values(np.arange(40) // 8, with_groups=True)] * 4
+    of = EvidenceProblem.of_rows(codes.astype(np.uint8), shapes, np.zeros((6000, 2)), classes, np.ones(6000))
+    fitted = solve(of)
+    deviates = np.append(fitted.deviations > 0, True)[of.design.group]
+    priors = of.prior_variances(np.maximum(fitted.deviations, 1e-6) ** 2)[:, None]
+    slopes = of.evaluate(fitted.point).gradient + fitted.point / priors
+    assert np.abs(slopes[deviates]).max() < 1e-7
+
+
 def test_a_narrowed_problem_has_the_loss_of_deviations_of_nought() -> None:
     of = problem(6, 3, shapes=[CURVE, Shape.free(3), replace(CURVE, single_cells=True), APART])
     worth = np.array([False, True, False, True, False, True, True])

@@ -311,57 +311,83 @@ def fill_design(codes, first_cell, starts, parameters, values, matrix):
 
 
 @jit
-def pair_log_bayes(pairs, bins, n_bins, slopes, bases, starts, n_functions, variances, logs):
+def pair_log_bayes(pairs, bins, n_bins, slopes, margins, bases, starts, n_functions, variances, logs):
     """Compute log Bayes factors of contributions of pairs of features against none.
 
     Parameters
     ----------
-    pairs : (n_pairs, 2) features.
+    pairs : (n_pairs, 2) features; those with the same second feature follow each other.
     bins : (n, n_rows) the bin of every row; n_bins[k] for none.
     slopes : (n_rows, 2 J) gradient, then curvature, of the loss of each row by its J logits.
+    margins : (n, n_lines, 2 J) sums of these by the bins of each feature, that for none included.
     bases : basis functions of all features, (n_bins[k], n_functions[k]) from starts[k] on, in one array.
     variances : of the contributions.
     logs : (n_pairs, 2, n_variances), the result: products of two basis functions, and cells one by one.
     """
     n_rows, width = slopes.shape
-    n_logits = width // 2
+    current, top, rows = -1, -1, np.empty(0, np.int64)
+    codes, values = bins[0], slopes
     for p in range(len(pairs)):
         i, j = pairs[p]
-        n_first, n_second, f_first, f_second = n_bins[i], n_bins[j], n_functions[i], n_functions[j]
-        first, second, line = bins[i], bins[j], n_second + 1
-        sums = np.zeros(((n_first + 1) * line, width))
+        line = n_bins[j] + 1
+        if j != current:  # sums over the rows of a large bin follow from the margins of the other feature
+            current, top = j, np.argmax(np.bincount(bins[j], minlength=line))
+            rows = np.flatnonzero(bins[j] != top)
+            if 2 * len(rows) <= n_rows:
+                codes, values = bins[j][rows], slopes[rows]
+            else:
+                top, codes, values = -1, bins[j], slopes
+        first = bins[i] if top < 0 else bins[i][rows]
+        table = np.zeros((n_bins[i] + 1, line, width))
+        sums = table.reshape(-1, width)
         if width == 2:  # without a loop: half the time
-            for r in range(n_rows):
-                cell = first[r] * line + second[r]
-                sums[cell, 0] += slopes[r, 0]
-                sums[cell, 1] += slopes[r, 1]
+            for r in range(len(first)):
+                cell = first[r] * line + codes[r]
+                sums[cell, 0] += values[r, 0]
+                sums[cell, 1] += values[r, 1]
         else:
-            for r in range(n_rows):
-                row, value = sums[first[r] * line + second[r]], slopes[r]
+            for r in range(len(first)):
+                cell = first[r] * line + codes[r]
                 for s in range(width):
-                    row[s] += value[s]
-        grid = sums.reshape(n_first + 1, line, width)[:n_first, :n_second]
-
-        # Basis functions depend on bins only, so that sums by cell give their gradients and curvatures.
-        products = np.zeros((f_first, f_second, width))
-        half = np.empty((n_second, width))
-        for f in range(f_first):
-            half[:] = 0.0
-            for a in range(n_first):
-                value = bases[starts[i] + a * f_first + f]
-                for b in range(n_second):
-                    for s in range(n_logits):
-                        half[b, s] += value * grid[a, b, s]
-                        half[b, n_logits + s] += value * value * grid[a, b, n_logits + s]
-            for b in range(n_second):
-                for g in range(f_second):
-                    value = bases[starts[j] + b * f_second + g]
-                    for s in range(n_logits):
-                        products[f, g, s] += value * half[b, s]
-                        products[f, g, n_logits + s] += value * value * half[b, n_logits + s]
+                    sums[cell, s] += values[r, s]
+        if top >= 0:
+            for a in range(n_bins[i] + 1):
+                for s in range(width):
+                    rest = margins[i, a, s]
+                    for b in range(line):
+                        rest -= table[a, b, s]
+                    table[a, top, s] = rest
+        grid = table[: n_bins[i], : n_bins[j]]
+        of_first = bases[starts[i] : starts[i] + n_bins[i] * n_functions[i]].reshape(n_bins[i], n_functions[i])
+        of_second = bases[starts[j] : starts[j] + n_bins[j] * n_functions[j]].reshape(n_bins[j], n_functions[j])
+        products = _sum_products(grid, of_first, of_second)
         for v in range(variances.size):
             logs[p, 0, v] = _sum_log_bayes(products, variances[v])
             logs[p, 1, v] = _sum_log_bayes(grid, variances[v])
+
+
+@jit_inner
+def _sum_products(grid, first, second):
+    """Return gradients and curvatures by products of two basis functions, from those by cell, (n, m, 2 J)."""
+    n_first, n_second, width = grid.shape
+    n_logits = width // 2
+    products = np.zeros((first.shape[1], second.shape[1], width))
+    half = np.empty((n_second, width))
+    for f in range(first.shape[1]):
+        half[:] = 0.0
+        for a in range(n_first):
+            value = first[a, f]
+            for b in range(n_second):
+                for s in range(n_logits):
+                    half[b, s] += value * grid[a, b, s]
+                    half[b, n_logits + s] += value * value * grid[a, b, n_logits + s]
+        for b in range(n_second):
+            for g in range(second.shape[1]):
+                value = second[b, g]
+                for s in range(n_logits):
+                    products[f, g, s] += value * half[b, s]
+                    products[f, g, n_logits + s] += value * value * half[b, n_logits + s]
+    return products
 
 
 @jit_inner

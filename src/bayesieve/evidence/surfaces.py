@@ -266,7 +266,7 @@ def pair_gains(
     slopes : gradient and curvature of the log loss, (n_rows, n_logits); see `EvidenceProblem.slopes`.
     n_jobs : threads.
     """
-    from bayesieve.evidence._kernels import pair_log_bayes
+    from bayesieve.evidence._kernels import pair_log_bayes, sum_by_level
 
     n_bins, n_functions = np.array([basis.shape for basis in bases], dtype=np.int64).T
     starts = np.append(0, np.cumsum(n_bins * n_functions)[:-1])
@@ -276,9 +276,15 @@ def pair_gains(
     features, variances = np.array(pairs, dtype=np.int64).reshape(-1, 2), TRIED_VARIANCES / square
     logs = np.empty((len(features), 2, variances.size))
     bins = bins.astype(smallest_unsigned(int(n_bins.max())))
+    n_lines, width = int(n_bins.max()) + 1, of_rows.shape[1]
+    sums = np.zeros((len(bases) * n_lines + 1, width))
+    sum_by_level(bins, 0, n_bins + 1, np.arange(len(bases)) * n_lines * width, of_rows, sums.ravel())
+    margins = sums[:-1].reshape(len(bases), n_lines, width)
 
     def fill(some: slice) -> None:
-        pair_log_bayes(features[some], bins, n_bins, of_rows, values, starts, n_functions, variances, logs[some])
+        pair_log_bayes(
+            features[some], bins, n_bins, of_rows, margins, values, starts, n_functions, variances, logs[some]
+        )
 
     map_in_threads(fill, [slice(at, at + _PAIRS_AT_ONCE) for at in range(0, len(logs), _PAIRS_AT_ONCE)], n_jobs)
     of_ways = averaged_log_bayes(share * logs)
