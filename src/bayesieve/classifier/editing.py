@@ -195,8 +195,8 @@ class ModelEditor:
         figures, labels = [], np.asarray(rows.labels)
         for card in (model.scorecard_, *(card for _, card in self._steps)):
             logs = log_probabilities(card.joint(table))
-            found = {"auc": metrics.auc(logs, labels), "log_loss": metrics.log_loss(logs, labels)}
-            figures.append({name: own if np.isfinite(own) else None for name, own in found.items()})
+            measures = {"auc": metrics.auc(logs, labels), "log_loss": metrics.log_loss(logs, labels)}
+            figures.append({name: measure if np.isfinite(measure) else None for name, measure in measures.items()})
         return figures
 
     def _of_feature(self, what: str, name: str, change: Callable[[Feature], tuple[Feature, str, str]]) -> ModelEditor:
@@ -253,8 +253,8 @@ def _checked_shares(shares: Mapping[Any, float], labels: Sequence[Any]) -> np.nd
         raise ValueError(f"with_prior needs the share of every class, or of all but one; add {named(left)}.")
     if total >= 1.0 if left else abs(total - 1.0) > _ROUNDING:
         raise ValueError(f"The shares of all classes must add up to 1, but these add up to {total:.6g}.")
-    own = np.array([float(given.get(label, 1.0 - total)) for label in labels])
-    return own / own.sum()
+    new_shares = np.array([float(given.get(label, 1.0 - total)) for label in labels])
+    return new_shares / new_shares.sum()
 
 
 def _login() -> str:

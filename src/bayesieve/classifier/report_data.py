@@ -209,7 +209,11 @@ def _effects_of_rules(model: SelectiveNB, rows: JudgedRows) -> dict[str, RuleEff
     rules = summary.rules_of(model)
     if rules is None:
         return None
-    ruled = [own.levels for own in model.scorecard_.used_features if own.name in rules.rules and own.kind != "pair"]
+    ruled = [
+        feature.levels
+        for feature in model.scorecard_.used_features
+        if feature.name in rules.rules and feature.kind != "pair"
+    ]
     return effects_of_rules(rows, ruled[:_MAX_SEGMENTED]) if ruled else None
 
 
@@ -261,15 +265,15 @@ def _on_rows(
     """Return the components of the report that need rows and their classes, by name; ``warnings`` explain components
     that these rows do not allow.
     """
-    given, needed = rows[0], model.scorecard_.columns
-    X, moments = _moments(model, given, time)
+    frame, needed = rows[0], model.scorecard_.columns
+    X, moments = _moments(model, frame, time)
     X = _without(X, _columns_of_challenger(model, challenger) - {*by})
     for name in by:
         X = X if name in needed else split_columns(X, name)[0]
     judged = judged_rows(model, X, *rows[1:])
     if moments is not None and moments.size != judged.n_rows:
         raise ValueError(f"X has {judged.n_rows:,} rows but time has {moments.size:,} values.")
-    groups = _groups(given, _dated(model) if time is None else time, by)
+    groups = _groups(frame, _dated(model) if time is None else time, by)
     judged = replace(judged, moments=moments, positive=place, segments=groups)
     is_timed = bool(groups) and (not by or groups[0][0] != by[0])
     wanted = checked_rows(explained, judged.n_rows)
@@ -297,19 +301,19 @@ def _on_rows(
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # values that cannot be shown
         warned.append(f"The report explains no rows: {str(error).rstrip('.')}.")
     if challenger is not None:
-        parts["challenged"] = challenged(model, challenger, given, judged, is_timed)
-    told = f"{judged.n_rows:,} rows × {len(needed):,} columns, SHA-256 of the values "
-    told += fingerprint(X, np.asarray(judged.labels), model.classes_, judged.weights)
+        parts["challenged"] = challenged(model, challenger, frame, judged, is_timed)
+    content = f"{judged.n_rows:,} rows × {len(needed):,} columns, SHA-256 of the values "
+    content += fingerprint(X, np.asarray(judged.labels), model.classes_, judged.weights)
     period = "" if not is_timed else f", {groups[0][0]} {groups[0][2][0]} to {groups[0][2][-1]}"
     name = parts["samples"][0].name if parts["samples"] else "Rows"
-    parts["facts"] = ((f"Data, {name.lower()}", told + period),)
+    parts["facts"] = ((f"Data, {name.lower()}", content + period),)
     return parts | {"warnings": tuple(warned), "dependence": _dependence(model, judged)}
 
 
 def _groups(X: Any, time: Any, by: Sequence[str]) -> tuple[tuple[str, np.ndarray, tuple[str, ...]], ...]:
     """Return segments of rows: periods of the time, then the values of columns; name, group of each row, and labels."""
     named_time = time if isinstance(time, str) else "time"
-    found = []
+    groups = []
     for name, values in [*([] if time is None else [(named_time, time)]), *((name, name) for name in by)]:
         if isinstance(values, str):
             table = as_table(X)
@@ -320,8 +324,8 @@ def _groups(X: Any, time: Any, by: Sequence[str]) -> tuple[tuple[str, np.ndarray
         else:
             column = column_of(values, name, as_table(X).n_rows)
         codes, labels = _grouped(column)
-        found.append((str(name), codes, tuple("missing" if label is None else str(label) for label in labels)))
-    return tuple(found)
+        groups.append((str(name), codes, tuple("missing" if label is None else str(label) for label in labels)))
+    return tuple(groups)
 
 
 def _grouped(column: Column) -> tuple[np.ndarray, list[Any]]:
@@ -408,8 +412,8 @@ def _dependence(model: SelectiveNB, rows: JudgedRows) -> tuple[tuple[str, ...], 
     side.
     """
     card, words = model.scorecard_, Wording.of(model.scorecard_)
-    own = [k for k in card.by_importance.tolist() if card.features[k].levels.kind != "pair"]
-    chosen = [k for k in own if card.features[k].levels.n_levels > 1][:_MAX_COMPARED]
+    positions = [k for k in card.by_importance.tolist() if card.features[k].levels.kind != "pair"]
+    chosen = [k for k in positions if card.features[k].levels.n_levels > 1][:_MAX_COMPARED]
     if len(chosen) < 2:
         return None
     every = slice(None, None, 1 + rows.n_rows // _COMPARED_ROWS)
@@ -499,7 +503,7 @@ def _search(model: SelectiveNB) -> SearchSummary:
     name, description = facts["name"], facts["sentence"]
     if facts.get("chooses_on_path"):
         chosen = {feature.name for feature in model.scorecard_.features if feature.search_weight > 0}
-        support = np.array([own in chosen for own in trace.names])
+        support = np.array([name_of_feature in chosen for name_of_feature in trace.names])
         search = summarise_trace(trace, support, name=name, description=description)
         selector = getattr(model, "selector_", None)
         candidates = getattr(selector, "cluster_candidates_", None)  # of clusters that were searched in this process
@@ -591,13 +595,13 @@ def _settings(model: SelectiveNB) -> tuple[tuple[str, str], ...]:
     options = model.get_params(deep=False)
     usual = type(model)().get_params(deep=False)
     changed = {name: repr(value) for name, value in options.items() if repr(value) != repr(usual[name])}
-    told = [f"{name}={shorten(value, 200)}" for name, value in changed.items()]
+    texts = [f"{name}={shorten(value, 200)}" for name, value in changed.items()]
     rest = [f"{name}={usual[name]!r}" for name in options if name not in changed]
     return (
         ("Selector", model.scorecard_.provenance["selector"]["name"]),
         ("Smoothing", summary.smoothing_in_words(model)),
         ("Calibration", summary.weights_in_words(model)),
         *model.scorecard_.provenance.get("coding", ()),
-        ("Options set", ", ".join(told) or "none"),
+        ("Options set", ", ".join(texts) or "none"),
         ("Options at their defaults", ", ".join(rest)),
     )

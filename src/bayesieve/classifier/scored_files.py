@@ -81,17 +81,17 @@ class PredictedRows:
         """
         import polars as pl
 
-        kept = source.names if isinstance(keep, str) and keep == "all" else source.select(keep).names if keep else ()
-        taken = [name for name in prediction_names(model) if name in kept]
+        copied = source.names if isinstance(keep, str) and keep == "all" else source.select(keep).names if keep else ()
+        taken = [name for name in prediction_names(model) if name in copied]
         if taken:
             raise ValueError(f"Column {taken[0]!r} has the name of a prediction; rename it, or do not keep it.")
-        read = source.select(list(dict.fromkeys([*kept, *also, *columns_to_read(model, source)])))
+        read = source.select(list(dict.fromkeys([*copied, *also, *columns_to_read(model, source)])))
         per_row = _BYTES["column"] * len(model.scorecard_.features) + _BYTES["class"] * len(model.classes_)
         for dtype in read.schema.values():
             per_row += _BYTES["text" if dtype == pl.String or dtype.is_nested() else "value"]
         n_rows = max(_LEAST_ROWS, (bytes_of(memory_limit) - _LIBRARIES) // (_COPIES * per_row))
         block_rows = min(_BLOCK_ROWS, n_rows)
-        return cls(model, read, kept, block_rows, block_rows * min(_READ_BLOCKS, n_rows // block_rows), **options)
+        return cls(model, read, copied, block_rows, block_rows * min(_READ_BLOCKS, n_rows // block_rows), **options)
 
     def blocks(self, first: int = 0, n_rows: int | None = None) -> Iterator[pl.DataFrame]:
         """Yield ``n_rows`` rows from row ``first`` on, or all rows, with their predictions."""
@@ -105,7 +105,7 @@ class PredictedRows:
             if self.add is not None:
                 columns = columns.with_columns(self.add(block, scored[names[1:]].to_numpy(), first))
             if self.asked is not None:
-                columns = pl.DataFrame([columns[own].alias(name) for name, own in self.asked.items()])
+                columns = pl.DataFrame([columns[source_name].alias(name) for name, source_name in self.asked.items()])
             yield columns
             first += block.height
 
@@ -169,17 +169,17 @@ def _targets(folder: Path, origins: Sequence[FileState | None]) -> list[Path]:
     by its number.
     """
     numbered = [Path(f"part-{i:05}.parquet") for i in range(len(origins))]
-    known = [origin.path for origin in origins if origin is not None]
-    if len(known) < len(origins):
+    paths = [origin.path for origin in origins if origin is not None]
+    if len(paths) < len(origins):
         return [folder / name for name in numbered]
-    common = Path(os.path.commonpath([path.parent for path in known])).parts
+    common = Path(os.path.commonpath([path.parent for path in paths])).parts
     depth = next((i for i, part in enumerate(common) if "=" in part), len(common))
-    homes = [Path(*path.parts[depth:-1]) for path in known]
-    outputs, seen, names = Counter(known), Counter[Path](), []
-    for path in known:
+    homes = [Path(*path.parts[depth:-1]) for path in paths]
+    outputs, homes_met, names = Counter(paths), Counter[Path](), []
+    for path in paths:
         stem = path.name.removesuffix(".gz").rpartition(".")[0]
-        names.append(f"{stem}-{seen[path]:05}.parquet" if outputs[path] > 1 else f"{stem}.parquet")
-        seen[path] += 1
+        names.append(f"{stem}-{homes_met[path]:05}.parquet" if outputs[path] > 1 else f"{stem}.parquet")
+        homes_met[path] += 1
     targets = [home / name for home, name in zip(homes, names, strict=True)]
     if len(set(targets)) < len(targets):
         targets = [home / name for home, name in zip(homes, numbered, strict=True)]
@@ -205,10 +205,10 @@ def _state_of(model: SelectiveNB) -> str | None:
 
 def _refuse_others(folder: Path, targets: Sequence[Path]) -> None:
     """Raise ValueError if the folder holds a table that predictions do not replace."""
-    own = set(targets)
+    expected = set(targets)
     for path in sorted(folder.rglob("*")) if folder.is_dir() else ():
         hidden = any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)
-        if hidden or not path.is_file() or (path in own and mark_of(path) is not None):
+        if hidden or not path.is_file() or (path in expected and mark_of(path) is not None):
             continue
         raise ValueError(
             f"{path} is in the folder to write, but does not hold predictions of these files; name an empty folder."
@@ -227,9 +227,9 @@ def refuse_own_file(path: str | os.PathLike[str], source: Any, rows: Scan) -> No
     else:
         folders = []
     if is_folder(path):
-        own = Path(path).resolve()
-        inside = any(own in file.resolve().parents for file in files)
-        if inside or any(folder == own or folder in own.parents for folder in folders):
+        target = Path(path).resolve()
+        inside = any(target in file.resolve().parents for file in files)
+        if inside or any(folder == target or folder in target.parents for folder in folders):
             raise ValueError(f"{path} overlaps with the folder that is read; write to another one.")
     elif os.path.exists(path) and any(file.exists() and file.samefile(path) for file in files):
         raise ValueError(f"{path} is one of the files that are read; write to another one.")

@@ -66,8 +66,8 @@ def _reason_against(model: SelectiveNB, k: int) -> str | None:
 
 def left_out(model: SelectiveNB) -> dict[str, list[str]]:
     """Return the names of the features that are not in the model, by reason."""
-    card, known, edited = model.scorecard_, rules_of(model), {edit.feature for edit in model.edits_}
-    rules: Mapping[str, LevelRule] = {} if known is None else known.rules
+    card, fit_rules, edited = model.scorecard_, rules_of(model), {edit.feature for edit in model.edits_}
+    rules: Mapping[str, LevelRule] = {} if fit_rules is None else fit_rules.rules
     words, names = Wording.of(card), dict[str, list[str]]()
     for k, feature in enumerate(card.features):
         if not feature.is_used:

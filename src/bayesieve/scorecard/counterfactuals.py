@@ -135,14 +135,14 @@ def codes_in(part: FeatureLevels, levels: FeatureLevels) -> np.ndarray:
     return np.append(codes.astype(np.int64), part.n_levels)
 
 
-def moves_of(levels: FeatureLevels, own: int, sign: int) -> tuple[np.ndarray, np.ndarray]:
+def moves_of(levels: FeatureLevels, code: int, sign: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the intervals that a column may move to (all, or those above or below), and the number of steps to each.
     Missing and special values are not ordered, and are no targets.
     """
     parts = np.arange(max(1, levels.n_special_levels), levels.n_levels)
-    is_ordered = levels.groups is None and levels.n_special_levels <= own < levels.n_levels
-    steps = np.abs(parts - own) if is_ordered else (parts != own).astype(np.int64)
-    allowed = (steps > 0) & (sign == 0 or (is_ordered & ((parts - own) * sign > 0)))
+    is_ordered = levels.groups is None and levels.n_special_levels <= code < levels.n_levels
+    steps = np.abs(parts - code) if is_ordered else (parts != code).astype(np.int64)
+    allowed = (steps > 0) & (sign == 0 or (is_ordered & ((parts - code) * sign > 0)))
     return parts[allowed], steps[allowed]
 
 
@@ -173,12 +173,12 @@ class ChangeSearch:
     @cached_property
     def joint(self) -> dict[tuple[int, int], np.ndarray]:
         """Return the effect of moving two columns beyond the sum of both, (n_parts, n_parts, n_margins)."""
-        found = {}
+        joints = {}
         for (a, b), grid in self.together.items():
             if a in self.parts and b in self.parts:
                 at, to, i, j = self.parts[a][:, None], self.parts[b][None], self.own[a], self.own[b]
-                found[a, b] = grid[at, to] - grid[at, j] - grid[i, to] + grid[i, j]
-        return found
+                joints[a, b] = grid[at, to] - grid[at, j] - grid[i, to] + grid[i, j]
+        return joints
 
     @cached_property
     def most_joint(self) -> np.ndarray:
@@ -224,14 +224,16 @@ class ChangeSearch:
         """
         is_bound = len(self.best) == self.wish.n and self.best[-1].cost == cost
         limit = self.best[-1].steps if is_bound else np.iinfo(np.int64).max
-        kept = {c: self._kept(c, columns, limit) for c in columns}
-        ordered = sorted(columns, key=lambda c: kept[c].size)
-        found: list[ChangeOption] = []
-        for at in kept[ordered[0]].tolist():
-            limit = found[0].steps if found else limit
+        parts = {c: self._kept(c, columns, limit) for c in columns}
+        ordered = sorted(columns, key=lambda c: parts[c].size)
+        options: list[ChangeOption] = []
+        for at in parts[ordered[0]].tolist():
+            limit = options[0].steps if options else limit
             if self.steps[ordered[0]][at] + len(columns) - 1 <= limit:
-                found = sorted([*found, *self._best_on_grid({**kept, ordered[0]: np.array([at])}, cost, limit)])[:1]
-        return found
+                options = sorted([*options, *self._best_on_grid({**parts, ordered[0]: np.array([at])}, cost, limit)])[
+                    :1
+                ]
+        return options
 
     def _kept(self, c: int, columns: tuple[int, ...], limit: int) -> np.ndarray:
         """Return the positions of the intervals of a column that may be in the best option of some columns."""
@@ -291,20 +293,22 @@ def counterfactuals_of(
     moves: dict[tuple[int, int], Any] = {}
     lines: list[tuple[Any, ...]] = []
     for row, goal in enumerate(goals):
-        own = codes[:, row].tolist()
-        for c, at in enumerate(own):
+        row_codes = codes[:, row].tolist()
+        for c, at in enumerate(row_codes):
             if (c, at) not in moves:
                 moves[c, at] = moves_of(parts.levels[c], at, wish.signs[c]) if np.isfinite(wish.costs[c]) else _NONE
-        found = []
+        options = []
         for j in goal:
             margins = joint[row, j] - np.delete(joint[row], j)
             if not np.isnan(margins).any() and not wish.holds(margins):
-                search = ChangeSearch(own, margins, gains[j], [moves[c, at] for c, at in enumerate(own)], wish)
-                found += [(option, j) for option in search.run()]
-        for number, (option, j) in enumerate(sorted(found)[:n], start=1):
+                search = ChangeSearch(
+                    row_codes, margins, gains[j], [moves[c, at] for c, at in enumerate(row_codes)], wish
+                )
+                options += [(option, j) for option in search.run()]
+        for number, (option, j) in enumerate(sorted(options)[:n], start=1):
             for c, part in zip(option.columns, option.parts, strict=True):
                 bounds = bounds_of(parts.levels[c], part)
-                line = (row, number, parts.names[c], texts[c][own[c]], texts[c][part], *map(bounds.get, _BOUNDS))
+                line = (row, number, parts.names[c], texts[c][row_codes[c]], texts[c][part], *map(bounds.get, _BOUNDS))
                 lines.append((*line, card.classes[j : j + 1].tolist()[0], float(expit(option.certainty))))
     kinds = [pl.Int64, pl.Int64, pl.String, pl.String, pl.String, pl.Float64, pl.Float64, pl.List(pl.String)]
     of_all: list[Any] = [*kinds, pl.Series(card.classes.tolist()).dtype, pl.Float64]

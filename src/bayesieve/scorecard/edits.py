@@ -92,20 +92,20 @@ def merged(feature: Feature, which: Sequence[Any]) -> tuple[Feature, str, str]:
         raise ValueError(f"merge takes a list of labels or positions of levels, got {which!r:.80}.")
     places = [found(feature, one) for one in which]
     codes = sorted({level for level, _ in places if level is not None})
-    cells = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *(own for _, own in places)]))
+    cells = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *(cells_of_level for _, cells_of_level in places)]))
     by_level = bool(places) and all(level is not None for level, _ in places)
     if len(codes if by_level else cells) < 2:
         raise ValueError(f"merge needs two levels of {feature.name!r} or more, got {list(which)!r:.80}.")
     if not by_level and np.unique(feature.level_of_cell[cells]).size > 1:
         raise ValueError(f"These are parts of different levels of {feature.name!r}; merge the levels.")
     levels = joined(feature.levels, np.array(codes))[0] if by_level else feature.levels
-    made, line = joined(feature.cells, cells)
-    result = _with_levels(_averaged(feature, line), levels, made, same=feature.cells is feature.levels)
-    own = result.levels if by_level else result.cells
+    joined_cells, line = joined(feature.cells, cells)
+    result = _with_levels(_averaged(feature, line), levels, joined_cells, same=feature.cells is feature.levels)
+    cells_of_level = result.levels if by_level else result.cells
     part = feature.levels if by_level else feature.cells
     texts = [part.labels[code] for code in (codes if by_level else cells.tolist())]
     after = line[cells[0]] if not by_level else result.level_of_cell[line[cells[0]]]
-    return result, " | ".join(texts), own.labels[after]
+    return result, " | ".join(texts), cells_of_level.labels[after]
 
 
 def joined(level: FeatureLevels, codes: np.ndarray) -> tuple[FeatureLevels, np.ndarray]:
@@ -170,9 +170,9 @@ def _averaged(feature: Feature, line: np.ndarray) -> Feature:
     total = np.bincount(line, rows)[line]
     share = np.where(total > 0, rows, 1.0) / np.where(total > 0, total, size[line])
     variances = number_variances(feature.standard_errors**2)
-    own = np.maximum(variances - (feature.factors**2).sum(axis=2), 0.0)
+    single = np.maximum(variances - (feature.factors**2).sum(axis=2), 0.0)
     factors = summed(share[:, None, None] * feature.factors, line)
-    variances = summed(share[:, None] ** 2 * own, line) + (factors**2).sum(axis=2)
+    variances = summed(share[:, None] ** 2 * single, line) + (factors**2).sum(axis=2)
     errors = np.sqrt(class_variances(variances, feature.counts.shape[1]))
     alone = size[line] == 1
     errors[line[alone]] = feature.standard_errors[alone]
@@ -253,8 +253,8 @@ def _split(feature: Feature, at: float) -> Feature:
     counts = feature.counts[line].astype(float)
     counts[code : code + 2] *= [[below], [1.0 - below]]
     missing = None if missing is None else missing + (missing > code)
-    made = replace(cells, cut_points=cuts, counts=counts, missing_code=missing, renamed=())
-    return _taken(feature, line, _with_texts_of(made, cells), counts)
+    split_cells = replace(cells, cut_points=cuts, counts=counts, missing_code=missing, renamed=())
+    return _taken(feature, line, _with_texts_of(split_cells, cells), counts)
 
 
 def _taken(feature: Feature, line: np.ndarray, cells: FeatureLevels, counts: np.ndarray) -> Feature:
@@ -273,8 +273,8 @@ def _moved(feature: Feature, at: float, to: float) -> Feature:
     if cells.missing_code in taken:  # missing values stay on their side
         cells = replace(cells, missing_code=beyond)
     codes = np.append(source, taken) if up else np.append(taken, source)
-    made, line = joined(cells, codes)
-    return _taken(feature, np.delete(np.arange(line.size), taken), made, summed(feature.counts, line))
+    joined_cells, line = joined(cells, codes)
+    return _taken(feature, np.delete(np.arange(line.size), taken), joined_cells, summed(feature.counts, line))
 
 
 def _with_cut(feature: Feature, before: Feature, at: float | None, to: float) -> Feature:
@@ -287,13 +287,13 @@ def _with_cut(feature: Feature, before: Feature, at: float | None, to: float) ->
     if at is None or at in cuts:
         cuts = np.unique(np.append(cuts[cuts != at], to))
         missing = None if missing is None else missing + int(at is None and missing > np.searchsorted(cuts, to))
-    made = replace(level, cut_points=cuts, missing_code=missing, counts=None, renamed=())
-    feature = replace(feature, levels=made)
+    cut_levels = replace(level, cut_points=cuts, missing_code=missing, counts=None, renamed=())
+    feature = replace(feature, levels=cut_levels)
     if missing is not None and not cells.has_level_below_numbers:  # their cell may be at the other side of the new cut
         missing = int(feature.level_of_cell[cells.missing_code])
-    made = replace(made, counts=summed(feature.counts, feature.level_of_cell), missing_code=missing)
+    cut_levels = replace(cut_levels, counts=summed(feature.counts, feature.level_of_cell), missing_code=missing)
     same = before.cells is before.levels
-    return _with_levels(feature, _with_texts_of(made, level), cells, same=same)
+    return _with_levels(feature, _with_texts_of(cut_levels, level), cells, same=same)
 
 
 def with_values(feature: Feature, card: Scorecard, values: Mapping[Any, Any]) -> tuple[Feature, str, str]:
@@ -316,10 +316,10 @@ def with_values(feature: Feature, card: Scorecard, values: Mapping[Any, Any]) ->
         before.append(text(label, cells))
         table[cells] = _nats(value, card, table[cells], feature.name)
         after.append(text(label, cells))
-        own, done[cells] = cells[cells < len(errors)], True
-        errors[own], factors[own] = 0.0, 0.0
-    made = replace(feature, contributions=table[:-1], unseen=table[-1], standard_errors=errors, factors=factors)
-    return made, "; ".join(before), "; ".join(after)
+        known_cells, done[cells] = cells[cells < len(errors)], True
+        errors[known_cells], factors[known_cells] = 0.0, 0.0
+    edited = replace(feature, contributions=table[:-1], unseen=table[-1], standard_errors=errors, factors=factors)
+    return edited, "; ".join(before), "; ".join(after)
 
 
 def _nats(value: Any, card: Scorecard, old: np.ndarray, name: str) -> np.ndarray:
@@ -338,11 +338,11 @@ def _nats(value: Any, card: Scorecard, old: np.ndarray, name: str) -> np.ndarray
         if not (is_number(nats) and abs(float(nats)) <= _MAX_NATS):
             raise ValueError(f"A contribution of {name!r} must be a number of at most 1,000 nats, got {nats!r:.80}.")
     table = np.array(old, dtype=float)
-    given = np.isin(np.arange(len(labels)), [labels.index(label) for label in value])
-    table[:, given] = [float(value[label]) for label, own in zip(labels, given, strict=True) if own]
-    if given.all():
+    has_value = np.isin(np.arange(len(labels)), [labels.index(label) for label in value])
+    table[:, has_value] = [float(value[label]) for label, is_named in zip(labels, has_value, strict=True) if is_named]
+    if has_value.all():
         return table - table.mean(axis=1, keepdims=True)
-    table[:, ~given] -= (table.sum(axis=1) / np.count_nonzero(~given))[:, None]
+    table[:, ~has_value] -= (table.sum(axis=1) / np.count_nonzero(~has_value))[:, None]
     return table
 
 
@@ -357,8 +357,8 @@ def without(feature: Feature, total: float) -> tuple[Feature, str, str]:
     _, mean = centred(feature, total)
     mean = np.where(np.abs(mean) < _NOTHING, 0.0, mean)  # of a feature that is centred
     table, nothing = np.tile(mean, (len(feature.contributions), 1)), np.zeros_like(feature.standard_errors)
-    made = replace(feature, contributions=table, unseen=mean, standard_errors=nothing, weight=0.0)
-    return replace(made, factors=feature.factors[..., :0]), f"importance {100 * feature.importance:.2f} %", "0"
+    flat = replace(feature, contributions=table, unseen=mean, standard_errors=nothing, weight=0.0)
+    return replace(flat, factors=feature.factors[..., :0]), f"importance {100 * feature.importance:.2f} %", "0"
 
 
 def rising(feature: Feature, sign: int, side: int) -> tuple[Feature, str, str]:
@@ -370,10 +370,10 @@ def rising(feature: Feature, sign: int, side: int) -> tuple[Feature, str, str]:
         raise ValueError(f"monotone must be +1 or -1 for {feature.name!r}, got {sign!r:.80}.")
     if feature.contributions.shape[1] != 2:
         raise ValueError("monotone is for two classes; set the contributions of several classes by hand.")
-    line = rising_cells(feature.cells, own := side * int(sign))
+    line = rising_cells(feature.cells, sign_of_second := side * int(sign))
     old, rows = np.diff(feature.contributions, axis=1)[line, 0], feature.counts.sum(axis=1)
-    made = replace(feature, contributions=risen(feature.contributions, line, rows), sign=own)
-    return made, f"{np.count_nonzero(np.diff(old) < 0)} of {old.size - 1} steps against {int(sign):+d}", "none"
+    edited = replace(feature, contributions=risen(feature.contributions, line, rows), sign=sign_of_second)
+    return edited, f"{np.count_nonzero(np.diff(old) < 0)} of {old.size - 1} steps against {int(sign):+d}", "none"
 
 
 def keeps_sign(feature: Feature) -> bool:

@@ -58,8 +58,8 @@ class Explanation(ShortRepr):
 
     def _head(self) -> dict[str, Any]:
         first = slice(10)
-        known = None if self.probabilities is None else self.probabilities[first]
-        few = replace(self, rows=self.rows[first], contributions=self.contributions[first], probabilities=known)
+        probabilities = None if self.probabilities is None else self.probabilities[first]
+        few = replace(self, rows=self.rows[first], contributions=self.contributions[first], probabilities=probabilities)
         chances, names = few.all_probabilities(), self.names or self.features
         classes = chances.argmax(axis=1)
         n, added = len(self.classes), few.contributions  # against the mean of the others, in nats
@@ -187,7 +187,7 @@ class Explanation(ShortRepr):
             of_class = (self.all_probabilities(), self.intervals[..., 0], self.intervals[..., 1])
             errors = {"standard_error": self.standard_errors.transpose(0, 2, 1).ravel()}
             names = ("probability", "low", "high")
-            errors |= {name: np.repeat(own.ravel(), n_features) for name, own in zip(names, of_class, strict=True)}
+            errors |= {name: np.repeat(one.ravel(), n_features) for name, one in zip(names, of_class, strict=True)}
         labels = self.classes.tolist()
         cells = {} if self.cells is None else {"cell": _for_each_class(self.cells, n_classes)}
         readable = {} if self.names is None else {"name": list(self.names) * (n_rows * n_classes)}

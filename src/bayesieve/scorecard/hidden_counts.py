@@ -32,12 +32,12 @@ def with_hidden_counts(card: Scorecard, min_count: int) -> Scorecard:
     if card.provenance["evidence"] == "counted":
         remedy = "fit it with calibrate='levels' or 'cells'"
         raise ValueError(f"min_count= cannot hide counts that contributions are computed from; {remedy}.")
-    known: dict[int, FeatureLevels] = {}
+    levels_by_id: dict[int, FeatureLevels] = {}
 
     def hidden(levels: FeatureLevels) -> FeatureLevels:
-        if id(levels) not in known:
-            known[id(levels)] = _hidden(levels, min_count, [*map(hidden, getattr(levels, "parts", ()))])
-        return known[id(levels)]
+        if id(levels) not in levels_by_id:
+            levels_by_id[id(levels)] = _hidden(levels, min_count, [*map(hidden, getattr(levels, "parts", ()))])
+        return levels_by_id[id(levels)]
 
     features = [
         replace(own, levels=hidden(own.levels), cells=hidden(own.cells), counts=rounded(own.counts, min_count))

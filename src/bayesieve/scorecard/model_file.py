@@ -113,8 +113,8 @@ def json_schema() -> dict[str, Any]:
 def card_to_plain(card: Scorecard) -> dict[str, Any]:
     """Return the parts of a scorecard by the names of `ModelFile`; ValueError if a file cannot hold its classes."""
     features = without_unused_values(card)
-    columns = {id(own.levels): own.levels.name for own in features if own.kind != "pair"}
-    withheld = {own.name for own in features if isinstance(own.levels, WithheldLevels)}
+    columns = {id(feature.levels): feature.levels.name for feature in features if feature.kind != "pair"}
+    withheld = {feature.name for feature in features if isinstance(feature.levels, WithheldLevels)}
     provenance = dict(card.provenance)
     if "rules" in provenance:  # which may hold the same values
         rules = card.provenance["rules"].items()
@@ -128,7 +128,7 @@ def card_to_plain(card: Scorecard) -> dict[str, Any]:
         "intercept": [number_to_json(value) for value in card.intercept.tolist()],
         "intercept_factors": card.intercept_factors.tolist(),
         "omitted_variances": card.omitted_variances.tolist(),
-        "features": [_feature_to_plain(own, columns) for own in features],
+        "features": [_feature_to_plain(feature, columns) for feature in features],
         "provenance": msgspec.to_builtins(provenance),
     }
 

@@ -29,7 +29,7 @@ def weakly_supported(feature: Feature) -> list[tuple[int, int]]:
         signs = _signs_if_large(top) * (largest + 1)
     if isinstance(feature.levels, PairLevels) and feature.levels.level_score == 0:
         codes = [np.flatnonzero(signs == sign) for sign in np.unique(signs[signs != 0])]
-        return [(own[k], own[k]) for own in codes if rows[own].sum() < FEW_ROWS for k in range(own.size)]
+        return [(pair[k], pair[k]) for pair in codes if rows[pair].sum() < FEW_ROWS for k in range(pair.size)]
     start = feature.cells.n_special_levels if feature.kind == "numeric" else len(rows)
     runs = [(code, code) for code in range(start) if signs[code]]
     for sign, run in groupby(signs[start:].tolist()):

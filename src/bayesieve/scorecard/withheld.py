@@ -16,11 +16,11 @@ from bayesieve.table.levels import WithheldLevels
 
 def without_unused_values(card: Scorecard) -> list[Feature]:
     """Return the features, without the categories of columns that are not in the model."""
-    known = {name for feature in card.used_features for name in feature.columns}
+    columns_in_use = {name for feature in card.used_features for name in feature.columns}
     withheld: dict[int, FeatureLevels] = {}
 
     def hidden(levels: FeatureLevels) -> FeatureLevels:
-        if levels.groups is None or levels.column in known:
+        if levels.groups is None or levels.column in columns_in_use:
             return levels
         return withheld.setdefault(id(levels), WithheldLevels.of(levels))
 
@@ -68,7 +68,7 @@ def with_known_values(cards: Sequence[Scorecard]) -> list[Scorecard]:
     for name in sorted(names):
         models = [m for m, own in enumerate(features) if name in own]
         levels = [features[m][name].levels for m in models]
-        known = next((level for level in levels if level.groups is not None), None)
+        donor = next((level for level in levels if level.groups is not None), None)
         sealed = [level if isinstance(level, WithheldLevels) else _sealed(level) for level in levels]
         same = len({(level.sizes, level.digest, level.missing_code) for level in sealed}) == 1
         if not same and any(name in feature.columns for card in cards for feature in card.used_features):
@@ -82,8 +82,8 @@ def with_known_values(cards: Sequence[Scorecard]) -> list[Scorecard]:
                 one = WithheldLevels(name, level.kind, level.type, counts=total, sizes=(1,))
                 every = np.zeros(features[m][name].cells.n_levels, dtype=np.int64)
                 features[m][name] = joined_cells(features[m][name], one, every)
-            elif known is not None and isinstance(level, WithheldLevels):
-                own = replace(known, renamed=(), counts=level.counts, level_score=level.level_score)
+            elif donor is not None and isinstance(level, WithheldLevels):
+                own = replace(donor, renamed=(), counts=level.counts, level_score=level.level_score)
                 features[m][name] = replace(features[m][name], levels=own, cells=own)
     return [
         replace(card, features=tuple(own[feature.name] for feature in card.features if feature.name in own))

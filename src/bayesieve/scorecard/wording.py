@@ -58,12 +58,12 @@ def read_labels(source: Any, columns: Sequence[str]) -> dict[str, dict[str, Any]
     except (msgspec.MsgspecError, TypeError):
         raise ValueError(f"{where} must map columns to words, such as 'age: {{name: Age, unit: years}}'.") from None
     labels = {}
-    for column, given in read.items():
+    for column, content in read.items():
         if column not in columns:
             hint = did_you_mean(column, columns) or f"there are {named(columns)}."
             raise ValueError(f"{where} describe the column {column!r:.80}, which is not there; {hint}")
         try:
-            label = Label(given) if isinstance(given, str) else msgspec.convert(given, Label)
+            label = Label(content) if isinstance(content, str) else msgspec.convert(content, Label)
         except msgspec.MsgspecError as error:
             rule = f"{where} must give column {column!r:.80} texts as name, unit, description, code and levels"
             raise ValueError(f"{rule}: {str(error).rstrip('.')}.") from None
@@ -120,8 +120,8 @@ class Wording:
     def named(self, level: FeatureLevels) -> str:
         """Return the readable name of a feature."""
         if isinstance(level, PairLevels):
-            given = pair_name(*(part.name for part in level.parts))
-            return pair_name(*map(self.named, level.parts)) + level.name.removeprefix(given)
+            plain_name = pair_name(*(part.name for part in level.parts))
+            return pair_name(*map(self.named, level.parts)) + level.name.removeprefix(plain_name)
         if isinstance(level, IndicatorLevels):
             return f"{self.name(level.column)} {level.labels[0]}" if level.column in self.labels else level.name
         return self.name(level.name)
@@ -143,17 +143,17 @@ class Wording:
     def spoken(self, level: FeatureLevels) -> list[str]:
         """Return the levels in words for a letter; a group is represented by one value."""
         if level.groups is not None:
-            made = ["missing" if group[0] is None else group[0] for group in self._groups(level)]
+            texts = ["missing" if group[0] is None else group[0] for group in self._groups(level)]
         else:
-            made = self._intervals(level, AS_WORDS)
-        return [given or text for given, text in zip(self.given(level), made, strict=True)]
+            texts = self._intervals(level, AS_WORDS)
+        return [given or text for given, text in zip(self.given(level), texts, strict=True)]
 
     def _intervals(self, level: FeatureLevels, patterns: Sequence[str]) -> list[str]:
         unit = self.labels.get(level.column, {}).get("unit", "")
         missing = None if isinstance(level, IndicatorLevels) else level.missing_code
         cuts, names, unit = np.asarray(level.cut_points), [*dict(level.special)], f" {unit}" if unit else ""
-        made = [*interval_labels(cuts, level.type, missing, names, patterns, unit)]
-        return made + [*level.labels[len(made) :]]  # missing values of an indicator come last
+        labels = [*interval_labels(cuts, level.type, missing, names, patterns, unit)]
+        return labels + [*level.labels[len(labels) :]]  # missing values of an indicator come last
 
     def given(self, level: FeatureLevels) -> list[str | None]:
         """Return the text that each level got by hand, otherwise from the labels, otherwise None."""

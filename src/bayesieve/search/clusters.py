@@ -122,10 +122,10 @@ def _combinations(
     else:
         places = (rng.random((max_combinations, sizes.size)) * sizes).astype(np.int64)
         picked = np.concatenate(clusters)[np.cumsum(sizes) - sizes + places]
-    given = rng.random(picked.shape) < q
+    gives = rng.random(picked.shape) < q
     subsets = np.zeros((len(picked), n_features), dtype=bool)
     rows = np.broadcast_to(np.arange(len(picked))[:, None], picked.shape)
-    subsets[rows[given], picked[given]] = True
+    subsets[rows[gives], picked[gives]] = True
     return subsets
 
 

@@ -355,9 +355,9 @@ class RankedPath(Search):
 
 def flipped(subset: np.ndarray, feature: int) -> np.ndarray:
     """Return a copy with the feature added if absent, dropped otherwise."""
-    moved = subset.copy()
-    moved[feature] = not moved[feature]
-    return moved
+    other = subset.copy()
+    other[feature] = not other[feature]
+    return other
 
 
 @dataclass(frozen=True)

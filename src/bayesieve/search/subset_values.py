@@ -90,12 +90,12 @@ def walk_subsets(
     at_once = effective_jobs(n_jobs) if work * len(subsets) > _PARALLEL_WORK else 1
 
     def walk(numbers: np.ndarray) -> None:
-        found, of_bounds = guide.of_subsets(subsets[numbers])
-        refuse_unmeasurable(guide.criterion, found)
+        costs, of_bounds = guide.of_subsets(subsets[numbers])
+        refuse_unmeasurable(guide.criterion, costs)
         judged, by_bound = (np.nan, of_bounds) if judge is None else judge.of_subsets(subsets[numbers])
         measured[numbers], validations[numbers] = of_bounds, judged
         violations[numbers] = violation(guide.constraints, by_bound.T)
-        values[numbers] = found
+        values[numbers] = costs
 
     with clock:
         if len(subsets):

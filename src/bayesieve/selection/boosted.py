@@ -200,10 +200,10 @@ class _Weights:
 
     def __init__(self, coded: CodedTable, targets: Sequence[int]) -> None:
         self._coded, n_rows = coded, coded.n_rows
-        given = np.ones(n_rows) if coded.weights is None else coded.weights
-        self._inverse = np.divide(1.0, given, out=np.zeros(n_rows), where=given > 0)
+        row_weights = np.ones(n_rows) if coded.weights is None else coded.weights
+        self._inverse = np.divide(1.0, row_weights, out=np.zeros(n_rows), where=row_weights > 0)
         # The weights sum to the number of rows, so that the first round smooths as `DiscreteNB` does.
-        self._weights = [given.astype(float) for _ in targets]
+        self._weights = [row_weights.astype(float) for _ in targets]
         self._own = [(np.asarray(coded.class_codes) == target).astype(np.uint8) for target in targets]
         self._classes = [(np.arange(coded.n_classes) == target).astype(np.int64) for target in targets]
         self._joint = JointCodes.of(coded)
