@@ -467,7 +467,7 @@ def test_others_are_fitted_again_around_an_edit(kind: str, target: int, tmp_path
     editor = fitted.edit()
     for each in fitted.selected_features_:
         editor.set(each, {0: {fitted.classes_[1]: 0.1}})
-    with pytest.raises(ValueError, match="none is left"):
+    with pytest.raises(ValueError, match="leaves none to refit"):
         editor.refit(frame, y)
 
 
