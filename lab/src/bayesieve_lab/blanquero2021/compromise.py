@@ -58,7 +58,7 @@ def wanted(folder: Path) -> Iterator[tuple[dict[str, Any], Callable[[], dict[str
 
 
 def judge_compromise(lines: Sequence[dict[str, Any]]) -> tuple[Judged, ...]:
-    """Return whether more of them bring less than a point, and cost seconds."""
+    """Judge whether more cuts, or more combinations, bring less than a point of accuracy, and cost seconds."""
     claims = []
     known = {(line["option"], line["data"], line["value"]): line for line in lines}
     for option, sentence, (_, of_paper, most), where in (
