@@ -17,6 +17,7 @@ from sklearn.metrics import log_loss, roc_auc_score
 from bayesieve import SelectiveNB, TableEncoder, challenge, evaluate, pair_statistics
 from bayesieve.classifier.report_data import report_data
 from bayesieve.classifier.scoring import with_card
+from bayesieve.datasets import load_german_credit
 from bayesieve.report import ReportData, render_card, render_report
 from bayesieve.report.changes import change_data
 from bayesieve.report.feature_data import by_chance
@@ -606,3 +607,27 @@ def test_density_holds_the_rows_of_the_curve(measured: tuple[SelectiveNB, Report
     with np.errstate(over="raise"):
         for end in (1e307, np.finfo(float).max / 2.0):
             assert sum(density_frame(narrow, -end, end)["rows"]) == pytest.approx(10.0, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("min_count", "duration", "age"),
+    [
+        (1, {"<= 7.5": 87, "7.5 < .. <= 34.5": 743, "> 34.5": 170}, {"missing": 112, "<= 20.5": 13, "> 20.5": 875}),
+        (
+            88,
+            {"7.5 < .. <= 34.5": 743, "> 34.5": 170, "1 cell of fewer than 88 rows": 87},
+            {"missing": 112, "> 20.5": 875},
+        ),
+        (113, {"7.5 < .. <= 34.5": 743, "> 34.5": 170}, {"> 20.5": 875, "2 cells of fewer than 113 rows": 125}),
+    ],
+)
+def test_levels_of_few_rows_share_a_line(min_count: int, duration: dict[str, int], age: dict[str, int]) -> None:
+    X, y = load_german_credit(return_X_y=True)
+    X = X.select("duration", age=pl.when(pl.int_range(1000) % 9 == 0).then(None).otherwise("age"))
+    rules = {"duration": {"cuts": [7.5, 34.5]}, "age": {"cuts": [20.5]}}
+    model = SelectiveNB("all", pairs=0, calibrate="levels", levels=rules).fit(X, y)
+    shown = {feature["name"]: feature["cells"] for feature in report_data(model, min_count=min_count).features}
+    for name, expected in (("duration", duration), ("age", age)):
+        lines = dict(zip(shown[name]["label"], shown[name]["rows"], strict=True))
+        assert expected.items() <= lines.items()
+        assert sum(lines.values()) == 1000

@@ -123,6 +123,7 @@ def small() -> SearchTrace:
         {"n_models": -1},
         {"feature": [0.5]},
         {"feature": ["0"]},
+        {"feature": [4]},
         {"adding": [False]},
         {"adding": ["yes"]},
         {"start": [0, 0], "feature": [0, 0], "adding": [True, True], "cost": [1.0, 2.0], "move_seconds": [0.0, 0.0]},
