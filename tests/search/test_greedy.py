@@ -12,7 +12,7 @@ import pytest
 
 from bayesieve import CFSSelector, WrapperSelector
 from bayesieve.counts import CodedTable
-from bayesieve.criteria import Brier, Error, ErrorProbability, LogLoss, MAPCost, class_blocks, row_ratios
+from bayesieve.criteria import Brier, Error, ErrorProbability, LogLoss, MAPCost, row_ratios
 from bayesieve.search import (
     BestFirst,
     GreedySearch,
@@ -161,12 +161,12 @@ def test_work_cut_into_parts_for_many_classes_is_the_same(monkeypatch: pytest.Mo
     coded = coded_table(5, n_rows=200, n_features=6, n_classes=4, strength=0.9)
     whole = GreedySearch("forward-backward").run(problem_of(coded, criterion))
     for module_of, name, value in (
-        *((module, "VERY_MANY_CLASSES", 2) for module in (class_blocks, row_ratios, problem)),
-        (class_blocks, "_MAX_RATIOS", 100),
+        *((module, "VERY_MANY_CLASSES", 2) for module in (row_ratios, problem)),
+        (row_ratios, "_MAX_RATIOS", 100),
         *((row_ratios, "_PIECE", 7), (row_ratios, "_PRECOMPUTED_BYTES", -1)),
     ):
         monkeypatch.setattr(module_of, name, value)
-    assert len(list(class_blocks._short_parts(np.arange(5) * 50, 3))) == 4
+    assert len(list(row_ratios._short_parts(np.arange(5) * 50, 3))) == 4
     parts = GreedySearch("forward-backward").run(problem_of(coded, criterion))
     left, right = whole.to_frame(), parts.to_frame()
     assert left.drop("seconds", "criterion").equals(right.drop("seconds", "criterion"))

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from bayesieve.criteria.auc import AUC
-from bayesieve.criteria.class_blocks import ClassBlock
 from bayesieve.criteria.decisions import (
     Accuracy,
     BalancedAccuracy,
@@ -21,7 +20,7 @@ from bayesieve.criteria.decisions import (
     Recall,
 )
 from bayesieve.criteria.losses import Brier, Criterion, ErrorProbability, LogLoss, MAPCost, RowLoss, Scorer
-from bayesieve.criteria.row_ratios import RatioTables, RowRatios
+from bayesieve.criteria.row_ratios import ClassBlock, RatioTables, RowRatios
 from bayesieve.criteria.scored_rows import ScoredRows
 from bayesieve.parts import Registry
 

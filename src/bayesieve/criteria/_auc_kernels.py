@@ -22,7 +22,7 @@ import numpy as np
 
 from bayesieve.compiling import jit, jit_inner
 from bayesieve.counts._kernels import count_bits
-from bayesieve.criteria.class_blocks import THREE_WAY
+from bayesieve.criteria.row_ratios import THREE_WAY
 
 BLOCK = 1024  # rows whose work memory stays in the first-level cache
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from bayesieve.compiling import jit, jit_inner, jit_sum
-from bayesieve.criteria.class_blocks import THREE_WAY
+from bayesieve.criteria.row_ratios import THREE_WAY
 
 BLOCK = 512
 _STEP_ROWS = 128  # whose logarithms by all features stay in the second-level cache

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesieve.criteria.class_blocks import TWO_WAY, ClassBlock
 from bayesieve.criteria.losses import Criterion
-from bayesieve.criteria.row_ratios import LogRatios, RatioTables
+from bayesieve.criteria.row_ratios import TWO_WAY, ClassBlock, LogRatios, RatioTables
 
 if TYPE_CHECKING:
     from bayesieve.criteria._auc_kernels import AreaMoves, Scores

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from bayesieve.criteria.class_blocks import ClassBlock
 from bayesieve.criteria.losses import Criterion
-from bayesieve.criteria.row_ratios import RatioTables, RowRatios, Saturation
+from bayesieve.criteria.row_ratios import ClassBlock, RatioTables, RowRatios, Saturation
 from bayesieve.words import listed
 
 _SURE = 1e-9  # nats: beyond all ties

@@ -14,8 +14,17 @@ import numpy as np
 from scipy.special import gammaln
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from bayesieve.criteria.class_blocks import TWO_WAY, ClassBlock
-from bayesieve.criteria.row_ratios import IMPOSSIBLE, MANY_MOVES, SURE, RatioScan, RatioTables, RowRatios, Saturation
+from bayesieve.criteria.row_ratios import (
+    IMPOSSIBLE,
+    MANY_MOVES,
+    SURE,
+    TWO_WAY,
+    ClassBlock,
+    RatioScan,
+    RatioTables,
+    RowRatios,
+    Saturation,
+)
 
 _MAX_MULTIPLIED = 80.0  # nats: larger factors do not multiply safely
 _ROWS_AT_ONCE = 1 << 13  # the probabilities of a piece of rows stay in the cache

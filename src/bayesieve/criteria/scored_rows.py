@@ -10,8 +10,7 @@ import numpy as np
 from bayesieve.counts import CodedTable, ContingencyCounts, Smoothing
 from bayesieve.counts.contingency import left_over, log_probabilities_of_all, smoothed_logs
 from bayesieve.counts.row_hashes import hash_codes
-from bayesieve.criteria.class_blocks import ClassBlock
-from bayesieve.criteria.row_ratios import IMPOSSIBLE, RatioTables
+from bayesieve.criteria.row_ratios import IMPOSSIBLE, ClassBlock, RatioTables
 from bayesieve.discretize.refitting import LevelRefitter
 from bayesieve.table.levels import smallest_unsigned
 from bayesieve.table.target import Rows

@@ -13,7 +13,7 @@ import numpy as np
 
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.criteria import Criterion, MAPCost, ScoredRows, check_criterion, make_criterion
-from bayesieve.criteria.class_blocks import VERY_MANY_CLASSES
+from bayesieve.criteria.row_ratios import VERY_MANY_CLASSES
 from bayesieve.engine import effective_jobs, map_in_threads
 from bayesieve.engine.progress import Progress
 from bayesieve.search.trace import SearchTrace, TraceRecorder, WalkStart
