@@ -49,6 +49,7 @@ from bayesieve.words import did_you_mean, local_now, named, shorten
 
 if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB
+    from bayesieve.discretize.rules import TableRules
 
 _MAX_SEGMENTED, _MAX_SEGMENTS = 60, 50  # features, and values of a column or periods
 _MAX_COMPARED, _COMPARED_ROWS = 30, 20_000  # columns and rows for dependence
@@ -204,11 +205,8 @@ def _without(X: Any, names: set[str]) -> Any:
     return X
 
 
-def _effects_of_rules(model: SelectiveNB, rows: JudgedRows) -> dict[str, RuleEffect] | None:
+def _effects_of_rules(model: SelectiveNB, rows: JudgedRows, rules: TableRules) -> dict[str, RuleEffect] | None:
     """Return the effect of each rule for a column in the model, against the levels that the rows give without it."""
-    rules = summary.rules_of(model)
-    if rules is None:
-        return None
     ruled = [
         feature.levels
         for feature in model.scorecard_.used_features
@@ -267,7 +265,8 @@ def _on_rows(
     """
     frame, needed = rows[0], model.scorecard_.columns
     X, moments = _moments(model, frame, time)
-    X = _without(X, _columns_of_challenger(model, challenger) - {*by})
+    if challenger is not None:
+        X = _without(X, _columns_of_challenger(model, challenger) - {*by})
     for name in by:
         X = X if name in needed else split_columns(X, name)[0]
     judged = judged_rows(model, X, *rows[1:])
@@ -290,7 +289,8 @@ def _on_rows(
             if folds := measured.columns:
                 parts["stability"] = {name: sum(name in used for used in folds) / len(folds) for name in needed}
             parts["others"] = None if measured.is_training else _rows_of_cells(model, judged)
-            parts["effects"] = _effects_of_rules(model, judged)
+            if (rules := summary.rules_of(model)) is not None:
+                parts["effects"] = _effects_of_rules(model, judged, rules)
             if is_timed:
                 parts["periods"] = score_by_period(measured, baseline)
     except Unmeasured as reason:

@@ -94,10 +94,9 @@ def document(case: Case) -> None:
     how = case.pick(("default", "scorecard", "options"))
     y = np.where(table.codes == 0, "|", "<b>") if how == "scorecard" else table.codes
     if how == "options":
-        weights = draw_weights(case, table.codes)
-    model = {"default": SelectiveNB, "scorecard": SelectiveNB.scorecard}.get(
-        how, lambda: options.model(case, table.names)
-    )()
+        weights, model = draw_weights(case, table.codes), options.model(case, table.names)
+    else:
+        model = SelectiveNB.scorecard() if how == "scorecard" else SelectiveNB()
     case.note(repr(model))
     with case.step("fit"):
         model.fit(X, y, weights)
