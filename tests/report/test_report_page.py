@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -631,3 +632,19 @@ def test_levels_of_few_rows_share_a_line(min_count: int, duration: dict[str, int
         lines = dict(zip(shown[name]["label"], shown[name]["rows"], strict=True))
         assert expected.items() <= lines.items()
         assert sum(lines.values()) == 1000
+
+
+def test_columns_share_the_importance_of_their_pairs() -> None:
+    columns = [("a", "b"), ("a",), ("c",), ("a",), ("d",)]
+    amounts, selected = [0.5, 0.25, 0.125, 0.125, math.nan], [True, True, False, True, False]
+    features = [
+        feature | {"name": f"f{i}", "columns": columns[i], "importance": amounts[i], "selected": selected[i]}
+        for i, feature in enumerate(synthetic(n_features=5).features)
+    ]
+    lines = column_lines(replace(synthetic(), features=features, stability={"b": 0.75}))
+    assert [line["name"] for line in lines] == ["a", "b", "c", "d"]
+    assert [line["importance"] for line in lines] == [0.625, 0.25, 0.125, 0.0]
+    assert [line["stability"] for line in lines] == [None, 0.75, None, None]
+    assert [line["n_own"] for line in lines] == [2, 0, 1, 1]
+    assert [line["own"] and line["own"]["name"] for line in lines] == [None, None, "f2", "f4"]
+    assert [line["features"] for line in lines] == [[(0, "f0"), (1, "f1"), (2, "f3")], [(0, "f0")], [], []]
