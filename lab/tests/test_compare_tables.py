@@ -187,7 +187,7 @@ def test_a_pattern_is_one_table(succeeds: Run, fails: Run, monkeypatch: pytest.M
     measures = [pl.read_csv(f"{folder}/folds.csv")["accuracy"].to_list() for folder in "ab"]
     assert measures[0] == measures[1]
     monkeypatch.setattr("bayesieve.cli.files._memory", lambda: 100_000)
-    assert "1,000 rows of 21 columns, more than memory does" in fails("compare", "parts/*.parquet", *options, "c")
+    assert "1,000 rows of 21 columns, more than fits in memory" in fails("compare", "parts/*.parquet", *options, "c")
 
 
 def test_columns_of_several_tables(succeeds: Run, three: list[Path]) -> None:

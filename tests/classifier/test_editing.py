@@ -399,7 +399,7 @@ def test_indicators_are_set_flattened_and_renamed(tmp_path: Path) -> None:
     assert "high" in edited.scorecard_.to_frame()["cell"].to_list()
     check(fitted.edit().drop(name).done())
     for refused in (lambda: fitted.edit().cut(name, 0, 1), lambda: fitted.edit().merge(name, [0, 1])):
-        with pytest.raises(ValueError, match="threshold"):
+        with pytest.raises(ValueError, match="is an indicator"):
             refused()
 
 
@@ -642,7 +642,7 @@ def test_any_edits_leave_a_sound_model(kind: str, drawn: list[Any], tmp_path: Pa
         (lambda e: e.cut("number", None, None), "the old cut"),
         (lambda e: e.cut("number", None, float("inf")), "finite"),
         (lambda e: e.cut("number", None, "x"), "finite number"),
-        (lambda e: e.cut("number", 0.6978, 1e9), "next to it"),
+        (lambda e: e.cut("number", 0.6978, 1e9), "neighbouring cuts"),
         (lambda e: e.cut("text", 1, 2), "columns of numbers"),
         (lambda e: e.set("number", {0: float("nan")}), "1,000 nats"),
         (lambda e: e.set("number", {0: True}), "1,000 nats"),

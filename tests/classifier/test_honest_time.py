@@ -241,7 +241,7 @@ def test_rows_of_equal_time_are_on_one_side(seed: int) -> None:
     for (_, first), (train, _) in pairwise(splits):
         assert np.isin(first, train).all()
     assert splits[-1][0].size + splits[-1][1].size == moments.size
-    with pytest.raises(ValueError, match="All rows are of one time"):
+    with pytest.raises(ValueError, match="All rows have the same time"):
         time_splits(np.ones(10))
 
 
@@ -271,7 +271,7 @@ def test_figures_over_the_rows_that_are_tested(cv: Any, words: str, n_rows: int 
         ({"cv": "time", "time": "text"}, "Column 'text' must hold numbers or dates"),
         ({"cv": "time", "time": "gappy"}, "Column 'gappy' is missing in row 3"),
         ({"cv": "time", "time": np.arange(5)}, "3,000 rows but time has 5 values"),
-        ({"cv": "time", "time": np.zeros(N)}, "All rows are of one time"),
+        ({"cv": "time", "time": np.zeros(N)}, "All rows have the same time"),
         ({"cv": "time", "held_out": True}, "give one of them"),
         ({"cv": "tomorrow"}, "cv must be a number of folds"),
         ({"cv": GroupKFold(3)}, "groups"),

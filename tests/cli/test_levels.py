@@ -55,7 +55,7 @@ def test_values_of_a_file_are_those_of_the_table(succeeds: Run) -> None:
             "error: levels names the column 'nope', which is not learnt from; leave it out.",
         ),
         ("age: {cuts: [2, 1]}", "error: levels of the column 'age': it needs cuts in ascending order, each once."),
-        ("age: [", "error: levels.yaml, line 1 is no YAML of columns and what is told of them: "),
+        ("age: [", "error: levels.yaml, line 1 is not valid YAML of columns and their options: "),
     ],
 )
 def test_levels_that_cannot_be(fails: Run, text: str, message: str) -> None:

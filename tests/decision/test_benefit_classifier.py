@@ -226,7 +226,7 @@ ESTIMATED = {"benefit": LETTERS, "amount_estimator": LinearRegression()}
         ("class_prior must hold a positive share for each of [0, 1]", {"options": {"class_prior": [0.5, 0.4]}}),
         ("class_prior must hold a positive share", {"options": {"class_prior": {0: 1.0}}}),
         ("amount_estimator needs amounts to learn from", {"options": {"amount_estimator": LinearRegression()}}),
-        ("X has no column 'gift', which amount names", {"options": {"amount": "gift"}}),
+        ("X has no column 'gift', which amount= names", {"options": {"amount": "gift"}}),
         ("amount_benefit must be a matrix of finite numbers, 2 rows", {"options": {"amount_benefit": [[1]]}}),
         ("amount_benefit needs the amounts of the rows", {"options": {"amount_benefit": np.eye(2)}}),
         (

@@ -87,7 +87,7 @@ def test_the_band_is_that_of_resampled_rows() -> None:
         (profit_curve, {"confidence": 95}, "confidence must lie between 0 and 1"),
         (gains_curve, {"y": [0, 1, 2]}, "y has 3 classes; name the positive one as pos_label"),
         (gains_curve, {"pos_label": "x"}, "pos_label is 'x', which no row of y has"),
-        (gains_curve, {"sample_weight": [1, 0, 0]}, "No positive row has weight"),
+        (gains_curve, {"sample_weight": [1, 0, 0]}, "No row of the positive class has a weight above 0"),
     ],
 )
 def test_one_clear_sentence(function: Any, arguments: dict[str, Any], message: str) -> None:

@@ -370,23 +370,23 @@ def test_options_that_contradict_rules() -> None:
         SelectiveNB(levels={"age": {"monotone": 1}}, calibrate=False).fit(frame, y)
     with pytest.raises(ValueError, match=r"'age': it has options for a numeric column, but kinds makes it categorical"):
         TableEncoder(levels={"age": {"cuts": [1]}}, kinds={"age": "categorical"}).fit(frame, y)
-    with pytest.raises(ValueError, match=r"levels=.* is of no use with the encoder TableEncoder"):
+    with pytest.raises(ValueError, match=r"levels=.* cannot be combined with the encoder TableEncoder"):
         SelectiveNB(levels={"age": {}}, encoder=TableEncoder(levels={"age": {"min_rows": 9}})).fit(frame, y)
 
 
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("- a", r"must map names of columns to what is told of them"),
-        ("age: [1", r", line 1 is no YAML of columns"),
+        ("- a", r"must map names of columns to their options"),
+        ("age: [1", r", line 1 is not valid YAML of columns"),
         ("age: {cuts: [1]}\nage: {cuts: [2]}", r"'age' is there twice"),
         ("age: {cuts: [1], cuts: [2]}", r"'cuts' is there twice"),
-        ("? [a]\n: 1", r"is no YAML of columns"),
-        ("a: !!python/object/apply:os.system ['true']", r"is no YAML of columns"),
-        ("\0", r"is no YAML of columns"),
-        ("a: !!set {b, c}", r"line 1 is no YAML of columns .* is no tag of plain values"),
+        ("? [a]\n: 1", r"is not valid YAML of columns"),
+        ("a: !!python/object/apply:os.system ['true']", r"is not valid YAML of columns"),
+        ("\0", r"is not valid YAML of columns"),
+        ("a: !!set {b, c}", r"line 1 is not valid YAML of columns .* is no tag of plain values"),
         ("a: " + "[" * 9000 + "]" * 9000, r"is nested too deeply"),
-        ("a: &a [*a]", r"line 1 is no YAML of columns"),
+        ("a: &a [*a]", r"line 1 is not valid YAML of columns"),
         (
             "b: &b0 [1]\n" + "".join(f"c{i}: &b{i} [{', '.join([f'*b{i - 1}'] * 9)}]\n" for i in range(1, 30)),
             r"aliases",
@@ -499,7 +499,7 @@ def test_special_values_are_known_to_all_that_follows_the_fit(model: SelectiveNB
     edited = model.edit().set("income", {"refused": 2.0}).cut("income", None, 9000).done(note="a test")
     assert edited.scorecard_["income"].labels[:2] == ("refused", "none")
     assert_allclose(edited.predict_proba(frame).sum(axis=1), 1.0)
-    with pytest.raises(ValueError, match=r"Special values of 'income' keep levels of their own"):
+    with pytest.raises(ValueError, match=r"Special values of 'income' keep separate levels"):
         model.edit().merge("income", ["refused", "none"])
     assert "refused" in model.scorecard_.to_frame().filter(pl.col("feature") == "income")["cell"].to_list()
     named = model.with_labels({"income": {"name": "Income", "levels": {"none": "would not say"}}})

@@ -125,7 +125,7 @@ def test_a_model_is_the_same_by_an_executor(tmp_path: Path, watch: Watch, limits
             there.fit(known.drop("w"), "y")
         (tmp_path / "1.parquet").rename(tmp_path / "elsewhere")
         limits(text_bytes={})  # which the caller reads
-        with pytest.raises(ValueError, match=r"does not see .*1\.parquet \(No such file or directory\); put the"):
+        with pytest.raises(ValueError, match=r"cannot read .*1\.parquet \(No such file or directory\); put the"):
             TableEncoder().fit_transform_coded(*scan_without_reading(scan), coding=CodingOptions(executor=pool))
     with pytest.raises(ValueError, match="engine must be 'memory', 'disk', a Dask client or an executor of concurrent"):
         SelectiveNB(engine="dask://host:8786").fit(scan, "y")

@@ -285,7 +285,7 @@ def test_classes_in_another_order_and_errors() -> None:
     turned = challenge(Given(["p"]), Given(["q", "r"], [1, 0]), data, "y")
     same = challenge(Given(["p"]), Given(["q"]), data, "y")
     assert turned.swaps.equals(same.swaps)
-    with pytest.raises(ValueError, match="tells apart"):
+    with pytest.raises(ValueError, match="The classes of the champion are"):
         challenge(Given(["p"]), Given(["q", "r", "p"], [0, 1, 2]), data, "y")
     with pytest.raises(ValueError, match="share and threshold"):
         challenge(Given(["p"]), Given(["q"]), data, "y", share=0.1, threshold=0.5)

@@ -345,7 +345,7 @@ def test_cells_are_nested_in_levels_and_contributions_add_up(tmp_path: Any) -> N
     coded = model.encoder_.transform_coded(X)
     np.testing.assert_array_equal(model.scorecard_.joint(coded), joint)
     np.testing.assert_array_equal(model.scorecard_.joint(coded.take(np.arange(9, 4, -1))), joint[9:4:-1])
-    with pytest.raises(ValueError, match="predicts by parts of levels"):
+    with pytest.raises(ValueError, match="differ within levels"):
         model.predict(coded.with_rows(weights=None))
     model.report(tmp_path / "report.html", X, y, cv=0)
     shown = payload((tmp_path / "report.html").read_text("utf-8"))["more"]["features"]

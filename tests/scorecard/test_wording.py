@@ -126,7 +126,7 @@ def test_a_file_says_the_same_as_a_dictionary(tmp_path: Path) -> None:
         ("a: {name: [1, 2]}", "column 'a'"),
         ("a: {levels: [x]}", "column 'a'"),
         ("c: {levels: {z: last}}", "z"),
-        ("- a", "must map names of columns to what is told of them"),
+        ("- a", "must map names of columns to their options"),
         ("a: {", "line 1"),
     ],
 )

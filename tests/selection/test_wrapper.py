@@ -85,7 +85,7 @@ def test_groups_stay_together() -> None:
     alone = clone(selector).fit(frame, y, groups=groups)
     assert moves(inside.trace_).equals(moves(alone.trace_))
     coded = TableEncoder().fit_transform_coded(frame, y)
-    with pytest.raises(ValueError, match="MAPSelector makes no use of groups; leave it out"):
+    with pytest.raises(ValueError, match="MAPSelector does not use groups; omit it"):
         MAPSelector().fit_coded(coded, groups=groups)
     with pytest.warns(UserWarning, match="groups are ignored: MAPSelector splits no rows by them"):
         SelectiveNB("map").fit(frame, y, groups=groups)
@@ -154,8 +154,8 @@ def test_a_criterion_of_ones_own_that_returns_nonsense(value: Any, told: str) ->
     [
         ({"criterion": "gini"}, "criterion: 'gini' must be one of 'error', "),
         ({"criterion": 3}, "criterion: 3 must be one of"),
-        ({"criterion": Recall("maybe")}, r"Recall was asked for the class 'maybe', but the target has the classes"),
-        ({"criterion": Precision(7)}, "Precision was asked for the class 7"),
+        ({"criterion": Recall("maybe")}, r"Recall is about the class 'maybe', but the target has the classes"),
+        ({"criterion": Precision(7)}, "Precision is about the class 7"),
         ({"criterion": ExpectedCost([[0, 1], [1, 0]])}, "costs must be a matrix of 3 x 3 finite numbers"),
         ({"criterion": ExpectedCost([[0, 1, np.nan]] * 3)}, "costs must be a matrix of 3 x 3 .* with NaN or infinity"),
         ({"evaluation": "test"}, "evaluation must be 'train', 'holdout', 'loo', a number of folds"),

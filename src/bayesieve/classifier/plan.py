@@ -223,8 +223,8 @@ def new_encoder(options: Mapping[str, Any], is_averaged: bool, granularity: Gran
     has_rules = bool(levels) if isinstance(levels, Mapping | None) else True
     if has_rules and encoder_levels is not None and repr(encoder_levels) != repr(levels):
         raise ValueError(
-            f"levels={levels!r:.80} is of no use with the encoder {encoder!r:.80}, which "
-            + ("has levels itself; leave one out." if hasattr(encoder, "levels") else "ignores them; leave them out.")
+            f"levels={levels!r:.80} cannot be combined with the encoder {encoder!r:.80}, which "
+            + ("has levels itself; omit one of them." if hasattr(encoder, "levels") else "ignores them; omit them.")
         )
     no_pairs = is_choice(options["pairs"], ("auto",)) and not is_averaged
     shared = {name: options[name] for name in ("n_jobs", "prior", "levels", "positive")}

@@ -271,7 +271,7 @@ def _on_rows(
         X = X if name in needed else split_columns(X, name)[0]
     judged = judged_rows(model, X, *rows[1:])
     if moments is not None and moments.size != judged.n_rows:
-        raise ValueError(f"X has {judged.n_rows:,} rows but time has {moments.size:,} values.")
+        raise ValueError(f"X has {judged.n_rows:,} rows but time has {moments.size:,} values; give one for each row.")
     groups = _groups(frame, _dated(model) if time is None else time, by)
     judged = replace(judged, moments=moments, positive=place, segments=groups)
     is_timed = bool(groups) and (not by or groups[0][0] != by[0])
@@ -319,7 +319,7 @@ def _groups(X: Any, time: Any, by: Sequence[str]) -> tuple[tuple[str, np.ndarray
             table = as_table(X)
             if values not in table.names:
                 hint = did_you_mean(values, table.names) or f"there are {named(table.names)}."
-                raise ValueError(f"There is no column {values!r} to tell segments by; {hint}")
+                raise ValueError(f"There is no column {values!r} to form segments by; {hint}")
             column = table.column(table.names.index(values))
         else:
             column = column_of(values, name, as_table(X).n_rows)

@@ -42,7 +42,7 @@ def read_table(path: Path, screen: Screen, *models: Any, date_orders: dict[str, 
     source = open_source(path, screen, *models) if is_several(path) else None
     if source is not None and source.n_rows * len(source.names) * _BYTES_OF_VALUE > _memory():
         size = f"{format_count(source.n_rows)} rows of {format_count(len(source.names))} columns"
-        raise CommandError(f"{shown(path)} holds {size}, more than memory does; name a part of the files")
+        raise CommandError(f"{shown(path)} holds {size}, more than fits in memory; name fewer files")
     with screen.working(f"Reading {shown(path)} ..."):
         if source is None:
             return reading.read_table(path, levels_of_columns(*models) if models else None, date_orders)

@@ -58,7 +58,9 @@ def fit(given: Any) -> None:
         raise CommandError(f"--min-count must be a number of rows, at least 1, got {given.min_count}")
     fitted = ("auto", "levels", "cells") if given.selector == "compression" else ("levels", "cells")
     if given.min_count > 1 and (published or given.calibrate not in fitted):
-        raise CommandError("--min-count needs evidence that is fitted to the rows: --calibrate levels or cells")
+        raise CommandError(
+            "--min-count needs contributions that are fitted to the rows; set --calibrate levels or cells"
+        )
     data = _training(given, columns, screen)
     with files.locating(table, given.target):
         rule = data.rule_in(given.benefit)

@@ -82,7 +82,7 @@ class _OneClass(Error):
         codes = np.flatnonzero(np.asarray(classes) == self.label)
         if codes.size != 1:
             raise ValueError(
-                f"{type(self).__name__} was asked for the class {self.label!r}, but the target has the classes "
+                f"{type(self).__name__} is about the class {self.label!r}, but the target has the classes "
                 f"{listed([repr(label) for label in np.asarray(classes).tolist()])}."
             )
         self._code = int(codes[0])
@@ -257,7 +257,9 @@ class Benefit(Criterion):
         matrix, slope = self._matrix, self._slope
         if matrix is None:
             if given is None or given.ndim < 3:
-                raise ValueError("Benefit() needs a matrix, or matrices of the rows as benefit= of fit.")
+                raise ValueError(
+                    "Benefit() has no matrix; give it one, or pass a matrix for each row as benefit= to fit."
+                )
             if given.shape[2] != n_classes or not given.shape[1]:
                 raise ValueError(
                     f"benefit= holds matrices of shape {given.shape[1:]}; give one row per decision and one column for "
@@ -267,7 +269,7 @@ class Benefit(Criterion):
         if slope is None and given is None:
             return matrix[None], matrix[None]
         if slope is None:
-            raise ValueError(f"{self!r} takes no benefit= of the rows; add amount_benefit, or leave the matrix out.")
+            raise ValueError(f"{self!r} does not use benefit= of the rows; add amount_benefit, or omit the matrix.")
         if given is None or given.ndim == 3:
             raise ValueError(
                 "amount_benefit needs the amounts of the rows, one number or two; pass them as benefit= to fit."

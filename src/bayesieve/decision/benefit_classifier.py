@@ -312,7 +312,7 @@ class BenefitClassifier(ClassifierWrapper):
             return None
         table = ScannedTable(scan(X)) if is_scan(X, "") else as_table(X)
         if self.amount not in table.names:
-            raise ValueError(f"X has no column {self.amount!r}, which amount names.")
+            raise ValueError(f"X has no column {self.amount!r}, which amount= names; check its name.")
         return table.column(table.names.index(self.amount)).numbers()
 
     def _refuse_scan(self, X: Any, y: Any) -> None:
@@ -397,7 +397,7 @@ class BenefitRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
         try:
             return cls.from_json(data, classes)
         except Damaged as error:
-            raise ValueError(f"{file} holds no benefits of decisions: {error}; mend the file.") from None
+            raise ValueError(f"{file} holds no benefits of decisions: {error}; correct the file.") from None
 
     @classmethod
     def from_json(cls, data: Any, classes: Any) -> BenefitRule:

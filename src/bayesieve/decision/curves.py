@@ -194,7 +194,7 @@ def gains_curve(y: Any, score: Any, *, pos_label: Any = None, sample_weight: Any
     order, ends, threshold, weights = _ranked(score, hit.size, sample_weight)
     positive = np.cumsum(hit[order] * weights)
     if not positive[-1] > 0:
-        raise ValueError("No positive row has weight.")
+        raise ValueError("No row of the positive class has a weight above 0; check y, pos_label and the weights.")
     share = np.cumsum(weights)[ends] / weights.sum()
     gain = positive[ends] / positive[-1]
     return GainsCurve(np.r_[0.0, share], threshold, np.r_[0.0, gain], np.r_[np.nan, gain / share])
@@ -365,5 +365,5 @@ def positive_rows(y: Any, pos_label: Any) -> np.ndarray:
             raise ValueError(f"y has {target.n_classes} classes; name the positive one as pos_label.")
         pos_label = labels[1]
     if pos_label not in labels:
-        raise ValueError(f"pos_label is {pos_label!r}, which no row of y has.")
+        raise ValueError(f"pos_label is {pos_label!r}, which no row of y has; give one of its labels.")
     return np.asarray(target.codes == labels.index(pos_label))

@@ -108,7 +108,7 @@ def _check_visible(files: Sequence[FileRows]) -> None:
             reason = f"{size:,} bytes there, {file.size:,} for the caller"
         if size != file.size:
             raise ValueError(
-                f"A worker of the executor does not see {file.path} ({reason}); put the files where all workers see "
+                f"A worker of the executor cannot read {file.path} ({reason}); put the files where all workers find "
                 "them under this path, and copies there by scan(..., folder=FOLDER)."
             )
 

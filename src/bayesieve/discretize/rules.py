@@ -304,7 +304,9 @@ def _kept(level: FeatureLevels, is_by_hand: bool) -> dict[str, Any]:
     if level.groups is not None:
         return _written(level, None) | {"unseen": True} | cells
     if level.cut_points is None or not hasattr(level, "special"):
-        raise ValueError(f"levels of {level.name!r} cannot be kept: it is no column of numbers or categories.")
+        raise ValueError(
+            f"levels of {level.name!r} cannot be kept: it is neither a column of numbers nor one of categories."
+        )
     written = _written(level, None) | {"cuts": level.number_cuts.tolist()}
     alone = "apart" if level.missing_code is not None else "unseen"
     return {"missing": alone} | written | cells

@@ -135,7 +135,7 @@ def labelled(rows: JudgedRows) -> np.ndarray:
         raise ValueError("y is None; give the labels of the rows.")
     positions = np.flatnonzero(rows.labels >= 0 if rows.weights is None else (rows.labels >= 0) & (rows.weights > 0))
     if not positions.size:
-        raise ValueError("No row has a label and a weight above 0; give the labels of some rows.")
+        raise ValueError("No row has both a label and a weight above 0; pass labels for some rows.")
     return positions
 
 
@@ -393,7 +393,10 @@ def challenge(
     old, new = (grouped_rows(model, X, y, None, sample_weight) for model in (champion, challenger))
     texts = [list(map(canonical_text, rows.classes.tolist())) for rows in (old, new)]
     if sorted(texts[0]) != sorted(texts[1]):
-        raise ValueError(f"The champion tells apart {named(texts[0])}, the challenger {named(texts[1])}.")
+        raise ValueError(
+            f"The classes of the champion are {named(texts[0])}, those of the challenger {named(texts[1])}; "
+            "compare models of the same classes."
+        )
     order = [texts[1].index(text) for text in texts[0]]
     new = replace(new, labels=old.labels, log_proba=new.log_proba[:, order], decided=np.argsort(order)[new.decided])
     j = old.positive

@@ -32,7 +32,7 @@ def time_splits(moments: np.ndarray, n_blocks: int = 5) -> list[tuple[np.ndarray
         edges |= set(sorted((e for e in around if 0 < e < ordered.size), key=lambda e: abs(e - target))[:1])
     ends = sorted(edges)
     if len(ends) < 3:
-        raise ValueError("All rows are of one time, so that none are later; name another column.")
+        raise ValueError("All rows have the same time, so that none are later; name another column.")
     return [(np.sort(order[:i]), np.sort(order[i:j])) for i, j in pairwise(ends[1:])]
 
 

@@ -91,7 +91,7 @@ def gains_figure(curves: GainsCurve | Mapping[str, GainsCurve], *, title: str | 
     several = not isinstance(curves, GainsCurve)
     by_model = {"": curves} if isinstance(curves, GainsCurve) else dict(curves)
     if not by_model:
-        raise ValueError("gains_figure needs at least one curve.")
+        raise ValueError("gains_figure needs at least one curve; pass the result of gains_curve.")
     lines: dict[str, list[Any]] = {name: [] for name in (*["model"] * several, "share", "gain", "lift")}
     notes = []
     for name, curve in by_model.items():
@@ -175,7 +175,7 @@ def reliability_figure(calibrations: Calibration | Mapping[str, Calibration], *,
     """
     several = {"Observed share": calibrations} if isinstance(calibrations, Calibration) else dict(calibrations)
     if not several:
-        raise ValueError("reliability_figure needs at least one calibration.")
+        raise ValueError("reliability_figure needs at least one calibration; pass the result of calibration_summary.")
     of_bins = ("predicted", "observed", "low", "high", "count")
     bins = [
         (name, *line)

@@ -327,7 +327,7 @@ def _goals(card: Scorecard, joint: np.ndarray, target: Any, probability: float |
         return [[j for j in every if j != best] for best in joint.argmax(axis=1).tolist()]
     wanted = card.position(target)
     if wanted is None:
-        raise ValueError("probability= needs the class that shall be as probable: name it by target=.")
+        raise ValueError("probability= needs a class: name it by target=.")
     return [[wanted]] * len(joint)
 
 
@@ -350,7 +350,7 @@ def _checked(
     for name, sign in directions.items():
         of_numbers = all(level.groups is None for level in parts.levels if level.name == name)
         if not (is_sign(sign) and of_numbers):
-            raise ValueError(f"The direction of column {name!r} must be +1 or -1, and the column hold numbers.")
+            raise ValueError(f"The direction of column {name!r} must be +1 or -1, and the column must hold numbers.")
     of_column = np.array([np.inf if name in fixed else float(costs.get(name, 1.0)) for name in parts.names])
     signs = np.array([directions.get(name, 0) for name in parts.names], dtype=np.int64)
     log_odds = None if probability is None else float(logit(float(probability)))

@@ -97,7 +97,7 @@ def merged(feature: Feature, which: Sequence[Any]) -> tuple[Feature, str, str]:
     if len(codes if by_level else cells) < 2:
         raise ValueError(f"merge needs two levels of {feature.name!r} or more, got {list(which)!r:.80}.")
     if not by_level and np.unique(feature.level_of_cell[cells]).size > 1:
-        raise ValueError(f"These are parts of different levels of {feature.name!r}; merge the levels.")
+        raise ValueError(f"These cells belong to different levels of {feature.name!r}; merge the levels.")
     levels = joined(feature.levels, np.array(codes))[0] if by_level else feature.levels
     joined_cells, line = joined(feature.cells, cells)
     result = _with_levels(_averaged(feature, line), levels, joined_cells, same=feature.cells is feature.levels)
@@ -113,10 +113,10 @@ def joined(level: FeatureLevels, codes: np.ndarray) -> tuple[FeatureLevels, np.n
     (n_levels,).
     """
     if isinstance(level, IndicatorLevels):
-        raise ValueError(f"{level.name!r} compares a score with one threshold; set or flatten its levels instead.")
+        raise ValueError(f"{level.name!r} is an indicator with a single cut; set or flatten its levels instead.")
     line, missing = np.arange(level.n_levels), level.missing_code
     if np.isin(codes, np.arange(level.n_special_levels - len(level.special), level.n_special_levels)).any():
-        raise ValueError(f"Special values of {level.name!r} keep levels of their own; set what these add instead.")
+        raise ValueError(f"Special values of {level.name!r} keep separate levels; set their contributions instead.")
     if level.cut_points is None:
         line[codes] = codes[0]
         line = np.unique(line, return_inverse=True)[1]
@@ -194,7 +194,7 @@ def cut(feature: Feature, old: Any, new: Any) -> tuple[Feature, str, str]:
     """
     _demand_numbers(feature, "cut")
     if isinstance(feature.levels, IndicatorLevels):
-        raise ValueError(f"{feature.name!r} compares a score with one threshold, which names it; set its levels.")
+        raise ValueError(f"{feature.name!r} is an indicator, whose name holds its only cut; set its levels instead.")
     if old is None and new is None:
         raise ValueError(f"cut needs the old cut of {feature.name!r}, the new one, or both.")
     at = None if old is None else _own_cut(feature, old)
@@ -207,7 +207,9 @@ def cut(feature: Feature, old: Any, new: Any) -> tuple[Feature, str, str]:
     if at is None and to in cuts:
         raise ValueError(f"Feature {feature.name!r} has the cut {new} already.")
     if at is not None and (to in (at, *cuts) or np.ptp(np.searchsorted(cuts[cuts != at], [at, to]))):
-        raise ValueError(f"The cut {old} of {feature.name!r} can move between the cuts next to it only, not to {new}.")
+        raise ValueError(
+            f"The cut {old} of {feature.name!r} can only move between its neighbouring cuts, not to {new}."
+        )
     split = _split(feature, to)
     result = _with_cut(split if at is None else _moved(split, at, to), feature, at, to)
     return result, _cut_text(feature, at), _cut_text(result, to)

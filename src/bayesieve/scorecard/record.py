@@ -362,7 +362,7 @@ class Scorecard(ShortRepr):
         split = any(feature.cells is not feature.levels for feature in self.features)
         if split and not by_cells and coded.recoder is None:
             raise ValueError(
-                "This model predicts by parts of levels, and these codes are of whole levels; pass the rows as a "
+                "Contributions of this model differ within levels, which codes do not show; pass the rows as a "
                 "table, or fit the model with calibrate='levels'."
             )
         are_codes_of_cells = by_cells and (

@@ -61,7 +61,7 @@ def read_labels(source: Any, columns: Sequence[str]) -> dict[str, dict[str, Any]
     for column, content in read.items():
         if column not in columns:
             hint = did_you_mean(column, columns) or f"there are {named(columns)}."
-            raise ValueError(f"{where} describe the column {column!r:.80}, which is not there; {hint}")
+            raise ValueError(f"{where} describe the column {column!r:.80}, which the model does not have; {hint}")
         try:
             label = Label(content) if isinstance(content, str) else msgspec.convert(content, Label)
         except msgspec.MsgspecError as error:

@@ -335,7 +335,9 @@ class RankedPath(Search):
 
     def run(self, problem: SubsetProblem, progress: Progress | None = None) -> SearchTrace:
         if problem.learnt is None:
-            raise ValueError("RankedPath needs the rows that probabilities are learnt from; make the problem by `on`.")
+            raise ValueError(
+                "RankedPath needs the rows to learn probabilities from; make the problem with SubsetProblem.on()."
+            )
         clock, steps = Clock(self.max_seconds, progress), StepRecorder(problem)
         state = problem.state(n_jobs=self.n_jobs)
         walk, sign = first_record(state), problem.objective.sign

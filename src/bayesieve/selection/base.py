@@ -154,7 +154,7 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         """Fit the selector like `fit_coded`, and return the rows from which a model should learn its probabilities."""
         for option in options:
             if not self.takes(option):
-                raise ValueError(f"{type(self).__name__} makes no use of {option}; leave it out.")
+                raise ValueError(f"{type(self).__name__} does not use {option}; omit it.")
         self.check_options()
         require_classes(self, coded.classes)
         self.n_features_in_ = coded.n_features

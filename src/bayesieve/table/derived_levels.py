@@ -142,7 +142,7 @@ class PairLevels(FeatureLevels):
         parts = []
         for part in saved.parts:
             if isinstance(part, str) and part not in named:
-                raise ValueError(f"The pair {saved.name!r} is made of columns that are not there.")
+                raise ValueError(f"The pair {saved.name!r} is made of columns that the model does not have.")
             levels = named[part] if isinstance(part, str) else FeatureLevels.from_saved(part)
             parts.append(levels if isinstance(part, str) else shared.setdefault(repr(part), levels))
         shape = tuple(part.n_levels for part in parts)

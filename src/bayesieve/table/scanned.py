@@ -163,7 +163,7 @@ class ScannedTable(Table):
 
     def read_as(self, names: Sequence[str], kinds: Mapping[str, Any]) -> Table:
         if tuple(names) != self.names:
-            raise ValueError("The columns of a scanned table keep their names; rename them where they come from.")
+            raise ValueError("feature_names cannot rename the columns of a scan; rename them in its files or query.")
         return self._with(given_kinds={**self.given_kinds, **kinds})
 
     def select(self, positions: Sequence[int]) -> ScannedTable:

@@ -166,7 +166,9 @@ def require_target(owner: Any, y: Any) -> None:
 def require_classes(owner: Any, classes: np.ndarray | None) -> None:
     """Raise ValueError, which names the class of ``owner``, unless there are two classes or more."""
     if classes is None or len(classes) == 0:
-        raise ValueError(f"{type(owner).__name__} needs a target with classes.")
+        raise ValueError(
+            f"{type(owner).__name__} needs a target with classes; pass labels of at least two classes as y."
+        )
     if len(classes) == 1:
         raise ValueError(
             f"{type(owner).__name__} needs at least 2 classes in the target to tell apart, got 1 class only "

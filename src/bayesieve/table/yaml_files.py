@@ -41,7 +41,7 @@ def read_yaml(path: str | os.PathLike[str], *, with_null: bool = False) -> dict[
     if content is None or content == "":
         return {}
     if not isinstance(content, dict):
-        raise ValueError(f"{path} must map names of columns to what is told of them; it holds {content!r:.60}.")
+        raise ValueError(f"{path} must map names of columns to their options; it holds {content!r:.60}.")
     return content
 
 
@@ -139,4 +139,4 @@ def _size(node: Any, sizes: dict[int, float]) -> float:
 
 
 def _no_yaml(place: object, problem: str) -> ValueError:
-    return ValueError(f"{place} is no YAML of columns and what is told of them: {problem:.100}.")
+    return ValueError(f"{place} is not valid YAML of columns and their options: {problem:.100}.")
