@@ -249,8 +249,9 @@ def test_head_and_counts_are_comments() -> None:
     )
     query = model.export(to="sql", name="a\nb */ --", counts=True, keep="row_id")
     comments = [line for line in query.splitlines() if line.startswith("-- ")]
-    assert "-- model: a\\nb */ --" in comments
-    assert any(line.startswith("-- checksum: ") for line in comments)
+    head = [fact for line in comments for fact in line.removeprefix("-- ").split("; ")]
+    assert "model: a\\nb */ --" in head
+    assert any(fact.startswith("checksum: ") for fact in head)
     assert any(line.startswith("-- rows of ") for line in comments)
     assert len(run_duckdb(frame, query)) == frame.height
 

@@ -111,7 +111,8 @@ class Sql(Export):
 
     def write(self, plan: Plan) -> str:
         """Return the query, after comments about the model."""
-        from bayesieve.scorecard.export.sql_query import Query
+        from bayesieve.scorecard.export.sql_query import Query, filled
 
         sql = Query(plan, self).whole().sql(self.dialect, pretty=True, copy=False)
-        return "".join(f"-- {fact}\n" for fact in plan.facts()) + sql + ";\n"
+        facts, n = plan.facts(), len(plan.head)
+        return "".join(f"-- {line}\n" for line in [*filled(facts[:n], "; "), *facts[n:]]) + sql + ";\n"

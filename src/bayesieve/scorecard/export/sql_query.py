@@ -27,7 +27,8 @@ _TYPES: dict[str, dict[str, str]] = {
 _TEXTS = {"mysql": "char", "duckdb": "varchar", "postgres": "varchar"}
 _UNTYPED_TRUTH = {*_TEXTS, "sqlite"}  # in which booleans can be read as texts, among other words for true and false
 _REGEXP_REPLACE = {"clickhouse": "replaceRegexpAll", "mysql": "REGEXP_REPLACE", "oracle": "REGEXP_REPLACE"}
-_WIDTH = 110  # of a line that holds several columns or levels
+_ESCAPED = {"duckdb", "postgres"}  # have literals in which control characters are escaped
+_WIDTH = 120  # of a line that holds several columns, levels or facts
 _table: Any = exp.table_  # whose signature knows no names of unknown length
 
 
@@ -112,7 +113,11 @@ class Query:
     def bare(self, value: Any) -> Any:
         """Return a text without blanks around it."""
         if self.dialect not in _REGEXP_REPLACE:
-            return exp.Trim(this=value, expression=self.text(BLANKS))
+            blanks: Any = self.text(BLANKS)
+            if self.dialect in _ESCAPED:
+                escaped = "".join(c if ord(c) >= 32 else f"\\x{ord(c):02x}" for c in BLANKS)
+                blanks = exp.var(f"E'{escaped}'")
+            return exp.Trim(this=value, expression=blanks)
         pattern = self.text(f"^[{BLANKS}]+|[{BLANKS}]+$")
         return self.call(_REGEXP_REPLACE[self.dialect], value, pattern, self.text(""))
 
@@ -200,7 +205,9 @@ class Query:
             is_bare = not isinstance(key, str) or key == key.strip()
             groups.setdefault((is_bare, code), []).append(self.key(key, reader))
         for (is_bare, code), keys in sorted(groups.items()):
-            pairs.append((exp.In(this=value if is_bare else others[0], expressions=keys), results[code]))
+            own = value if is_bare else others[0]
+            is_key = own.eq(keys[0]) if len(keys) == 1 else exp.In(this=own, expressions=keys)
+            pairs.append((is_key, results[code]))
         if is_text and "" not in reader.keys:
             pairs.append((value.eq(self.text("")), results[reader.missing]))
         cuts = reader.cuts or ()
@@ -212,12 +219,15 @@ class Query:
         if len(pairs) > 1 and pairs[0][1] == rest:  # NULL passes no other test either
             del pairs[0]
         cases = [(when, exp.null() if number is None else self.number(number)) for when, number in pairs]
+        if all(isinstance(when, exp.EQ) and when.this == value for when, _ in cases):  # shorter, and as readable
+            return self.case([(when.expression, number) for when, number in cases], self.number(rest), of=value)
         return self.case(cases, self.number(rest))
 
     def laid_out(self, case: Any, type_: str) -> str:
         """Return a CASE of the given type as text on as few lines as possible."""
         whens = [f"WHEN {self.written(own.this)} THEN {self.written(own.args['true'])}" for own in case.args["ifs"]]
-        lines = _filled([f"CASE {whens[0]}", *whens[1:], f"ELSE {self.written(case.args['default'])} END"], " ")
+        of = "" if case.this is None else f"{self.written(case.this)} "
+        lines = filled([f"CASE {of}{whens[0]}", *whens[1:], f"ELSE {self.written(case.args['default'])} END"], " ")
         return self.written(self.cast(exp.var("\n    ".join(lines)), type_))
 
     def written(self, tree: Any) -> str:
@@ -231,12 +241,14 @@ class Query:
         self.taken.add(found.casefold())
         return found
 
-    def stage(self, new: Mapping[str, Any], carried: Iterable[str] = ()) -> list[Any]:
-        """Add a stage that keeps some columns, copies others of the stage before, and computes new ones; return the new
-        ones.
+    def stage(self, new: Mapping[str, Any], carried: Iterable[str] | None = ()) -> list[Any]:
+        """Add a stage that keeps some columns, copies others of the stage before (None: all), and computes new ones;
+        return the new ones.
         """
-        old = {name: self.column(name) for name in (*self.kept, *carried)}
-        lines = _filled([self.written(exp.alias_(tree, name, quoted=True)) for name, tree in old.items()])
+        lines = ["t.*"]
+        if carried is not None:
+            old = {name: self.column(name) for name in (*self.kept, *carried)}
+            lines = filled([self.written(exp.alias_(tree, name, quoted=True)) for name, tree in old.items()])
         made = [exp.alias_(tree, name, quoted=True, copy=False) for name, tree in new.items()]
         made = [*map(exp.var, lines), *made]
         source = [f"bayesieve_{len(self.selects)}"] if self.selects else self.options.table.split(".")[::-1]
@@ -323,7 +335,7 @@ class Query:
         base, points_of_terms = self._points() if points else (0, [])
         sums = {score: self._flat_sum(intercept, columns, tables, "double")}
         sums |= {name: self._flat_sum(base, columns, points_of_terms, "bigint") for name in points}
-        self.stage(sums)
+        self.stage(sums, carried=None if names else ())
         return {}
 
     def _flat_sum(
@@ -396,7 +408,7 @@ class Query:
         return {name: self.case(zip(columns, texts, strict=True), of=self.column(name)) for name in reasons}
 
 
-def _filled(texts: Sequence[str], between: str = ", ") -> list[str]:
+def filled(texts: Sequence[str], between: str = ", ") -> list[str]:
     """Join texts to as few lines as hold them."""
     lines: list[str] = []
     for text in texts:
