@@ -374,7 +374,7 @@ DOCUMENT = {
 def document(given: Any) -> None:
     """Write the validation document of MODEL, with fields for what only people know and for signatures.
 
-    Sections follow the headings of Annex IV of the EU AI Act and the principles of SR 26-2; it does not claim
+    Sections name points of Annex IV of the EU AI Act and themes of model risk management (SR 26-2). It does not claim
     compliance.
     """
 

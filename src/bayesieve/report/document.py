@@ -1,6 +1,6 @@
 """The validation document of a model: sections of paragraphs, lists and tables, as Markdown or as an HTML page.
 
-Sections follow the headings of Annex IV of the EU AI Act and the principles of SR 26-2. What only people can know, such
+Sections name points of Annex IV of the EU AI Act and themes of model risk management (SR 26-2). What only people can know, such
 as who decides with the model, is a field to complete; what was not measured is stated.
 """
 
@@ -55,7 +55,7 @@ class DocumentTable:
 
 
 class Section(NamedTuple):
-    """A section: its title, the points of Annex IV and the principles of SR 26-2 that it is about, and its blocks.
+    """A section: its title, the points of Annex IV and the themes of model risk that it is about, and its blocks.
 
     A block is a paragraph, a list of paragraphs, `Code` or a `DocumentTable`.
     """
