@@ -675,9 +675,10 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
         """Write a validation document, as a page or as Markdown.
 
         Its sections name points of Annex IV of the EU AI Act and themes of model risk management (SR 26-2): purpose,
-        data and their hashes, method, selection, performance in and out of time, stability, calibration by segment, limits, a
-        monitoring plan, changes by hand, and fields for signatures. It does not claim compliance. What only people
-        know is a field to complete unless ``facts`` has it; what these rows do not allow is said to be not measured.
+        data and their hashes, method, selection, performance in and out of time, stability, calibration by segment,
+        limits, a monitoring plan, changes by hand, and fields for signatures. It does not claim compliance. What only
+        people know is a field to complete unless ``facts`` has it; what these rows do not allow is said to be not
+        measured.
 
         Parameters
         ----------

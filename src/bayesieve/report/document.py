@@ -1,7 +1,7 @@
 """The validation document of a model: sections of paragraphs, lists and tables, as Markdown or as an HTML page.
 
-Sections name points of Annex IV of the EU AI Act and themes of model risk management (SR 26-2). What only people can know, such
-as who decides with the model, is a field to complete; what was not measured is stated.
+Sections name points of Annex IV of the EU AI Act and themes of model risk management (SR 26-2). What only people can
+know, such as who decides with the model, is a field to complete; what was not measured is stated.
 """
 
 from __future__ import annotations
