@@ -104,7 +104,7 @@ def test_the_axis_holds_the_good_end(values: list[float], lower: bool) -> None:
         ([1.0, 1.1, 1.2, 1.3, 2.9], [], True, [0.904, 2.296]),
         ([1.0, 1.1, 1.2, 1.3, 2.7], [], True, [0.864, 2.836]),  # the cut would hide less than a third
         ([*range(7), 100], [], True, [-1.92, 25.92]),
-        ([*range(0, -7, -1), -100], [], False, [-25.92, 1.92]),
+        ([*range(0, -7, -1), -100], [], False, [-21.6, 1.6]),
         ([2.0], [], True, [1.998, 2.002]),
         ([0.0], [], True, [-0.5, 0.5]),
     ],
