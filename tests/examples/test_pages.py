@@ -47,7 +47,7 @@ def test_example(script: Path, capsys: pytest.CaptureFixture[str], monkeypatch: 
         ("report.md", 6),
         ("the-model.md", 2),
         ("scorecard.md", 3),
-        ("tutorials/credit.md", 35),
+        ("tutorials/credit.md", 34),
         ("tutorials/card.md", 21),
         ("tutorials/campaign.md", 15),
         ("tutorials/engines.md", 16),
