@@ -159,7 +159,11 @@ class LeaveOneOutLoss:
         self.prior = log_prior if rows.offset is None else log_prior + rows.offset
         n_classes = log_prior.size
         (self._codes, self._codes_of_classes), self._slices = rows.codes, row_slices(rows.classes.size, n_classes)
-        tables = [leave_one_out_logs(table, rows.left_out, rows.total, smoothing) for table in counts]
+        # Leaving out a row takes a typical weight from the counts: one of the rows that a whole weight stands for, so
+        # that a weight of 2 equals the row repeated; all of it if weights are below 1. Of unequal weights, the mean.
+        share = rows.effective_share
+        left_out = min(1.0, float(rows.weights.mean()) / share) / share
+        tables = [leave_one_out_logs(table, left_out, rows.total, smoothing) for table in counts]
         n_rows = [table.sum(axis=1) for table in counts]
         for k, of_folds in rows.counts_of_folds.items():
             logs = np.concatenate([log_probabilities(table, rows.total, smoothing) for table in of_folds])

@@ -112,15 +112,6 @@ class CalibrationRows:
         kind = smallest_unsigned((int(codes.max(initial=0)) + 1) * self.n_classes)
         return codes, codes.astype(kind) * kind.type(self.n_classes) + self.classes.astype(kind)
 
-    @property
-    def left_out(self) -> float:
-        """Weight that leaves the counts with a row of typical weight.
-
-        One of the rows that a whole weight stands for is left out, so that a weight of 2 equals the row repeated; all
-        of it if weights are below 1. Of unequal weights it is the weighted mean.
-        """
-        return min(1.0, float(self.weights.mean()) / self.effective_share) / self.effective_share
-
     def few(self) -> CalibrationRows:
         """Return a sample of these rows, enough to choose features by: 50,000, or fewer of many features."""
         drawn = self.drawn(self.most_few)

@@ -23,7 +23,6 @@ from bayesieve.evidence.solver import Solution, solve
 from bayesieve.evidence.standard_errors import (
     counting_variances,
     errors_of_deviations,
-    no_factors,
     slope_variances,
 )
 from bayesieve.evidence.terms import FitOptions, Term, choose_shapes, collect_terms
@@ -60,17 +59,6 @@ class FeatureEvidence:
     factors: np.ndarray
     weight: float
     log_bayes: float = np.nan
-
-    @classmethod
-    def counted(cls, levels: FeatureLevels, counts: np.ndarray, logs: np.ndarray, weight: float) -> FeatureEvidence:
-        """Return the weight times ``logs``, log P(level | class).
-
-        A weight other than 1 is a choice, which has an error as well.
-        """
-        errors = weight * np.sqrt(counting_variances(counts))
-        if weight != 1.0:
-            errors = np.sqrt(errors**2 + weight**2 * slope_variances(counts, logs))
-        return cls(levels, weight * logs, counts, errors, no_factors(*counts.shape), weight)
 
     def monotone(self, sign: int) -> FeatureEvidence:
         """Return the nearest contributions that rise with the numbers, or fall for a ``sign`` of -1."""
@@ -161,12 +149,16 @@ def fit_evidence(
 
     # Joint fit: all features together depart from the counted contributions as far as the rows support it. Columns
     # without weight may matter by their curves or together, if they are tested.
-    intercept, intercept_factors = class_log_prior(class_counts), no_factors(1, class_counts.size)[0]
-    omitted = np.zeros(len(intercept_factors))
+    n_logits = 1 if class_counts.size == 2 else class_counts.size
+    intercept, intercept_factors = class_log_prior(class_counts), np.zeros((n_logits, 0))
+    omitted = np.zeros(n_logits)
     fitted, is_fitted = dict[int, FeatureEvidence](), False
     terms = collect_terms(coded, levels, logs, calibration, options) if options.drop or weights.any() else []
     if terms and calibration.loss is not None and calibration.every is not None:
-        fit = JointFit(terms, {}, calibration.loss, averaged, factor, omitted)
+        # Constant and excluded columns change no model.
+        n_out = TableLevels.of(levels).n_constant + len(set(options.excluded))
+        n_candidates = max(len(levels) - n_out, len(terms))
+        fit = JointFit(terms, {}, calibration.loss, averaged, factor, n_candidates, omitted)
         fit, solution = fit_jointly(fit, levels, calibration.every, options, clock)
         weights, factor, is_fitted, omitted = fit.weights, fit.factor, True, fit.omitted_variances
         if fit.terms or fit.surfaces:
@@ -254,7 +246,14 @@ def _all_contributions(
         else:  # a feature with a sign has a weight only if calibration ended early
             merge = sign and weights[k] > 0
             of_levels = merged_evidence(logs[k], rising_cells(level, sign)) if merge else logs[k]
-            feature = FeatureEvidence.counted(level, counts[k], of_levels, float(weights[k]))
+            rows, weight = counts[k], float(weights[k])
+            errors = weight * np.sqrt(counting_variances(rows))
+            if weight != 1.0:  # another weight is a choice, which has an error as well
+                errors = np.sqrt(errors**2 + weight**2 * slope_variances(rows, of_levels))
+            factors = np.zeros(
+                (len(rows), 1 if rows.shape[1] == 2 else rows.shape[1], 0)
+            )  # no error is shared with other features
+            feature = FeatureEvidence(level, weight * of_levels, rows, errors, factors, weight)
         if sign and (k in fitted or weights[k] > 0):
             feature = feature.monotone(sign)
         if is_neutral and k < len(counts):

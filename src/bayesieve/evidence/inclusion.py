@@ -170,20 +170,15 @@ def log_bayes_of_cells(counts: np.ndarray) -> float:
     weights, shares = rows / rows.sum(), of_classes / rows.sum()
     sizes = TRIED_ROWS_PER_CLASS * shares.size
     together = (sizes + 1.0) / float(weights @ weights) - 1.0
-    logs = [
-        _log_dirichlet_ratio(counts, size * shares) - _log_dirichlet_ratio(of_classes, of_all * shares)
-        for size, of_all in zip(sizes.tolist(), together.tolist(), strict=True)
-    ]
-    return float(averaged_log_bayes(np.array(logs)))
-
-
-def _log_dirichlet_ratio(counts: np.ndarray, parameters: np.ndarray) -> float:
-    """Return the log probability of counts (..., n_classes) if shares follow a Dirichlet distribution, less that if
-    they are at its mean.
-    """
-    total, rows = float(parameters.sum()), counts.sum(axis=-1)
-    of_counts = gammaln(counts + parameters) - gammaln(parameters) - counts * np.log(parameters / total)
-    return float(of_counts.sum() - (gammaln(rows + total) - gammaln(total)).sum())
+    logs = np.zeros(sizes.size)
+    for table, of_table, sign in ((counts, sizes, 1.0), (of_classes[None], together, -1.0)):
+        for i, size in enumerate(of_table.tolist()):
+            # Probability of the counts if shares follow the Dirichlet distribution, over that if they are at its mean.
+            parameters = size * shares
+            total = float(parameters.sum())
+            of_counts = gammaln(table + parameters) - gammaln(parameters) - table * np.log(parameters / total)
+            logs[i] += sign * (of_counts.sum() - (gammaln(table.sum(axis=1) + total) - gammaln(total)).sum())
+    return float(averaged_log_bayes(logs))
 
 
 def inclusion_probabilities(log_bayes: np.ndarray, n_features: int) -> np.ndarray:

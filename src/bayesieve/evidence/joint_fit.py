@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -24,18 +24,19 @@ from bayesieve.evidence.inclusion import (
 from bayesieve.evidence.offset import intercept_for
 from bayesieve.evidence.problem import EvidenceProblem
 from bayesieve.evidence.pruning import CURVATURE_ROWS, worth_keeping
+from bayesieve.evidence.shapes import N_COSINES
 from bayesieve.evidence.solver import FEW_ROWS, Solution, deal_folds, solve, start_with_fewer, start_with_more
 from bayesieve.evidence.surfaces import Surface, find_surfaces, surface_parts
 from bayesieve.evidence.terms import FitOptions, Term
 from bayesieve.table import FeatureLevels
-from bayesieve.table.levels import TableLevels
 
 _NATS_PER_DEVIATION = 2.0  # that a feature must save for each effective coefficient, or
 _LEAST_SHARE = 3e-4  # of the nats that all features could save, if that is less
 _NATS_PER_CHOICE = 1.5  # that a surface must save, times the logarithm of the features that it is the best of
 _LEAST_DEVIATION = 0.03  # of contributions that did not deviate in fewer rows
 _MOST_CONTRIBUTIONS = 1 << 24  # features x rows x classes
-_TRUST, _TRUST_IN_CUTS = 0.9, 0.4  # in counted contributions: cuts are where these rows make the steps largest
+# In counted contributions: cuts are where these rows make the steps largest (benchmarks/decisions/curves.md).
+_TRUST, _TRUST_IN_CUTS = 0.9, 0.4
 _FEWEST_ROWS = 500  # that show which features are worth keeping
 _HELD_OUT_FOLDS = 2  # of five, enough to see overconfidence (benchmarks/decisions/wide.md)
 _DIGITS_OF_FACTOR = 6  # the order of rows must not show
@@ -52,6 +53,7 @@ class JointFit:
     loss : leave-one-out loss of the counted contributions.
     averaged : (n_features of the table,) weights of the search.
     factor : common factor on these.
+    n_candidates : number of features of the table that may matter.
     omitted_variances : (n_logits,) variances of what dropped terms may add to a row.
     log_bayes : (n,) log Bayes factors of the terms, then of the surfaces, against no effect; empty before the test.
     """
@@ -61,6 +63,7 @@ class JointFit:
     loss: LeaveOneOutLoss
     averaged: np.ndarray
     factor: float
+    n_candidates: int
     omitted_variances: np.ndarray
     log_bayes: np.ndarray = field(default_factory=lambda: np.empty(0))
 
@@ -93,18 +96,6 @@ class JointFit:
         joint = np.pad(logits, ((0, 0), (1, 0))) if problem.n_classes == 2 else logits
         return joint - self.loss.prior
 
-    def only(self, kept: np.ndarray) -> JointFit:
-        """Return the fit of the terms and surfaces marked in ``kept``, with the weights of the terms refitted."""
-        n = len(self.terms)
-        terms = [term for term, stays in zip(self.terms, kept, strict=False) if stays]
-        surfaces = dict(pair for pair, stays in zip(self.surfaces.items(), kept[n:], strict=True) if stays)
-        fit = replace(self, terms=terms, surfaces=surfaces, log_bayes=self.log_bayes[kept])
-        if np.array_equal(fit.weights, self.weights):
-            return fit
-        stays = np.isin(np.arange(self.averaged.size), [term.feature for term in terms])
-        weights, factor = self.loss.refitted(np.where(stays, self.averaged, 0.0))
-        return replace(fit, terms=[term.weighted(float(weights[term.feature])) for term in terms], factor=factor)
-
 
 def fit_jointly(
     fit: JointFit, levels: Sequence[FeatureLevels], every: CalibrationRows, options: FitOptions, clock: Clock
@@ -131,7 +122,7 @@ def fit_jointly(
     if followed:
         return fit_to_every_row(best, solution, every, options.n_jobs, clock)
     # The best of more features than rows can tell apart look better than they are.
-    n_dropped = count_candidates(fit, levels, options) - len(best.terms)
+    n_dropped = fit.n_candidates - len(best.terms)
     if options.drop and fit.loss.rows.total < ROWS_PER_WEIGHT * n_dropped:
         factor = held_out_factor(fit, levels, options, clock)
         if factor < 1.0:
@@ -165,7 +156,7 @@ def fit_to_sample(
     # Selection: features that matter by their Bayes factors, and that the others do not make up for.
     kept = np.ones(len(problem.shapes), dtype=bool)
     if drop:
-        fit, kept = select_features(fit, problem, solution, levels, options)
+        fit, kept = select_features(fit, problem, solution, options.included)
         if not kept.any():  # chance does as well as any feature
             return fit, solution
 
@@ -173,8 +164,12 @@ def fit_to_sample(
     # for it. A fit to many rows has the same optimum without, and reaches it sooner.
     if fit.loss.rows.classes.size <= FEW_ROWS:
         trust = np.full(len(fit.terms), _TRUST)
-        trust[[term.has_chosen_cuts for term in fit.terms]] = _TRUST_IN_CUTS
-        trust[[term.is_refitted for term in fit.terms]] = 1.0
+        for i, term in enumerate(fit.terms):
+            is_numeric = term.cells is not None and term.cells.kind == "numeric"
+            if is_numeric and term.of_level.size > N_COSINES:  # few cells leave little choice
+                trust[i] = _TRUST_IN_CUTS
+            if term.is_refitted:
+                trust[i] = 1.0
         terms = [term.weighted(float(share * term.weight)) for term, share in zip(fit.terms, trust, strict=True)]
         fit = replace(fit, terms=terms)
 
@@ -234,45 +229,47 @@ def shrink(fit: JointFit, solution: Solution, factor: float, n_jobs: int | None)
 
 
 def select_features(
-    fit: JointFit, problem: EvidenceProblem, solution: Solution, levels: Sequence[FeatureLevels], options: FitOptions
+    fit: JointFit, problem: EvidenceProblem, solution: Solution, included: Collection[int]
 ) -> tuple[JointFit, np.ndarray]:
     """Drop the terms that do not matter, and the terms and surfaces that the others make up for.
+
+    Parameters
+    ----------
+    fit, problem, solution : terms and surfaces, and their rough fit.
+    included : features of the table that must stay.
 
     Returns
     -------
     tuple
-        The fit of those that stay, and whether each term, then each surface, stays.
+        The fit of those that stay, with refitted weights; and whether each term, then each surface, stays.
     """
-    n = len(fit.terms)
-    fit = replace(fit, log_bayes=log_bayes_against_no_effect(fit, solution))
-    probabilities = inclusion_probabilities(fit.log_bayes[:n], count_candidates(fit, levels, options))
+    n, features = len(fit.terms), np.array([term.feature for term in fit.terms])
+    assert solution.log_bayes is not None
+    assert solution.effects is not None
+
+    # Terms by themselves or beside all others: the mean of two Bayes factors reaches B without effect in at most 1 of B
+    # tables, as each of them does. Surfaces are tested beside the terms only.
+    log_bayes = solution.log_bayes.copy()
+    alone = np.array([log_bayes_alone(term, fit.loss.rows) for term in fit.terms])
+    log_bayes[:n] = np.logaddexp(alone, log_bayes[:n]) - math.log(2.0)
+    probabilities = inclusion_probabilities(log_bayes[:n], fit.n_candidates)
     kept = save_their_price(fit, problem, solution)
     kept[:n] &= probabilities >= LEAST_PROBABILITY
-    kept[:n] |= np.isin([term.feature for term in fit.terms], list(options.included))
+    kept[:n] |= np.isin(features, list(included))
     dropped = np.flatnonzero(~kept[:n])
-    assert solution.effects is not None
     effects = Effects(*(of_features[dropped] for of_features in solution.effects))
     omitted = omitted_variances(effects, probabilities[dropped])
-    return replace(fit.only(kept), omitted_variances=omitted), kept
 
-
-def count_candidates(fit: JointFit, levels: Sequence[FeatureLevels], options: FitOptions) -> int:
-    """Return the number of features that may matter: constant and excluded columns change no model."""
-    n_out = TableLevels.of(levels).n_constant + len(set(options.excluded))
-    return max(fit.averaged.size - n_out, len(fit.terms))
-
-
-def log_bayes_against_no_effect(fit: JointFit, solution: Solution) -> np.ndarray:
-    """Return log Bayes factors against no effect, (n,): of terms by themselves or beside all others, of surfaces beside
-    them.
-
-    The mean of two Bayes factors reaches B without effect in at most 1 of B tables, as each of them does.
-    """
-    assert solution.log_bayes is not None
-    logs = solution.log_bayes.copy()
-    alone = np.array([log_bayes_alone(term, fit.loss.rows) for term in fit.terms])
-    logs[: alone.size] = np.logaddexp(alone, logs[: alone.size]) - math.log(2.0)
-    return logs
+    # Weights compensate for the weights of features that dropped out.
+    terms = [term for term, stays in zip(fit.terms, kept, strict=False) if stays]
+    surfaces = dict(pair for pair, stays in zip(fit.surfaces.items(), kept[n:], strict=True) if stays)
+    factor = fit.factor
+    if any(fit.terms[i].weight != 0.0 for i in dropped.tolist()):
+        stays = np.isin(np.arange(fit.averaged.size), features[kept[:n]])
+        weights, factor = fit.loss.refitted(np.where(stays, fit.averaged, 0.0))
+        terms = [term.weighted(float(weights[term.feature])) for term in terms]
+    smaller = replace(fit, terms=terms, surfaces=surfaces, factor=factor, log_bayes=log_bayes[kept])
+    return replace(smaller, omitted_variances=omitted), kept
 
 
 def log_bayes_alone(term: Term, rows: CalibrationRows) -> float:

@@ -124,8 +124,3 @@ def errors_of_deviations(errors: PosteriorErrors, i: int, counting: np.ndarray) 
     """
     posterior, left = class_variances(errors.variances[i], counting.shape[1]), errors.left[i]
     return np.sqrt(posterior + left * (2.0 - left) * counting), errors.factors[i]
-
-
-def no_factors(n_cells: int, n_classes: int) -> np.ndarray:
-    """Return no errors that are shared with other features, (n_cells, n_logits, 0)."""
-    return np.zeros((n_cells, 1 if n_classes == 2 else n_classes, 0))

@@ -74,11 +74,6 @@ class Term:
     shape: Shape
     correction: np.ndarray | None = None
 
-    @property
-    def has_chosen_cuts(self) -> bool:
-        """Whether its cuts are the best of many: few cells leave little choice (benchmarks/decisions/curves.md)."""
-        return self.cells is not None and self.cells.kind == "numeric" and self.of_level.size > N_COSINES
-
     def weighted(self, weight: float) -> Term:
         """Return the term with another weight."""
         shape = replace(self.shape, counted=weight * self.counted) if self.shape.rising.size else self.shape
