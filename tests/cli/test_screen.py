@@ -95,6 +95,6 @@ def test_copies_to_parquet_show_their_rows(
     path = tmp_path / "rows.csv"
     path.write_text("age,paid\n" + "31,no\n54,yes\n" * 50)
     screen = Screen()
-    open_source(path, screen, load(model) if has_model else None)
+    open_source(path, screen, *([load(model)] if has_model else []))
     assert shown[0] == f"Looking at {path} ..."
     assert shown[1].startswith(f"Copying {path} to Parquet: 100 rows, 0 MB")

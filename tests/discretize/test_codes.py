@@ -37,8 +37,7 @@ def test_a_coded_table_is_taken_as_it_is() -> None:
     coded = CodedTable(np.zeros((2, 3), dtype=np.uint8), np.array([1, 1]), ("a", "b"))
     reader = Reader()
     assert read_codes(reader, coded, reset=True) is coded
-    assert reader.n_features_in_ == 2
-    reader.n_features_in_ = 3
+    read_codes(reader, np.zeros((2, 3), dtype=int), reset=True)
     with pytest.raises(ValueError, match="X has 2 features, but Reader is expecting 3 features as input"):
         read_codes(reader, coded, reset=False)
 

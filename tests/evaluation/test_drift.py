@@ -396,7 +396,7 @@ def test_errors_name_the_column(fitted: SelectiveNB) -> None:
         drift(object(), X)
     with pytest.raises(ValueError, match="n_resamples"):
         drift(fitted, X, n_resamples=-1)
-    with pytest.raises(ValueError, match="No row has a label"):
+    with pytest.raises(ValueError, match="No row has both a label and a weight"):
         drift(fitted, X, y=pl.Series([None] * 20, dtype=pl.Int64))
 
 
