@@ -156,7 +156,7 @@ def test_the_curvature_of_all_rows_is_that_of_their_cells() -> None:
     cells = rows.codes + of.design.first_cell[:-1, None]
     matrix = of.design.basis.toarray()[cells].sum(axis=0)
     matrix[:, of.design.intercept] = 1.0
-    of_rows = of.curvature_of_rows(of.logits(of.design.basis @ point, point[of.design.intercept], rows), rows)
+    _, of_rows = of.logits_and_curvature(of.design.basis @ point, point[of.design.intercept], rows)
     whole = of.whole_curvature(point)
     assert whole is not None
     np.testing.assert_allclose(whole.dense[0], matrix.T @ (of_rows * matrix), atol=1e-12)

@@ -132,7 +132,7 @@ def _residuals(joint, classes, weights):
 @jit_inner
 def _curvatures(joint, weights):
     """Replace log joint probabilities by the curvature of the loss of the row by each logit; see
-    `EvidenceProblem.curvature_of_rows`.
+    `EvidenceProblem.logits_and_curvature`.
     """
     n_rows, n_classes = joint.shape
     for i in range(n_rows):

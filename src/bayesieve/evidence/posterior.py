@@ -42,31 +42,28 @@ def laplace_metric(curvature: Curvature, priors: np.ndarray) -> Metric:
     n_logits, n_dense = curvature.dense.shape[:2]
     spread, of_single = np.sqrt(priors[:n_dense]).astype(curvature.dense.dtype), priors[n_dense:, None]
     steps, effective = np.empty_like(curvature.dense), np.zeros(n_dense)
+    diagonal = np.diag_indices(n_dense)
+    factorized, inverted = get_lapack_funcs(("potrf", "trtri"), (curvature.dense,))
     for logit, of_loss in enumerate(curvature.dense):
         # In units of the prior deviations the matrix has eigenvalues of at least 1.
         scaled = of_loss * spread
         scaled *= spread[:, None]
-        scaled[np.diag_indices(n_dense)] += 1.0
-        root = _inverse_root(scaled)
+        scaled[diagonal] += 1.0
+        # Invert the lower Cholesky factor. Rounding may have made the matrix indefinite: its diagonal is then raised.
+        for share in (0.0, 1e-5, 1e-3):
+            stable = scaled.copy()
+            stable[diagonal] *= 1.0 + share
+            factor, failed = factorized(stable.T, lower=1, clean=1, overwrite_a=1)
+            if not failed:
+                root = np.asarray(inverted(factor, lower=1, overwrite_c=1)[0])
+                break
+        else:
+            root = np.diag(1.0 / np.sqrt(scaled[diagonal]))
         effective += 1.0 - (root * root).sum(axis=0, dtype=float)
         np.multiply(root.T, spread[:, None], out=steps[logit])
     by_rows = of_single * curvature.single
     effective = np.concatenate([effective, (by_rows / (1.0 + by_rows)).sum(axis=1)])
     return Metric(steps, np.sqrt(of_single / (1.0 + by_rows)), effective * logit_scale(n_logits).share)
-
-
-def _inverse_root(matrix: np.ndarray) -> np.ndarray:
-    """Invert the lower Cholesky factor of a positive definite matrix that rounding may have made indefinite."""
-    diagonal = np.diag_indices_from(matrix)
-    factorized, inverted = get_lapack_funcs(("potrf", "trtri"), (matrix,))
-    for share in (0.0, 1e-5, 1e-3):
-        stable = matrix.copy()
-        stable[diagonal] *= 1.0 + share
-        factor, failed = factorized(stable.T, lower=1, clean=1, overwrite_a=1)
-        if not failed:
-            inverse, _ = inverted(factor, lower=1, overwrite_c=1)
-            return np.asarray(inverse)
-    return np.diag(1.0 / np.sqrt(matrix[diagonal]))
 
 
 class Stop(NamedTuple):

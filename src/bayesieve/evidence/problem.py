@@ -145,12 +145,6 @@ class Design:
     transposed: csr_array
     rising: RisingNeighbours | None
 
-    def sum_by_feature(self, of_groups: np.ndarray) -> np.ndarray:
-        """Sum over the groups of each feature, (n_features, ...)."""
-        sums = np.zeros((self.n_cells.size, *of_groups.shape[1:]))
-        np.add.at(sums, self.feature, of_groups)
-        return sums
-
 
 def build_design(shapes: Sequence[Shape], n_logits: int) -> Design:
     """Number the parameters of several features, and build the matrix from parameters to deviations of cells."""
@@ -283,15 +277,25 @@ class EvidenceProblem:
         design = build_design(shapes, n_logits)
         return cls(chunks, shapes, design, n_classes, classes.size, total, expected, n_jobs)
 
-    def logits(self, table: np.ndarray, intercept: np.ndarray, rows: DesignRows) -> np.ndarray:
-        """Return the logits of rows, (n_rows, n_logits), from the deviations of all cells, (n_cells, n_logits)."""
+    def logits_and_curvature(
+        self, table: np.ndarray, intercept: np.ndarray, rows: DesignRows
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the logits of rows from the deviations of all cells, (n_cells, n_logits), and the curvature of the
+        loss of each row by each of its logits, both (n_rows, n_logits).
+
+        Curvatures between classes are ignored and made up for by J / (J - 1), which is exact for two classes.
+        """
         from bayesieve.evidence._kernels import add_log_probabilities
 
         logits, design = rows.offset + intercept, self.design
         lines = np.append(table.ravel(), np.zeros(design.n_logits))
         starts = design.first_cell[:-1] * design.n_logits
         add_log_probabilities(rows.codes, 0, design.n_cells, starts, lines, logits)
-        return logits
+        if design.n_logits == 1:
+            probability = expit(logits)
+            return logits, probability * (1.0 - probability) * rows.weights[:, None]
+        probability, factor = softmax(logits, axis=1), self.n_classes / (self.n_classes - 1)
+        return logits, probability * (1.0 - probability) * (factor * rows.weights)[:, None]
 
     def evaluate(self, point: np.ndarray) -> LossAtPoint:
         """Return the log loss of the rows, with a quadratic penalty on contributions that fall where they must not."""
@@ -315,29 +319,15 @@ class EvidenceProblem:
         """
         from bayesieve.evidence._kernels import sum_slopes
 
-        def of_chunk(rows: DesignRows) -> tuple[float, np.ndarray, np.ndarray]:
-            sums, of_intercept = np.zeros_like(table), np.zeros_like(intercept)
-            results = curved, sums, of_intercept
-            loss = sum_slopes(
-                rows.codes, self.design.first_cell, table, intercept, rows.offset, rows.classes, rows.weights, *results
-            )
-            return loss, sums, of_intercept
-
-        of_chunks = zip(*map_in_threads(of_chunk, self.chunks, self.n_jobs), strict=True)
-        loss, sums, of_intercept = (reduce(np.add, values) for values in of_chunks)
-        return float(loss), sums, of_intercept
-
-    def curvature_of_rows(self, logits: np.ndarray, rows: DesignRows) -> np.ndarray:
-        """Return the curvature of the loss of each row by each of its logits, (n_rows, n_logits).
-
-        Curvatures between classes are ignored and made up for by J / (J - 1), which is exact for two classes.
-        """
-        if self.design.n_logits == 1:
-            probability = expit(logits)
-            return probability * (1.0 - probability) * rows.weights[:, None]
-        probability = softmax(logits, axis=1)
-        factor = self.n_classes / (self.n_classes - 1)
-        return probability * (1.0 - probability) * (factor * rows.weights)[:, None]
+        first = self.design.first_cell
+        sums = [(np.zeros_like(table), np.zeros_like(intercept)) for _ in self.chunks]
+        losses = map_in_threads(
+            lambda chunk: sum_slopes(chunk[0].codes, first, table, intercept, *chunk[0][1:], curved, *chunk[1]),
+            zip(self.chunks, sums, strict=True),
+            self.n_jobs,
+        )
+        of_cells, of_intercept = (reduce(np.add, of_chunks) for of_chunks in zip(*sums, strict=True))
+        return float(reduce(np.add, losses)), of_cells, of_intercept
 
     def slopes(self, point: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return gradient and curvature of the loss of each row by its logits, (n_rows, n_logits)."""
@@ -346,8 +336,8 @@ class EvidenceProblem:
         gradients, curvatures = [], []
         table = self.design.basis @ point
         for rows in self.chunks:
-            logits = self.logits(table, point[self.design.intercept], rows)
-            curvatures.append(self.curvature_of_rows(logits, rows))
+            logits, curvature = self.logits_and_curvature(table, point[self.design.intercept], rows)
+            curvatures.append(curvature)
             residuals(logits, rows.classes, rows.weights)
             gradients.append(logits)
         return np.concatenate(gradients), np.concatenate(curvatures)
@@ -365,8 +355,8 @@ class EvidenceProblem:
         table, intercept = design.basis @ point, point[design.intercept]
         of_pairs = np.zeros((n_cells + 1, n_cells + 1))
         for rows in self.chunks:
-            of_rows = self.curvature_of_rows(self.logits(table, intercept, rows), rows)[:, 0]
-            sum_by_pairs_of_cells(rows.codes, design.first_cell, of_rows, of_pairs)
+            _, of_rows = self.logits_and_curvature(table, intercept, rows)
+            sum_by_pairs_of_cells(rows.codes, design.first_cell, of_rows[:, 0], of_pairs)
         of_pairs += np.triu(of_pairs, 1).T
         if design.rising is not None:
             falling = design.rising.falls(table) < 0
@@ -387,7 +377,7 @@ class EvidenceProblem:
         single = np.zeros((0, design.n_logits))
         if design.single.size:
             single = self._sum_slopes(table, intercept, curved=True)[1][design.single]
-        of_rows = self.curvature_of_rows(self.logits(table, intercept, rows), rows)
+        _, of_rows = self.logits_and_curvature(table, intercept, rows)
         scale, precision = self.total / float(rows.weights.sum()), design.precision
         dense = np.empty((design.n_logits, *[design.intercept + 1] * 2), dtype=precision)
 
@@ -407,12 +397,14 @@ class EvidenceProblem:
         """Return the rows (or weight) of each cell of each feature."""
         from bayesieve.evidence._kernels import sum_by_level
 
-        def of_chunk(rows: DesignRows) -> np.ndarray:
-            first, sums = self.design.first_cell, np.zeros(int(self.design.first_cell[-1]) + 1)
-            sum_by_level(rows.codes, 0, self.design.n_cells, first[:-1], rows.weights[:, None], sums)
-            return sums[:-1]
-
-        return reduce(np.add, map_in_threads(of_chunk, self.chunks, self.n_jobs))
+        first, n_cells = self.design.first_cell, self.design.n_cells
+        sums = [np.zeros(int(first[-1]) + 1) for _ in self.chunks]
+        map_in_threads(
+            lambda chunk: sum_by_level(chunk[0].codes, 0, n_cells, first[:-1], chunk[0].weights[:, None], chunk[1]),
+            zip(self.chunks, sums, strict=True),
+            self.n_jobs,
+        )
+        return np.asarray(reduce(np.add, sums)[:-1])
 
     def row_hashes(self) -> np.ndarray:
         """Return hashes of the codes of each row, (n_rows,), that depend neither on the order of rows and features nor
@@ -465,9 +457,24 @@ class EvidenceProblem:
             single_cells = bool(shape.single_cells and kept[single])
             single += shape.n_cells if shape.single_cells else 0
             functions = kept[design.first_function[k] : design.first_function[k + 1]]
-            if single_cells or functions.any():
-                shapes.append(shape.narrowed(functions, single_cells=single_cells))
-                stays.append(k)
+            if not single_cells and not functions.any():
+                continue
+            stays.append(k)
+            # The entries of the basis functions that remain, and new numbers of these and of their groups.
+            some, number = functions[shape.functions], np.cumsum(functions) - 1
+            groups, group = np.unique(shape.groups[functions], return_inverse=True)
+            shapes.append(
+                replace(
+                    shape,
+                    groups=group,
+                    cells=shape.cells[some],
+                    functions=number[shape.functions[some]],
+                    values=shape.values[some],
+                    single_cells=single_cells,
+                    n_groups=groups.size,
+                    n_jumps=int(np.count_nonzero(groups >= shape.n_groups - shape.n_jumps)),
+                )
+            )
         chunks, rows = self.chunks, sample.rows
         if len(stays) < len(self.shapes):
             chunks = [chunk._replace(codes=chunk.codes[stays]) for chunk in chunks]

@@ -128,22 +128,6 @@ class Shape:
         basis[self.cells, self.functions] = self.values
         return basis
 
-    def narrowed(self, kept: np.ndarray, *, single_cells: bool) -> Shape:
-        """Return the shape with some basis functions only, (n_functions,) bool, and with or without single cells."""
-        some, number = kept[self.functions], np.cumsum(kept) - 1
-        remaining, groups = np.unique(self.groups[kept], return_inverse=True)
-        n_jumps = int(np.count_nonzero(remaining >= self.n_groups - self.n_jumps))
-        return replace(
-            self,
-            groups=groups,
-            cells=self.cells[some],
-            functions=number[self.functions[some]],
-            values=self.values[some],
-            single_cells=single_cells,
-            n_groups=remaining.size,
-            n_jumps=n_jumps,
-        )
-
 
 def cosines_over(rows: np.ndarray, n_special: int, most: int, *, by_ranks: bool = False) -> np.ndarray:
     """Return cosines over the ordered cells of a numeric column, (n_cells, n), of mean 0.

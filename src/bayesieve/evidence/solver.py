@@ -142,7 +142,7 @@ def solve(
         *problem.deviations(at),
         deviations,
         complete,
-        design.sum_by_feature(search.effective),
+        np.bincount(design.feature, search.effective, design.n_cells.size),
         at,
         search.mode.loss,
         search.expected_variance,
@@ -167,7 +167,7 @@ class VarianceSearch:
     groups, parameters : positions of its groups and parameters in the whole problem.
     mode : the parameters that remain, with the loss and its gradient there.
     variances, curvature : of the groups and parameters that remain.
-    effective : (n_groups of the whole,) effective numbers of coefficients.
+    effective : (n_groups of the whole,) effective numbers of coefficients, those that the rows determine.
     expected_variance : of deviations, in the prior of variances; 0 for no such prior.
     """
 
@@ -207,17 +207,23 @@ class VarianceSearch:
             priors = self.problem.prior_variances(self.variances)
             metric = laplace_metric(self.curvature, priors)
             self.mode = find_mode(self.problem, self.mode, priors, metric, Stop(self._steps, self._slope))
-            # Variances, for these coefficients.
+            # Variances, for these coefficients: the sum of squared coefficients of each group over their effective
+            # number, and somewhat further. With an expected variance, one more coefficient of it is counted.
             design = self.problem.design
             effective = np.bincount(design.group, metric.effective, design.n_groups + 1)[:-1]
-            following = update_variances(design, self.mode.point, self.variances, effective, expected_variance)
+            of_logits = np.bincount(design.group, (self.mode.point**2).sum(axis=1), design.n_groups + 1)[:-1]
+            squares = logit_scale(design.n_logits).square * of_logits + expected_variance * design.expected
+            best = np.maximum(squares / np.maximum(effective + (expected_variance > 0), 1e-9), 1e-9)
+            change = np.clip((best / self.variances) ** _LONGER_STEPS, 1.0 / _MOST_CHANGE, _MOST_CHANGE)
+            following = np.minimum(self.variances * change, _MOST_VARIANCE)
+            following = np.where(best < _NEGLIGIBLE_VARIANCE, np.minimum(best, following), following)
             self.effective = np.zeros(self.whole.design.n_groups)
             self.effective[self.groups] = effective
             worth = (following > _NEGLIGIBLE_VARIANCE) | (following > self.variances)
-            change = np.abs(np.log(following[worth] / self.variances[worth])).max(initial=0.0)
+            difference = np.abs(np.log(following[worth] / self.variances[worth])).max(initial=0.0)
             self.variances = following
             self._keep(worth)
-            if change < _SAME_LOGARITHM or clock.is_up:
+            if difference < _SAME_LOGARITHM or clock.is_up:
                 break
 
     def metric(self) -> Metric:
@@ -241,9 +247,9 @@ class VarianceSearch:
         squares /= self.curvature.dense[:, -1, -1, None]  # the curvature of the intercept is that of all rows
         by_feature = []
         for of_groups in (averaged_log_bayes(logs), logs, squares):
-            every = np.zeros((self.whole.design.n_groups, *of_groups.shape[1:]))
-            every[self.groups] = of_groups
-            by_feature.append(self.whole.design.sum_by_feature(every))
+            sums = np.zeros((len(self.whole.shapes), *of_groups.shape[1:]))
+            np.add.at(sums, self.whole.design.feature[self.groups], of_groups)
+            by_feature.append(sums)
         return by_feature[0], Effects(*by_feature[1:])
 
     def jumps_that_pay(self, metric: Metric) -> np.ndarray:
@@ -261,7 +267,7 @@ class VarianceSearch:
         point[self.parameters] = self.mode.point
         jumps = np.flatnonzero(design.is_jump[design.group[: design.intercept]])
         pulls = whole.evaluate(point).gradient[jumps]
-        of_rows = whole.curvature_of_rows(whole.logits(design.basis @ point, point[design.intercept], rows), rows)
+        _, of_rows = whole.logits_and_curvature(design.basis @ point, point[design.intercept], rows)
         of_rows *= whole.total / float(rows.weights.sum())
         others, steps = matrix[:, self.parameters[: metric.steps.shape[1]]], matrix[:, jumps]
         # The information on a jump is its curvature less the part that the other coefficients could explain.
@@ -290,22 +296,6 @@ class VarianceSearch:
             scale = metric if whole is None else laplace_metric(whole, priors)
             self.mode = find_mode(self.problem, self.mode, priors, scale, Stop(_LAST_STEPS, self._slope, settle=True))
         return posterior_errors(self.whole, metric, self.parameters, priors, self.sample.matrix)
-
-
-def update_variances(
-    design: Design, point: np.ndarray, variances: np.ndarray, effective: np.ndarray, expected_variance: float
-) -> np.ndarray:
-    """Return the next variances of the priors, (n_groups,): the sum of squared coefficients of each group over their
-    effective number (MacKay 1992), and somewhat further.
-
-    With an ``expected_variance`` above 0, one more coefficient of that variance is counted.
-    """
-    of_logits = np.bincount(design.group, (point * point).sum(axis=1), design.n_groups + 1)[:-1]
-    squares = logit_scale(design.n_logits).square * of_logits + expected_variance * design.expected
-    best = np.maximum(squares / np.maximum(effective + (expected_variance > 0), 1e-9), 1e-9)
-    change = np.clip((best / variances) ** _LONGER_STEPS, 1.0 / _MOST_CHANGE, _MOST_CHANGE)
-    following = np.minimum(variances * change, _MOST_VARIANCE)
-    return np.where(best < _NEGLIGIBLE_VARIANCE, np.minimum(best, following), following)
 
 
 def choose_expected_variance(search: VarianceSearch, clock: Clock) -> VarianceSearch:

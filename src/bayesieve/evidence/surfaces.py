@@ -281,11 +281,11 @@ def pair_gains(
     sum_by_level(bins, 0, n_bins + 1, np.arange(len(bases)) * n_lines * width, of_rows, sums.ravel())
     margins = sums[:-1].reshape(len(bases), n_lines, width)
 
-    def fill(some: slice) -> None:
-        pair_log_bayes(
-            features[some], bins, n_bins, of_rows, margins, values, starts, n_functions, variances, logs[some]
-        )
-
-    map_in_threads(fill, [slice(at, at + _PAIRS_AT_ONCE) for at in range(0, len(logs), _PAIRS_AT_ONCE)], n_jobs)
+    facts = bins, n_bins, of_rows, margins, values, starts, n_functions, variances
+    map_in_threads(
+        lambda at: pair_log_bayes(features[at : at + _PAIRS_AT_ONCE], *facts, logs[at : at + _PAIRS_AT_ONCE]),
+        range(0, len(logs), _PAIRS_AT_ONCE),
+        n_jobs,
+    )
     of_ways = averaged_log_bayes(share * logs)
     return np.asarray(np.logaddexp(of_ways[:, 0], of_ways[:, 1]) - math.log(2.0))
