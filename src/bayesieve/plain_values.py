@@ -40,7 +40,7 @@ def table(values: Any, shape: tuple[int, ...], what: str) -> np.ndarray:
 
 
 def numbers(values: Any, shape: tuple[int, ...], what: str, low: float = -math.inf, high: float = math.inf) -> Any:
-    """Return numbers of this shape, from ``low`` to ``high``."""
+    """Return JSON values as an array; Damaged unless they are numbers of ``shape`` from ``low`` to ``high``."""
     array = table(values, shape, what)
     if not np.all((array >= low) & (array <= high)):
         raise Damaged(f"its {what} {'are' if shape else 'is'} out of range")

@@ -184,7 +184,7 @@ def test_rows_labels_weights_and_options_are_checked() -> None:
 def test_a_report_without_figures_where_no_fold_can_be_learnt_from(tmp_path: Path) -> None:
     X, y = np.arange(12.0)[:, None], np.array(["a"] * 6 + ["b"] * 6)
     few = SelectiveNB(WrapperSelector(validation_size=0.1, evaluation="holdout")).fit(X, y)
-    with pytest.warns(UserWarning, match="without figures of performance: a model of the other folds fails .*too few"):
+    with pytest.warns(UserWarning, match="without figures of performance: fitting the model of a fold fails .*too few"):
         assert few.report(tmp_path / "report.html", X, y, rows=1) is None
     html = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "without figures of performance" in html

@@ -36,9 +36,9 @@ class TrainingRows(NamedTuple):
     Attributes
     ----------
     table : a `Table`, or the rows as they were given for encoders of other rows than columns.
-    target, weights, groups : of the rows; weights are divided by their mean if the plan says so.
+    target, weights, groups : class, weight and group of each row; weights have mean 1 if ``normalize`` is True.
     target_name : name of the column or series of the target, if it has one.
-    date_orders : whether the day comes first in columns of dates, as far as the texts of a scan prove it.
+    date_orders : by column of dates, whether the day comes before the month, if the texts of a scan show it.
     """
 
     table: Any
@@ -194,9 +194,10 @@ def check_weights(weights: Any, n_features: int) -> np.ndarray:
 
 
 def fit_options(plan: FitPlan, levels: Sequence[FeatureLevels], signs: Mapping[int, int]) -> FitOptions:
-    """Return the options of the fit after the search.
+    """Return the options of the fit of contributions.
 
-    As many surfaces may come in as ``pairs`` leaves room for; none of counters, identifiers and dates.
+    Surfaces count towards the limit of ``pairs``. Counters, identifiers, dates and columns with levels by hand are in
+    no surface.
     """
     encoder, table_levels = plan.encoder, TableLevels.of(levels)
     max_surfaces = 0
@@ -237,9 +238,9 @@ def with_levels(encoder: Any, levels: Sequence[FeatureLevels]) -> Any:
 
 
 def check_texts(coded: CodedTable, target_name: str | None) -> None:
-    """Raise ValueError for a name, a category or a class with half a character in it.
+    """Raise ValueError for a name, a category or a class that is not valid Unicode.
 
-    Bytes that are no text leave such characters behind; no file, table or page could show them.
+    Bytes that were decoded with the wrong encoding leave lone surrogates behind, which no file or page can hold.
     """
     levels = coded.levels.created if isinstance(coded.levels, TableLevels) else coded.levels or ()
     texts: dict[str, list[Any]] = {

@@ -46,11 +46,13 @@ class FitPlan:
     options : of the model, as they were given.
     codes_given : whether rows are coded already.
     selector : copy of the selector with the options of the model, not fitted yet.
-    encoder : likewise, the encoder; or, for rows that are coded already, the one that coded them.
-    granularity : of the fit after the search; None for counted contributions and the weights of the search.
-    is_averaged : whether weights are averaged by compression, which the values "auto" of other options depend on.
+    encoder : copy of the encoder with the options of the model, not fitted yet; the fitted encoder of coded rows.
+    granularity : what is fitted after the search, as in `Granularity`; None keeps counts and the weights of the search.
+    is_averaged : whether the selector is compression-based averaging, on which "auto" of other options depends.
     executor : reads the rows of a scan; None reads them here.
     on_disk : whether codes and the numbers of the search are kept in files even if the rows are in memory.
+    smoothing, calibrate, monotone, positive, normalize, memory_limit, max_seconds, n_jobs, verbose
+        As in `SelectiveNB`; ``monotone`` is an empty dict for None.
     """
 
     options: Mapping[str, Any]
@@ -86,7 +88,7 @@ class FitPlan:
         """
         options = options_of(model)
         check_options(options)
-        # "auto": averaged weights ask for contributions of cells, which let features of no use drop out.
+        # "auto": averaging gives weight to many features; only the fit of cells drops those of no use.
         is_averaged = isinstance(model.selector, CompressionAveraging)
         is_averaged = is_averaged or is_choice(model.selector, (CompressionAveraging.name,))
         granularity: Any = model.calibrate

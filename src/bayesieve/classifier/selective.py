@@ -244,7 +244,7 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
         benefit: Any = None,
         offset: Any = None,
     ) -> SelectiveNB:
-        """Code the table, weigh its features and fit their evidence.
+        """Learn levels, search for weights, and fit the contributions of all features.
 
         Parameters
         ----------
@@ -288,7 +288,7 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
 
             # Levels: each column is cut where a cut shortens the description of the labels (Boulle 2006). Pairs of
             # columns that are more informative together become further features.
-            kernels = plan.selector.kernel_families
+            kernels = plan.selector.kernel_families  # those of the search, which other processes compile meanwhile
             with compiling_elsewhere(kernels), stage("Coding columns", plan.verbose), task.subtask("code columns"):
                 coding = plan.coding_options(engine)
                 coded = plan.encoder.fit_transform_coded(rows.table, rows.target, rows.weights, coding)
@@ -337,7 +337,8 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
         ----------
         coded : rows in the order in which they were given.
         rows : the same rows before they were coded; None if they were coded elsewhere.
-        shift : (n_classes,) numbers that were added to an offset of the rows.
+        shift : (n_classes,) numbers that were added to an offset of the rows. The offset of a new row lacks them, so
+            they become part of the intercept.
         """
         require_classes(self, coded.classes)
         target_name = None if rows is None else rows.target_name
@@ -350,25 +351,27 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
         # Class after class is the order in which counts and searches read rows fastest.
         searched = coded if selector.needs_row_order else coded.by_class
 
-        # Search: every subset visited is in the trace; weights follow from it (Boulle 2007, section 6).
+        # Search: every subset visited is in the trace; weights follow from it (Boulle 2007, section 6). The time limit
+        # begins here, and holds for the fit of contributions, too.
         clock = Clock(getattr(selector, "max_seconds", None))
         with stage("Searching", plan.verbose), task.subtask("search", n_subtasks=None) as search:
-            learnt = selector.fit_rows(searched, **plan.search_options(None if rows is None else rows.groups, search))
+            fit_rows = selector.fit_rows(searched, **plan.search_options(None if rows is None else rows.groups, search))
 
-        # Contributions: counted first, then fitted jointly, on the rows that the search leaves for them. These may have
-        # levels of their own, learnt without the rows that the search was measured on.
+        # Contributions: counted first, then fitted jointly, on the rows that the search returns. A search with held-out
+        # rows returns the others, with levels that were refitted without the held-out ones.
         evidence_stage = stage("Fitting the evidence", plan.verbose)
         with clock.ended_by_interrupt(), evidence_stage, task.subtask("fit evidence"):
             levels = encoder.levels_
-            if learnt is not searched and learnt.levels is not None and learnt.levels is not coded.levels:
-                levels = TableLevels.of(learnt.levels)
+            if fit_rows is not searched and fit_rows.levels is not None and fit_rows.levels is not coded.levels:
+                levels = TableLevels.of(fit_rows.levels)
             options = steps.fit_options(plan, levels, signs)
             weights = steps.search_weights(selector, levels, signs, options.included)
-            evidence = fit_evidence(learnt, levels, weights, plan.smoothing, options, clock)
+            evidence = fit_evidence(fit_rows, levels, weights, plan.smoothing, options, clock)
             evidence = replace(evidence, intercept=evidence.intercept + shift)
 
         # Scorecard: the record that everything after the fit reads. Surfaces of the fit are levels of the encoder, too.
         encoder = steps.with_levels(encoder, evidence.levels)
+        # Columns come first among the levels, before pairs; the levels of an IndicatorEncoder are indicators.
         names = tuple(encoder.thresholds_) if isinstance(encoder, IndicatorEncoder) else encoder.levels_.names
         card = scorecard_of_fit(
             evidence,

@@ -46,7 +46,7 @@ _TABLES = (
     "CSV, TSV, Parquet, Arrow or Excel file{}; text files may end in .gz; - is standard input; of a SQLite or DuckDB "
     "file a table or query: shop.db::customers, 'shop.db::SELECT ...'."
 )
-# What a path loses: two slashes are one to it.
+# A Path turns // into / and drops a final /, which would change the query after ::, so such arguments are refused.
 _LOST_IN_PATH = re.compile(r"\.(db3?|sqlite3?|duckdb|ddb)::.*(/\.?/|/$)", re.IGNORECASE | re.DOTALL)
 _BAR_CELLS, _LONGEST_TEXT, _READABLE_TEXT = 12, 40, 14
 

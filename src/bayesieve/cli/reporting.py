@@ -78,8 +78,9 @@ def document(given: Any) -> None:
 
 
 def _opened(given: Any, about_rows: Sequence[str]) -> tuple[Screen, Any, dict[str, str]]:
-    """Return the screen, the model and the facts of a page. Raise CommandError for options about rows if there are
-    none.
+    """Return the screen, the model and the lines of facts for a page.
+
+    Raise CommandError if an option among ``about_rows`` is given without a TABLE.
     """
     if given.table is None and (needless := [name for name in about_rows if getattr(given, name)]):
         raise CommandError(f"--{needless[0]} is about rows; name their TABLE, too")

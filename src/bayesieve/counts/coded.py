@@ -28,13 +28,13 @@ class CodedTable(ShortRepr):
         "unseen": it contributes nothing. Kept C-contiguous.
     n_levels : array of int, shape (n_features,)
     names : sequence of str
-    class_codes, classes, weights : as `Rows` has them; ``rows`` in their place gives all that is known of the rows.
+    class_codes, classes, weights : as in `Rows`; or pass ``rows``, which may hold further columns.
     levels : sequence of FeatureLevels or None
         The levels behind the codes, if they came from raw values.
     unseen : int array, shape (n_features,), or None
         Rows without a level, of each feature, if an encoder counted them.
     recoder : bayesieve.discretize.refitting.LevelRefitter or None
-        Learns the levels again from some of the rows, if the raw values are at hand.
+        Refits the levels on some of the rows, or codes all rows by other levels; None without raw values.
     engine : Engine
         Where the rows live, in memory unless given, and in which blocks they are read.
     counts : ContingencyCounts or None

@@ -90,7 +90,7 @@ _MOST_REPEATED = 10_000_000  # rows that weights stand for, beyond which they ar
 
 
 class ValueDependence(Dependence):
-    """Measure of the values of two columns; a plain `Dependence` only uses the counts of their levels.
+    """Measure of dependence computed from the values of two columns, not only from the counts of their levels.
 
     Give it a ``name`` and the method ``of_columns``. Numbers enter as they are, if the raw table is at hand. Levels
     of categories are numbered in the order of the classes: with two classes by the share of the second one, with more

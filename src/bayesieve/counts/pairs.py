@@ -533,13 +533,13 @@ class BitPlanes:
         return int(self.starts[-1])
 
     def of_features(self, places: np.ndarray) -> np.ndarray:
-        """Return the planes of the features at these positions."""
+        """Return the column positions in ``words`` of the bit planes of the features at ``places``."""
         sizes = self.starts[places + 1] - self.starts[places]
         begins = np.cumsum(sizes) - sizes
         return np.arange(sizes.sum()) + np.repeat(self.starts[places] - begins, sizes)
 
     def take(self, places: np.ndarray) -> BitPlanes:
-        """Return the planes of the features at these positions only, without their margins."""
+        """Return a copy that holds only the bit planes of the features at ``places``, without their margins."""
         if np.array_equal(places, np.arange(self.features.size)):
             return self
         words = np.take(self.words, self.of_features(places), axis=1)

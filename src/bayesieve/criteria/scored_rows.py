@@ -110,7 +110,7 @@ class ScoredRows:
             class_counts = learnt[number].counts.class_counts.copy()
             class_counts[true_class] = left_over(class_counts, learnt[number].weight)[true_class]
             shares[segment] = class_counts / max(class_counts.sum(), np.finfo(float).tiny)
-        # A class that the tables know no row of is next to impossible, so that the others still compare.
+        # A class without training rows gets a tiny share instead of 0, so that the ratios of the others stay finite.
         true_share = np.maximum(np.take_along_axis(shares, classes[:, None], axis=1), 1.0 / IMPOSSIBLE)
         others = np.array([np.delete(np.arange(n_classes), c) for c in range(n_classes)])
         ratios = np.take_along_axis(shares, others[classes], axis=1) / true_share

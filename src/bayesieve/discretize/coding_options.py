@@ -22,7 +22,7 @@ class CodingOptions:
     executor : reads the rows of a scanned table; None reads them here.
     clock : TimeoutError is raised if it is up before all rows of a scanned table are read.
     verbose : 1 shows the progress of reading a scanned table.
-    lists_classes : whether to list the rows of a scanned table class after class.
+    lists_classes : whether the rows of a scanned table are sorted by class, which is fastest for counts and searches.
     unpaired : columns that are in no pair unless it is named.
     skips_number_pairs : called with the levels of the columns and the number of classes; if it returns True, two
         numeric columns are in no pair unless it is named.

@@ -423,7 +423,7 @@ class ValueCoder(GroupCoder):
         counts = table.with_missing
         present = np.flatnonzero(counts.sum(axis=1) > 0)  # not in rows of weight 0 only
         counts = counts[present].astype(float)
-        # The criterion for groups, with every value in its own group.
+        # Nothing is searched: the criterion for groups is evaluated once, with every value in a group by itself.
         n_values = present.size
         prior = np.log(n_values) + log_partitions(n_values, min(n_values, _MOST_COUNTED))[-1]
         cost = total_costs(counts, np.array([n_values]), np.array([prior]))
@@ -625,7 +625,7 @@ def _join(
     numeric = [intervals for intervals, levels in parts if levels is None]
     cuts = np.concatenate([np.zeros(0), *(intervals.cut_points for intervals in numeric)])
     counts = np.concatenate([parts[0][0].counts[:0], *(intervals.counts for intervals in numeric)])
-    # Columns with one value: a single part costs nothing but its labels, by sizes.
+    # Columns with one value need no announcement under the prior "sizes": they cost no more than their labels.
     n_constant, first = 0, 0
     by_column: dict[int, FeatureLevels] = {}
     for intervals, levels in parts:

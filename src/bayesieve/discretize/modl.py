@@ -329,8 +329,8 @@ def _search_greedily(cumulated: np.ndarray, prior: np.ndarray) -> np.ndarray:
     from bayesieve.discretize import _modl_kernels as kernels
 
     n_blocks, table = len(cumulated) - 1, log_factorials(cumulated[-1:])
-    # Merges are trusted down to several hundred intervals only: the best of their bounds are chosen exactly, then all
-    # blocks have their say in the moves.
+    # Greedy merges are good enough down to several hundred intervals. The best of these bounds are then chosen exactly,
+    # and moved over all blocks.
     target = int((_COARSE_WORK / cumulated.shape[1]) ** 0.5)
     coarse = kernels.join_neighbours(cumulated, table, target)
     chosen = np.append(coarse[search_bounds(cumulated[coarse], prior, "optimal")], n_blocks)

@@ -262,21 +262,21 @@ class PairFinder:
 
         Parameters
         ----------
-        skipped : columns two of which are in no pair.
-        saved : nats that the single values of columns with many save, which their levels may not show: groups join
-            values, and levels of values cost their price.
+        skipped : columns that form no pair with each other.
+        saved : functions, by position of a column with many values, that return the nats that one level per value
+            saves. A pair must save more than these values do, though the levels of the column are coarser.
         """
         columns = [i for i, part in parts.items() if part.n_levels > 1]
-        number = np.array([i in skipped for i in columns], dtype=bool)
-        n_looked_at = math.comb(number.size, 2) - math.comb(int(number.sum()), 2)
+        is_skipped = np.array([i in skipped for i in columns], dtype=bool)
+        n_looked_at = math.comb(is_skipped.size, 2) - math.comb(int(is_skipped.sum()), 2)
         if n_looked_at == 0 or most == 0:
             return []
         is_ranked = n_looked_at > _MOST_GROUPED
         if is_ranked:
-            candidates = self._promising([parts[i] for i in columns], max(most, _MOST_GROUPED), number)
+            candidates = self._promising([parts[i] for i in columns], max(most, _MOST_GROUPED), is_skipped)
         else:
             candidates = np.stack(np.triu_indices(len(columns), 1), axis=1)
-        candidates = np.array(columns)[candidates[~number[candidates].all(axis=1)]]
+        candidates = np.array(columns)[candidates[~is_skipped[candidates].all(axis=1)]]
         n_levels = np.array([parts[i].n_levels if i in parts else 0 for i in range(columns[-1] + 1)])
         candidates = candidates[n_levels[candidates].prod(axis=1) <= _MOST_CELLS]
         price = float(np.log(n_looked_at)) + _SAFETY
@@ -300,9 +300,14 @@ class PairFinder:
         return [grouped for _, grouped in gains[:most]]
 
     def _fitted(self, cells: np.ndarray, price: float) -> tuple[float, Sequence[float], Groups | None]:
-        """Return the gain of a pair's groups over its columns and the cost of a pair, the savings of each column, and
-        the groups. Return None and no gain if no groups could save as much. A pair without an interaction has to gain
-        as much over the joint fit of both columns.
+        """Group the cells of a pair.
+
+        Returns
+        -------
+        gain : nats that the groups save beyond both columns and ``price``, the cost of choosing a pair; if there is no
+            interaction, beyond the sum of the log odds of both columns.
+        fits : nats that the levels of each column save.
+        groups : groups of the cells; None, with a gain of 0, if no groups could gain anything.
         """
         # The columns are credited with all that their levels fit: pairs do not save the price of these.
         null = float(part_cost(cells.sum(axis=(0, 1))))
@@ -314,13 +319,14 @@ class PairFinder:
         return gain - fit_of_sum(cells) if gain > 0.0 else gain, fits, groups
 
     def _saved_by_values(self, i: int, fit_levels: FitLevels) -> float:
-        """Return nats of the labels that the single values of a column save."""
+        """Return the nats that one level per value of a column saves in describing the labels."""
         by_value, _ = fit_levels([ValueCoder()], [i], coded=False)
         return saved_by_values(np.asarray(by_value.levels[0].counts))
 
-    def _promising(self, parts: Sequence[_PairColumn], most: int, number: np.ndarray) -> np.ndarray:
+    def _promising(self, parts: Sequence[_PairColumn], most: int, is_skipped: np.ndarray) -> np.ndarray:
         """Return positions of the most promising pairs, (most, 2), the best first: pairs of columns that are more
-        dependent within the classes than overall and by chance. Pairs of two columns marked in ``number`` come last.
+        dependent within the classes than overall and by chance. Pairs of two columns marked in ``is_skipped`` come
+        last.
         """
         rows: Rows = self.training.rows
         n_classes = rows.n_classes
@@ -341,7 +347,7 @@ class PairFinder:
             here, later = np.arange(begin, min(begin + at_once, len(parts))), np.arange(begin, len(parts))
             score = given.mutual_information(here, later) - plain.mutual_information(here, later)
             score -= np.outer(free[here], free[later]) * (n_classes - 1)
-            score[np.logical_and.outer(number[here], number[later])] = -np.inf
+            score[np.logical_and.outer(is_skipped[here], is_skipped[later])] = -np.inf
             i, j = np.triu_indices(here.size, 1, later.size)
             first, second = np.append(first, here[i]), np.append(second, later[j])
             scores = np.append(scores, score[i, j])

@@ -155,7 +155,7 @@ def find_repeats(
             if repeats is not None:
                 return repeats
 
-    # Rows that are equal in some numeric columns, as those of one customer are after a join with orders.
+    # Rows may also be equal in some numeric columns only, such as the rows of one customer after a join with orders.
     columns = _copied_columns(table, target, sample)
     columns = sorted(set(columns).difference(_identifiers(table, possible, sample, at))) if columns else []
     return _joined_rows(table, target, weights, rows, columns, n_jobs) if columns else None
@@ -211,7 +211,8 @@ def _columns_of_copies(distinct: Table, counts: np.ndarray) -> tuple[str, ...]:
         ranks[order] = np.where(np.isnan(values[order]), np.nan, np.arange(values.size))
         if np.unique(values).size > _FEWEST_VALUES and are_copies(ranks, counts):
             together.append(i)
-    # Rounded numbers tell rows apart together: by chance, rows would be equal in all columns but one more often.
+    # Rounded numbers have equal values by chance, but then some rows would differ in one column only. If hardly any do,
+    # equal values come from copied rows.
     return tuple(distinct.names[i] for i in together) if together and _stand_apart(distinct) else ()
 
 

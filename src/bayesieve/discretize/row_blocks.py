@@ -52,8 +52,10 @@ class Blocks(Protocol):
     def reading_bytes(self) -> int | None: ...
 
     def total(self, positions: Sequence[int], count: Any, add: Any, options: Sequence[Any]) -> list[Any]:
-        """Return, for each of some columns and its option, the sum over blocks, by ``add([one, other], option)``, of
-        ``count(column, rows, option)``, of `BlockRows`.
+        """Sum a statistic of the columns at ``positions`` over all blocks; return one sum per column.
+
+        ``count(column, rows, option)`` computes the statistic in one block, whose `BlockRows` are ``rows``, and
+        ``add([one, other], option)`` adds two of them. ``options`` holds the option of each column.
         """
 
     def codes(self, positions: Sequence[int], levels: TableLevels) -> np.ndarray:

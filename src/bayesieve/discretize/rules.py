@@ -495,7 +495,7 @@ class TableRules:
         return cls({name: rule.with_sign_of(side) for name, rule in rules.items()}, _as_plain(given))
 
     def as_learnt(self, columns: Collection[str]) -> TableRules:
-        """Return the rules of a fit whose rows gave the levels by hand of these columns."""
+        """Return a copy in which ``columns`` have the rules by which the rows gave their levels by hand."""
         rules = {name: rule.learnt if name in columns and rule.learnt else rule for name, rule in self.rules.items()}
         return replace(self, rules=rules)
 

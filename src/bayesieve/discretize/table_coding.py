@@ -28,7 +28,7 @@ from bayesieve.table.levels import TableLevels
 from bayesieve.table.scanned import RowSample, ScannedTable
 from bayesieve.table.target import ClassRuns
 
-_BY_CHANCE, _FALSE_SHARE = 0.1, 1.0  # of the columns of a list, for `columns_cut_by_chance`
+_BY_CHANCE, _FALSE_SHARE = 0.1, 1.0  # expected shares of columns cut by chance, see `columns_cut_by_chance`
 FEWEST_SAMPLED_ROWS = 5_000  # however long their texts are
 
 
@@ -108,8 +108,8 @@ def table_in_memory(
     coding: CodingOptions,
     n_jobs: int | None,
 ) -> TrainingTable:
-    """Return the rows of a fit in memory. If ``coding.merges_copies``, one of several copies of a row has all of their
-    weight.
+    """Return the training rows in memory. If ``coding.merges_copies`` is True, new weights let copies of
+    a row count as one row.
     """
     cautions: tuple[Caution, ...] = ()
     hashes = RowHashes(table, Rows(target.codes, target.classes), n_jobs)
@@ -143,19 +143,19 @@ def table_in_files(
     values = CountedColumns(blocks, n_jobs, n_quantiles)
     repeated = scan_caution(table.names, values.columns, blocks.prints, rows)
     cautions = (*values.cautions(), *([] if repeated is None else [repeated]))
-    # Later steps look at a sample of the rows, which stays in memory. If there is no room for its texts, it is smaller,
-    # and so are all others: the rows of no sample are read again.
-    most, at_most = MOST_JUDGED_ROWS, None
+    # Later steps look at a sample of the rows, which stays in memory. If its texts do not fit, this sample is smaller,
+    # and so are the samples of later steps, which are parts of it: no row is read a second time.
+    sample_size, size_limit = MOST_JUDGED_ROWS, None
     if coding.sample_size is not None:
-        most = max(most, coding.sample_size(table.n_columns, target.n_classes))
+        sample_size = max(sample_size, coding.sample_size(table.n_columns, target.n_classes))
     if engine.reading_bytes is not None:
         room = max(FEWEST_SAMPLED_ROWS, int(engine.reading_bytes / table.row_bytes))
-        most, at_most = min(most, room), room if room < most else None
+        sample_size, size_limit = min(sample_size, room), room if room < sample_size else None
     hashes = RowHashes(table, rows, n_jobs, blocks.prints, engine)
-    samples = RowSamples(hashes, rows, at_most)
+    samples = RowSamples(hashes, rows, size_limit)
     places = (hashes, samples, engine, values, blocks)
     training = TrainingTable(table, target, weights, order, rows, *places, cautions=cautions)
-    return replace(training, sample_rows=training.drawn(most))
+    return replace(training, sample_rows=training.drawn(sample_size))
 
 
 def drawn_from_scan(table: ScannedTable, target: Target, weights: np.ndarray | None, most: int) -> np.ndarray:
@@ -214,10 +214,10 @@ class LevelFitter:
 def fit_levels(
     training: TrainingTable, coders: Sequence[ColumnCoder], fitter: LevelFitter
 ) -> tuple[FittedColumns, np.ndarray, TrainingTable]:
-    """Fit the levels of every column, and code the rows, (n_columns, n_rows). The rows of a scan are returned with
-    those of the sample in memory.
+    """Fit the levels of every column, and code the rows, (n_columns, n_rows). The training table that is returned keeps
+    the sampled rows of a scan in memory.
 
-    Columns whose levels may well have come about by chance are marked in the levels, if the prior allows to tell.
+    With the prior "sizes" for all columns, the levels also list the columns whose cuts may be due to chance.
     """
     fitted, codes = fitter.fit(coders, coded=training.blocks is None)
     if training.blocks is not None and training.sample_rows is not None:
@@ -228,7 +228,7 @@ def fit_levels(
     if not all(getattr(coder, "prior", None) == "sizes" for coder in coders):
         return fitted, codes, training
     saved = fitted.null_costs - fitted.costs
-    # The rows did not choose levels by hand, which need not pay for being chosen among all that are possible.
+    # Levels by hand were not chosen by the rows: they save what they fit, without the cost of announcing them.
     for i, coder in enumerate(coders):
         if isinstance(coder, Ruled) and coder.rule.is_by_hand and not coder.is_as_learnt:
             counts = np.asarray(fitted.levels.class_counts(i), dtype=float)
@@ -238,13 +238,15 @@ def fit_levels(
 
 
 def columns_cut_by_chance(gains: np.ndarray, n_rows: float, n_constant: int = 0) -> np.ndarray:
-    """Return ascending positions of columns that may well be cut by chance, from the nats that the parts of each save.
+    """Return ascending positions of columns whose cuts may be due to chance.
 
-    Costs are code lengths, and chance cuts an uninformative column with a probability of about 1 / sqrt(N): of K it
-    makes K exp(-t) / sqrt(N) save t nats or more. A list of the k best columns that save t nats or more so has a share
-    of exp(-t) K / (k sqrt(N)) by chance (Benjamini and Hochberg 1995), where K leaves out columns of one value. Unless
-    that share of some list is `_BY_CHANCE` at most, all columns may be; else those after the longest list with
-    `_FALSE_SHARE`.
+    ``gains`` are the nats that the levels of each column save. Costs are code lengths, and chance cuts an uninformative
+    column with a probability of about 1 / sqrt(N). Of K uninformative columns, K exp(-t) / sqrt(N) are thus expected to
+    save t nats or more. Among the k best columns, the last of which saves t nats, chance explains a share of
+    exp(-t) K / (k sqrt(N)) (Benjamini and Hochberg 1995). K does not count columns of one value.
+
+    All columns are returned if this share exceeds `_BY_CHANCE` for every k. Otherwise the longest list of best columns
+    whose share is at most `_FALSE_SHARE` counts as informative, and the columns after it are returned.
     """
     order = np.argsort(-gains, kind="stable")
     shares = np.exp(-gains[order]) * (gains.size - n_constant) / (np.arange(1, gains.size + 1) * math.sqrt(n_rows))

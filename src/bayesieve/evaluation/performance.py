@@ -261,7 +261,7 @@ def measure(model: Any, rows: JudgedRows, cv: Any, held_out: bool) -> Performanc
     cannot be fitted.
     """
     if cv is not None and held_out:
-        raise ValueError("held_out=True measures this very model, cv= models of folds; give one of them.")
+        raise ValueError("held_out=True evaluates the fitted model, cv= models refitted on folds; give one of them.")
     if is_number_of_folds(cv) and cv == 0:
         return None
     trained_on = are_training_rows(model, rows)
@@ -283,7 +283,9 @@ def measure(model: Any, rows: JudgedRows, cv: Any, held_out: bool) -> Performanc
 
 
 def _counted_once(model: Any, rows: JudgedRows) -> JudgedRows | None:
-    """Return the rows with the weights of the fit, which counts copies once, if these are its training rows."""
+    """Return training rows with the weights of the fit, which counts copies of a row once; None for other rows, or if
+    none are copies.
+    """
     if not any(caution.kind == REPEATED for caution in model.cautions_):
         return None
     target = Target(np.asarray(rows.labels), model.classes_)
@@ -363,7 +365,7 @@ def _of_folds(model: Any, rows: JudgedRows, cv: Any, trained_on: bool, last: boo
     try:
         by_split, columns, gains = _predicted_by_others(model, rows, splits)
     except (ValueError, ArithmeticError, IndexError) as error:
-        raise Unmeasured(f"a model of the other folds fails ({str(error).rstrip('.')})") from error
+        raise Unmeasured(f"fitting the model of a fold fails ({str(error).rstrip('.')})") from error
     tested = np.concatenate([test for _, test in splits])
     order = np.argsort(tested, kind="stable")
     log_proba, n_tested = np.concatenate(by_split)[order], np.unique(tested).size

@@ -151,8 +151,8 @@ class RowReader:
             raise ValueError(f"The table lacks {named(lacking)}, which the model needs; add it under this name.")
 
     def code(self, table: Table, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
-        """Return the cells of the features, (n_features, n_rows); and in how many rows each column that is needed has
-        none.
+        """Return the cell of each feature in each row, (n_features, n_rows), and the number of rows without a cell in
+        each column that the model needs.
         """
         if not self.picked.size:
             return np.zeros((0, table.n_rows), dtype=np.uint8), np.zeros(0, dtype=np.int64)

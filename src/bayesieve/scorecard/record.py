@@ -42,7 +42,7 @@ class Feature(ShortRepr):
     levels : FeatureLevels
         The levels that were learnt, with their training rows by class.
     cells : FeatureLevels
-        Parts of the levels that contributions are told apart by; ``levels`` itself if none is split.
+        The finest units, levels or parts of them, each with a contribution; ``levels`` itself if none is split.
     contributions : float array, shape (n_cells, n_classes)
         Nats; they add up to 0 over the classes, and their mean over the training rows is 0 for each class.
     unseen : float array, shape (n_classes,)
@@ -52,16 +52,16 @@ class Feature(ShortRepr):
     standard_errors : float array, shape (n_cells, n_classes)
         Of the contributions, in nats, given the levels, features and weights; those shown are `total_errors`.
     factors : float array, shape (n_cells, n_logits, n_factors)
-        What these errors share with those of other features, in nats; of two classes one number is enough, what the
-        second has more than the first.
+        Components of these errors that are shared with other features, in nats. For two classes there is one logit,
+        that of the second class against the first.
     weight, search_weight : float
-        Where the feature comes from: its weight after calibration, and that of the search. Its contributions say
-        whether it is in the model.
+        Weights after calibration and in the search. They document the fit; a feature is in the model if its
+        contributions are not all zero.
     sign : {-1, 0, 1}
         1 if the contribution to the second class never falls with the numbers, -1 if it never rises, else 0. Times the
         ``side`` of the scorecard, it is about the positive class.
     importance : float
-        Share of the evidence that comes from the feature.
+        Share of the feature in the mean absolute contributions of all features.
     log_bayes : float
         Log Bayes factor of the feature against no effect, in nats: without effect, a feature reaches B nats in at most
         one of exp(B) tables. Of a pair, less the logarithm of the number of pairs that it was chosen from. NaN if the
@@ -190,11 +190,11 @@ class Scorecard(ShortRepr):
     intercept : float array, shape (n_classes,)
         Nats; the mean log joint of the training rows.
     intercept_factors : float array, shape (n_logits, n_factors)
-        What its error shares with those of the features, in nats.
+        Components of its error that are shared with the features, in nats.
     omitted_variances : float array, shape (n_logits,)
-        Variances of what columns that the fit dropped may add to a row, in squared nats.
+        Variances of the contributions that dropped columns might have had in a row, in squared nats.
     features : tuple of Feature
-        All that the fit looked at: columns, then pairs of columns.
+        All candidates of the fit, in the model or not: columns, then pairs of columns.
     class_counts : float array, shape (n_classes,)
         Training rows (or weight).
     columns : tuple of str
@@ -202,7 +202,7 @@ class Scorecard(ShortRepr):
     provenance : dict
         How the model came about: options, versions, edits by hand.
     library : str
-        Whose dataframe `to_frame` returns: that of the training rows; polars after loading.
+        Dataframe library of the training rows, of which `to_frame` returns a frame; polars after loading.
 
     Examples
     --------
@@ -532,7 +532,15 @@ def bounds_of(cells: FeatureLevels, code: int) -> dict[str, Any]:
 def scorecard_of_fit(
     evidence: Evidence, search_weights: np.ndarray, signs: Mapping[int, int], **facts: Any
 ) -> Scorecard:
-    """Return the scorecard of fitted evidence; ``searched`` are the weights of the search, which knows no surfaces."""
+    """Return the scorecard of a fit.
+
+    Parameters
+    ----------
+    evidence : fitted contributions.
+    search_weights : weights of the features in the search; surfaces, which follow them, have none.
+    signs : sign of monotone features, by position.
+    **facts : ``classes``, ``columns``, ``provenance`` and ``library`` of the `Scorecard`.
+    """
     search_weights, features = search_weights.astype(float).tolist(), []
     for k, (levels, fit) in enumerate(zip(evidence.levels, evidence.features, strict=True)):
         unseen = np.zeros(evidence.intercept.size)
@@ -549,9 +557,15 @@ def scorecard_of_fit(
 def scorecard_of(parts: Sequence[Feature], intercept: np.ndarray, **facts: Any) -> Scorecard:
     """Return the scorecard of features whose contributions are not centred yet.
 
-    What a cell adds to all classes alike makes no difference, and goes. Centred over the training rows, a contribution
-    is what a cell adds beyond an average row; the rest moves into the intercept and unseen values, so that
-    probabilities stay as they are.
+    A number that a cell adds to all classes does not change probabilities, so it is removed. Contributions are then
+    centred over the training rows: each states what a cell adds compared with an average row. The means move into the
+    intercept, which leaves probabilities as they are.
+
+    Parameters
+    ----------
+    parts : the features.
+    intercept : (n_classes,) nats before the means are added.
+    **facts : ``class_counts`` and all other fields of the `Scorecard`.
     """
     total = facts["class_counts"].sum()
     features, intercept = [], intercept.copy()

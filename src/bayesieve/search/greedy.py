@@ -148,7 +148,7 @@ class _GreedyRun:
             if features.size == 0 or self._is_over(adding) or clock.stops():
                 return
 
-            # The best move, or the next one of the search that is resumed.
+            # A resumed search first repeats its recorded moves; afterwards the best move is taken.
             earlier = next(self._resumed.moves, None)
             if earlier is None:
                 costs = state.candidates(features)

@@ -151,7 +151,9 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         return self
 
     def fit_rows(self, coded: CodedTable, **options: Any) -> CodedTable:
-        """Fit the selector like `fit_coded`, and return the rows from which a model should learn its probabilities."""
+        """Fit the selector like `fit_coded`, and return the rows to which a model should fit its contributions: all
+        rows, or those that were not held out.
+        """
         for option in options:
             if not self.takes(option):
                 raise ValueError(f"{type(self).__name__} does not use {option}; omit it.")

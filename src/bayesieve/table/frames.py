@@ -122,7 +122,7 @@ class LabelledRows(NamedTuple):
         return cls(target, as_sample_weight(sample_weight, target.codes.size))
 
     def among(self, values: np.ndarray) -> np.ndarray:
-        """Restrict values of all rows to the labelled rows; ValueError if their numbers differ."""
+        """Return the values of the labelled rows; ValueError unless ``values`` has one entry for every row."""
         n_rows = self.target.codes.size if self.known is None else self.known.size
         if len(values) != n_rows:
             raise ValueError(f"X has {len(values):,} rows but y has {n_rows:,} labels.")

@@ -83,7 +83,7 @@ class ScannedTable(Table):
 
     @property
     def block_rows(self) -> int:
-        """Rows of a block: fewer of wide tables and of long texts."""
+        """Number of rows in a block: lower for wide tables and for long texts."""
         n_cells = self.n_columns + sum(self.source.text_bytes.values()) / 8
         return max(1 << 12, min(1 << 18, int(_BLOCK_CELLS / max(1.0, n_cells))))
 

@@ -486,8 +486,9 @@ class ClassRuns:
         return np.repeat(np.arange(self.offsets.size - 1).astype(self.codes.dtype), np.diff(self.offsets))
 
     def starts(self, row: int) -> np.ndarray:
-        """Return the positions at which the rows of each class begin that come from ``row`` of the source on,
-        (n_classes,).
+        """Return, for each class, the position of its first row from ``row`` of the source on, (n_classes,).
+
+        Positions count the rows listed class after class.
         """
         run = row // _RUN
         in_run = np.bincount(self.codes[run * _RUN : row], minlength=self.offsets.size - 1)

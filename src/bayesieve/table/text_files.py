@@ -79,8 +79,8 @@ def read_header(path: Path) -> list[str]:
 
 
 def line_of(path: Path, column: str, is_it: Callable[[str], bool], labelled: str | None = None) -> int | None:
-    """Return the line, from 1, on which the first row of a text table begins whose value in a column ``is_it``; None
-    without.
+    """Return the line number, from 1, of the first row for which ``is_it`` is true of the value in ``column``; None if
+    there is no such row.
 
     Rows without a value in the column ``labelled`` do not count.
     """
@@ -172,7 +172,7 @@ class TextTable:
                 refuse_open_quote(self._text)
                 refuse_ragged(self._text)
                 raise ValueError(f"{path} cannot be cut into columns; check its quotes and separators.") from error
-            # A row after the first ones is in the Western encoding.
+            # The first rows were valid UTF-8, but a later one is not: read the whole file in the Western encoding.
             self._text = look_at(path, keep(_western(self._text.source)), levels or ())
             self._learn()
 

@@ -107,7 +107,7 @@ class TextType:
 
 
 class ScoredText:
-    """A text column as the levels of a model read it: value by value, whatever else it holds.
+    """Reading rules of a text column for a fitted model: each value is read without regard to the others.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ class ScoredText:
         return texts if unreadable.any() else pl.Series(values, nan_to_null=True)
 
     def read(self, column: pl.Series) -> pl.Series:
-        """Return some of the values as text, dates in ISO 8601."""
+        """Return a chunk of the column as texts with decimal points, or with dates in ISO 8601."""
         if self.as_dates:
             return self._order.to_iso(_trimmed(column))
         return decimal_points(column) if self._decimal_comma else column
