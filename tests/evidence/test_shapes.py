@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from bayesieve.evidence.shapes import Shape, lines_between_levels
+from bayesieve.evidence.shapes import Shape
+from bayesieve.evidence.terms import lines_between_levels
 
 
 def test_lines_pass_through_the_middles_of_the_levels() -> None:

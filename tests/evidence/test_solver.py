@@ -17,8 +17,7 @@ from scipy.special import log_softmax
 from bayesieve import MODLGrouper, SelectiveNB, TableEncoder, load
 from bayesieve.counts import CodedTable
 from bayesieve.evidence import solver, terms
-from bayesieve.evidence.posterior import Stop, find_mode, laplace_metric
-from bayesieve.evidence.problem import Curvature, EvidenceProblem, logit_scale
+from bayesieve.evidence.problem import Curvature, EvidenceProblem, Stop, find_mode, laplace_metric, logit_scale
 from bayesieve.evidence.shapes import Shape
 from bayesieve.evidence.solver import solve, start_with_fewer
 from tests.limits import Limits, interrupted

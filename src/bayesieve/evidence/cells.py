@@ -2,50 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from bayesieve.engine import map_in_threads
 from bayesieve.table import FeatureLevels
 from bayesieve.table.columns import Column, SpecialValues, special_number
-from bayesieve.table.levels import smallest_unsigned
 from bayesieve.table.values import HIGHEST_SPECIAL, canonical_text, number_type
 
 N_CELLS = 64
 """Cells of a numeric column, about as many rows each, apart from those that the cut points of its levels add."""
 LEAST_ROWS_OF_VALUE = 2
 """Rows of a value that is a separate cell; the other values of its group share one."""
-
-
-def refine(
-    levels: Sequence[FeatureLevels],
-    columns: Sequence[Sequence[Column]],
-    weights: np.ndarray,
-    most: Sequence[int | None],
-    n_jobs: int | None,
-) -> tuple[list[FeatureLevels], np.ndarray]:
-    """Split the levels of features into cells, and code the rows by them; levels that cannot be split stay as they are.
-
-    Parameters
-    ----------
-    columns : the raw values of the rows in the column of each feature, or in those of a pair.
-    weights : (n_rows,), positive.
-    most : cells of each feature at most, as in `cells_of`.
-    n_jobs : threads.
-    """
-
-    def split(k: int) -> tuple[FeatureLevels, np.ndarray]:
-        if len(columns[k]) > 1:
-            return levels[k], levels[k].code(columns[k], [])  # type: ignore[arg-type]
-        cells = cells_of(levels[k], columns[k][0], weights, most[k])
-        return cells, cells.code(columns[k][0], [])
-
-    both = map_in_threads(split, range(len(levels)), n_jobs)
-    highest = smallest_unsigned(max(cells.n_levels for cells, _ in both))
-    return [cells for cells, _ in both], np.array([codes for _, codes in both], dtype=highest)
 
 
 def cells_of(level: FeatureLevels, column: Column, weights: np.ndarray, most: int | None = None) -> FeatureLevels:
@@ -68,12 +36,29 @@ def cells_of(level: FeatureLevels, column: Column, weights: np.ndarray, most: in
     left = N_CELLS if most is None else most - (level.n_levels - n_apart)
     if left < 1:
         return level
-    if level.kind == "numeric":
-        if level.special:
-            column = column.read_as(column.name, SpecialValues(level.special))
-        numbers, _ = column.read_numbers(number_type(level.type), [], level.day_first)
-        return _cells_of_numbers(level, numbers, weights, min(N_CELLS, left + 1))
-    return _cells_of_values(level, column, weights, None if most is None else left)
+    if level.kind != "numeric":
+        return _cells_of_values(level, column, weights, None if most is None else left)
+
+    if level.special:
+        column = column.read_as(column.name, SpecialValues(level.special))
+    numbers, _ = column.read_numbers(number_type(level.type), [], level.day_first)
+    known = np.isfinite(numbers) & (numbers > (HIGHEST_SPECIAL if level.special else -np.inf))
+    values, at = np.unique(numbers[known], return_inverse=True)
+    if values.size < 2:
+        return level
+    # Narrower in the tails, as the waves of curves are there: equal shares leave steps in the tails of large tables.
+    n_cells, rows = min(N_CELLS, left + 1), np.cumsum(np.bincount(at, weights[known]))
+    below = np.sin(0.5 * np.pi * np.arange(1, n_cells) / n_cells) ** 2
+    last = np.unique(np.searchsorted(rows, rows[-1] * below * (1.0 - 1e-12)))
+    last = last[last < values.size - 1]
+    low, high = values[last], values[last + 1]
+    middle = low / 2 + high / 2  # their difference may overflow
+    cuts = np.where((middle > low) & (middle < high), middle, low)
+    cuts = np.unique(np.concatenate([cuts, level.number_cuts]))
+    missing = level.missing_code is not None
+    lowest = [*([-np.inf] if missing else []), *map(special_number, range(len(level.special)))]
+    facts: dict[str, Any] = {"missing_code": 0 if missing else None, "special": level.special}
+    return FeatureLevels(level.name, level.kind, level.type, np.append(lowest, cuts), **facts)
 
 
 def coarser_codes(cells: FeatureLevels, level: FeatureLevels) -> np.ndarray:
@@ -89,48 +74,6 @@ def coarser_codes(cells: FeatureLevels, level: FeatureLevels) -> np.ndarray:
     assert cells.groups is not None
     texts = [None if group[0] is None else canonical_text(group[0]) for group in cells.groups]
     return np.array([level.missing_code if text is None else level._code_of_text[text] for text in texts])
-
-
-def merged_cells(
-    cells: FeatureLevels, of_level: np.ndarray, rows: np.ndarray, n_intervals: int
-) -> tuple[FeatureLevels, np.ndarray]:
-    """Return about ``n_intervals`` intervals of as many rows each, besides those that the cut points of the levels add;
-    and which of them each cell is part of, (n_cells,).
-
-    Parameters
-    ----------
-    cells : of numbers, from `cells_of`; missing values stay apart.
-    of_level : (n_cells,) the level of each.
-    rows : (n_cells,) rows (or weight) of each.
-    """
-    assert cells.cut_points is not None
-    first = cells.n_special_levels
-    shares = rows[first:] / rows[first:].sum()
-    interval = np.minimum(((np.cumsum(shares) - shares / 2) * n_intervals).astype(np.int64), n_intervals - 1)
-    changes = (np.diff(interval) > 0) | (np.diff(of_level[first:]) != 0)
-    cuts = np.append(cells.cut_points[:first], cells.cut_points[first:][changes])
-    line = np.append(np.arange(first), first + np.cumsum(np.append(False, changes)))
-    return replace(cells, cut_points=cuts, counts=None), line
-
-
-def _cells_of_numbers(level: FeatureLevels, numbers: np.ndarray, weights: np.ndarray, n_cells: int) -> FeatureLevels:
-    known = np.isfinite(numbers) & (numbers > (HIGHEST_SPECIAL if level.special else -np.inf))
-    values, at = np.unique(numbers[known], return_inverse=True)
-    if values.size < 2:
-        return level
-    rows = np.cumsum(np.bincount(at, weights[known]))
-    # Narrower in the tails, as the waves of curves are there: equal shares leave steps in the tails of large tables.
-    below = np.sin(0.5 * np.pi * np.arange(1, n_cells) / n_cells) ** 2
-    last = np.unique(np.searchsorted(rows, rows[-1] * below * (1.0 - 1e-12)))
-    last = last[last < values.size - 1]
-    low, high = values[last], values[last + 1]
-    middle = low / 2 + high / 2  # their difference may overflow
-    cuts = np.where((middle > low) & (middle < high), middle, low)
-    cuts = np.unique(np.concatenate([cuts, level.number_cuts]))
-    missing = level.missing_code is not None
-    lowest = [*([-np.inf] if missing else []), *map(special_number, range(len(level.special)))]
-    facts: dict[str, Any] = {"missing_code": 0 if missing else None, "special": level.special}
-    return FeatureLevels(level.name, level.kind, level.type, np.append(lowest, cuts), **facts)
 
 
 def _cells_of_values(level: FeatureLevels, column: Column, weights: np.ndarray, most: int | None) -> FeatureLevels:

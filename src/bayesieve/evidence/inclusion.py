@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh
 from scipy.special import expit, gammaln, logit, softmax
 
-from bayesieve.evidence.posterior import Metric
-from bayesieve.evidence.problem import Design, logit_scale
+from bayesieve.evidence.problem import logit_scale
 
 TRIED_VARIANCES = np.array([0.01, 0.03, 0.1, 0.3, 1.0])
 """Variances of deviations, in squared nats of log odds, that a Bayes factor averages over."""
@@ -21,7 +19,6 @@ LEAST_PROBABILITY = 0.65
 """Probability from which a feature matters enough to stay (benchmarks/decisions/inclusion.md)."""
 _MOST_SHARE = 0.85  # so that no feature stays whatever its rows say (benchmarks/decisions/inclusion.md)
 _OMITTED_TIMES = 2.0  # factor on variances of dropped features (benchmarks/decisions/intervals.md)
-_LEAST_POSTERIOR = 1e-12  # variance
 _MOST_ROUNDS = 200
 _DIGITS = 4  # of variances of dropped features
 _SAME_SHARE = 1e-9
@@ -50,51 +47,6 @@ def log_bayes_factors(pulls: np.ndarray, precisions: np.ndarray, variances: np.n
     """
     spread = 1.0 + variances * precisions
     return np.asarray(0.5 * (variances * pulls**2 / spread - np.log(spread)))
-
-
-def group_effects(
-    design: Design, point: np.ndarray, metric: Metric, priors: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return log Bayes factors of the deviations of each group against none, all others being uncertain, for each of
-    `TRIED_VARIANCES`, (n_groups, n_variances); and their expected squares times precision, (n_groups, n_logits,
-    n_variances).
-
-    Parameters
-    ----------
-    design, point : parameters of all groups at the optimum.
-    metric, priors : their posterior there, and the variances of their priors. The likelihood of a group is its
-        posterior less its prior.
-    """
-    n, (square, share) = metric.steps.shape[1], logit_scale(design.n_logits)
-    variances = TRIED_VARIANCES / square
-    logs = np.zeros((design.n_groups, variances.size))
-    squares = np.zeros((design.n_groups, design.n_logits, variances.size))
-    # Basis functions: the axes of the posterior of a group are independent.
-    order = np.argsort(design.group[: n - 1], kind="stable")
-    ends = np.searchsorted(design.group[order], np.arange(design.n_groups + 1))
-    for j in range(design.n_logits):
-        for group, (begin, end) in enumerate(pairwise(ends.tolist())):
-            if end > begin:
-                at = order[begin:end]
-                roots = metric.steps[j, at].astype(float)
-                posterior, axes = eigh(roots @ roots.T)
-                posterior = np.maximum(posterior, _LEAST_POSTERIOR)
-                precisions = np.maximum(1.0 / posterior - 1.0 / priors[at[0]], 0.0)
-                pulls = (axes.T @ point[at, j]) / posterior
-                logs[group] += log_bayes_factors(pulls[:, None], precisions[:, None], variances).sum(axis=0)
-                squares[group, j] = expected_squares(pulls, precisions, variances)
-    # Single cells are independent of each other.
-    single = np.arange(n, design.n_parameters)
-    posterior = np.maximum(metric.single**2, _LEAST_POSTERIOR)
-    precisions = np.maximum(1.0 / posterior - (1.0 / priors[single])[:, None], 0.0)
-    for group in np.unique(design.group[single]).tolist():
-        cells = design.group[single] == group
-        pulls = (point[single] / posterior)[cells]
-        of_cells = log_bayes_factors(pulls.ravel()[:, None], precisions[cells].ravel()[:, None], variances)
-        logs[group] += of_cells.sum(axis=0)
-        for j in range(design.n_logits):
-            squares[group, j] = expected_squares(pulls[:, j], precisions[cells, j], variances)
-    return logs * share, squares
 
 
 def expected_squares(pulls: np.ndarray, precisions: np.ndarray, variances: np.ndarray) -> np.ndarray:

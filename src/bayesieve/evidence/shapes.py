@@ -10,7 +10,6 @@ from bayesieve.table.levels import TableLevels
 
 N_COSINES = 8
 """Cosines that a curve is made of."""
-_LEAST_SHARE = 1e-9
 _MOST_CURVATURES = 3_000_000  # entries of the curvature matrices of all classes
 _MOST_IN_COLUMNS = 0.75  # of the basis functions, if pairs of numeric columns are left to surfaces
 
@@ -145,29 +144,6 @@ def cosines_over(rows: np.ndarray, n_special: int, most: int, *, by_ranks: bool 
     cosines[ordered] = np.cos(order * angles[:, None]) / order
     cosines[ordered] -= shares @ cosines[ordered]
     return cosines
-
-
-def lines_between_levels(of_level: np.ndarray, rows: np.ndarray, n_special: int, counted: np.ndarray) -> np.ndarray:
-    """Replace the steps of counted contributions by lines between the middles of the levels, (n_cells, n_classes).
-
-    Parameters
-    ----------
-    of_level : (n_cells,) level of each cell.
-    rows : (n_cells,) rows (or weight) of each cell.
-    n_special : number of cells of missing and special values, which come first and keep their contributions.
-    counted : (n_cells, n_classes) contributions, equal in all cells of a level.
-    """
-    firsts = np.flatnonzero(np.diff(of_level[n_special:], prepend=-1))
-    if firsts.size < 2:
-        return counted
-    total = float(rows.sum())  # cells may be empty, also several levels side by side: their middles coincide
-    weights = np.maximum(rows[n_special:] + np.finfo(float).eps * total, _LEAST_SHARE * total)
-    ranks = np.cumsum(weights) - weights / 2
-    middles = np.add.reduceat(weights * ranks, firsts) / np.add.reduceat(weights, firsts)
-    distinct = np.append(True, middles[1:] > np.maximum.accumulate(middles)[:-1])
-    steps = counted[n_special:][firsts[distinct]]
-    lines = np.stack([np.interp(ranks, middles[distinct], step) for step in steps.T], axis=1)
-    return np.concatenate([counted[:n_special], lines])
 
 
 def most_functions(n_classes: int) -> int:

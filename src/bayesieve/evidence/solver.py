@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
+from scipy.linalg import eigh
 
 from bayesieve.engine.base import one_blas_thread
 from bayesieve.engine.progress import Clock
@@ -14,16 +16,25 @@ from bayesieve.evidence.inclusion import (
     TRIED_VARIANCES,
     Effects,
     averaged_log_bayes,
-    group_effects,
+    expected_squares,
     log_bayes_factors,
 )
-from bayesieve.evidence.posterior import Metric, Stop, find_mode, laplace_metric
-from bayesieve.evidence.problem import Curvature, Design, EvidenceProblem, logit_scale
+from bayesieve.evidence.problem import (
+    Curvature,
+    Design,
+    EvidenceProblem,
+    Metric,
+    Stop,
+    find_mode,
+    laplace_metric,
+    logit_scale,
+)
 from bayesieve.evidence.shapes import most_functions
 from bayesieve.evidence.standard_errors import PosteriorErrors, posterior_errors
 
 _FIRST_DEVIATION = 0.2
 _MOST_VARIANCE = 9.0
+_LEAST_POSTERIOR = 1e-12  # variance
 _NEGLIGIBLE_VARIANCE = 1e-4  # of deviations of 0.01
 _SAME_LOGARITHM = 0.1  # of a variance in two rounds
 _JUMP_VARIANCES = np.append(TRIED_VARIANCES, [3.0, 10.0])  # that are tried
@@ -238,13 +249,44 @@ class VarianceSearch:
 
         ``metric`` : from `metric`, after the last round.
         """
-        priors = self.problem.prior_variances(self.variances)
+        design, priors = self.problem.design, self.problem.prior_variances(self.variances)
         assert self.curvature is not None
         # A Newton step to the optimum, where the posterior of a group less its prior is its likelihood.
         gradient = self.mode.gradient + self.mode.point / priors[:, None]
         point = self.mode.point - metric.move(metric.move(gradient, transposed=True))
-        logs, squares = group_effects(self.problem.design, point, metric, priors)
-        squares /= self.curvature.dense[:, -1, -1, None]  # the curvature of the intercept is that of all rows
+        n, (square, share) = metric.steps.shape[1], logit_scale(design.n_logits)
+        variances = TRIED_VARIANCES / square
+        logs = np.zeros((design.n_groups, variances.size))
+        squares = np.zeros((design.n_groups, design.n_logits, variances.size))
+        # Basis functions: the axes of the posterior of a group are independent.
+        order = np.argsort(design.group[: n - 1], kind="stable")
+        ends = np.searchsorted(design.group[order], np.arange(design.n_groups + 1))
+        for j in range(design.n_logits):
+            for group, (begin, end) in enumerate(pairwise(ends.tolist())):
+                if end > begin:
+                    at = order[begin:end]
+                    roots = metric.steps[j, at].astype(float)
+                    posterior, axes = eigh(roots @ roots.T)
+                    posterior = np.maximum(posterior, _LEAST_POSTERIOR)
+                    precisions = np.maximum(1.0 / posterior - 1.0 / priors[at[0]], 0.0)
+                    pulls = (axes.T @ point[at, j]) / posterior
+                    logs[group] += log_bayes_factors(pulls[:, None], precisions[:, None], variances).sum(axis=0)
+                    squares[group, j] = expected_squares(pulls, precisions, variances)
+        # Single cells are independent of each other.
+        single = np.arange(n, design.n_parameters)
+        posterior = np.maximum(metric.single**2, _LEAST_POSTERIOR)
+        precisions = np.maximum(1.0 / posterior - (1.0 / priors[single])[:, None], 0.0)
+        for group in np.unique(design.group[single]).tolist():
+            cells = design.group[single] == group
+            pulls = (point[single] / posterior)[cells]
+            of_cells = log_bayes_factors(pulls.ravel()[:, None], precisions[cells].ravel()[:, None], variances)
+            logs[group] += of_cells.sum(axis=0)
+            for j in range(design.n_logits):
+                squares[group, j] = expected_squares(pulls[:, j], precisions[cells, j], variances)
+
+        # All variances of a feature together. The curvature of the intercept is that of all rows.
+        logs *= share
+        squares /= self.curvature.dense[:, -1, -1, None]
         by_feature = []
         for of_groups in (averaged_log_bayes(logs), logs, squares):
             sums = np.zeros((len(self.whole.shapes), *of_groups.shape[1:]))

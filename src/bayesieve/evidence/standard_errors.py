@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import qr
 
-from bayesieve.evidence.posterior import Metric
-from bayesieve.evidence.problem import EvidenceProblem
+from bayesieve.evidence.problem import EvidenceProblem, Metric
 
 N_FACTORS = 4
 """Main directions of the errors of rows; their spread is within some 3 % of that of all directions."""

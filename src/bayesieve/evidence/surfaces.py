@@ -10,7 +10,6 @@ from functools import cached_property
 import numpy as np
 
 from bayesieve.engine.base import map_in_threads
-from bayesieve.evidence.cells import merged_cells
 from bayesieve.evidence.inclusion import TRIED_VARIANCES, averaged_log_bayes
 from bayesieve.evidence.problem import EvidenceProblem, logit_scale
 from bayesieve.evidence.shapes import Shape, cosines_over, most_functions
@@ -90,14 +89,14 @@ class Surface:
         return self.first, self.second
 
     def with_steps_if_better(
-        self, log_bayes: float, codes: np.ndarray, residuals: np.ndarray, curvature: np.ndarray
+        self, log_bayes: float, codes: np.ndarray, gradient: np.ndarray, curvature: np.ndarray
     ) -> Surface:
         """Return the pair with steps in place of curves, if their log Bayes factor is above ``log_bayes``.
 
         Parameters
         ----------
         codes : (2, n_rows) cells of the rows.
-        residuals, curvature : (n_rows, n_logits) of the log loss; see `EvidenceProblem.slopes`.
+        gradient, curvature : (n_rows, n_logits) of the log loss; see `EvidenceProblem.slopes`.
         """
         size = tuple(part.bin_of_cell.size for part in self.parts)
         known = (codes < np.array(size)[:, None]).all(axis=0)
@@ -108,7 +107,7 @@ class Surface:
 
         n_special = [part.cells.n_special_levels if part.cells is not None else 0 for part in self.parts]
         is_cut = [part.bins.kind == "numeric" for part in self.parts]
-        stepped, bins = cut_grid(sums(residuals), sums(curvature), n_special, is_cut)
+        stepped, bins = cut_grid(sums(gradient), sums(curvature), n_special, is_cut)
         if stepped <= log_bayes:
             return self
         return Surface(*(part.with_steps(of_cell) for part, of_cell in zip(self.parts, bins, strict=True)))
@@ -171,7 +170,15 @@ def surface_parts(
         if isinstance(level, PairLevels) or rows.sum() <= 0:
             continue
         if cells is not None and cells.kind == "numeric":
-            bins, bin_of_cell = merged_cells(cells, term.of_level, rows, _N_BINS)
+            # Intervals of about as many rows each, besides those that the cut points of the levels add.
+            first = cells.n_special_levels
+            assert cells.cut_points is not None
+            shares = rows[first:] / rows[first:].sum()
+            interval = np.minimum(((np.cumsum(shares) - shares / 2) * _N_BINS).astype(np.int64), _N_BINS - 1)
+            changes = (np.diff(interval) > 0) | (np.diff(term.of_level[first:]) != 0)
+            cuts = np.append(cells.cut_points[:first], cells.cut_points[first:][changes])
+            bins = replace(cells, cut_points=cuts, counts=None)
+            bin_of_cell = np.append(np.arange(first), first + np.cumsum(np.append(False, changes)))
             of_bins = np.bincount(bin_of_cell, rows, bins.n_levels)
             basis = cosines_over(of_bins, bins.n_special_levels, _N_COSINES, by_ranks=True)
             if basis.shape[1]:

@@ -8,13 +8,16 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from bayesieve.counts import CodedTable
+from bayesieve.engine import map_in_threads
 from bayesieve.evidence.calibration import CalibratedWeights
 from bayesieve.evidence.calibration_rows import CalibrationRows
-from bayesieve.evidence.cells import coarser_codes, refine
+from bayesieve.evidence.cells import cells_of, coarser_codes
 from bayesieve.evidence.monotone import merged_evidence, rising_cells
-from bayesieve.evidence.shapes import N_COSINES, Shape, lines_between_levels, most_functions
+from bayesieve.evidence.shapes import N_COSINES, Shape, most_functions
 from bayesieve.table import FeatureLevels
+from bayesieve.table.levels import smallest_unsigned
 
+_LEAST_SHARE = 1e-9
 _MOST_SINGLE = 1 << 20  # coefficients of single cells, of which the fit keeps some 25 copies
 
 
@@ -154,11 +157,44 @@ def split_levels(
         return features, {}, np.empty((0, rows.positions.size), dtype=np.uint8)
     most_cells = [options.most_cells.get(k) for k in features.tolist()]
     columns = coded.recoder.raw_columns(features.tolist(), rows.positions)
-    refined, codes = refine(whole, columns, rows.weights, most_cells, coded.recoder.n_jobs)
-    is_split = [cells is not level for cells, level in zip(refined, whole, strict=True)]
+
+    def split(i: int) -> tuple[FeatureLevels, np.ndarray]:
+        if len(columns[i]) > 1:  # a pair
+            return whole[i], whole[i].code(columns[i], [])
+        cells = cells_of(whole[i], columns[i][0], rows.weights, most_cells[i])
+        return cells, cells.code(columns[i][0], [])
+
+    finer = map_in_threads(split, range(len(whole)), coded.recoder.n_jobs)
+    codes = np.array(
+        [of_rows for _, of_rows in finer], dtype=smallest_unsigned(max(cells.n_levels for cells, _ in finer))
+    )
+    is_split = [cells is not level for (cells, _), level in zip(finer, whole, strict=True)]
     usable = np.array(is_split) | (weights[features] > 0)
-    cells = {k: refined[i] for i, k in enumerate(features.tolist()) if is_split[i]}
+    cells = {k: finer[i][0] for i, k in enumerate(features.tolist()) if is_split[i]}
     return features[usable], cells, codes[usable]
+
+
+def lines_between_levels(of_level: np.ndarray, rows: np.ndarray, n_special: int, counted: np.ndarray) -> np.ndarray:
+    """Replace the steps of counted contributions by lines between the middles of the levels, (n_cells, n_classes).
+
+    Parameters
+    ----------
+    of_level : (n_cells,) level of each cell.
+    rows : (n_cells,) rows (or weight) of each cell.
+    n_special : number of cells of missing and special values, which come first and keep their contributions.
+    counted : (n_cells, n_classes) contributions, equal in all cells of a level.
+    """
+    firsts = np.flatnonzero(np.diff(of_level[n_special:], prepend=-1))
+    if firsts.size < 2:
+        return counted
+    total = float(rows.sum())  # cells may be empty, also several levels side by side: their middles coincide
+    weights = np.maximum(rows[n_special:] + np.finfo(float).eps * total, _LEAST_SHARE * total)
+    ranks = np.cumsum(weights) - weights / 2
+    middles = np.add.reduceat(weights * ranks, firsts) / np.add.reduceat(weights, firsts)
+    distinct = np.append(True, middles[1:] > np.maximum.accumulate(middles)[:-1])
+    steps = counted[n_special:][firsts[distinct]]
+    lines = np.stack([np.interp(ranks, middles[distinct], step) for step in steps.T], axis=1)
+    return np.concatenate([counted[:n_special], lines])
 
 
 def choose_shapes(terms: Sequence[Term], n_classes: int) -> list[Shape]:
