@@ -123,7 +123,7 @@ def _about_features(card: Scorecard, trace: SearchTrace) -> list[Caution]:
         "add include: true to what levels asks of [it|them] to have [it|them] in the model.",
     )
 
-    # Columns whose rows say much more with the opposite sign: what they add to the model becomes flat.
+    # Columns whose rows support the opposite sign much better: under the given sign their contributions become flat.
     for level, sign in ((feature.levels, feature.sign) for feature in card.features if feature.sign):
         if level.n_levels == 1:
             continue

@@ -194,7 +194,7 @@ def _are_different(columns: _Columns, k: int) -> bool:
 
 
 def _copies(columns: _Columns, apart: set[str]) -> list[Caution]:
-    """Return columns that are copies of each other, also in other units or words, except those set ``apart``."""
+    """Return cautions about columns that are copies of each other, also in other units or words; skip ``apart``."""
     names = columns.coded.names
     groups = [[k for k in np.flatnonzero(columns.levels.n_levels > 1).tolist() if names[k] not in apart]]
     if columns.coded.weights is None:  # sums of weights may differ in the last digit

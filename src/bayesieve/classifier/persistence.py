@@ -40,7 +40,7 @@ def save(model: SelectiveNB, path: str | os.PathLike[str]) -> None:
 
 
 def _model_of(data: dict[str, Any]) -> SelectiveNB:
-    """Return the model of a file's content; `Damaged` if its parts are not such, or contradict each other."""
+    """Return the model from the content of a file; raise `Damaged` if a part is invalid or contradicts another."""
     file = converted(data, ModelFile, "content")
     card = card_from_file(file)
     options = options_of_file(file.provenance.get("options", {}), file.provenance.get("rules"))

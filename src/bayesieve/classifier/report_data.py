@@ -199,7 +199,7 @@ def _columns_of_challenger(model: SelectiveNB, challenger: Any) -> set[str]:
 
 
 def _without(X: Any, names: set[str]) -> Any:
-    """Return rows without the columns of these names, as far as there are such columns."""
+    """Return the rows without the columns in ``names``; names of other columns are ignored."""
     for name in names.intersection(as_table(X).names) if names else ():
         X = split_columns(X, name)[0]
     return X
@@ -226,8 +226,10 @@ def _program(model: SelectiveNB, positive: int, facts: Mapping[str, str]) -> str
 
 
 def _moments(model: SelectiveNB, X: Any, time: Any) -> tuple[Any, np.ndarray | None]:
-    """Return the rows without a time column that the model does not know, and the times of the rows. They are given, or
-    come from the date column that a caution is about; None means that the rows are in order.
+    """Return the rows and their times.
+
+    Times are ``time``, or the date column that a caution names; None means that the rows are in order. A time column
+    that the model does not need is removed from the rows.
     """
     needed = model.scorecard_.columns
     if time is not None:

@@ -151,7 +151,7 @@ class PredictedRows:
                         progress(block.height)
 
     def _origin(self, rows: FileRows) -> FileState | None:
-        """Return the file of the user that rows come from; None for rows of a query."""
+        """Return the user's file that the rows come from; None for rows of a query."""
         return rows.file.origin or (None if self.source.is_copy else rows.file)
 
     def _mark(self, rows: FileRows, state: str | None) -> str | None:

@@ -272,7 +272,7 @@ def _end(n_rows: int, output: Path, screen: Screen) -> None:
 
 
 def _rows_of(source: Scan, chosen: list[int]) -> pl.DataFrame:
-    """Return these rows in the given order. Blocks after the last of them are not read."""
+    """Return the ``chosen`` rows of a scan in their order; stop reading after the last of them."""
     import polars as pl
 
     ordered, begin, pieces = sorted(chosen), 0, []

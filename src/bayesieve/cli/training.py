@@ -294,7 +294,7 @@ def _numbered(has_target: np.ndarray | None) -> Iterator[None]:
 
 
 def _known(labels: pl.Series, name: str, screen: Screen) -> np.ndarray | None:
-    """Return which labels are known, or None if all are; warn about the others."""
+    """Return a mask of the rows with a known label, or None if all are known; warn about rows without one."""
     has_target = (labels.fill_nan(None) if labels.dtype.is_float() else labels).is_not_null()
     if not has_target.any():
         raise CommandError(f"The target {name} is missing in all rows; check its name")

@@ -323,8 +323,9 @@ class ColumnValues:
         rows: np.ndarray | None = None,
         n_jobs: int | None = None,
     ) -> np.ndarray:
-        """Return the dependence (left, right) of the features at these positions, or all, on these rows, or all that
-        count.
+        """Return the dependence of the features at ``left`` and those at ``right``, (n_left, n_right), on ``rows``.
+
+        None stands for all features, or all rows of positive weight.
         """
         every = np.arange(len(self.numbers))
         left, right = every if left is None else left, every if right is None else right

@@ -265,8 +265,8 @@ class PairInformation:
         map_in_threads(fill, range(left.size), self._n_jobs)
 
     def _tables(self, x: int, others: np.ndarray, segment: slice) -> np.ndarray:
-        """Return counts (n_others, levels, other levels) of a feature with others of equally many levels, in one
-        segment.
+        """Return contingency tables of feature ``x`` with each of ``others``, (n_others, levels of x, levels of an
+        other), in one segment; the others have equally many levels.
         """
         n_levels, n_others = int(self._n_levels[x]), int(self._n_levels[others[0]])
         one, several = self._in_order()[x, segment].astype(np.int64), self._in_order()[others, segment].astype(np.int64)

@@ -118,7 +118,7 @@ class Precision(_OneClass):
     name = "precision"
 
     def saturation(self, n_classes: int) -> Saturation:
-        # With several other classes a wrong row may still change between them.
+        # With several other classes, a wrong row may still move from one wrong decision to another.
         return Saturation(right=_SURE, wrong=_SURE if n_classes == 2 else np.inf)
 
     def sums(self, rows: RowRatios, moves: tuple[Any, ...]) -> np.ndarray:

@@ -107,7 +107,7 @@ class LogLoss(Criterion):
         return Saturation(right=SURE)
 
     def start(self, block: ClassBlock, tables: RatioTables, priors: np.ndarray, *, leave_out: bool = False) -> Any:
-        # Many classes that share their tables, none of them next to impossible, are scored by tables of classes.
+        # Many classes are scored faster by one table per class, which is exact unless a class is next to impossible.
         is_safe = tables.largest_log_factor <= _MAX_MULTIPLIED and not np.any(priors > IMPOSSIBLE * 1e-20)
         if not leave_out and tables.by_class is not None and is_safe:
             return RowJoints(block, tables, priors)
@@ -309,7 +309,7 @@ class Brier(Criterion):
     title = "Brier score"
 
     def saturation(self, n_classes: int) -> Saturation:
-        # With several other classes it matters among which of them a wrong row is undecided.
+        # With several other classes, the error of a wrong row depends on how probability is spread over them.
         return Saturation(right=SURE, wrong=SURE if n_classes == 2 else np.inf)
 
     def sums(self, rows: RowRatios, moves: tuple[Any, ...]) -> np.ndarray:

@@ -385,7 +385,7 @@ class LogRatios:
         """Return to the empty subset, where ``priors`` (n_segments, n_classes - 1) are the ratios."""
         with np.errstate(divide="ignore"):
             logs = np.log(priors)
-        # What is impossible stays so whatever the features say.
+        # A class of prior 0 stays impossible, however large the contributions of features for it are.
         never = 2.0 * self.tables.log_reach
         logs = np.where(priors > 0.0, logs + np.where(priors > IMPOSSIBLE * 1e-20, never, 0.0), -never)
         self._start = np.rint(logs / self.tables.log_unit).astype(np.int64)

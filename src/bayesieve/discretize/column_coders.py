@@ -232,11 +232,11 @@ class IntervalCoder(ColumnCoder):
         """
 
     def cut_points(self, blocks: ValueBlocks, starts: np.ndarray) -> np.ndarray:
-        """Return the cut points below the intervals that begin at these rows, none of them the first of its column."""
+        """Return the cut points below intervals, given by their first rows, all but the lowest of each column."""
         return blocks.midpoints(starts)
 
     def fit_blocks(self, blocks: ValueBlocks, *, apart: bool) -> Intervals:
-        """Return intervals of the columns; with ``apart``, missing values have their own."""
+        """Return intervals of the columns; if ``apart`` is True, missing values get a separate interval."""
         starts = self.find_starts(blocks, apart)
         announced = blocks.n_values.astype(float) if self.prior == "sizes" else blocks.totals
         null_costs = interval_costs(blocks.class_totals, np.ones_like(blocks.n_values), announced, self.prior)

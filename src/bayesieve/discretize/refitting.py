@@ -145,7 +145,7 @@ class LevelRefitter:
         return Content(numbered, ordered, classes)
 
     def numbers(self) -> list[np.ndarray | None]:
-        """Return (n_rows,) values of each feature of numbers, NaN where missing; None for the others."""
+        """Return the values of each feature, (n_rows,), NaN if missing; None for features that are not numeric."""
         table = self.raw_rows()
         columns = [table.column(i) if len(feature) == 1 else None for feature in self.features for i in feature[:1]]
         return [column.numbers() if column is not None and column.kind == "numeric" else None for column in columns]
@@ -217,15 +217,15 @@ class LevelRefitter:
         return CodedTable(codes, of_table.n_levels, of_table.names, levels=of_table, unseen=unseen)
 
     def _fit(self, rows: np.ndarray) -> tuple[TableLevels, np.ndarray]:
-        """Fit levels of the columns and pairs to rows in memory as if the other rows did not exist; and code them."""
+        """Fit levels of columns and pairs to ``rows`` only, and return the levels and the codes of these rows."""
         training = self._training(self.table.take(rows), rows)
         fitter = LevelFitter(training, self.missing, self.n_quantiles, self.n_jobs)
         fitted, codes = fitter.fit(self.coders)
         return self._add_pairs(training, fitted, codes, fitter.fit)
 
     def _training(self, table: Table, rows: np.ndarray) -> TrainingTable:
-        """Return some rows of ``table`` as a training table: classes are renumbered without those that no row has, and
-        every row counts once if none has weight.
+        """Return ``rows`` of ``table`` as a training table. Classes without rows are dropped, and if all weights are 0,
+        every row counts once.
         """
         chosen = self.table_rows.take(rows)
         classes, codes = np.unique(np.asarray(chosen.class_codes), return_inverse=True)

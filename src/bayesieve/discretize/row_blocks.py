@@ -36,7 +36,7 @@ _FEWEST_TEXTS = 1 << 14
 
 
 class Blocks(Protocol):
-    """Columns whose rows come in blocks: read from a source one after another, or in memory.
+    """Columns of a table that are read block by block, from a source or from memory.
 
     table : names, kinds and types of the columns, and the number of rows; n_classes : of the rows; reading_bytes : what
     counts of all columns may take; or None; prints : of all rows, once all columns were read in one go; or None.

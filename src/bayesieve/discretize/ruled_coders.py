@@ -372,7 +372,7 @@ class RuledGroups(Ruled, GroupCoder):
         return Groups(tuple(groups), sums, self._cost(groups, counts, null), null)
 
     def _coarser(self, groups: list[np.ndarray], counts: np.ndarray, missing: int) -> list[np.ndarray]:
-        """Return the groups as the other coder joins them; missing values stay separate if they are."""
+        """Join groups by the criterion of the base coder. A group of missing values only stays separate."""
         others, alone = _apart(groups, missing)
         if len(others) < 2 or not counts[np.concatenate(others)].any():
             return groups
@@ -416,7 +416,7 @@ class RuledGroups(Ruled, GroupCoder):
         return [*groups, *alone]
 
     def _cost(self, groups: Sequence[np.ndarray], counts: np.ndarray, null: float) -> float:
-        """Return the cost of these groups by the other coder's criterion, in nats."""
+        """Return the cost of the groups by the criterion of the base coder, in nats."""
         rows = counts.sum(axis=1)
         sizes = np.array([np.count_nonzero(rows[group]) for group in groups])
         n_values, n_groups = int(sizes.sum()), int(np.count_nonzero(sizes))

@@ -339,7 +339,7 @@ class ValueBlocks:
 
 
 def _count_few(values: np.ndarray, order: ClassOrder) -> ValueCounts | None:
-    """Return counts of the distinct values, in one pass, or None if there are too many of them, or too few rows."""
+    """Count the distinct values in one pass; return None if there are too many values, or too few rows, for this."""
     from bayesieve.discretize._value_kernels import count_distinct
 
     n_rows, most = order.rows.size, order.rows.size // _ROWS_PER_DISTINCT

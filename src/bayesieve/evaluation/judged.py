@@ -92,7 +92,7 @@ class JudgedRows:
 
 
 def scorecard_in(model: Any) -> Scorecard | None:
-    """Return the scorecard that a model is or has; None for other classifiers."""
+    """Return the scorecard of a model, or the argument itself if it is a scorecard; None for other classifiers."""
     card = getattr(model, "scorecard_", model)
     return card if isinstance(card, Scorecard) else None
 

@@ -121,7 +121,7 @@ def search_figure(search: SearchSummary, *, title: str, caption: str | None = No
 def _panel(
     name: str, one: tracing.Measure, x: draw.Spec, frame: dict[str, list[Any]], search: SearchSummary, in_phases: bool
 ) -> draw.Spec | None:
-    """Return the values of a measure along the path; None if none has a place on the axis."""
+    """Draw the values of a measure along the path; return None if the axis can show no value."""
     values, band = frame[name], one.n_rows(search) is not None
     marked = next((i for i, chosen in enumerate(frame["chosen"]) if chosen and values[i] is not None), None)
     on_axis = [] if marked is None else [frame[column][marked] for column in (name, "low")[: 1 + band]]

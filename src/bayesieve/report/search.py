@@ -142,9 +142,7 @@ class Measure:
         return f"{self.title} {self.text(value)}" + ("" if error is None else f" ± {self.text(error)}")
 
     def n_rows(self, search: SearchSummary) -> float | None:
-        """Return the number of validation rows if the measure is a share of them and has a standard error,
-        else None.
-        """
+        """Return the number of validation rows if the measure is the share of errors among them; otherwise None."""
         return search.validation_total if self.on_validation and self.name == "error" else None
 
     @staticmethod
@@ -168,7 +166,7 @@ class Measure:
 
     @cached_property
     def _facts(self) -> Mapping[str, Any]:
-        # A criterion under its own name does not inherit the title of another.
+        # The title of a built-in criterion does not describe a derived one that has another name.
         return vars(_described(self.name))
 
 
@@ -270,8 +268,8 @@ def _first_met(trace: Any, support: Iterable[bool]) -> tuple[int, int] | None:
 
 
 def in_words(search: SearchSummary, *, by_starts: bool = False) -> str:
-    """Return a search along one path and its chosen subset or, ``by_starts``, one whose weights come from all
-    starts.
+    """Describe a search in words: its path and the chosen subset or, if ``by_starts`` is True, its starts, over which
+    weights are averaged.
     """
     guide, *others = measures_of(search)
     chosen, added = chosen_step(search), [step for step in search.path if step.feature is not None]

@@ -189,7 +189,7 @@ class ChangeSearch:
         return most
 
     def run(self) -> list[ChangeOption]:
-        """Return the best options, each of other columns; none changes all columns of another option and more."""
+        """Return the best options, without options that change all columns of another one and more."""
         cheapest = np.sort(self.wish.costs[list(self.parts)])
         for k in range(1, min(self.wish.max_changes, len(self.parts)) + 1):
             if self._is_beyond(round(float(cheapest[:k].sum()), DECIMALS), k):
@@ -219,8 +219,8 @@ class ChangeSearch:
             yield float(costs[s]), k, tuple(sets[s].tolist())
 
     def _best_of(self, columns: tuple[int, ...], cost: float) -> list[ChangeOption]:
-        """Return the moves of all these columns that flip the decision with the fewest steps, the surest first; empty
-        if there are none.
+        """Return the options that change all of ``columns``, flip the decision and take the fewest steps, the surest
+        first; an empty list if none flips it.
         """
         is_bound = len(self.best) == self.wish.n and self.best[-1].cost == cost
         limit = self.best[-1].steps if is_bound else np.iinfo(np.int64).max

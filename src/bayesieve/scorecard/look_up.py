@@ -111,7 +111,7 @@ class RowReader:
 
     @property
     def column_levels(self) -> Sequence[FeatureLevels]:
-        """How values of each column that is needed are told apart."""
+        """Levels of each column that the model needs, by which its values are coded."""
         return self.levels[: self.levels.n_columns]
 
     @classmethod

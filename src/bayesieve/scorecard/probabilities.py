@@ -32,8 +32,10 @@ def chance(class_counts: np.ndarray) -> np.ndarray:
 
 
 def number_variances(of_classes: np.ndarray) -> np.ndarray:
-    """Return (n_cells, n_logits) variances of independent numbers, from those (n_cells, n_classes) of what each has
-    beyond their mean; of two classes, what the second has more than the first.
+    """Return variances of the logits of each cell, (n_cells, n_logits), from variances of centred numbers.
+
+    ``of_classes``, (n_cells, n_classes), are the variances of one number per class less the mean over the classes. The
+    numbers themselves are taken as independent. For two classes the logit is the second number less the first.
     """
     n_classes = of_classes.shape[1]
     if n_classes == 2:

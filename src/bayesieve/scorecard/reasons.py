@@ -96,7 +96,7 @@ def reasons_of(
 
 
 def _checked_codes(card: Scorecard, given: Mapping[str, str] | None) -> Mapping[str, str]:
-    """Return codes of reasons by column, by default those of the labels; ValueError for a column that is none."""
+    """Return reason codes by column, by default those of the labels; ValueError for a name that is no column."""
     if given is None:
         return Wording.of(card).codes
     if not isinstance(given, Mapping):
@@ -236,8 +236,8 @@ def code_by(card: Scorecard, table: Table, levels: Sequence[FeatureLevels]) -> n
 
 
 def _texts_of(card: Scorecard, level: FeatureLevels, single: FeatureLevels, words: Wording) -> list[str]:
-    """Return the texts given to cells of a column, otherwise those of the levels around them, otherwise the labels of
-    the cells.
+    """Return a text for each cell of a column: the text given to the cell, else that given to its level, else its
+    label.
     """
     around = np.arange(level.n_levels) if single is level else level.code_categories(single.first_values())
     texts = words.given(level)

@@ -119,7 +119,7 @@ class Feature(ShortRepr):
 
     @cached_property
     def level_of_cell(self) -> np.ndarray:
-        """(n_cells,) the level that each cell is part of."""
+        """Level of each cell, (n_cells,)."""
         return coarser_codes(self.cells, self.levels)
 
     @cached_property
@@ -165,8 +165,8 @@ class Feature(ShortRepr):
 
     @cached_property
     def total_errors(self) -> np.ndarray:
-        """(n_cells + 1, n_classes) standard errors of the contributions, in nats, as intervals of probabilities have
-        them, those of unseen values last.
+        """Standard errors of the contributions, (n_cells + 1, n_classes), in nats, as used for intervals of
+        probabilities; those of unseen values last.
         """
         shared, variances = self.errors
         return np.sqrt(class_variances(variances + (shared**2).sum(axis=2), self.counts.shape[1]))
@@ -261,8 +261,9 @@ class Scorecard(ShortRepr):
 
     @property
     def positive(self) -> int | None:
-        """Position of the class that reasons, points, curves and texts are about: the one asked for, else the second of
-        two; None if there are more.
+        """Position of the positive class, which reasons, points, curves and texts are about.
+
+        It is that of the option ``positive``; by default the second of two classes, or None for more classes.
         """
         return self.provenance.get("positive", 1 if self.classes.size == 2 else None)
 
@@ -335,7 +336,7 @@ class Scorecard(ShortRepr):
 
     @cached_property
     def reader(self) -> RowReader:
-        """How values of rows become cells of the features in the model."""
+        """Reader that turns raw rows into cells of the features in the model."""
         return RowReader.of([feature.cells for feature in self.features], self.used, self.columns)
 
     def cells(self, X: Any) -> np.ndarray:

@@ -41,7 +41,7 @@ def without_unused_values(card: Scorecard) -> list[Feature]:
 
 
 def joined_cells(feature: Feature, levels: FeatureLevels, level_of_cell: np.ndarray) -> Feature:
-    """Return a feature that is not in the model with other levels, ``level_of_cell``, and no cells within them."""
+    """Return an unused feature whose cells are joined to ``levels``; ``level_of_cell`` gives the level of each cell."""
     shape = (levels.n_levels, feature.counts.shape[1])
     counts, errors = np.zeros(shape), np.zeros(shape)
     np.add.at(counts, level_of_cell, feature.counts)
@@ -57,7 +57,7 @@ def joined_cells(feature: Feature, levels: FeatureLevels, level_of_cell: np.ndar
 
 
 def with_known_values(cards: Sequence[Scorecard]) -> list[Scorecard]:
-    """Return the scorecards with the values that files withhold, as far as other models know them.
+    """Return the scorecards with values restored that their files withhold, if another of the models has them.
 
     A column that no model uses becomes a single level if its values are not known to be the same.
     """

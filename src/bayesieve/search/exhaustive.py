@@ -210,7 +210,7 @@ def _too_many(k: int) -> str:
 
 
 def _cut(problem: SubsetProblem) -> int:
-    """Return features whose subsets are pieces of the walk, 2^cut of them."""
+    """Return the number of features whose subsets divide the walk into pieces, 2 to this power of them."""
     k, rows = problem.candidates.size, problem.objective.rows
     row_work = rows.block.n_rows * (rows.tables.n_classes - 1)
     return min(k, max(_FEWEST_PIECES, k + math.ceil(math.log2(max(1, row_work) / _PIECE_WORK))))

@@ -506,7 +506,5 @@ def rank(scores: np.ndarray) -> np.ndarray:
 
 
 def above(scores: np.ndarray, threshold: float) -> np.ndarray:
-    """Return weight 1 for features whose scores exceed the threshold by more than rounding, 0 for others,
-    (n_features,).
-    """
+    """Return the weights of features, (n_features,): 1 if the rounded score exceeds the threshold, otherwise 0."""
     return (np.round(scores, _DIGITS) > threshold).astype(float)

@@ -454,9 +454,7 @@ def _keeps_constraints(objective: Objective, chosen: np.ndarray) -> bool:
 
 
 def with_learnt_classes(rows: ScoredRows, coded: CodedTable, criterion: Criterion) -> ScoredRows:
-    """Return the rows. If the criterion cannot score a row whose class is missing in its training rows, such rows are
-    dropped.
-    """
+    """Return the rows, without rows of classes that have no training rows if the criterion cannot score these."""
     absent = rows.impossible()
     if absent is None:
         return rows

@@ -51,8 +51,9 @@ def _array_of_rows(rows: Sequence[Any]) -> np.ndarray:
 
 
 def holds_exactly(array: np.ndarray, values: Iterable[Any]) -> bool:
-    """Return whether an array that NumPy made of Python values has them as they were: it makes numbers of booleans, and
-    floats of whole numbers that no float holds.
+    """Return whether a NumPy array made from Python values represents each of them exactly.
+
+    NumPy converts booleans beside numbers to numbers, and large integers beside floats to floats, which may round them.
     """
     kinds = set(map(type, values))
     if len(kinds & {bool, np.bool_}) > 0 and array.dtype != bool:

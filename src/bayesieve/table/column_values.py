@@ -448,7 +448,7 @@ def encoded_objects(column: np.ndarray) -> tuple[np.ndarray, list[Any]]:
 
 
 def encoded_by_identity(column: np.ndarray) -> tuple[np.ndarray, list[Any]] | None:
-    """Encode by the addresses of the objects: the same few objects usually stand in all rows. None if there are many.
+    """Encode objects by their addresses, as columns usually repeat a few objects; return None if there are many.
 
     The loop neither touches the objects nor needs the GIL. Equal values at different addresses are merged later, as
     different spellings of one value are.
@@ -509,7 +509,7 @@ def encoded_series(column: Any) -> tuple[np.ndarray, list[Any]]:
         return _encoded_one_by_one(values)
     pool = None
     if column.dtype == pl.String:
-        # Its own pool of categories: the shared one would hand out codes that grow with every other column.
+        # Use a separate pool of categories: codes of the shared pool grow with every other column.
         pool = pl.Categories.random()
         column = column.cast(pl.Categorical(pool))
     codes = column.to_physical().cast(pl.UInt32)

@@ -213,7 +213,7 @@ class Column:
         return EncodedValues(self.values.type, len(categories.codes), encoded, is_sorted=True)
 
     def value(self, row: int) -> Any:
-        """Return the value of one row, as `categories` has it; None if missing."""
+        """Return the value of one row in the form used by `categories`; None if it is missing."""
         values = self.take(np.array([row])).categories().values
         return values[0] if values else None
 

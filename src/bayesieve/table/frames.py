@@ -327,7 +327,7 @@ def frame_of_columns(columns: Mapping[str, Any], texts: Collection[str]) -> Any:
 
 
 def library_of(X: Any) -> str:
-    """Return the library whose dataframes results on ``X`` are: "pandas", "pyarrow", or "polars" for all others."""
+    """Return the dataframe library of results on ``X``: "pandas", "pyarrow" or, by default, "polars"."""
     X = nw.to_native(X, pass_through=True)
     return next((name for name, is_of_library in _LIBRARIES.items() if is_of_library(X)), "polars")
 

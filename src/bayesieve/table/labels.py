@@ -148,7 +148,7 @@ def cell_labels(parts: Sequence[Any], grid: np.ndarray, n_levels: int, *, full: 
 
 
 def _terms(inside: np.ndarray, free: np.ndarray) -> list[tuple[tuple[int, ...] | None, tuple[int, ...] | None]]:
-    """Group the rows of a grid that hold the same columns. Return them with these columns; None stands for all."""
+    """Group the rows of a grid that mark the same columns; return pairs of rows and columns, None for all of either."""
     rows: dict[tuple[int, ...] | None, list[int]] = {}
     for i, row in enumerate(inside):
         if row.any():

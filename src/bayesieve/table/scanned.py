@@ -36,7 +36,7 @@ class RowSample:
     frame: pl.DataFrame
 
     def at(self, rows: np.ndarray) -> np.ndarray | None:
-        """Return the positions of ascending rows in the frame, or None if it lacks some of them."""
+        """Return the positions in the frame of ``rows``, which ascend; None if the frame lacks one of them."""
         at = np.searchsorted(self.rows, rows)
         if not self.rows.size or (rows.size and at[-1] == self.rows.size):
             return None

@@ -93,7 +93,7 @@ class FileRows:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Scan:
-    """A table in Parquet files, one after the other. It is small, can be pickled, and reads rows when asked.
+    """A table whose rows lie in one or several Parquet files and are read only when needed; it can be pickled.
 
     Attributes
     ----------

@@ -145,7 +145,7 @@ def _iso(month: pl.Expr, day: pl.Expr) -> pl.Expr:
 
 
 def _iso_text(month: pl.Expr, day: pl.Expr) -> pl.Expr:
-    """Return the text of a date and, unless it has none, its time in ISO 8601; null if a part is."""
+    """Return dates, with their times if any, as texts in ISO 8601; null if any part of the date is null."""
     import polars as pl
 
     def padded(number: pl.Expr) -> pl.Expr:

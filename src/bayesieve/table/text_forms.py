@@ -15,7 +15,7 @@ _FEWEST = {"number": 10, "formatted number": 10, "date": 3, "short date": 10}  #
 _DAY, _MONTH = r"(0?[1-9]|[12]\d|3[01])", r"(0?[1-9]|1[0-2])"
 _SHORT_DATE = rf"^({_DAY}[./-]{_MONTH}|{_MONTH}[./-]{_DAY})[./-]\d\d$"
 _BEGINNING = r"^([\d\s€$£+.-]|(?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|inf|nan))"  # of numbers and dates
-# Such as 1,234.5 or 1.234,5 or 12 %.
+# Numbers with separators of thousands or a unit, such as 1,234.5 or 1.234,5 or 12 %.
 _FORMATTED = r"^[€$£]?\s?[+-]?(\d{1,3}([,.'’ \x{a0}\x{202f}]\d{3})+|\d+)([.,]\d+)?\s?[%€$£]?$"
 
 

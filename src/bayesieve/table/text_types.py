@@ -145,7 +145,7 @@ class ScoredText:
 
     @property
     def dtype(self) -> pl.DataType:
-        """The type of what `read` returns."""
+        """Data type of the values that `read` returns."""
         import polars as pl
 
         return pl.String()

@@ -135,7 +135,7 @@ class _NewFile:
             self._temporary.unlink()
 
     def delete_abandoned(self) -> None:
-        """Delete the temporary files of processes that were killed; those of others are locked."""
+        """Delete the temporary files of processes that were killed; files of running processes are locked and stay."""
         for path in self._target.parent.glob(f"{glob.escape(self._prefix)}{'?' * 12}.tmp"):
             with contextlib.suppress(OSError), path.open("r+b") as file:
                 _lock(file)
@@ -171,7 +171,7 @@ def is_folder(path: str | os.PathLike[str]) -> bool:
 
 
 def mark_of(path: Path) -> str | None:
-    """Return the mark of a Parquet file; None for files without, and others."""
+    """Return the mark in the metadata of a Parquet file; None for files without one and for other files."""
     import polars as pl
 
     try:

@@ -260,7 +260,7 @@ class Query:
     def whole(self) -> Any:
         """Return the query."""
         labels, is_binary = self.plan.classes, len(self.plan.classes) == 2
-        # Names of results come first: others get the numbers.
+        # Results reserve their names first, so that helper columns of the same name get the numbered ones.
         chances, predicted = [self.new(f"p_{label}") for label in labels], self.new("predicted")
         scores = [self.new("score" if is_binary else "joint") for _ in labels[1:]]  # against one class, which has 0
         reasons = [self.new(f"reason_{k + 1}") for k in range(self.options.reasons)]
