@@ -52,16 +52,20 @@ def curvature(of: EvidenceProblem, point: np.ndarray) -> Curvature:
     return of.curvature(point, of.draw_sample())
 
 
+def prior_variances(of: EvidenceProblem, variances: np.ndarray) -> np.ndarray:
+    """Return the variances of the priors of all parameters, from those of deviations of classes."""
+    return np.append(variances, 1.0)[of.design.group] / logit_scale(of.design.n_logits).square
+
+
 def mode(of: EvidenceProblem, point: np.ndarray, variances: np.ndarray, steps: int) -> np.ndarray:
     """Return the point after some steps from another towards the optimum for these variances."""
-    priors = of.prior_variances(variances)
-    metric = laplace_metric(curvature(of, point), priors)
-    return find_mode(of, of.evaluate(point), priors, metric, Stop(steps, 1e-4, settle=True)).point
+    metric = laplace_metric(of.design, curvature(of, point), variances)
+    return find_mode(of, of.evaluate(point), metric, Stop(steps, 1e-4, settle=True)).point
 
 
 def penalised(of: EvidenceProblem, point: np.ndarray, variances: np.ndarray) -> float:
     """Return the log loss plus the penalties."""
-    penalty = 0.5 * float((point**2 / of.prior_variances(variances)[:, None]).sum())
+    penalty = 0.5 * float((point**2 / prior_variances(of, variances)[:, None]).sum())
     return of.evaluate(point).loss + penalty
 
 
@@ -83,7 +87,7 @@ def designs(of: EvidenceProblem) -> list[np.ndarray]:
 def precisions(of: EvidenceProblem, variances: np.ndarray) -> list[np.ndarray]:
     """Of the deviation of each class."""
     square = logit_scale(of.design.n_logits).square
-    each, apart, result = 1.0 / (of.prior_variances(variances) * square), of.design.intercept + 1, []
+    each, apart, result = 1.0 / (prior_variances(of, variances) * square), of.design.intercept + 1, []
     for (first, stop), shape in zip(pairwise(of.design.first_function), of.shapes, strict=True):
         own = each[apart : apart + shape.n_cells] if shape.single_cells else np.zeros(0)
         apart += own.size
@@ -130,7 +134,7 @@ def test_curvatures_of_two_classes_are_exact() -> None:
     of = problem(5, 2, shapes=[Shape.free(3), Shape.free(2)])
     variances = np.array([0.5, 0.1])
     point = np.random.default_rng(0).normal(scale=0.3, size=(of.design.n_parameters, 1))
-    steps = laplace_metric(curvature(of, point), of.prior_variances(variances)).steps[0]
+    steps = laplace_metric(of.design, curvature(of, point), variances).steps[0]
 
     def loss(numbers: np.ndarray) -> float:
         deviations = np.split(numbers[:, None] * [[-0.5, 0.5]], [3, 5])
@@ -171,7 +175,7 @@ def test_a_fit_of_redundant_features_ends_at_the_optimum() -> None:
     of = EvidenceProblem.of_rows(codes.astype(np.uint8), shapes, np.zeros((6000, 2)), classes, np.ones(6000))
     fitted = solve(of)
     deviates = np.append(fitted.deviations > 0, True)[of.design.group]
-    priors = of.prior_variances(np.maximum(fitted.deviations, 1e-6) ** 2)[:, None]
+    priors = prior_variances(of, np.maximum(fitted.deviations, 1e-6) ** 2)[:, None]
     slopes = of.evaluate(fitted.point).gradient + fitted.point / priors
     assert np.abs(slopes[deviates]).max() < 1e-7
 

@@ -494,12 +494,6 @@ class EvidenceProblem:
         ]
         return replace(self, chunks=chunks)
 
-    def prior_variances(self, variances: np.ndarray) -> np.ndarray:
-        """Return the variance of the prior of each parameter, (n_parameters,), from those of the groups of deviations
-        of classes.
-        """
-        return np.append(variances, _INTERCEPT_VARIANCE)[self.design.group] / logit_scale(self.design.n_logits).square
-
     def deviations(self, point: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
         """Return the deviations of each feature, (n_cells, n_classes), and of the intercept, (n_classes,)."""
         cells, intercept = self.design.basis @ point, point[self.design.intercept]
@@ -515,11 +509,13 @@ class Metric:
 
     Parameters
     ----------
+    priors : (n_parameters,) variances of the priors.
     steps : (n_logits, n, n), roots of the inverse curvature matrices of the n basis functions and intercept.
     single : (n_single, n_logits), roots of the inverse curvatures of single cells.
     effective : (n_parameters,), how far the rows determine each parameter, summed over the logits.
     """
 
+    priors: np.ndarray
     steps: np.ndarray
     single: np.ndarray
     effective: np.ndarray
@@ -532,9 +528,14 @@ class Metric:
         return np.concatenate([dense, values[n:] * self.single])
 
 
-def laplace_metric(curvature: Curvature, priors: np.ndarray) -> Metric:
-    """Return the metric of the loss with normal priors of these variances, (n_parameters,)."""
-    n_logits, n_dense = curvature.dense.shape[:2]
+def laplace_metric(design: Design, curvature: Curvature, variances: np.ndarray) -> Metric:
+    """Return the metric of the loss with normal priors.
+
+    ``variances`` : of deviations of classes, (n_groups,).
+    """
+    scale = logit_scale(design.n_logits)
+    priors = np.append(variances, _INTERCEPT_VARIANCE)[design.group] / scale.square
+    n_dense = curvature.dense.shape[1]
     spread, of_single = np.sqrt(priors[:n_dense]).astype(curvature.dense.dtype), priors[n_dense:, None]
     steps, effective = np.empty_like(curvature.dense), np.zeros(n_dense)
     diagonal = np.diag_indices(n_dense)
@@ -558,7 +559,7 @@ def laplace_metric(curvature: Curvature, priors: np.ndarray) -> Metric:
         np.multiply(root.T, spread[:, None], out=steps[logit])
     by_rows = of_single * curvature.single
     effective = np.concatenate([effective, (by_rows / (1.0 + by_rows)).sum(axis=1)])
-    return Metric(steps, np.sqrt(of_single / (1.0 + by_rows)), effective * logit_scale(n_logits).share)
+    return Metric(priors, steps, np.sqrt(of_single / (1.0 + by_rows)), effective * scale.share)
 
 
 class Stop(NamedTuple):
@@ -579,7 +580,6 @@ class Stop(NamedTuple):
 def find_mode(
     problem: EvidenceProblem,
     start: LossAtPoint,
-    priors: np.ndarray,
     metric: Metric,
     stop: Stop,
 ) -> LossAtPoint:
@@ -588,7 +588,7 @@ def find_mode(
     Parameters
     ----------
     start : the loss at the point.
-    priors : (n_parameters,) variances of the priors.
+    metric : at the point or nearby, with the priors of the penalty.
     """
     point, last = start.point, start
 
@@ -597,7 +597,7 @@ def find_mode(
         at = point + metric.move(flat.reshape(point.shape))
         if not np.array_equal(last.point, at):  # the first point is that of the start
             last = problem.evaluate(at)
-        push = at / priors[:, None]
+        push = at / metric.priors[:, None]
         gradient = metric.move(last.gradient + push, transposed=True).ravel()
         return last.loss + 0.5 * float((push * at).sum()), gradient
 

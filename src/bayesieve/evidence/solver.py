@@ -213,11 +213,10 @@ class VarianceSearch:
         self.variances, self.expected_variance = self.variances * factor, expected_variance
         for number in range(n_rounds):
             # Coefficients, for these variances.
-            if self.curvature is None or number <= 2 or number % 2 == 0:  # in one later round it changes little
-                self.curvature = self.problem.curvature(self.mode.point, self.sample)
-            priors = self.problem.prior_variances(self.variances)
-            metric = laplace_metric(self.curvature, priors)
-            self.mode = find_mode(self.problem, self.mode, priors, metric, Stop(self._steps, self._slope))
+            if number <= 2 or number % 2 == 0:  # in one later round it changes little
+                self.curvature = None
+            metric = self.metric()
+            self.mode = find_mode(self.problem, self.mode, metric, Stop(self._steps, self._slope))
             # Variances, for these coefficients: the sum of squared coefficients of each group over their effective
             # number, and somewhat further. With an expected variance, one more coefficient of it is counted.
             design = self.problem.design
@@ -238,10 +237,10 @@ class VarianceSearch:
                 break
 
     def metric(self) -> Metric:
-        """Return the metric of the posterior at the curvature of the last round."""
+        """Return the metric of the posterior, with the curvature of the last round if there is one."""
         if self.curvature is None:
             self.curvature = self.problem.curvature(self.mode.point, self.sample)
-        return laplace_metric(self.curvature, self.problem.prior_variances(self.variances))
+        return laplace_metric(self.problem.design, self.curvature, self.variances)
 
     def effects(self, metric: Metric) -> tuple[np.ndarray, Effects]:
         """Return log Bayes factors of the deviations of each feature against none, (n_features,), and the effects of
@@ -249,7 +248,7 @@ class VarianceSearch:
 
         ``metric`` : from `metric`, after the last round.
         """
-        design, priors = self.problem.design, self.problem.prior_variances(self.variances)
+        design, priors = self.problem.design, metric.priors
         assert self.curvature is not None
         # A Newton step to the optimum, where the posterior of a group less its prior is its likelihood.
         gradient = self.mode.gradient + self.mode.point / priors[:, None]
@@ -330,14 +329,14 @@ class VarianceSearch:
         """Return the posterior errors of the deviations, after a descent to the optimum if asked to ``settle``."""
         if settle:  # rounds stop before their optimum: the order of sums must not show in where they stop
             self.variances = np.exp(np.round(np.log(self.variances), _DIGITS_OF_VARIANCES))
-        metric, priors = self.metric(), self.problem.prior_variances(self.variances)
+        metric = self.metric()
         if settle:
             # From the curvature of all rows, single cells included, some steps lead to the optimum.
             near = self._slope == _LAST_SLOPE
             whole = self.problem.whole_curvature(self.mode.point) if near else None
-            scale = metric if whole is None else laplace_metric(whole, priors)
-            self.mode = find_mode(self.problem, self.mode, priors, scale, Stop(_LAST_STEPS, self._slope, settle=True))
-        return posterior_errors(self.whole, metric, self.parameters, priors, self.sample.matrix)
+            scale = metric if whole is None else laplace_metric(self.problem.design, whole, self.variances)
+            self.mode = find_mode(self.problem, self.mode, scale, Stop(_LAST_STEPS, self._slope, settle=True))
+        return posterior_errors(self.whole, metric, self.parameters, self.sample.matrix)
 
 
 def choose_expected_variance(search: VarianceSearch, clock: Clock) -> VarianceSearch:
@@ -362,12 +361,11 @@ def choose_expected_variance(search: VarianceSearch, clock: Clock) -> VarianceSe
 def held_out_loss(search: VarianceSearch, folds: Sequence[np.ndarray]) -> float:
     """Return the log loss of all rows in nats, those of each fold by a fit to the other folds with these variances."""
     metric, problem, total = search.metric(), search.problem, 0.0
-    priors = problem.prior_variances(search.variances)
     for number in range(_FOLDS):
         held_out = problem.of_chunks([fold == number for fold in folds])
         others = problem.of_chunks([fold != number for fold in folds])
         start = others.evaluate(search.mode.point)
-        mode = find_mode(others, start, priors, metric, Stop(_STEPS_OF_FOLD, _SLOPE_NEARBY))
+        mode = find_mode(others, start, metric, Stop(_STEPS_OF_FOLD, _SLOPE_NEARBY))
         total += held_out.evaluate(mode.point).loss
     return total
 

@@ -36,7 +36,7 @@ class PosteriorErrors:
 
 
 def posterior_errors(
-    problem: EvidenceProblem, metric: Metric, parameters: np.ndarray, priors: np.ndarray, matrix: np.ndarray
+    problem: EvidenceProblem, metric: Metric, parameters: np.ndarray, matrix: np.ndarray
 ) -> PosteriorErrors:
     """Return the posterior errors of the deviations, those of each feature centred over the rows.
 
@@ -44,11 +44,10 @@ def posterior_errors(
     ----------
     problem : the problem with all groups. Those that do not deviate add nothing.
     metric : the metric of some of the parameters, at the positions ``parameters``.
-    priors : variances of their priors.
     matrix : (n_some_rows, n) the basis functions and the intercept among them, of some rows.
     """
     design, n = problem.design, metric.steps.shape[1] - 1
-    rows = problem.rows_of_cells()
+    rows, priors = problem.rows_of_cells(), metric.priors
     single = np.zeros((2, int(design.first_cell[-1]), design.n_logits))  # posterior and prior variances
     at = design.single[parameters[n + 1 :] - design.intercept - 1]
     single[:, at] = np.stack([metric.single**2, np.broadcast_to(priors[n + 1 :, None], metric.single.shape)])
