@@ -52,7 +52,7 @@ def test_a_scorecard_is_fitted_and_written(succeeds: Run) -> None:
         (["--positive", "fine"], "'fine'"),
         (["--monotone", "agee=1"], "did you mean 'age'"),
         (["--pairs", "age:jobb"], "did you mean 'job'"),
-        (["--ignore", "age", "--levels", "levels.yaml"], "names the column 'age', which is not learnt from"),
+        (["--ignore", "age", "--levels", "levels.yaml"], "names the column 'age', which is not a feature column"),
         (["--target", "property_magnitude"], "needs two classes, but the target has 4"),
     ],
     ids=str,

@@ -313,7 +313,7 @@ def test_levels_without_rows_are_kept() -> None:
 @pytest.mark.parametrize(
     ("rules", "sentence"),
     [
-        ({"nope": {"cuts": [1]}}, r"levels names the column 'nope', which is not learnt from; leave it out"),
+        ({"nope": {"cuts": [1]}}, r"levels names the column 'nope', which is not a feature column; leave it out"),
         ({"age": 3}, r"the column 'age': it takes a dict of cuts, groups"),
         ({"age": {"cots": [1]}}, r"'age': it has no option 'cots'"),
         ({"age": {"cuts": [3, 2]}}, r"'age': it needs cuts in ascending order, each once"),
@@ -481,7 +481,7 @@ def test_the_levels_of_a_scorecard_are_kept_for_other_rows(model: SelectiveNB, t
     assert loaded.levels["group"] == {"exclude": True}
     others = [name for name in frame.columns if name != "group"]
     assert [labels(loaded.fit(frame, y), name) for name in others] == [labels(kept, name) for name in others]
-    with pytest.raises(ValueError, match=r"levels names the column 'age', which is not learnt from"):
+    with pytest.raises(ValueError, match=r"levels names the column 'age', which is not a feature column"):
         SelectiveNB(levels=model.scorecard_).fit(frame.drop("age"), y)
 
 

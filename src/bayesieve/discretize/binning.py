@@ -49,8 +49,9 @@ class EqualFrequencyDiscretizer(_Binner):
 
 
 def equal_parts(above: np.ndarray, n_parts: int) -> np.ndarray:
-    """Return values at which parts of about equal weight begin, but the first: that above whose value the cumulated
-    weight ``above`` is nearest to its target, the lower one on ties.
+    """Return the positions of the values at which bins of about equal weight begin, without the first bin.
+
+    Each bin begins where the cumulated weight ``above`` is nearest to its target; of two, at the lower value.
     """
     n_values = above.size - 1
     if n_values < 2:

@@ -516,7 +516,7 @@ def _by_sizes(counts: np.ndarray, prior: np.ndarray, method: Method, useful: flo
             cost = settle_values(units, start, prior, log_table)
             if cost < best:
                 best, label = cost, start[place]
-        # The next threshold that joins more values.
+        # Double the threshold until it joins further values: smaller steps would repeat the same partition.
         rarer = frequency[frequency > threshold].min()
         threshold = max(1, 2 * threshold)
         while threshold < rarer:

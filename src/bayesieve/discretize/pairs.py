@@ -131,7 +131,7 @@ def fit_of_sum(cells: np.ndarray) -> float:
 def with_pairs(
     codes: np.ndarray, coded: Sequence[tuple[PairLevels, np.ndarray, np.ndarray]], into: np.ndarray, engine: Engine
 ) -> np.ndarray:
-    """Return codes of columns, and of pairs by those of their columns, written ``into`` an array of the engine."""
+    """Write the codes of columns, then those of pairs of them, ``into`` an array of the engine, and return it."""
     for k, of_column in enumerate(codes):
         into[k] = of_column
         engine.release(into[k].nbytes)
@@ -281,7 +281,7 @@ class PairFinder:
         candidates = candidates[n_levels[candidates].prod(axis=1) <= _MOST_CELLS]
         price = float(np.log(n_looked_at)) + _SAFETY
         n_jobs = self.n_jobs if self.training.order.n_rows >= _PARALLEL_ROWS else 1
-        gains, last, rank = [], 0, 0
+        gains, rank, last_gain = [], 0, 0
         counted = self._counted(parts, candidates.tolist())
         while some := list(islice(counted, _COUNTED_AT_ONCE)):
             fitted = map_in_threads(partial(self._fitted, price=price), [cells for *_, cells in some], n_jobs)
@@ -291,8 +291,8 @@ class PairFinder:
                         gain -= max(0.0, saved[k]() - fit)
                 if groups is not None and gain > 0.0:
                     gains.append((gain, (i, j, cells, groups)))
-                    last = rank
-                if is_ranked and rank - last >= _PATIENCE:
+                    last_gain = rank
+                if is_ranked and rank - last_gain >= _PATIENCE:
                     counted = iter(())
                     break
                 rank += 1

@@ -211,7 +211,7 @@ class LevelRefitter:
         return self._coded(fitted_codes, levels, fit), self._coded(rest, levels, others)
 
     def code(self, levels: Sequence[FeatureLevels]) -> CodedTable:
-        """Return the rows coded by other levels of the same columns, without classes."""
+        """Code the rows by other levels of the same columns; the result has no classes."""
         of_table = TableLevels.of(levels)
         codes, unseen = code_columns(self.raw_rows(), of_table, self.n_jobs)
         return CodedTable(codes, of_table.n_levels, of_table.names, levels=of_table, unseen=unseen)
@@ -242,7 +242,7 @@ class LevelRefitter:
     def _add_pairs(
         self, training: TrainingTable, fitted: FittedColumns, codes: np.ndarray, fit_levels: FitLevels
     ) -> tuple[TableLevels, np.ndarray]:
-        """Add the pairs of the features to the levels of their columns, and to the codes of these."""
+        """Refit the pairs; return the levels and codes of columns, followed by those of the pairs."""
         names = self.table.names
         pairs = [[names[i] for i in columns] for columns in self.features if len(columns) > 1]
         if not pairs:

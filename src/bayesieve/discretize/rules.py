@@ -189,7 +189,7 @@ class LevelRule:
 
     @property
     def kind(self) -> str | SpecialValues | None:
-        """The kind that a column must have for it; None for either."""
+        """Kind of column that the rule requires; None if it fits both kinds."""
         if self.groups is not None:
             return "categorical"
         if self.special:
@@ -509,7 +509,7 @@ class TableRules:
             name = next(name for name in self.rules if name in unknown)
             meant = did_you_mean(name, names)
             remedy = f"leave it out, or {meant}" if meant else "leave it out."
-            raise ValueError(f"levels names the column {name!r}, which is not learnt from; {remedy}")
+            raise ValueError(f"levels names the column {name!r}, which is not a feature column; {remedy}")
         if OTHERS in names or OTHERS not in self.rules:
             return self
         asked = [name if name in self.rules else OTHERS for name in names]

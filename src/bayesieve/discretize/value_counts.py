@@ -307,7 +307,7 @@ class ValueBlocks:
         return self.starts[:-1] + (self.has_missing & (np.diff(self.starts) > 2))
 
     def with_first(self, inner: np.ndarray) -> np.ndarray:
-        """Return these rows with the first rows of each column and of its known values, in ascending order."""
+        """Return ``inner``, the first row of each column and the first row of its known values, in ascending order."""
         first, known = self.starts[:-1], self.known_starts()
         return np.sort(np.concatenate([first, known[known > first], inner]))
 

@@ -183,7 +183,7 @@ def evaluate_every_subset(
 
 
 def obstacle_to_walk(problem: SubsetProblem) -> str | None:
-    """Return why `evaluate_every_subset` cannot take a problem, as a sentence, or None."""
+    """Return a sentence why `evaluate_every_subset` cannot solve the problem, or None if it can."""
     k = problem.candidates.size
     if k > MAX_FEATURES:
         return f"{_too_many(k)}."
@@ -222,7 +222,7 @@ def _gray(numbers: np.ndarray) -> np.ndarray:
 
 
 def row_factors(problem: SubsetProblem, block: ClassBlock) -> np.ndarray:
-    """Return (n_candidates, n_classes - 1, n_rows): what a feature multiplies the ratios of each row by."""
+    """Return the factor of each candidate on the ratios of each row, (n_candidates, n_classes - 1, n_rows)."""
     rows = problem.objective.rows
     factors = np.empty((problem.candidates.size, rows.tables.n_classes - 1, block.n_rows))
     for at, feature in enumerate(problem.candidates.tolist()):

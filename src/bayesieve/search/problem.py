@@ -353,7 +353,7 @@ class SearchState:
         return float(violation(objective.constraints, values))
 
     def add_all(self, features: np.ndarray) -> np.ndarray:
-        """Add features one after another, by a criterion made of log losses; the costs of the subsets on the way."""
+        """Add features one after another, and return the cost of each subset on the way; for log losses only."""
         costs = self._guide.path(features, self.n_selected + np.arange(1, features.size + 1))
         self.selected[features] = True
         self.n_selected += features.size

@@ -94,7 +94,7 @@ def _query_of(file: Path, inside: str, tables: Sequence[tuple[str, str]]) -> str
 
 
 def _scan_duckdb(file: Path, inside: str, copies: Copies) -> Scan:
-    """Copy rows of a DuckDB file that can read and write nothing but itself and the folder of the copy."""
+    """Copy rows of a DuckDB file, over a connection that can only access this file and the folder of the copy."""
     import duckdb
 
     folder = "'" + str(copies.folder.path).replace("'", "''") + "'"

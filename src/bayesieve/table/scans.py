@@ -193,7 +193,7 @@ class Scan:
 
         texts = {name: dtype for name, dtype in self.schema.items() if dtype == pl.String}
         rows = read_rows(self.slices(0, _LOOKED_AT), texts) if texts else pl.DataFrame()
-        # A name such as ^x$ would be a pattern in the query behind `str`.
+        # Without a name: polars would read a column name such as ^x$ as a regular expression here.
         n_bytes = {column.name: int(column.alias("").str.len_bytes().sum()) for column in rows.get_columns()}
         return {name: n / rows.height for name, n in n_bytes.items()}
 

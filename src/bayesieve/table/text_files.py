@@ -131,7 +131,7 @@ def text_blocks(
 
 
 def common_orders(orders: Sequence[Mapping[str, bool]]) -> dict[str, bool]:
-    """Return the columns for which no two tables prove different orders of day and month, and their order."""
+    """Return whether the day comes first, by column of dates, without columns for which tables prove both orders."""
     proofs: dict[str, set[bool]] = {}
     for of_table in orders:
         for name, day_first in of_table.items():
