@@ -79,10 +79,11 @@ def _columns() -> None:
 
 
 def _fit() -> None:
-    """Fit the default `SelectiveNB` to codes of two classes."""
+    """Fit the default `SelectiveNB` to codes of two classes, and to columns whose pairs are searched for surfaces."""
     import numpy as np
+    import polars as pl
 
-    from bayesieve import DiscreteNB
+    from bayesieve import DiscreteNB, SelectiveNB
     from bayesieve.evidence.calibration import calibrate
     from bayesieve.selection import make_selector
 
@@ -93,6 +94,10 @@ def _fit() -> None:
         calibrate(rows, weights, "m-estimate")
         predictor.predict_proba(rows)
     DiscreteNB().fit(coded.take(np.arange(coded.n_rows)[::-1]))  # rows that are not listed class after class
+    rng = np.random.default_rng(0)
+    numbers, classes = rng.normal(size=2000), rng.integers(0, 2, 2000)
+    frame = pl.DataFrame({"number": numbers + classes, "few": np.round(2 * numbers) + classes})
+    SelectiveNB().fit(frame, classes)
 
 
 def _search(name: str, *n_levels: int) -> None:
