@@ -313,7 +313,10 @@ def _on_rows(
 
 
 def _groups(X: Any, time: Any, by: Sequence[str]) -> tuple[tuple[str, np.ndarray, tuple[str, ...]], ...]:
-    """Return segments of rows: periods of the time, then the values of columns; name, group of each row, and labels."""
+    """Group the rows by periods of ``time``, and by the values of each column in ``by``.
+
+    Returns the name of each grouping, the group of each row, and the labels of the groups.
+    """
     named_time = time if isinstance(time, str) else "time"
     groups = []
     for name, values in [*([] if time is None else [(named_time, time)]), *((name, name) for name in by)]:

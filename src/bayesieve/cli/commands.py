@@ -38,7 +38,8 @@ BROKEN_PIPE = 141  # 128 + SIGPIPE
 LAB_MISSING = "{} needs bayesieve-lab: pip install bayesieve-lab, or pip install ./lab in the repository"
 
 _UsageError: type[Any] = typer.BadParameter.__bases__[0]  # typer carries a copy of click or depends on it, by version
-# Parameters of the library that begin a sentence, or are row weights, and options that have other names.
+# Errors of the library name its parameters. At the beginning of a sentence, these become options of the command line;
+# "sample_weight" does everywhere. `_OPTIONS` holds options whose names differ.
 _OPTIONS = {"random_state": "seed", "sample_weight": "weight"}
 _KNOWN = r"n_\w+|random_state|seed|max_seconds|memory_limit|engine|pairs|monotone|levels|prior|calibrate|repetitions"
 _PARAMETER = re.compile(rf"^({_KNOWN})(?= (must|names|needs) )|(?<![\w'])sample_weight(?![\w'])")

@@ -111,7 +111,7 @@ def scan_caution(
     share = 1.0 - distinct.size / max(1, few.size)
     n_distinct = {name: len(one.values) if one.upper is None else one.n_distinct for name, one in numbers.items()}
     distinguishing = [name for name, n in n_distinct.items() if n >= _LEAST_DISTINCT * (1.0 - share) * row_hashes.size]
-    # Neighbours are drawn at random: whatever the order of the rows, that of their hashes is one.
+    # `are_copies` compares neighbouring values. Hashes serve as values, so that neighbours are rows drawn at random.
     if not distinguishing or not are_copies(distinct.astype(np.float64), counts.reshape(-1, rows.n_classes)):
         return None
     return _scan_caution(share * row_hashes.size, row_hashes.size, distinguishing)

@@ -262,7 +262,7 @@ class ValueBlocks:
             known = order.restricted_to(~np.isnan(values[c]))
             if known.rows.size:
                 missing[c], class_totals[c], totals[c] = 0, known.class_totals, known.total
-        # Memory that is never written is never used.
+        # Arrays for the worst case: the system provides memory only for the rows that the kernel writes.
         most = len(values) * (order.rows.size + 2)
         starts, n_values = np.empty(len(values) + 1, dtype=np.int64), np.empty(len(values), dtype=np.int64)
         cumulated: np.ndarray = np.empty((most, order.n_classes), dtype=order.count_type)

@@ -411,7 +411,10 @@ class RunningCriterion:
         return self.sign * criterion.values(sums, subsets.sum(axis=1), self._rows.class_totals)
 
     def candidates(self, features: np.ndarray, adding: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        """Return the costs of subsets of these sizes that differ from the current one by one feature each."""
+        """Return the cost of each subset that adds one of ``features`` to the current one, or drops it.
+
+        ``adding`` states for each feature whether it is added, and ``sizes`` how large the subset then is.
+        """
         state, criterion, n = self._state, self._criterion, features.size
         very_many = self._rows.tables.n_classes > VERY_MANY_CLASSES
         if n <= _CANDIDATES_AT_ONCE and self._move_work * n < _PARALLEL_WORK and not very_many:
