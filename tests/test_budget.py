@@ -21,7 +21,7 @@ MOST_IMPORTS = 0.095  # share of lines; one topic a file takes more of them than
 LONGEST_FUNCTION = 60
 MOST_SET_FROM_OUTSIDE = 20
 """Statements that set an attribute of another object than self; most of those left are of other libraries' objects."""
-MOST_ENTERED = {"fit": 525, "predict_proba": 55}
+MOST_ENTERED = {"fit": 508, "predict_proba": 55}
 """Functions of the library that a call enters; comprehensions and lambdas belong to the function around them."""
 
 
