@@ -264,7 +264,10 @@ def test_unseen_values(model: SelectiveNB) -> None:
     few = X.with_columns(job=pl.when(rows < 29).then(new).otherwise("job"))
     many = X.with_columns(job=pl.when(rows < 45).then(new).otherwise("job"), signal=pl.when(rows > 299).then("signal"))
     whole = table(job=["new"] * N, city=["a"] * N)
-    nothing = "Column 'job' contains no value seen in training ({} rows). "
+    nothing = (
+        "Column 'job' contains no value seen in training ({} rows). Check that it is the right column, spelt as in "
+        "training. 'job' holds 'new' (text), but held '1' and '0' (text) in training"
+    )
     for table_, expected in (
         (X, []),
         (few, []),

@@ -18,6 +18,10 @@ from bayesieve.report.search import Measure, measure
         ("expected_cost", [12.3456], "12.346"),
         ("expected_cost", [12345.678], "12,345.7"),
         ("map", [557.25], "557.2"),
+        ("expected_cost", [9.99996], "10.0000"),
+        ("expected_cost", [10.0], "10.000"),
+        ("expected_cost", [100.0, -20.0], "100.00"),
+        ("expected_cost", [1000.0], "1,000.0"),
         ("expected_cost", [0.5, None, math.inf, 42.0], "0.500"),  # as many decimals as the others
         ("expected_cost", [None, 0.5], "–"),
     ],

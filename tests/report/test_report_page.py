@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from bayesieve.classifier.scoring import with_card
 from bayesieve.datasets import load_german_credit
 from bayesieve.report import ReportData, render_card, render_report
 from bayesieve.report.changes import change_data
-from bayesieve.report.feature_data import by_chance
+from bayesieve.report.feature_data import by_chance, cell_lines
 from bayesieve.report.features import curve_ends, density_frame
 from bayesieve.report.report import column_lines
 from bayesieve.scorecard.counterfactuals import Parts
@@ -632,6 +633,22 @@ def test_levels_of_few_rows_share_a_line(min_count: int, duration: dict[str, int
         lines = dict(zip(shown[name]["label"], shown[name]["rows"], strict=True))
         assert expected.items() <= lines.items()
         assert sum(lines.values()) == 1000
+
+
+@pytest.mark.parametrize(
+    ("rows", "lines"),
+    [
+        ([9, 9, 9, 9], [[0], [1], [2], [3]]),
+        ([3, 9, 9, 9], [[0, 1], [2], [3]]),
+        ([9, 2, 2, 9], [[0], [1, 2, 3]]),
+        ([9, 9, 9, 2], [[0], [1], [2, 3]]),  # the last interval has no neighbour above
+        ([2, 1, 1, 2], [[0, 1, 2, 3]]),
+    ],
+)
+def test_intervals_of_few_rows_join_their_neighbours(rows: list[float], lines: list[list[int]]) -> None:
+    cells = SimpleNamespace(groups=None, n_special_levels=0)
+    feature: Any = SimpleNamespace(counts=np.array(rows)[:, None], cells=cells, level_of_cell=np.zeros(4, dtype=int))
+    assert cell_lines(feature, 5) == lines
 
 
 def test_columns_share_the_importance_of_their_pairs() -> None:

@@ -106,12 +106,13 @@ def test_cached_results_are_those_of_formulas(name: str) -> None:
     model, frame = case(name)
     empty = pl.DataFrame([dict.fromkeys(frame.columns)], schema=frame.schema)
     archive = zipfile.ZipFile(io.BytesIO(model.export(to="excel", rows=1)))
-    found = [
-        float(text)
-        for text in re.findall(r"<v>(-?[0-9][0-9.e-]*)</v>", archive.read("xl/worksheets/sheet1.xml").decode())
-    ]
+    sheet = archive.read("xl/worksheets/sheet1.xml").decode()
+    found = [float(text) for text in re.findall(r"<v>(-?[0-9][0-9.e-]*)</v>", sheet)]
     for value in model.predict_proba(empty)[0].tolist():
         assert min(abs(own - value) for own in found) < 1e-12
+    if len(model.classes_) == 2:
+        reasons = re.findall(r"<c [^>]*t=\"str\"[^>]*><f>[^<]*</f><v>([^<]+)</v>", sheet)
+        assert reasons == model.reasons(empty)["column"].to_list()
 
 
 def test_texts_stay_texts() -> None:

@@ -237,6 +237,17 @@ def test_other_encoders(encoder: Any, calibrate: Any) -> None:
     assert all(set(feature.columns) <= set(X.columns) for feature in card.features)
 
 
+def test_files_withhold_values_but_no_counts_of_columns_without_use(tmp_path: Path) -> None:
+    X, two, _ = rows()
+    unused = np.random.default_rng(1).choice(["secret", "hidden"], N)
+    model = SelectiveNB("map").fit(pl.DataFrame({"number": X["number"], "unused": unused}), two)
+    assert model.selected_features_ == ["number"]
+    model.save(tmp_path / "model.json")
+    assert "secret" not in (tmp_path / "model.json").read_text()
+    feature = bayesieve.load(tmp_path / "model.json").scorecard_["unused"]
+    assert feature.counts.sum(axis=0).tolist() == [np.sum(two == label) for label in model.classes_]
+
+
 def test_it_is_pickled_after_single_rows_were_read() -> None:
     for options in ({}, {"pairs": (("number", "whole"),), "calibrate": False}):
         fitted, row = model(**options), rows()[0].row(0, named=True)

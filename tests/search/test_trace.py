@@ -130,6 +130,9 @@ def small() -> SearchTrace:
         {"start": [1, 0], "feature": [0, 0], "adding": [True, True], "cost": [1.0, 2.0], "move_seconds": [0.0, 0.0]},
         {"seconds": float("inf")},
         {"move_seconds": [float("inf")]},
+        {"chosen": [0, 4]},
+        {"chosen": [0, 0]},
+        {"again": [1]},
     ],
 )
 def test_damaged_json_is_refused(damage: dict[str, object]) -> None:
