@@ -44,8 +44,8 @@ class CalibratedWeights:
     factor : common factor on the weights of the search, the centre of their prior.
     smoothing : of the probabilities that they are factors on.
     complete : False if the fit was ended early, by the user or the time limit.
-    loss : if complete, leave-one-out loss over a sample of the rows, of the features of positive weight.
-    every : if complete, all rows of the last fit, which the sample is part of.
+    loss : leave-one-out loss over a sample of the rows, as a function of the positive weights; None if not complete.
+    every : the rows of the final fit, of which ``loss`` has a sample; None if not complete.
     """
 
     weights: np.ndarray
@@ -223,8 +223,10 @@ class LeaveOneOutLoss:
         return logits
 
     def evidence(self, weights: np.ndarray) -> np.ndarray:
-        """Return weighted log probabilities of the levels, summed over the features, (n_rows, n_classes); of two
-        classes, those of the second less those of the first, after zeros.
+        """Return the sum of the weighted, counted contributions of all features in each row, (n_rows, n_classes).
+
+        The counts of a row are those of all other rows. For two classes, the first column is 0 and the second holds the
+        difference.
         """
         logits = np.concatenate(map_in_threads(partial(self._logits, weights), self._slices, self.rows.n_jobs))
         return np.pad(logits, ((0, 0), (1, 0))) if self.log_prior.size == 2 else logits
@@ -244,7 +246,7 @@ class LeaveOneOutLoss:
         return result
 
     def over(self, rows: CalibrationRows, kept: np.ndarray) -> LeaveOneOutLoss:
-        """Return the loss over other rows, with some of the features only, at these ascending positions."""
+        """Return the loss over other rows, with the features at the ascending positions ``kept`` only."""
         counts = [self._counts[k] for k in kept.tolist()]
         return LeaveOneOutLoss(rows.of_features(kept), counts, self.log_prior, self._smoothing)
 

@@ -145,7 +145,7 @@ class CalibrationRows:
         return codes
 
     def of_features(self, kept: np.ndarray) -> CalibrationRows:
-        """Return the rows with some of the features only, at these ascending positions."""
+        """Return the rows with the features at the ascending positions ``kept`` only."""
         at = {k: i for i, k in enumerate(kept.tolist())}
         counts = {at[k]: tables for k, tables in self.counts_of_folds.items() if k in at}
         refitted = {at[k]: codes for k, codes in self.refitted.items() if k in at}

@@ -87,7 +87,7 @@ class Evidence:
     smoothing : of the probabilities.
     factor : common factor on the weights of the search around which those of the features were fitted.
     kind : whether contributions are counted, or fitted to levels or cells.
-    is_neutral : whether values in no level add the mean over the training rows, as after every fit, or nothing.
+    is_neutral : whether unseen values add the mean contribution of the training rows, as after every fit, or nothing.
     """
 
     levels: Sequence[FeatureLevels]
@@ -115,7 +115,7 @@ def fit_evidence(
     Parameters
     ----------
     coded : the rows, coded by ``levels``.
-    averaged : (n_features,) weights of the search.
+    averaged : (n_features,) weights of the search, by any selector.
     smoothing : of the probabilities.
     options : what to fit.
     clock : of the whole fit; when its time is up, the best so far is kept.
@@ -134,13 +134,13 @@ def fit_evidence(
         calibration.weights[k] = max(calibration.weights[k], _LEAST_INCLUDED)
     weights, factor, smoothing = calibration.weights, calibration.factor, calibration.smoothing
 
-    # Counted contributions.
+    # Counted contributions: log P(level | class) of each feature, to which deviations are added below.
     class_counts = coded.counts.class_counts.copy()
     counts = [coded.counts.feature(k).copy() for k in range(len(levels))]
     logs = log_probabilities_of_tables(counts, float(class_counts.sum()), smoothing)
     shrinks = isinstance(smoothing, Shrinkage)
     if shrinks and options.fit == "cells":
-        # Intervals without rows lie on the line through their neighbours.
+        # An interval without rows would break the curve of its column: it gets a value between its neighbours.
         for k, rows in enumerate(counts):
             is_empty = rows.sum(axis=1) == 0
             if levels[k].kind == "numeric" and is_empty.any():

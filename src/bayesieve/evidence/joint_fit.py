@@ -121,7 +121,7 @@ def fit_jointly(
         return best, solution
     if followed:
         return fit_to_every_row(best, solution, every, options.n_jobs, clock)
-    # The best of more features than rows can tell apart look better than they are.
+    # If features are chosen from very many, the best ones look better than they are: their contributions are shrunk.
     n_dropped = fit.n_candidates - len(best.terms)
     if options.drop and fit.loss.rows.total < ROWS_PER_WEIGHT * n_dropped:
         factor = held_out_factor(fit, levels, options, clock)
@@ -288,8 +288,10 @@ def log_bayes_alone(term: Term, rows: CalibrationRows) -> float:
 
 
 def save_their_price(fit: JointFit, problem: EvidenceProblem, solution: Solution) -> np.ndarray:
-    """Return the terms and surfaces whose contributions save more nats than their effective coefficients cost, (n,)
-    bool, when the others are scaled to make up for them.
+    """Return which terms and surfaces are worth keeping, (n,) bool.
+
+    A feature is dropped if its effective coefficients cost more nats than it saves beside the others, which are scaled
+    to make up for it.
     """
     loss, n_terms, n = fit.loss, len(fit.terms), len(solution.tables)
     rows = loss.rows
