@@ -77,10 +77,10 @@ class JointFit:
     def problem(self, n_jobs: int | None) -> EvidenceProblem:
         """Return the problem of the deviations from the counted contributions, every row predicted from all others."""
         rows = self.loss.rows
+        offset = self.loss.evidence(self.weights[rows.features]) + self.loss.prior
         codes = [*(term.codes for term in self.terms), *self.surfaces.values()]
         shapes = [*(term.shape for term in self.terms), *(surface.shape for surface in self.surfaces)]
         shapes = [shape.of_rows(of_rows, rows.weights) for shape, of_rows in zip(shapes, codes, strict=True)]
-        offset = self.loss.evidence(self.weights[rows.features]) + self.loss.prior
         for term, shape in zip(self.terms, shapes, strict=False):
             if term.correction is not None:
                 offset += term.weight * shape.look_up(term.correction, term.codes)
