@@ -153,8 +153,9 @@ def table_in_files(
         sample_size, size_limit = min(sample_size, room), room if room < sample_size else None
     hashes = RowHashes(table, rows, n_jobs, blocks.prints, engine)
     samples = RowSamples(hashes, rows, size_limit)
-    places = (hashes, samples, engine, values, blocks)
-    training = TrainingTable(table, target, weights, order, rows, *places, cautions=cautions)
+    training = TrainingTable(
+        table, target, weights, order, rows, hashes, samples, engine, values=values, blocks=blocks, cautions=cautions
+    )
     return replace(training, sample_rows=training.drawn(sample_size))
 
 

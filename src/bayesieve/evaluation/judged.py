@@ -176,7 +176,7 @@ def _column(table: Table, role: str, value: Any) -> Column | None:
 
 
 def _coded(model: Any, card: Scorecard, X: Any, table: Table) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Return the cells of rows, (n_used, n_rows), and for each feature the rows without a value."""
+    """Return the cells of the rows, (n_used, n_rows), and the rows with a missing value for each feature."""
     reader = card.reader
     cells, unseen = reader.code(table)
     warn_of_unseen(card, table, unseen)

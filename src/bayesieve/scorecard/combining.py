@@ -65,8 +65,9 @@ class _FeaturePart:
     counts: np.ndarray
 
     def looked_up(self, of_cells: np.ndarray) -> np.ndarray:
-        """Return the rows of ``of_cells``, (n_cells, ...), by cell of the merged feature; zeros for cells that the
-        model lacks.
+        """Rearrange ``of_cells``, (n_cells, ...), from the cells of the model to those of the merged feature.
+
+        Cells that the model lacks get 0.
         """
         return np.concatenate([of_cells, np.zeros((1, *of_cells.shape[1:]))])[self.line]
 

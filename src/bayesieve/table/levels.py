@@ -374,9 +374,7 @@ class FeatureLevels(ShortRepr):
 
     @cached_property
     def code_of_word(self) -> dict[str, int]:
-        """Return codes of texts by category; other words for true and false get the code of the boolean that they stand
-        for.
-        """
+        """Code of each text of a category. Words for true and false, such as "yes", have the code of the boolean."""
         words = {word: self._category(word) for word in TRUTH_WORDS}
         words |= {"true": self._category(True), "false": self._category(False)}  # as databases write booleans
         codes = {word: self._code_of_text[text] for word, text in words.items() if text in self._code_of_text}
