@@ -119,3 +119,5 @@ def test_the_best_of_many_weak_indicators_are_not_overconfident() -> None:
     model = fit(train.X.select(some), train.y)
     assert 5 < len(model.selected_features_) < 50
     assert tables.slope(model, new) > 0.85  # .7 without held-out rows
+    mean = model.predict_proba(train.X.select(some))[:, 1].mean()  # of contributions that were shrunk
+    assert mean == pytest.approx(train.y.mean(), abs=1e-3)
