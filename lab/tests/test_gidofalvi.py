@@ -58,7 +58,7 @@ def test_every_step_is_naive_bayes_on_the_features_so_far(selector: Any) -> None
 
 
 def test_the_default_learns_from_coded_donors_what_it_learns_from_their_table() -> None:
-    X, y = donors(1500)
+    X, y = donors(2500)
     model = CampaignNB(SelectiveNB(), GIFTS).fit(X, y)
     expected = SelectiveNB().fit(X.drop(AMOUNT), y)
     assert expected.scorecard_.provenance["evidence"] == "cells"

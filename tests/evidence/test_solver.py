@@ -137,16 +137,6 @@ def test_weaker_effects_are_expected_of_a_rarer_class() -> None:
     assert rare.expected_variance == pytest.approx(4 * 0.2 * 0.8 * even.expected_variance)
 
 
-@pytest.mark.parametrize("target", [2, 3])
-def test_mean_probabilities_are_the_shares_of_classes(target: int) -> None:
-    """Also if contributions shrink, as those of noise in few rows do."""
-    rng = np.random.default_rng(0)
-    y = rng.choice(target, 200, p=[0.8, 0.2] if target == 2 else [0.6, 0.3, 0.1])
-    X = rng.normal(size=(200, 6)) + 0.7 * (y == 1)[:, None] * [1, 0, 0, 0, 0, 0]
-    model = SelectiveNB("all", pairs=0).fit(X, y)
-    np.testing.assert_allclose(model.predict_proba(X).mean(axis=0), np.bincount(y) / 200, atol=0.002)
-
-
 def test_curvatures_of_two_classes_are_exact() -> None:
     of = problem(5, 2, shapes=[Shape.free(3), Shape.free(2)])
     variances = np.array([0.5, 0.1])
