@@ -61,7 +61,7 @@ def test_comparing_methods() -> None:
             result = invoke(*arguments)
             assert result.exit_code == 0, result.stderr
             printed = result.stdout
-    assert kinds == ["sh", "text", "python", "sh", "text", *["python"] * 4]
+    assert kinds == ["sh", "text", "python", "sh", *["python"] * 4]
     for written in ("comparison/comparison.html", "over-tables/folds.csv", "german.html", "german.jsonl", "many.jsonl"):
         assert Path(written).stat().st_size > 0
     corrected = names["corrected_resampled_t"](names["auc"]["compression"], names["auc"]["tree"], 1 / 9)
