@@ -161,7 +161,8 @@ def share_of_effective_rows(weights: np.ndarray) -> float:
     if not positive.size or np.ptp(positive) == 0.0 or np.array_equal(positive, np.rint(positive)):
         return 1.0
     mean = float(positive.mean())
-    return round(1.0 / (max(mean, 1.0) * float(((positive / mean) ** 2).mean())), _DIGITS_OF_SHARE)
+    share = 1.0 / (max(mean, 1.0) * float(((positive / mean) ** 2).mean()))
+    return float(f"{share:.{_DIGITS_OF_SHARE}g}")
 
 
 def _refit_rare_values(
