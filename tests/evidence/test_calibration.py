@@ -308,4 +308,4 @@ def test_effective_rows_of_unequal_weights() -> None:
     assert share_of_effective_rows(whole) == share_of_effective_rows(equal) == share_of_effective_rows(0 * whole) == 1.0
     assert share_of_effective_rows(unequal) == 0.8  # 4 / 2.5 of 2 rows
     assert share_of_effective_rows(10.1 * unequal) * 20.2 == pytest.approx(1.6)  # of any scale, as many rows
-    assert share_of_effective_rows(1e12 * unequal) * 2e12 == pytest.approx(1.6)  # a small share is not rounded to zero
+    assert share_of_effective_rows((1e12 + 0.25) * unequal) * 2e12 == pytest.approx(1.6)  # not rounded to 0
