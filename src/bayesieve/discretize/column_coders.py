@@ -504,8 +504,6 @@ def fit_columns(
     missing : as in `TableEncoder`; "share" lets missing values share a level with the lowest values.
     engine : storage of the codes.
     """
-    from bayesieve.table._kernels import code_numbers
-
     # Codes are bytes, unless a column has over 255 levels: threads write the columns before all levels are known.
     codes = engine.array((table.n_columns, table.n_rows), np.uint8)
     wide: dict[int, np.ndarray] = {}
@@ -530,9 +528,7 @@ def fit_columns(
         intervals, special = _fit_intervals(coder, column.name, column.type, blocks, missing)
         dtype = smallest_unsigned(int(intervals.n_levels.max()))
         into = codes[run.start : run.stop] if dtype == np.uint8 else np.empty(values.shape, dtype)
-        starts = np.append(0, np.cumsum(intervals.n_levels - 1))
-        missing_codes = np.where(intervals.missing < 0, intervals.n_levels, intervals.missing)
-        code_numbers(values, intervals.cut_points, starts, missing_codes, into)
+        _code_numbers(values, intervals.cut_points, intervals.n_levels, intervals.missing, into)
         if dtype != np.uint8:
             wide.update(zip(run, into, strict=True))
         return intervals, special
@@ -653,8 +649,6 @@ def _join(
 
 def code_columns(table: Table, levels: TableLevels, n_jobs: int | None) -> tuple[np.ndarray, np.ndarray]:
     """Return codes of all features, shape (n_features, n_rows), and the number of rows in which each has no level."""
-    from bayesieve.table._kernels import code_numbers
-
     codes = np.empty((len(levels), table.n_rows), smallest_unsigned(int(levels.n_levels.max())))
     unseen, of_unseen = np.zeros(len(levels), dtype=np.int64), levels.n_levels[:, None].astype(codes.dtype)
     complaints: list[str] = []
@@ -663,9 +657,7 @@ def code_columns(table: Table, levels: TableLevels, n_jobs: int | None) -> tuple
         here = slice(run.start, run.stop)
         if together[run.start]:
             values, cuts = table.numbers(np.array(run)), levels.cut_points(run.start, run.stop)
-            n_levels, missing = levels.n_levels[here], levels.missing[here]
-            starts = np.append(0, np.cumsum(n_levels - 1))
-            code_numbers(values, cuts, starts, np.where(missing < 0, n_levels, missing), codes[here])
+            _code_numbers(values, cuts, levels.n_levels[here], levels.missing[here], codes[here])
         else:
             codes[here] = levels[run.start].code(table.column(run.start), complaints)
         unseen[here] = np.count_nonzero(codes[here] == of_unseen[here], axis=1)
@@ -694,6 +686,22 @@ def code_in_blocks(
         codes[:, rows] = code_columns(table.take(rows), levels, n_jobs)[0]
         engine.release(codes[:, rows].nbytes)
     return codes
+
+
+def _code_numbers(
+    values: np.ndarray, cuts: np.ndarray, n_levels: np.ndarray, missing: np.ndarray, codes: np.ndarray
+) -> None:
+    """Write the level of each number, (n_columns, n_rows), into ``codes``.
+
+    Parameters
+    ----------
+    cuts : cut points of all columns, one after the other.
+    n_levels, missing : (n_columns,) number of levels, and the level of missing values; -1: they have none.
+    """
+    from bayesieve.table._kernels import code_numbers
+
+    starts = np.append(0, np.cumsum(n_levels - 1))
+    code_numbers(values, cuts, starts, np.where(missing < 0, n_levels, missing), codes)
 
 
 def _runs(together: np.ndarray, n_rows: int) -> list[range]:
