@@ -54,10 +54,8 @@ def effects_of_rules(rows: JudgedRows, levels: Sequence[FeatureLevels]) -> dict[
         with silenced():
             for train, test in folds:
                 learnt = encoder.fit(column.take(train), classes[train], weights[train])
-                of_rows = np.empty(classes.size, dtype=np.int64)
-                for some in (train, test):
-                    of_rows[some] = learnt.transform_coded(column.take(some)).codes[0]
-                for k, level_codes in enumerate((codes, of_rows)):
+                learnt_codes = learnt.transform_coded(column).codes[0].astype(np.int64)
+                for k, level_codes in enumerate((codes, learnt_codes)):
                     gains[k] += _gain(level_codes, classes, weights, train, test)
             n_learnt = int(encoder.fit(column, classes, weights).levels_[0].n_levels)
         by_hand, learnt_gain = (gains / weights.sum()).tolist()
