@@ -253,7 +253,7 @@ class LeaveOneOutLoss:
     def weighing(self, weights: np.ndarray) -> LeaveOneOutLoss:
         """Return the loss with other row weights, (n_rows,); counts are still taken over all rows."""
         other = copy(self)
-        vars(other).update(rows=replace(self.rows, weights=weights))
+        other.rows = replace(self.rows, weights=weights)
         return other
 
     def refitted(self, averaged: np.ndarray) -> tuple[np.ndarray, float]:
