@@ -165,9 +165,7 @@ class CodedTable(ShortRepr):
             if end - begin == self.n_rows:
                 yield self
             else:
-                rows = self.rows.take(block)
-                facts: dict[str, Any] = {"levels": self.levels, "engine": self.engine}
-                yield CodedTable(self.codes[:, block], self.n_levels, self.names, rows=rows, **facts)
+                yield self._copy(codes=self.codes[:, block], rows=self.rows.take(block), unseen=None, recoder=None)
 
     def codes_at(self, features: Any, rows: Any) -> np.ndarray:
         """Return the codes of these features (positions) in some rows (ascending positions, or a slice), shape (n,
@@ -212,14 +210,12 @@ class CodedTable(ShortRepr):
         recoder = self.recoder
         if recoder is not None:
             recoder = recoder.take(np.arange(self.n_rows, dtype=np.min_scalar_type(self.n_rows))[positions])
-        facts: dict[str, Any] = {"levels": self.levels, "engine": self.engine, "recoder": recoder}
-        return CodedTable(codes, self.n_levels, self.names, rows=self.rows.take(positions), **facts)
+        return self._copy(codes=codes, rows=self.rows.take(positions), unseen=None, recoder=recoder)
 
     def with_rows(self, **parts: Any) -> CodedTable:
         """Return a copy with other attributes of `Rows`: ``with_rows(class_codes=..., classes=...)``."""
         recoder = self.recoder if parts.keys() <= {"columns"} else None  # levels do not depend on further columns
-        facts: dict[str, Any] = {"levels": self.levels, "engine": self.engine, "recoder": recoder}
-        return CodedTable(self.codes, self.n_levels, self.names, rows=replace(self.rows, **parts), **facts)
+        return self._copy(rows=replace(self.rows, **parts), unseen=None, recoder=recoder)
 
     def on(self, engine: Engine) -> CodedTable:
         """Return a copy whose arrays another engine stores."""
@@ -229,12 +225,15 @@ class CodedTable(ShortRepr):
         for from_, to in zip(self.codes, codes, strict=True):
             to[:] = from_
             engine.release(to.nbytes)
-        facts: dict[str, Any] = {"levels": self.levels, "unseen": self.unseen, "recoder": self.recoder}
-        return CodedTable(codes, self.n_levels, self.names, rows=self.rows, engine=engine, **facts)
+        return self._copy(codes=codes, engine=engine)
 
     def with_columns(self, **columns: np.ndarray) -> CodedTable:
         """Return a copy with further columns of `Rows`, which refitted codes keep, too."""
         recoder = None if self.recoder is None else self.recoder.with_columns(columns)
         rows = replace(self.rows, columns={**self.rows.columns, **columns})
-        facts: dict[str, Any] = {"levels": self.levels, "unseen": self.unseen, "engine": self.engine}
-        return CodedTable(self.codes, self.n_levels, self.names, rows=rows, recoder=recoder, **facts)
+        return self._copy(rows=rows, recoder=recoder)
+
+    def _copy(self, **changes: Any) -> CodedTable:
+        """Return a table with other arguments of the constructor; counts are not copied."""
+        names = ("codes", "n_levels", "names", "rows", "levels", "unseen", "recoder", "engine")
+        return CodedTable(**{name: getattr(self, name) for name in names} | changes)
