@@ -21,9 +21,18 @@ def test_info(succeeds: Run, model: Path) -> None:
     assert facts["trained on"] == "1,000 rows, 20 features"
     assert facts["smoothing"].startswith("observed and expected rows of each level with ")
     assert facts["calibration"].startswith("evidence of the levels, and of parts of them, fitted to the rows")
+    assert lines[8].split(maxsplit=4) == ["feature", "kind", "levels", "importance", "by chance, 1 in"]
     fitted = bayesieve.load(model)
     assert [line.split()[0] for line in lines[9:]] == fitted.selected_features_
     assert len(succeeds("info", model, "--all").stdout.splitlines()[9:]) == 20
+
+
+def test_features_that_were_not_tested_show_their_weights(succeeds: Run) -> None:
+    X = pl.DataFrame({"a": [1.0, 2.0] * 30})
+    bayesieve.SelectiveNB(calibrate=False).fit(X, [0, 1] * 30).save("published.json")
+    lines = succeeds("info", "published.json").stdout.splitlines()
+    assert lines[8].split() == ["feature", "kind", "levels", "importance", "level", "score", "weight"]
+    assert lines[9].split()[:4] == ["a", "numeric", "2", "100.0"]
 
 
 def test_a_model_trained_on_an_array(succeeds: Run, fails: Run) -> None:

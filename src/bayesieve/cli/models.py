@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from bayesieve.table.scans import Scan
 
 _MOST_CLASSES = 6
-_COLUMNS = [*map(Heading, ("feature", "kind")), *numbers("levels", "level score", "importance", "weight")]
 _MOST_UNSEEN = 50  # columns whose share of rows without a known value is printed
 _BLOCK_ROWS = 1 << 13  # each becomes a line for every feature and class
 _FIRST = 3  # rows shown by default, as the help of `explain` says
@@ -457,17 +457,33 @@ def _figures(performance: Any) -> list[tuple[str, str]]:
 
 
 def _show_features(screen: Screen, model: Any, names: Sequence[str]) -> None:
-    """Print these features by descending weight, and the number of other selected features."""
+    """Print these features in the order of the summary, and the number of other selected features.
+
+    A fit that tested each feature against no effect says how often chance does as well; other fits show the level
+    scores and weights of the search.
+    """
+    from bayesieve.report.feature_data import by_chance
+
     if not model.selected_features_:
         screen.line("No feature is reliably informative about the target: predictions are the class shares.")
         return
-    chosen, rows = set(names), []
+    chosen, lines = set(names), []
+    log_bayes = {feature.name: feature.log_bayes for feature in model.scorecard_.features if feature.name in chosen}
+    tested = not all(map(math.isnan, log_bayes.values()))
     for row in model.summary().iter_rows(named=True):
-        if row["feature"] in chosen:
-            figures = (f"{row['level_score']:.4f}", f"{100 * row['importance']:.1f} %", f"{row['weight']:.4f}")
-            rows.append([row["feature"], row["kind"], row["n_levels"], *figures, row["weight"]])
-    screen.table([*_COLUMNS, Heading("", bar=True)], rows)
-    more = model.n_features_selected_ - len(rows)
+        if row["feature"] not in chosen:
+            continue
+        figures = [f"{100 * row['importance']:.1f} %"]
+        if tested:
+            factor = log_bayes[row["feature"]]
+            figures.append("" if math.isnan(factor) else by_chance(factor))
+        else:
+            figures += [f"{row['level_score']:.4f}", f"{row['weight']:.4f}"]
+        lines.append([row["feature"], row["kind"], row["n_levels"], *figures, row["importance"]])
+    titles = ("by chance, 1 in",) if tested else ("level score", "weight")
+    columns = [*map(Heading, ("feature", "kind")), *numbers("levels", "importance", *titles), Heading("", bar=True)]
+    screen.table(columns, lines)
+    more = model.n_features_selected_ - len(lines)
     if more > 0:
         screen.line(f"and {plural(more, 'more feature')}", "dim")
 
