@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bayesieve.evidence.steps import cut_grid
+from bayesieve.evidence.steps import cut_grid, move_cuts
 
 Arrays = tuple[np.ndarray, np.ndarray]
 
@@ -51,3 +51,16 @@ def test_groups_and_missing_values_stay_apart(rows: Arrays) -> None:
     assert log_bayes > 100
     assert np.array_equal(second, np.arange(30))
     assert np.flatnonzero(np.diff(first)).tolist() == [0, 20]
+
+
+def test_cuts_move_to_the_rows_between_which_classes_change(rows: Arrays) -> None:
+    signal = np.where((rows[0] >= 17) == (rows[1] >= 12), 2.2, -2.2)
+    y = np.random.default_rng(1).random(1000) < 1 / (1 + np.exp(-signal))
+    slopes = (0.5 - y)[:, None], np.full((1000, 1), 0.25)
+    first, second = move_cuts(rows, *slopes, [np.array([0, 1, 24, 40]), np.array([0, 6, 30])], (1, 0))
+    assert first.tolist() == [0, 1, 17, 40]
+    assert second.tolist() == [0, 12, 30]
+    fixed = np.arange(31)
+    first, second = move_cuts(rows, *slopes, [np.array([0, 1, 24, 40]), fixed], (1, 30))
+    assert first.tolist() == [0, 1, 17, 40]
+    assert np.array_equal(second, fixed)

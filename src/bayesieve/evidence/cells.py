@@ -39,18 +39,33 @@ def cells_of(level: FeatureLevels, column: Column, weights: np.ndarray, most: in
     if level.kind != "numeric":
         return _cells_of_values(level, column, weights, None if most is None else left)
 
-    if level.special:
-        column = column.read_as(column.name, SpecialValues(level.special))
-    numbers, _ = column.read_numbers(number_type(level.type), [], level.day_first)
-    known = np.isfinite(numbers) & (numbers > (HIGHEST_SPECIAL if level.special else -np.inf))
-    values, at = np.unique(numbers[known], return_inverse=True)
+    values, at, known = _known_numbers(level, column)
     if values.size < 2:
         return level
     # Narrower in the tails, as the waves of curves are there: equal shares leave steps in the tails of large tables.
     n_cells, rows = min(N_CELLS, left + 1), np.cumsum(np.bincount(at, weights[known]))
     below = np.sin(0.5 * np.pi * np.arange(1, n_cells) / n_cells) ** 2
     last = np.unique(np.searchsorted(rows, rows[-1] * below * (1.0 - 1e-12)))
-    last = last[last < values.size - 1]
+    return _cut_between(level, values, last[last < values.size - 1])
+
+
+def finest_cells(level: FeatureLevels, column: Column) -> FeatureLevels:
+    """Return cells of one number each of the ``column``, joined with the cut points of numeric levels."""
+    values, _, _ = _known_numbers(level, column)
+    return _cut_between(level, values, np.arange(values.size - 1))
+
+
+def _known_numbers(level: FeatureLevels, column: Column) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the distinct finite numbers without special values, their positions by row, and which rows have them."""
+    if level.special:
+        column = column.read_as(column.name, SpecialValues(level.special))
+    numbers, _ = column.read_numbers(number_type(level.type), [], level.day_first)
+    known = np.isfinite(numbers) & (numbers > (HIGHEST_SPECIAL if level.special else -np.inf))
+    return *np.unique(numbers[known], return_inverse=True), known
+
+
+def _cut_between(level: FeatureLevels, values: np.ndarray, last: np.ndarray) -> FeatureLevels:
+    """Return the levels with further cuts after the values at the positions ``last``."""
     low, high = values[last], values[last + 1]
     middle = low / 2 + high / 2  # their difference may overflow
     cuts = np.where((middle > low) & (middle < high), middle, low)

@@ -26,7 +26,7 @@ from bayesieve.evidence.problem import EvidenceProblem
 from bayesieve.evidence.pruning import CURVATURE_ROWS, worth_keeping
 from bayesieve.evidence.shapes import N_COSINES
 from bayesieve.evidence.solver import FEW_ROWS, Solution, deal_folds, solve, start_with_fewer, start_with_more
-from bayesieve.evidence.surfaces import Surface, find_surfaces, surface_parts
+from bayesieve.evidence.surfaces import Surface, SurfacePart, find_surfaces, surface_parts
 from bayesieve.evidence.terms import FitOptions, Term
 from bayesieve.table import FeatureLevels
 
@@ -143,8 +143,8 @@ def fit_to_sample(
     drop = options.drop and (len(fit.terms) > 1 or not fit.weights.any())
     if solution.complete and drop:
         parts = surface_parts(fit.terms, levels, options)
-        codes, drawn = [term.codes for term in fit.terms], fit.loss.rows.drawn
-        surfaces = find_surfaces(parts, options.most_surfaces, problem, solution.point, codes, drawn)
+        codes = [term.codes for term in fit.terms]
+        surfaces = find_surfaces(parts, options.most_surfaces, problem, solution.point, codes, fit.loss.rows)
         if surfaces:
             fit, before = replace(fit, surfaces=surfaces), problem.design
             problem = fit.problem(options.n_jobs)
@@ -325,11 +325,16 @@ def fit_to_every_row(
     fit: JointFit, solution: Solution, every: CalibrationRows, n_jobs: int | None, clock: Clock
 ) -> tuple[JointFit, Solution]:
     """Fit the same terms and surfaces to ``every`` row, from their solution for a sample."""
-    cells = {term.feature: term.cells for term in fit.terms}
-    cells |= {part.feature: part.cells for surface in fit.surfaces for part in surface.parts}
+    cells = {part.feature: part.cells for surface in fit.surfaces for part in surface.parts}
+    cells |= {term.feature: term.cells for term in fit.terms}
     codes = every.codes_by(cells)
+
+    def codes_of(part: SurfacePart) -> np.ndarray:  # surfaces of steps have cells of their own
+        is_coded = cells[part.feature] is part.cells
+        return (codes if is_coded else every.codes_by({part.feature: part.cells}))[part.feature]
+
     terms = [replace(term, codes=codes[term.feature]) for term in fit.terms]
-    grids = {s: s.codes(*(codes[part.feature] for part in s.parts)) for s in fit.surfaces}
+    grids = {s: s.codes(*map(codes_of, s.parts)) for s in fit.surfaces}
     weighing = np.flatnonzero(fit.weights[every.features])
     loss = fit.loss.over(every, weighing if weighing.size else np.array([0]))  # one of weight 0 stands for none
     more = replace(fit, terms=terms, surfaces=grids, loss=loss)

@@ -13,6 +13,7 @@ from bayesieve.evidence.problem import logit_scale
 # Measured in benchmarks/decisions/surfaces.md.
 _FIRST_INTERVALS = 8  # of a column while the other one is cut for the first time
 _ROUNDS = 3  # of cutting both columns
+_DIGITS_OF_GAINS = 9  # in nats
 
 
 def cut_grid(
@@ -64,25 +65,91 @@ def _bounds(n_cells: int, n_special: int, is_cut: bool) -> np.ndarray:
     return np.unique(np.append(np.arange(n_special + 1), n_special + few))
 
 
+def move_cuts(
+    codes: tuple[np.ndarray, np.ndarray],
+    gradient: np.ndarray,
+    curvature: np.ndarray,
+    bounds: Sequence[np.ndarray],
+    n_special: Sequence[int],
+) -> list[np.ndarray]:
+    """Move each cut of two columns to the place between its neighbours where it explains the gradient best.
+
+    Parameters
+    ----------
+    codes : (n_rows,) fine cells of the rows, of both columns.
+    gradient, curvature : (n_rows, n_logits) of the log loss.
+    bounds : of each column, (n_intervals + 1,) bounds of its intervals among the fine cells.
+    n_special : number of leading cells of each column that are intervals by themselves.
+
+    Returns
+    -------
+    list
+        The new bounds.
+    """
+    bounds = [own.copy() for own in bounds]
+    for _ in range(_ROUNDS):
+        before = [own.copy() for own in bounds]
+        for axis in (0, 1):
+            if bounds[axis].size < n_special[axis] + 3:
+                continue
+            n_cells, n_others = int(bounds[axis][-1]), bounds[1 - axis].size - 1
+            others = np.searchsorted(bounds[1 - axis], codes[1 - axis], side="right") - 1
+            at, shape = codes[axis].astype(np.int64) * n_others + others, (n_cells, n_others)
+            tables = [
+                np.stack([np.bincount(at, rows, n_cells * n_others).reshape(shape) for rows in of_rows.T], axis=-1)
+                for of_rows in (gradient, curvature)
+            ]
+            strips = _Strips(*tables)
+            logs = strips.logs(bounds[axis][:-1], bounds[axis][1:])
+            for k in range(n_special[axis] + 1, bounds[axis].size - 1):
+                lower, upper = bounds[axis][k - 1], bounds[axis][k + 1]
+                places, rest = np.arange(lower + 1, upper), logs.sum(axis=1) - logs[:, k - 1 : k + 1].sum(axis=1)
+                below, above = (
+                    strips.logs(np.full_like(places, lower), places),
+                    strips.logs(places, np.full_like(places, upper)),
+                )
+                # Places of equal gain differ by rounding errors, in which the order of rows would show.
+                best = int(np.argmax(np.round(strips.gains(rest[:, None] + below + above), _DIGITS_OF_GAINS)))
+                bounds[axis][k], logs[:, k - 1], logs[:, k] = places[best], below[:, best], above[:, best]
+        if all(np.array_equal(own, other) for own, other in zip(bounds, before, strict=True)):
+            break
+    return bounds
+
+
+class _Strips:
+    """Sums of the log loss over intervals of a column, by the intervals of the other one and of the column alone.
+
+    Parameters
+    ----------
+    gradient, curvature : (n_cells, n_others, n_logits) sums by cell of the column and interval of the other one.
+    """
+
+    def __init__(self, gradient: np.ndarray, curvature: np.ndarray) -> None:
+        sums = ((gradient, curvature), (gradient.sum(axis=1, keepdims=True), curvature.sum(axis=1, keepdims=True)))
+        self._below = [
+            [np.append(np.zeros_like(own[:1]), np.cumsum(own, axis=0), axis=0) for own in both] for both in sums
+        ]
+
+    def logs(self, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+        """Return log Bayes factors of the rectangles, and of the column alone, (2, n_intervals, n_variances)."""
+        return np.stack(
+            [_log_bayes(pull[upper] - pull[lower], steep[upper] - steep[lower]) for pull, steep in self._below]
+        )
+
+    def gains(self, logs: np.ndarray) -> np.ndarray:
+        """Return nats that rectangles explain beyond the column alone, (...,), from ``logs``, (2, ..., n_variances)."""
+        rectangles, alone = averaged_log_bayes(logs)
+        return np.asarray(rectangles - np.maximum(alone, 0.0))
+
+
 def _cut(gradient: np.ndarray, curvature: np.ndarray, n_special: int) -> tuple[np.ndarray, float]:
     """Cut one column where it helps most, again and again; return the bounds of its intervals and their cost in nats.
 
     The nats that the column explains alone, by the same cuts, do not count.
     """
-    n_cells, n_cuts, cost = len(gradient), 0, 0.0
-    sums = ((gradient, curvature), (gradient.sum(axis=1, keepdims=True), curvature.sum(axis=1, keepdims=True)))
-    tables = [[np.append(np.zeros_like(own[:1]), np.cumsum(own, axis=0), axis=0) for own in both] for both in sums]
-
-    def logs_between(lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
-        """Return log Bayes factors of the rectangles, and of the column alone, (2, n_intervals, n_variances)."""
-        return np.stack([_log_bayes(pull[upper] - pull[lower], steep[upper] - steep[lower]) for pull, steep in tables])
-
-    def gain(logs: np.ndarray) -> np.ndarray:
-        rectangles, alone = averaged_log_bayes(logs)
-        return np.asarray(rectangles - np.maximum(alone, 0.0))
-
+    n_cells, n_cuts, cost, strips = len(gradient), 0, 0.0, _Strips(gradient, curvature)
     bounds = np.append(np.arange(n_special + 1), n_cells)
-    logs = logs_between(bounds[:-1], bounds[1:]).sum(axis=1)
+    logs = strips.logs(bounds[:-1], bounds[1:]).sum(axis=1)
     cuts = np.arange(n_special + 1, n_cells)
     lower, upper = np.full(cuts.size, n_special), np.full(cuts.size, n_cells)  # of the interval that each cut divides
     changes, is_chosen = np.empty((2, cuts.size, TRIED_VARIANCES.size)), np.zeros(cuts.size, dtype=bool)
@@ -90,11 +157,11 @@ def _cut(gradient: np.ndarray, curvature: np.ndarray, n_special: int) -> tuple[n
     while n_cuts < cuts.size:
         # A cut changes the gains of others only within the interval that it divides.
         below, at, above = lower[divided], cuts[divided], upper[divided]
-        changes[:, divided] = logs_between(below, at) + logs_between(at, above) - logs_between(below, above)
-        gains, next_cost = gain(logs[:, None] + changes), _log_choices(cuts.size, n_cuts + 1)
+        changes[:, divided] = strips.logs(below, at) + strips.logs(at, above) - strips.logs(below, above)
+        gains, next_cost = strips.gains(logs[:, None] + changes), _log_choices(cuts.size, n_cuts + 1)
         gains[is_chosen] = -np.inf
         best = int(np.argmax(gains))
-        if gains[best] - next_cost <= gain(logs) - cost:
+        if gains[best] - next_cost <= strips.gains(logs) - cost:
             break
         logs, cost, n_cuts = logs + changes[:, best], next_cost, n_cuts + 1
         is_chosen[best] = True

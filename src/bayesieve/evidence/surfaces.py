@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from bayesieve.engine.base import map_in_threads
+from bayesieve.evidence.calibration_rows import CalibrationRows
+from bayesieve.evidence.cells import coarser_codes, finest_cells
 from bayesieve.evidence.inclusion import TRIED_VARIANCES, averaged_log_bayes
 from bayesieve.evidence.problem import EvidenceProblem, logit_scale
 from bayesieve.evidence.shapes import Shape, cosines_over, most_functions
-from bayesieve.evidence.steps import cut_grid
+from bayesieve.evidence.steps import cut_grid, move_cuts
 from bayesieve.evidence.terms import FitOptions, Term
 from bayesieve.table import FeatureLevels
 from bayesieve.table.derived_levels import PairLevels, unused_pair_name
@@ -60,6 +62,11 @@ class SurfacePart:
         cuts = self.cells.cut_points[np.diff(bin_of_cell) > 0]
         bins = replace(self.cells, cut_points=cuts, counts=None)
         return replace(self, bins=bins, bin_of_cell=bin_of_cell, basis=_steps(bin_of_cell, self.rows))
+
+    def with_cuts(self, bins: FeatureLevels, rows: np.ndarray) -> SurfacePart:
+        """Return the feature with steps between other ``bins``, which have so many ``rows``, (n_bins,)."""
+        every = np.arange(rows.size)
+        return replace(self, cells=bins, bins=bins, bin_of_cell=every, basis=_steps(every, rows), rows=rows)
 
     def is_reached(self, rows: np.ndarray) -> np.ndarray:
         """Return the bins with ``rows`` or on the curve of numbers, between or beside others with rows, (n_bins,)."""
@@ -194,7 +201,7 @@ def find_surfaces(
     problem: EvidenceProblem,
     point: np.ndarray,
     codes: Sequence[np.ndarray],
-    drawn: Callable[[int], np.ndarray],
+    rows: CalibrationRows,
 ) -> dict[Surface, np.ndarray]:
     """Return at most ``most`` surfaces that may pay, and their cells of the rows.
 
@@ -206,7 +213,7 @@ def find_surfaces(
     parts : of features, by their position in ``codes``.
     problem, point : the fit of the single features.
     codes : cells of the rows, (n_rows,), of each feature.
-    drawn : gives the positions of a sample of rows, from the most rows that it may have.
+    rows : of the fit.
     """
     every, cells = list(parts.values()), [codes[i] for i in parts]
     left = most_functions(problem.n_classes) - problem.design.intercept
@@ -218,12 +225,12 @@ def find_surfaces(
     bins = np.array([part.code(of_rows) for part, of_rows in zip(every, cells, strict=True)])
     bases = [part.basis for part in every]
     n_functions = int(np.sum([basis.shape for basis in bases], axis=0).max())
-    rows = drawn(max(1000, int(_MOST_PRODUCTS / (n_functions**2 * problem.design.n_logits))))
+    some = rows.drawn(max(1000, int(_MOST_PRODUCTS / (n_functions**2 * problem.design.n_logits))))
     gradient, curvature = problem.slopes(point)
-    slopes = gradient[rows], curvature[rows]
+    slopes = gradient[some], curvature[some]
     is_numeric = [part.bins.kind == "numeric" for part in every]
     pairs = [(i, j) for j in range(len(every)) for i in range(j) if is_numeric[i] or is_numeric[j]]
-    log_bayes = pair_gains(pairs, bins[:, rows], bases, slopes, problem.n_jobs)
+    log_bayes = pair_gains(pairs, bins[:, some], bases, slopes, problem.n_jobs)
 
     # The best pairs become surfaces, as long as there are basis functions left.
     least = _CAUTION * math.log(100.0 * max(1, len(pairs)))
@@ -232,12 +239,66 @@ def find_surfaces(
         if log_bayes[k] <= least or len(surfaces) == most:
             break
         i, j = pairs[k]
-        both = np.stack([cells[i][rows], cells[j][rows]])
-        surface = Surface(every[i], every[j]).with_steps_if_better(log_bayes[k], both, *slopes)
+        smooth, both = Surface(every[i], every[j]), (cells[i], cells[j])
+        surface = smooth.with_steps_if_better(log_bayes[k], np.stack([of_rows[some] for of_rows in both]), *slopes)
         if surface.n_functions <= left and math.prod(surface.size) <= _MOST_CELLS:
             left -= surface.n_functions
-            surfaces[surface] = surface.codes(cells[i], cells[j])
+            if surface is not smooth:
+                surface, both = move_steps(surface, both, gradient, curvature, rows)
+            surfaces[surface] = surface.codes(*both)
     return surfaces
+
+
+def move_steps(
+    surface: Surface,
+    cells: tuple[np.ndarray, np.ndarray],
+    gradient: np.ndarray,
+    curvature: np.ndarray,
+    rows: CalibrationRows,
+) -> tuple[Surface, tuple[np.ndarray, np.ndarray]]:
+    """Move the steps of a surface from the bounds of cells to the values between which they explain the rows best.
+
+    Cells are quantiles, so that a step between two of them may be many rows off (benchmarks/decisions/surfaces.md).
+
+    Parameters
+    ----------
+    cells : (n_rows,) cells of the rows, of both features.
+    gradient, curvature : (n_rows, n_logits) of the log loss.
+    rows : of the fit.
+
+    Returns
+    -------
+    tuple
+        The surface, and the cells of the rows of both of its features.
+    """
+    # Every distinct number is a cell; groups of categories stay as they are.
+    finest, codes, bounds, n_special = [], [], [], []
+    assert rows.coded.recoder is not None
+    for part, of_rows in zip(surface.parts, cells, strict=True):
+        if part.bins.kind == "numeric":
+            ((column,),) = rows.coded.recoder.raw_columns([part.feature], rows.positions)
+            finest.append(finest_cells(part.bins, column))
+            codes.append(finest[-1].code(column, []))
+            n_special.append(part.bins.n_special_levels)
+        else:
+            finest.append(part.bins)
+            codes.append(part.code(of_rows))
+            n_special.append(part.bins.n_levels)
+        first = np.searchsorted(coarser_codes(finest[-1], part.bins), np.arange(part.bins.n_levels))
+        bounds.append(np.append(first, finest[-1].n_levels))
+    known = np.logical_and(codes[0] < bounds[0][-1], codes[1] < bounds[1][-1])
+    both = codes[0][known], codes[1][known]
+    bounds = move_cuts(both, gradient[known], curvature[known], bounds, n_special)
+
+    # The bins between the moved steps are the cells of the surface.
+    parts, bins_of_rows = list(surface.parts), list(cells)
+    for i, part in enumerate(surface.parts):
+        cuts = finest[i].cut_points
+        if part.bins.kind == "numeric" and cuts is not None:
+            bins = replace(finest[i], cut_points=cuts[bounds[i][1:-1] - 1], counts=None)
+            bins_of_rows[i] = np.searchsorted(bounds[i], codes[i], side="right") - 1
+            parts[i] = part.with_cuts(bins, np.bincount(bins_of_rows[i], rows.weights, bins.n_levels + 1)[:-1])
+    return Surface(*parts), (bins_of_rows[0], bins_of_rows[1])
 
 
 def _steps(bin_of_cell: np.ndarray, rows: np.ndarray) -> np.ndarray:
