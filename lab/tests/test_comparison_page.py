@@ -109,8 +109,8 @@ def test_ranks_over_the_folds_of_one_data_set():
         "(corrected resampled t-test of the folds, 5% each)."
     )
     first = corrected_resampled_t(SCORES["NB"], SCORES["MAP"], 1 / 3)
-    assert part.pairs["rows"][0] == ("NB", "MAP", "\N{MINUS SIGN}0.100", f"{first.p_value:.3f}")
-    assert len(part.pairs["rows"]) == 3
+    assert part.pairs.rows[0] == ("NB", "MAP", "\N{MINUS SIGN}0.100", f"{first.p_value:.3f}")
+    assert len(part.pairs.rows) == 3
     html = render_comparison(data)
     assert "Ranks over folds" in html
     assert "<dt>Critical difference</dt>" not in html
@@ -121,7 +121,7 @@ def test_a_single_fold_is_ranked_without_a_test():
     (part,) = rank_parts(Compared(data, "accuracy"))
     assert part.figure.caption.endswith("A single fold cannot be tested, so no methods are joined.")
     assert part.figure.frames["bars"]["method"] == []
-    assert [row[3] for row in part.pairs["rows"]] == ["no test"] * 3
+    assert [row[3] for row in part.pairs.rows] == ["no test"] * 3
     assert "trained on the first rows, tested on the others" in render_comparison(data)
 
 
@@ -170,7 +170,7 @@ def test_ranks_say_what_few_data_sets_cannot_show():
     data = compared(several(7, ["A", "B", "C"]))
     (part,) = rank_parts(Compared(data, "accuracy"))
     assert part.note == ""
-    assert part.pairs["rows"][0][2:] == ("7/0/0", "0.016", "0.047")
+    assert part.pairs.rows[0][2:] == ("7/0/0", "0.016", "0.047")
 
 
 def test_a_method_that_failed_is_last_and_never_best():

@@ -31,7 +31,7 @@ def test_a_forward_search_stands_over_its_sizes() -> None:
     assert not any(part["mark"]["type"] == "area" for part in guide["layer"])
     assert held_out["layer"][-1]["encoding"]["text"] == {"value": "2 features, 0.2000"}
     assert "The chosen subset has 2 features: error rate 0.2000 ± 0.0200 on the validation rows." in figure.caption
-    assert figure.table()["heads"][-1] == "chosen"
+    assert figure.table().heads[-1] == "chosen"
 
 
 def test_phases_have_names_and_starts_lie_over_one_another() -> None:
@@ -57,7 +57,7 @@ def test_thousands_of_steps_are_thinned_but_the_chosen_one_stays() -> None:
     figure = path_figure(trace)
     assert figure.data.height <= 302
     assert figure.data.filter(figure.data["chosen"])["features"].to_list() == [1321]
-    assert len(figure.table()["rows"]) == 200
+    assert len(figure.table().rows) == 200
 
 
 def test_nothing_to_draw() -> None:

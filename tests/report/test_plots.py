@@ -42,7 +42,7 @@ def test_parts_of_a_row_add_up_to_its_log_odds(row: int) -> None:
     against = explanation.against(0).plot(row)
     np.testing.assert_allclose(against.data["amount"], data["amount"])
     assert against.caption == figure.caption
-    assert {"Feature", "Nats"} < set(figure.table()["heads"])
+    assert {"Feature", "Nats"} < set(figure.table().heads)
     assert [data["label"][0], data["label"][-1]] == ["Every row", "Total"]
     for label, name, level, value in data.select("label", "feature", "level", "value").rows()[1:-1]:
         at = explanation.features.index(name)

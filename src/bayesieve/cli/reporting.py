@@ -56,8 +56,7 @@ def report(given: Any) -> None:
     for figure in {} if data.challenged is None else challenge_figures(data.challenged).values():
         table = figure.table()
         screen.line(figure.title, "bold")
-        headings = [Heading(*column) for column in zip(table["heads"], table["numbers"], strict=True)]
-        screen.table(headings, table["rows"])
+        screen.table([Heading(head, k not in table.texts) for k, head in enumerate(table.heads)], table.rows)
         screen.line()
     screen.line(f"report in {given.output}")
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from bayesieve import words
 from bayesieve.report.charts import FOLDER, SCHEMA, Spec, drawable, text, theme
+from bayesieve.report.tables import TextTable
 from bayesieve.table.frames import results_frame
 from bayesieve.table.paths import checked_path
 from bayesieve.table.writing import HTML, check_html, write_atomically
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 _PLACES = re.compile(r' (?:d|transform|x|y|x1|x2|y1|y2|width|height)="[^"]*"')
 _FRACTION = re.compile(r"\d+\.\d+(?:e-\d+)?")
 _NUMBERED = re.compile(r'(?:(?<=url\(#)|(?<=id="))(clip|gradient_)\d+(?=["\)])')
-_MOST_LINES = 200  # of a table below a figure; `data` holds all
 
 
 @dataclass(frozen=True)
@@ -84,17 +84,10 @@ class Figure:
         """The rows behind the figure, as a polars dataframe."""
         return results_frame(self.frames.get(self.main, {}))
 
-    def table(self) -> dict[str, Any]:
-        """Return the data as a table of texts: heads, whether each is a column of numbers, rows, and the
-        number of all.
-        """
+    def table(self) -> TextTable:
+        """Return the first lines of the data as texts."""
         frame = self.frames.get(self.main, {})
-        heads = self.heads or {name: name.replace("_", " ") for name in frame}
-        columns = [[cell_text(value, name) for value in frame[name][:_MOST_LINES]] for name in heads]
-        numbers = [any(isinstance(value, int | float) for value in frame[name]) for name in heads]
-        n_rows = len(next(iter(frame.values()), ()))
-        rows = list(zip(*columns, strict=True))
-        return {"heads": list(heads.values()), "numbers": numbers, "rows": rows, "n_rows": n_rows}
+        return TextTable.of_frame(frame, self.heads or {name: name.replace("_", " ") for name in frame}, self.title)
 
     def payload(self) -> dict[str, Any]:
         """Return the data from which a page draws the figure."""
@@ -179,24 +172,6 @@ def in_five_digits(values: Any) -> Any:
     return [*map(in_five_digits, values)] if isinstance(values, (list, tuple)) else float(f"{values:.5g}")
 
 
-def cell_text(value: Any, column: str = "") -> str:
-    """Return a value of a frame for a table."""
-    if isinstance(value, bool):
-        return "yes" if value else ""
-    if isinstance(value, float) and column.startswith("p_"):
-        return words.p_text(value).removeprefix("p ")
-    if isinstance(value, float):
-        return words.format_number(value, digits_of(value))
-    if isinstance(value, int):
-        return f"{value:,}"
-    return words.ABSENT if value is None else words.shorten(words.not_blank(str(value)), 80)
-
-
-def digits_of(value: float) -> int:
-    """Return decimals that suit a number in a table."""
-    return 4 if abs(value) < 10 else 0 if float(value).is_integer() else 1
-
-
 @dataclass(frozen=True)
 class Report:
     """A page that notebooks show, also without a network; ``save(path)`` writes it.
@@ -255,8 +230,6 @@ def page(
     more : plain data that it reads.
     context : what the template needs.
     """
-    from bayesieve.version import __version__
-
     data = {"charts": {name: one.payload() for name, one in drawn.items()}, "more": more, "program": program}
     data["themes"] = [theme() | {"background": None}, theme(dark=True) | {"background": None}]
     scripts = "".join(map(text, ("page.js", *([script] if isinstance(script, str) else script))))
@@ -272,7 +245,6 @@ def page(
         bundle_hash=_packed_bundle()[1],
         program_hash=policy_hash(program),
         data_packed=_packed(_as_json(data)),
-        version=__version__,
         written=words.local_now(),
         **context,
     )
@@ -328,6 +300,8 @@ def policy_hash(text: str) -> str:
 def _environment() -> jinja2.Environment:
     import jinja2
 
+    from bayesieve.version import __version__
+
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(text),
         autoescape=lambda name: not str(name).endswith(".txt"),
@@ -336,6 +310,7 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+    environment.globals["version"] = __version__
     environment.filters.update(
         width=lambda value, whole: round(100 * min(max(value / whole, 0.0), 1.0), 1) if whole > 0 else 0,
         number=words.format_number,

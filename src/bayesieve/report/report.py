@@ -12,13 +12,13 @@ from bayesieve.report.curves import profit_chart
 from bayesieve.report.page import Figure, fill, page
 from bayesieve.report.paths import clusters_figure, search_figure
 from bayesieve.report.search import SearchSummary, in_words
+from bayesieve.report.tables import shared_tables
 from bayesieve.words import ShortRepr
 
 if TYPE_CHECKING:
     from bayesieve.scorecard.edits import Edit
 
 MAX_COLUMNS = 1000
-MAX_CONFUSION_CLASSES, N_CONFUSIONS = 26, 12
 _N_CARD_FEATURES = 8
 _TESTED = {"log_loss": "Log loss, nats", "brier": "Brier score", "auc": "AUC"}
 
@@ -137,7 +137,7 @@ def render_report(data: ReportData) -> str:
         columns=column_lines(data),
         most_columns=MAX_COLUMNS,
         sentence=sentence,
-        confusions=confusions(data),
+        tables=shared_tables(data),
     )
 
 
@@ -270,15 +270,3 @@ def decision_figure(decisions: Any) -> Figure:
     heads = {"share": f"share of rows: {name}", "threshold": f"{decisions.score} at least", "profit": "benefit"}
     heads |= {"low": "low (95% of resamples)", "high": "high"}
     return Figure("Benefit by threshold", "Dashed: rows at random.", drawing, {"curve": frame, "best": best}, heads)
-
-
-def confusions(data: ReportData) -> list[dict[str, Any]]:
-    """Return the most frequent confusions of more classes than a matrix has room for."""
-    matrix = [] if data.performance is None else data.performance.confusion
-    if len(matrix) <= MAX_CONFUSION_CLASSES:
-        return []
-    wrong = [(n, i, j) for i, row in enumerate(matrix) for j, n in enumerate(row) if i != j and n > 0]
-    return [
-        {"true": data.classes[i], "predicted": data.classes[j], "rows": n, "share": n / sum(matrix[i])}
-        for n, i, j in sorted(wrong, key=lambda cell: (-cell[0], cell[1], cell[2]))[:N_CONFUSIONS]
-    ]
