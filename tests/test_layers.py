@@ -58,3 +58,23 @@ def test_evidence_is_made_of_few_facts(path: Path) -> None:
         assert not {"model", "estimator", "classifier"}.intersection(names), function.name
     imported = [getattr(node, "module", None) or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
     assert not [name for name in imported if name.startswith("sklearn.base")]
+
+
+EDGES = ("cli", "decision", "evaluation", "report")
+INSIDE = {
+    "cli/test_predict.py": {"bayesieve.engine.progress"},  # interrupted between two blocks of rows
+    "cli/test_process.py": {"bayesieve.evidence._kernels"},  # kernels as they are before anything is compiled
+    "report/sample.py": {"bayesieve.evaluation.judged", "bayesieve.evaluation.performance"},  # figures without a model
+}
+
+
+@pytest.mark.parametrize("package", EDGES)
+def test_tests_at_the_edge_use_public_names(package: str) -> None:
+    """They import modules of the package that they test, and otherwise what packages export."""
+    for path in sorted((Path(__file__).parent / package).glob("*.py")):
+        nodes = [node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.ImportFrom)]
+        private = {f"{node.module}.{name.name}" for node in nodes for name in node.names if name.name[0] == "_"}
+        names = {node.module or "" for node in nodes} | private
+        inner = {name for name in names if name.startswith("bayesieve.") and name.count(".") > 1}
+        others = {name for name in inner if name.split(".")[1] != package}
+        assert others == INSIDE.get(f"{package}/{path.name}", set()), path.name

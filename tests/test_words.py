@@ -70,3 +70,12 @@ def test_unprintable_characters_are_replaced():
     text = formats.printable("a\x00b\x1fc\ud800d\uffffe\tf\n")
     assert text == "a\ufffdb\ufffdc\ufffdd\ufffde\tf\n"
     text.encode("utf-8")
+
+
+def test_texts_are_lines_that_people_can_read() -> None:
+    assert formats.visible("a\x1b[31m\nb\u2028\u202e") == "a\\x1b[31m\\nb\\u2028\\u202e"
+    assert formats.visible("[bold]größe 色 👩‍👧[/bold]") == "[bold]größe 色 👩‍👧[/bold]"
+    assert [formats.quoted("it's"), formats.quoted("x" * 1_000_000)] == ["'it's'", f"'{'x' * 197}...'"]
+    assert [formats.sentence("one\n  two"), formats.sentence("Done.")] == ["one two.", "Done."]
+    assert formats.named("abcdefg") == "'a', 'b', 'c', 'd', 'e' and 2 more"
+    assert [formats.similar("CLAS", ["class", "age"]), formats.similar("x", ["class"])] == [["class"], []]

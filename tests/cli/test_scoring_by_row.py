@@ -14,8 +14,7 @@ import polars as pl
 import pytest
 
 from bayesieve import load
-from bayesieve.classifier.scoring import levels_of_columns
-from bayesieve.table.reading import read_table
+from bayesieve.table import read_table
 from tests.cli.conftest import Run
 
 N = 240
@@ -87,7 +86,7 @@ def mixed(succeeds: Run, tmp_path: Path) -> Path:
     _write(tmp_path / "train.csv", _training())
     succeeds("fit", "train.csv", "-t", "y", "--categorical", "code", "--no-report", "-s", "all", "-q")
     fitted = load("bayesieve-output/model.json")
-    types = {name: (level.kind, level.type) for name, level in levels_of_columns(fitted).items()}
+    types = {level.column: (level.kind, level.type) for level in (one.levels for one in fitted.scorecard_.features)}
     assert types == {
         **dict.fromkeys(("whole", "number", "large", "constant"), ("numeric", "number")),
         **dict.fromkeys(("zip", "word", "nothing"), ("categorical", "text")),

@@ -12,7 +12,6 @@ import pytest
 from bayesieve import load
 from bayesieve.cli.commands import Heading, Screen, table_of
 from bayesieve.cli.files import open_source
-from bayesieve.words import named, quoted, sentence, similar, visible
 from tests.cli.conftest import GERMAN, Run
 
 COLUMNS = (Heading("name"), Heading("n", number=True), Heading("", bar=True))
@@ -69,15 +68,6 @@ def test_markup_in_names_is_text(succeeds: Run, monkeypatch: pytest.MonkeyPatch)
     text = succeeds("fit", "markup.csv", "-t", "[/]", "--no-report").stdout
     assert "[red]a[/red]" in text
     assert "[/b] 50.0 %" in text
-
-
-def test_texts_are_lines_that_people_can_read() -> None:
-    assert visible("a\x1b[31m\nb\u2028\u202e") == "a\\x1b[31m\\nb\\u2028\\u202e"
-    assert visible("[bold]größe 色 👩‍👧[/bold]") == "[bold]größe 色 👩‍👧[/bold]"
-    assert [quoted("it's"), quoted("x" * 1_000_000)] == ["'it's'", f"'{'x' * 197}...'"]
-    assert [sentence("one\n  two"), sentence("Done.")] == ["one two.", "Done."]
-    assert named("abcdefg") == "'a', 'b', 'c', 'd', 'e' and 2 more"
-    assert [similar("CLAS", ["class", "age"]), similar("x", ["class"])] == [["class"], []]
 
 
 @pytest.mark.parametrize("has_model", [False, True])

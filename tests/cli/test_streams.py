@@ -15,6 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from bayesieve.cli.app import app
+from bayesieve.table import read_table
 from tests.cli.conftest import GERMAN, Run
 from tests.limits import Limits
 
@@ -63,8 +64,6 @@ def test_streams_that_are_no_tables(content: bytes, message: str) -> None:
 
 @pytest.mark.parametrize("line", [b"a,y\n1,x\n2,z\n", b"no line ends"])
 def test_endless_text_is_refused(monkeypatch: pytest.MonkeyPatch, limits: Limits, line: bytes) -> None:
-    from bayesieve.table import files
-
     limits(stream_bytes=1 << 20, stream_piece=1 << 16)
     read = 0
 
@@ -80,7 +79,7 @@ def test_endless_text_is_refused(monkeypatch: pytest.MonkeyPatch, limits: Limits
 
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(Endless())))
     with pytest.raises(ValueError, match=r"^standard input holds more than 0 GiB; save it as a file and name that\.$"):
-        files.read_file("-")
+        read_table("-")
     assert read < 1 << 21
 
 

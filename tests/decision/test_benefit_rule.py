@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from bayesieve.decision.benefit_classifier import BenefitRule
-from bayesieve.plain_values import Damaged
+from bayesieve.decision import BenefitRule
 from tests.fuzz.outcome import unclear
 
 CLASSES = ["bad", "good"]
@@ -58,7 +57,7 @@ def test_names_are_those_of_the_model_unless_given() -> None:
 def test_odd_values_are_a_rule_or_one_sentence(key: str, value: Any) -> None:
     try:
         rule = BenefitRule.from_json(RULE | {key: value}, CLASSES)
-    except Damaged as error:
+    except ValueError as error:
         message = str(error)
         assert "\n" not in message
         assert len(message) < 300

@@ -12,7 +12,8 @@ import pyarrow as pa
 import pytest
 
 from bayesieve import total_benefit
-from bayesieve.decision.benefits import is_column, read_benefits
+from bayesieve.decision import Benefits
+from bayesieve.decision.benefits import is_column
 
 RNG = np.random.default_rng(0)
 MATRIX = [[1.0, -2.0, 0.0], [0.5, 3.0, -1.0]]
@@ -94,6 +95,6 @@ def test_forms_are_told_apart_and_unknown_numbers_refused() -> None:
         assert not is_column(other)
     with pytest.raises(ValueError, match="y has 2 rows but there are 3 decisions"):
         total_benefit([0, 1], [0, 1, 1])
-    benefits = read_benefits([[0, 0], [np.array([1.0, np.nan]), 1]], 2, 2)
+    benefits = Benefits(np.array([[[0.0, 0.0], [1.0, 1.0]], [[0.0, 0.0], [np.nan, 1.0]]]))
     with pytest.raises(ValueError, match=r"missing or infinite \(first in row 1\)"):
         benefits.expected(np.full((2, 2), 0.5))

@@ -9,12 +9,11 @@ import pandas as pd
 import polars as pl
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.model_selection import KFold
 
 from bayesieve import SelectiveNB
 from bayesieve.evaluation.splits import log_proba_of_splits
-from bayesieve.selection.row_splits import row_splits
 from bayesieve.table import as_target
-from bayesieve.table.frames import take_rows
 
 
 class Memory(ClassifierMixin, BaseEstimator):
@@ -35,7 +34,7 @@ class Memory(ClassifierMixin, BaseEstimator):
 
 def out_of_fold(model: Any, X: Any, y: Any, weights: Any = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Log probabilities of all rows, each by a model of the other folds, the class codes, and the classes."""
-    target, splits = as_target(y), row_splits(5, np.array(y))
+    target, splits = as_target(y), list(KFold(5, shuffle=True, random_state=0).split(y))
     log_proba = np.full((len(y), target.n_classes), np.nan)
     for (_, test), part in zip(splits, log_proba_of_splits(model, X, target, splits, weights), strict=True):
         log_proba[test] = part
@@ -65,13 +64,3 @@ def test_a_class_may_be_missing_from_a_fold(y: list[str]) -> None:
     assert classes[codes].tolist() == y
     assert np.all(np.isfinite(log_proba))
     assert log_proba[-1, -1] == pytest.approx(np.log(0.5 / (len(y) - len(y) // 5)), abs=0.1)
-
-
-def test_take_rows_keeps_the_kind_of_table() -> None:
-    rows = np.array([2, 0])
-    frame = pl.DataFrame({"a": [1, 2, 3], "b": ["x", "y", "z"]})
-    assert take_rows(frame, rows).rows() == [(3, "z"), (1, "x")]
-    assert take_rows(frame.to_pandas().set_index(pd.Index(["p", "q", "r"])), rows).index.tolist() == ["r", "p"]
-    assert take_rows(frame.to_arrow(), rows).to_pylist() == [{"a": 3, "b": "z"}, {"a": 1, "b": "x"}]
-    assert take_rows([[1, "x"], [2, "y"], [3, "z"]], rows).tolist() == [[3, "z"], [1, "x"]]
-    assert take_rows(np.arange(3)[:, None], rows).tolist() == [[2], [0]]

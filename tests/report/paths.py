@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bayesieve.report.search import PathStep, SearchSummary
-from bayesieve.search import SearchTrace
-from bayesieve.search.trace import TraceRecorder, WalkStart
+from bayesieve.search import SearchTrace, TraceRecorder, WalkStart
 
 
 def wrapper_trace(

@@ -16,7 +16,6 @@ from markdown_it import MarkdownIt
 
 from bayesieve import SelectiveNB, evaluate
 from bayesieve.report.document import render_document
-from bayesieve.scorecard.edits import Edit
 from tests.report.markup import Element, read, texts
 from tests.report.test_pages import HOSTILE, TURNING, report_of
 
@@ -195,8 +194,8 @@ def test_training_rows_alone_show_no_drift(model: SelectiveNB, tmp_path: Path) -
 
 
 @pytest.mark.parametrize(("text", "n_classes"), [*((text, 2) for text in [*HOSTILE, *MARKDOWN]), (MARKDOWN[0], 9)])
-def test_text_from_data_stays_text(text: str, n_classes: int) -> None:
-    data = hostile_data(text, n_classes)
+def test_text_from_data_stays_text(model: SelectiveNB, text: str, n_classes: int) -> None:
+    data = hostile_data(text, n_classes, model.edits_[0])
     html, source = (render_document(f"x.{ending}", data) for ending in ("html", "md"))
     assert tables(html) == tables(source)
     for document, more in (
@@ -212,9 +211,9 @@ def test_text_from_data_stays_text(text: str, n_classes: int) -> None:
     assert html.count("sha256-") == 1
 
 
-def hostile_data(text: str, n_classes: int) -> Any:
+def hostile_data(text: str, n_classes: int, edit: Any) -> Any:
     """Data of a report with the text in every place that data can reach, also facts, edits and rules."""
-    edit = Edit("set", text, text, "2025-01-01", text, text, text, 0.7, 0.8, 0.5, 0.4)
+    edit = replace(edit, **dict.fromkeys(("feature", "who", "why", "before", "after"), text))
     data = report_of(text, n_classes)
     features = [{**one, "by_hand": text, "caution": text} for one in data.features]
     facts = (("Limits", text), (text, text), ("Owner", text), ("Data, rows", f"{text}; SHA-256 of the values 1"))

@@ -25,7 +25,7 @@ from bayesieve import (
     reliability_figure,
 )
 from bayesieve.report import Figure, ReportData, clusters_figure, render_card, render_report
-from bayesieve.scorecard.explanation import Explanation
+from bayesieve.scorecard import Explanation
 from tests.report.markup import payload, read
 from tests.report.paths import floating_trace, forward_trace, wrapper_trace
 from tests.report.sample import synthetic

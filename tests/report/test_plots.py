@@ -10,7 +10,6 @@ import polars as pl
 import pytest
 
 from bayesieve import SelectiveNB, path_figure
-from bayesieve.classifier import report_data
 from bayesieve.report import Figure, explanation_figure
 from tests.report.paths import forward_trace
 
@@ -93,7 +92,7 @@ def test_searches_draw_themselves() -> None:
 def test_a_feature_is_drawn_without_the_rest_of_a_report(monkeypatch: pytest.MonkeyPatch) -> None:
     model, _ = fitted(2)
     for name in ("report_data", "_program", "_search"):
-        monkeypatch.setattr(report_data, name, None)
+        monkeypatch.setattr(f"bayesieve.classifier.report_data.{name}", None)
     drawn: Figure = model.scorecard_.plot("x1")
     feature = model.scorecard_["x1"]
     steps = feature.contributions[:, 1] - feature.contributions[:, 0]

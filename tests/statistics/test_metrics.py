@@ -91,3 +91,23 @@ def test_roc_points_are_thinned_but_keep_both_ends() -> None:
     assert points[0] == (0.0, 0.0)
     assert points[-1] == (1.0, 1.0)
     assert points == sorted(points)
+
+
+def test_delong_with_weights_is_that_of_repeats() -> None:
+    score = np.random.default_rng(4).random(60)
+    hit = score + np.random.default_rng(5).random(60) > 1
+    weights = np.random.default_rng(0).integers(1, 4, 60)
+    at = np.repeat(np.arange(60), weights)
+    assert metrics.area_with_errors(score, hit, weights.astype(float))[0] == pytest.approx(
+        metrics.area_with_errors(score[at], hit[at])[0]
+    )
+    even = [metrics.area_with_errors(score, hit, own) for own in (None, np.full(60, 3.0))]
+    assert (even[0][1] ** 2).sum() == pytest.approx((even[1][1] ** 2).sum())
+
+
+def test_an_area_of_few_rows_is_uncertain() -> None:
+    hit = np.array([True, True, False, False])
+    auc, errors = metrics.area_with_errors(np.array([4.0, 3, 2, 1]), hit)
+    assert auc == 1.0
+    assert metrics.area_interval(auc, errors, hit, None, 0.95)[0] < 0.5
+    assert np.isnan(metrics.area_with_errors(np.ones(3), np.ones(3, dtype=bool))[0])

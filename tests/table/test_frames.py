@@ -144,3 +144,13 @@ def test_half_characters_are_spelt_out() -> None:
     with pytest.warns(UserWarning, match="x0"):
         p = model.predict_proba(np.array([["\ud800"]], dtype=object))
     np.testing.assert_allclose(p, [[0.5, 0.5]])
+
+
+def test_take_rows_keeps_the_kind_of_table() -> None:
+    rows = np.array([2, 0])
+    frame = pl.DataFrame({"a": [1, 2, 3], "b": ["x", "y", "z"]})
+    assert take_rows(frame, rows).rows() == [(3, "z"), (1, "x")]
+    assert take_rows(frame.to_pandas().set_index(pd.Index(["p", "q", "r"])), rows).index.tolist() == ["r", "p"]
+    assert take_rows(frame.to_arrow(), rows).to_pylist() == [{"a": 3, "b": "z"}, {"a": 1, "b": "x"}]
+    assert take_rows([[1, "x"], [2, "y"], [3, "z"]], rows).tolist() == [[3, "z"], [1, "x"]]
+    assert take_rows(np.arange(3)[:, None], rows).tolist() == [[2], [0]]
