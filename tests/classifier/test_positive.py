@@ -199,7 +199,7 @@ def test_signs_that_rows_contradict_name_it() -> None:
     X, y = table()
     model = SelectiveNB(monotone={"income": -1}, positive="bad", pairs=0)
     with pytest.warns(
-        UserWarning, match="'income': -1}: evidence for class bad, the positive one, must not rise"
+        UserWarning, match="'income': -1}: contributions to class bad, the positive one, must not rise"
     ) as told:
         model.fit(X, np.array(["good", "bad"])[y])
     assert "Turn the sign round if class good was meant" in str(told[0].message)

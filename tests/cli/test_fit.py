@@ -390,7 +390,7 @@ def test_tables_with_little_to_learn(succeeds: Run, fails: Run) -> None:
         ("--positive Bad", "There is no class 'Bad'; did you mean 'bad'?"),
         ("--positive 1", "There is no class '1'; choose from 'bad' and 'good'"),
         ("--monotone housing=1", "'housing', whose categories have no"),
-        ("--calibrate weights --monotone age=1", "monotone needs fitted evidence"),
+        ("--calibrate weights --monotone age=1", "monotone needs fitted contributions"),
         ("--calibrate all", "--calibrate must be"),
         ("--prior none", "--prior must be"),
         ("--jobs 0", "--jobs must be a positive number of threads"),

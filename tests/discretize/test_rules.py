@@ -366,7 +366,7 @@ def test_options_that_contradict_rules() -> None:
         SelectiveNB(levels={"age": {"monotone": 1}}, pairs=[("age", "noise")]).fit(frame, y)
     with pytest.raises(ValueError, match=r"monotone is -1 for 'age', but levels has the other sign"):
         SelectiveNB(levels={"age": {"monotone": 1}}, monotone={"age": -1}).fit(frame, y)
-    with pytest.raises(ValueError, match=r"asks for monotone evidence of the column 'age', which calibrate=False"):
+    with pytest.raises(ValueError, match=r"needs monotone contributions of the column 'age', which calibrate=False"):
         SelectiveNB(levels={"age": {"monotone": 1}}, calibrate=False).fit(frame, y)
     with pytest.raises(ValueError, match=r"'age': it has options for a numeric column, but kinds makes it categorical"):
         TableEncoder(levels={"age": {"cuts": [1]}}, kinds={"age": "categorical"}).fit(frame, y)

@@ -174,7 +174,7 @@ def test_an_early_end_is_monotone() -> None:
     X, y = frame(6, 600)
     whole = SelectiveNB(calibrate="cells", pairs=0).fit(X, y)
     assert (np.diff(contrast(whole, "turns")) < 0).any()
-    with interrupted(solver, "find_mode"), pytest.warns(UserWarning, match="fit of the evidence was interrupted"):
+    with interrupted(solver, "find_mode"), pytest.warns(UserWarning, match="fit of the contributions was interrupted"):
         model = SelectiveNB(calibrate="cells", pairs=0, monotone={"turns": 1}).fit(X, y)
     assert (np.diff(contrast(model, "turns")) >= 0).all()
     with interrupted(calibration, "fit_weights"), pytest.warns(UserWarning, match="Calibration was interrupted"):
@@ -215,9 +215,9 @@ def test_no_pair_contains_a_monotone_column() -> None:
         ({"monotone": {"up": "+1"}}, "monotone must be .1 or -1 for the column 'up'"),
         ({"monotone": {"left": 1}}, "monotone names the column 'left', which is not in the table"),
         ({"monotone": {"word": 1}}, "monotone names the column 'word', whose categories have no order"),
-        ({"monotone": {"up": 1}, "calibrate": "weights"}, "monotone needs fitted evidence.*calibrate='weights'"),
-        ({"monotone": {"up": 1}, "calibrate": False}, "monotone needs fitted evidence"),
-        ({"monotone": {"up": 1}, "calibrate": "auto", "selector": "map"}, "monotone needs fitted evidence"),
+        ({"monotone": {"up": 1}, "calibrate": "weights"}, "monotone needs fitted contributions.*calibrate='weights'"),
+        ({"monotone": {"up": 1}, "calibrate": False}, "monotone needs fitted contributions"),
+        ({"monotone": {"up": 1}, "calibrate": "auto", "selector": "map"}, "monotone needs fitted contributions"),
         ({"monotone": {"up": 1}, "n_classes": 3}, "monotone is for two classes, but the target has 3"),
     ],
 )

@@ -283,7 +283,7 @@ def test_contributions_add_up_and_evidence_is_that_of_the_levels(tmp_path: Any) 
     model.report(tmp_path / "report.html", X, y, cv=0)
     text = (tmp_path / "report.html").read_text("utf-8")
     assert "Weight of evidence" in text
-    assert "fitted to the rows, all features together" in text
+    assert "fitted to the rows, all features jointly" in text
 
 
 @pytest.mark.parametrize(
@@ -457,7 +457,7 @@ def test_a_fit_that_ends_before_features_are_dropped_keeps_them() -> None:
     y = rng.integers(0, 2, 400)
     X = pl.DataFrame({f"x{k}": y + rng.normal(size=400) for k in range(6)})
     model = SelectiveNB(pairs=0)
-    message = "The fit of the evidence was interrupted: the model keeps the best"
+    message = "The fit of the contributions was interrupted: the model keeps the best"
     with interrupted(solver, "find_mode"), pytest.warns(UserWarning, match=message):
         model.fit(X, y)
     searched = np.flatnonzero(model.selector_.weights_)
@@ -575,7 +575,7 @@ def test_a_fit_to_all_rows_that_ends_early_has_the_errors_of_all_rows(
         return find(problem, *arguments, **options)
 
     monkeypatch.setattr(solver, "find_mode", early_end)
-    with pytest.warns(UserWarning, match="The fit of the evidence was interrupted: the model keeps the best"):
+    with pytest.warns(UserWarning, match="The fit of the contributions was interrupted: the model keeps the best"):
         early = SelectiveNB().fit(X, y).scorecard_
     for name in ("a", "b", "k"):
         assert 0.7 < np.median(early[name].standard_errors / whole[name].standard_errors) < 1.4

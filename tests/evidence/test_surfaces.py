@@ -183,7 +183,7 @@ def test_an_early_end_keeps_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
         return fits[-1]
 
     monkeypatch.setattr(joint_fit, "solve", ended)
-    with pytest.warns(UserWarning, match="best evidence so far"):
+    with pytest.warns(UserWarning, match="model keeps the best so far"):
         model = SelectiveNB().fit(X, y)
     assert surfaces(model)
     assert len(fits) == 2

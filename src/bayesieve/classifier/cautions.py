@@ -133,7 +133,7 @@ def _about_features(card: Scorecard, trace: SearchTrace) -> list[Caution]:
         asked, (other, positive) = card.side * sign, card.classes.tolist()[:: card.side]
         forbidden, observed = ("fall", "falls") if asked > 0 else ("rise", "rises")
         sentence = (
-            f"The rows contradict monotone={{{level.name!r}: {asked:+d}}}: evidence for class {positive!s}, the "
+            f"The rows contradict monotone={{{level.name!r}: {asked:+d}}}: contributions to class {positive!s}, the "
             f"positive one, must not {forbidden} with {level.name!r}, but the share of this class {observed} with it, "
             f"so that the column says little or nothing. Turn the sign round if class {other!s} was meant; otherwise "
             "leave it out."

@@ -29,13 +29,12 @@ def merge(models: Sequence[SelectiveNB]) -> SelectiveNB:
     """Merge models with the same levels that were fitted separately, such as at sites that cannot share rows, or in
     different months.
 
-    Exact are the numbers of rows by class and by level, and, with ``calibrate`` False or True, the evidence that is
-    counted, with the mean of the models' weights. Fitted evidence is the mean over the models, by their rows, of what
-    each adds to the shares of the classes among its own rows, which may differ, with its counted part replaced by that
-    of all rows; and a little sharper, as evidence that is fitted to few rows is held back. Cells of a feature that
-    differ between models are divided until none does; a divided cell shares its rows alike. Pairs of columns
-    that differ between models stay features each. Standard errors are
-    those of a mean of independent estimates. Merge all models at once, not two by two. See docs/update-and-merge.md.
+    Row counts by class and level are exact. So are counted contributions (``calibrate`` False or True), with the mean
+    of the models' weights. Fitted contributions are averaged over the models by their numbers of rows, with the counts
+    of a model replaced by those of all rows, and are scaled up slightly because fits to fewer rows shrink more. If the
+    cells of a feature differ between models, they are split into common ones, and the rows of a split cell are divided
+    equally. Pairs that differ between models all stay features. Standard errors are those of a mean of independent
+    estimates. Merge all models at once, not two by two. See docs/update-and-merge.md.
 
     Parameters
     ----------

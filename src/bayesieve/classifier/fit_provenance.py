@@ -110,7 +110,7 @@ def _coding_in_words(encoder: Any) -> tuple[tuple[str, str], ...]:
         ("Numeric columns", str(encoder.numeric)),
         ("Categorical columns", str(encoder.categorical)),
         ("Missing values", missing),
-        ("Unseen values", "bring no evidence"),
+        ("Unseen values", "add nothing"),
         *([("Kinds set by hand", kinds)] if kinds else []),
     )
 

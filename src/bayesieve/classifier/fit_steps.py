@@ -89,7 +89,7 @@ def with_offset(coded: CodedTable, offset: Any, plan: FitPlan) -> tuple[CodedTab
     ValueError
         If the offset does not fit the rows, or contributions are not fitted.
     """
-    plan.require_fitted("offset= needs fitted evidence")
+    plan.require_fitted("offset= needs fitted contributions")
     column, runs = offset_of(offset, coded.n_rows, coded.n_classes), coded.rows.runs
     column = column if runs is None else column[np.argsort(runs.codes, kind="stable")]
     weights = np.ones(coded.n_rows) if coded.weights is None else coded.weights
@@ -136,7 +136,7 @@ def signs_of(plan: FitPlan, n_classes: int, side: int) -> dict[int, int]:
         if monotone.get(name, sign) != sign:
             raise ValueError(f"monotone is {side * sign:+d} for {name!r}, but levels has the other sign; choose one.")
     if monotone:
-        plan.require_fitted(f"levels asks for monotone evidence of the column {next(iter(monotone))!r}")
+        plan.require_fitted(f"levels needs monotone contributions of the column {next(iter(monotone))!r}")
     monotone |= by_name
     if not (monotone or by_rule):
         return {}

@@ -112,7 +112,7 @@ class FitPlan:
             **{name: options[name] for name in ("max_seconds", "n_jobs", "verbose")},
         )
         if plan.monotone:
-            plan.require_fitted("monotone needs fitted evidence")
+            plan.require_fitted("monotone needs fitted contributions")
         return plan
 
     def require_fitted(self, reason: str) -> None:

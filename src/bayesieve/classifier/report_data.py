@@ -458,7 +458,7 @@ def _facts(model: SelectiveNB, place: int, told: Mapping[str, str]) -> dict[str,
         "Model": f"{len(card.used):,} features; SHA-256 of its content {told['checksum']}",
         "Versions": versions,
         "Limits": "Probabilities are for rows like those of training, with its shares of the classes; a value that was "
-        "never seen brings no evidence, and numbers beyond the outermost cut are taken for those next to it.",
+        "never seen adds nothing, and numbers beyond the outermost cut are taken for those next to it.",
     }
 
 

@@ -57,7 +57,7 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
         ``"imprecise-information-gain"``, ``"mrmr"``, ``"cfs"``, or an object with its options.
     encoder : "modl", TableEncoder or IndicatorEncoder, default="modl"
         How columns are coded; an `IndicatorEncoder` makes features of scores at thresholds. With fitted weights or
-        evidence, a `TableEncoder` that leaves ``categorical`` at its default has "auto" there.
+        contributions, a `TableEncoder` that leaves ``categorical`` at its default has "auto" there.
         The encoder of a selector object is used if this one is left at ``"modl"``.
     pairs : "auto", int or list of pairs of names, default="auto"
         Pairs of columns that become further features: a number is an upper limit, a list names them. "auto": as many as
@@ -76,9 +76,9 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
         as smooth curves of numbers and single values of groups, so that columns without levels may matter. "auto":
         "cells", with compression-based averaging only. False: the weights of the selector are used as they are.
     monotone : dict from names of numeric columns to +1 or -1, or None, default=None
-        For two classes and fitted evidence: that of the ``positive`` class (1 of the labels 0 and 1, "yes" of "no" and
-        "yes" by default) against the other never falls (+1), or never rises (-1), from lower to higher numbers.
-        Missing values are free; pairs with these columns are left out. A sign that the rows contradict is among
+        For two classes and fitted contributions: the contribution to the ``positive`` class (by default 1 of the labels
+        0 and 1, and "yes" of "no" and "yes") never falls (+1) or never rises (-1) with the number. Missing values are
+        free; pairs with these columns are left out. A sign that the rows contradict is among
         ``cautions_``.
     positive : class label or None, default=None
         The class that reasons, signs, points, the score of exports, curves and texts are about; None: the second of
@@ -359,7 +359,7 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
 
         # Contributions: counted first, then fitted jointly, on the rows that the search returns. A search with held-out
         # rows returns the others, with levels that were refitted without the held-out ones.
-        evidence_stage = stage("Fitting the evidence", plan.verbose)
+        evidence_stage = stage("Fitting the contributions", plan.verbose)
         with clock.ended_by_interrupt(), evidence_stage, task.subtask("fit evidence"):
             levels = encoder.levels_
             if fit_rows is not searched and fit_rows.levels is not None and fit_rows.levels is not coded.levels:
@@ -470,11 +470,11 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
     def update(self, X: Any, y: Any, sample_weight: Any = None) -> SelectiveNB:
         """Return a new model that has learnt from further rows; this one stays as it is.
 
-        Columns keep their levels and cells, and the search is not repeated. Exact are the numbers of rows by class,
-        level and cell, and, with ``calibrate`` False or True, the evidence, which is counted. Fitted evidence of the
-        features in the model is fitted to the new rows with the old one and its standard errors as a normal prior. The
-        new rows may have other shares of the classes; those of the new model are of all rows. Categories never seen
-        before stay unseen. See docs/update-and-merge.md.
+        Columns keep their levels and cells, and the search is not repeated. Row counts by class, level and
+        cell are exact, and so are counted contributions (``calibrate`` False or True). Fitted contributions are
+        refitted to the new rows, with the previous ones and their standard errors as a normal prior. The class shares
+        of the new rows may differ; the new model has those of all rows. Categories never seen before stay unseen. See
+        docs/update-and-merge.md.
 
         Parameters
         ----------
@@ -544,7 +544,7 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
 
     def summary(self) -> Any:
         """Return features, most important first: feature, kind, weight, level_score, importance, n_levels[, monotone,
-        monotone_class (whose evidence the sign is about)].
+        monotone_class (the class whose contributions have the sign)].
         """
         from bayesieve.classifier.summary import summarise
 

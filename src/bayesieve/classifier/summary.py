@@ -47,7 +47,7 @@ def _remark(model: SelectiveNB, k: int) -> str | None:
     if feature.weight > 0:
         return None
     if isinstance(feature.levels, PairLevels) and feature.levels.level_score == 0:
-        return "A surface: evidence of both columns together, fitted to what all others leave unsaid."
+        return "A surface: joint contributions of both columns, fitted to what the other features do not explain."
     if feature.kind == "numeric":
         return "A curve: what its values add was fitted together with all other features."
     return "What its values add was fitted together with all other features; their groups have no weight."
@@ -94,8 +94,8 @@ def weights_in_words(model: SelectiveNB) -> str:
     """Return the effect of calibration on the weights, for a list of settings."""
     evidence = model.scorecard_.provenance["evidence"]
     if evidence != "counted":
-        finer = "" if evidence == "levels" else ", and of parts of them,"
-        return f"evidence of the levels{finer} fitted to the rows, all features together"
+        finer = "levels" if evidence == "levels" else "levels and of cells within them"
+        return f"contributions of {finer}, fitted to the rows, all features jointly"
     if all(feature.weight == feature.search_weight for feature in model.scorecard_.features):
         return "weights of the selector as they are"
     return f"weights fitted once more to the rows, around {model.weight_factor_:.3g} times those of the selector"

@@ -108,7 +108,7 @@ FIT = {
         Option("--calibrate NAME", "What is fitted after the search: auto, weights, levels, cells, none.", "auto"),
         Option(
             "--monotone COLUMN=SIGN",
-            "Let fitted evidence of the positive of two classes never fall (+1) or never rise (-1) with the numbers of "
+            "Let contributions to the positive of two classes never fall (+1) or never rise (-1) with the numbers of "
             "COLUMN; may be repeated.",
             [],
         ),

@@ -61,7 +61,7 @@ class TableEncoder(TableCoder):
     categorical : {"modl", "values", "auto"} or estimator, default="modl"
         ``"modl"`` groups values; ``"values"`` gives every value its own level; ``"auto"`` does in columns of 30
         values or more if this clearly saves more nats of the labels than groups do. Such levels are for models that
-        hold them together, as `SelectiveNB` does with fitted weights or evidence.
+        hold them together, as `SelectiveNB` does with fitted weights or contributions.
     prior : {"sizes", "published"}, default="sizes"
         See `MODLDiscretizer` and `MODLGrouper`; for both kinds of ``"modl"``. By sizes, each level beyond the
         first costs 2 log(min(K, N) / (5 sqrt(N))) nats more in a table of N rows and K > 5 sqrt(N) columns, some of

@@ -249,7 +249,7 @@ def _sum_lines(codes, begin, first_cell, rows, sums):
 def loss_by_factor(evidence, prior, factor, classes, weights):
     """Return the log loss of the log joint prior + factor * evidence, and its two first derivatives by the factor.
 
-    These are sums over rows of the mean of the evidence under P(class) less that of the true class, and of its
+    These are sums over rows of the mean of the contributions under P(class) less that of the true class, and of its
     variance. ``prior`` has shape (n_rows, n_classes), or (1, n_classes) if it is the same for all rows.
     """
     n_rows, n_classes = evidence.shape

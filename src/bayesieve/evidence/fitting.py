@@ -171,7 +171,7 @@ def fit_evidence(
                 of_table = TableLevels.of(levels)
                 levels = of_table.replaced(pairs=[*of_table.pairs, *surfaces])  # type: ignore[list-item]
         if not solution.complete:
-            _warn_of_end("The fit of the evidence", clock, "the model keeps the best evidence so far")
+            _warn_of_end("The fit of the contributions", clock, "the model keeps the best so far")
 
     features = _all_contributions(fitted, levels, counts, logs, weights, options.signs, shrinks)
     is_split = any(feature.cells is not levels[k] for k, feature in fitted.items())

@@ -41,7 +41,7 @@ def monotone(evidence: np.ndarray, cells: np.ndarray, rows: np.ndarray) -> np.nd
 
     Parameters
     ----------
-    evidence : (n_cells, 2) nats.
+    evidence : (n_cells, 2) contributions, in nats.
     cells : from `rising_cells`; other cells keep their contributions.
     rows : (n_cells,) number (or weight) of the rows of each cell, the weights of distances. Cells without rows move no
         others.

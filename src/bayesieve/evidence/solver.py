@@ -96,7 +96,7 @@ def solve(
     nearby: Solution | None = None,
     followed: bool = False,
 ) -> Solution:
-    """Return the deviations with the highest posterior probability, under priors with the highest evidence.
+    """Return the deviations with the highest posterior probability, under priors with the highest marginal likelihood.
 
     Deviations are normal around 0, with one variance for each group of basis functions of a feature. Variances maximise
     the marginal likelihood in its Laplace approximation, without held-out rows: s^2 = sum of squared coefficients /

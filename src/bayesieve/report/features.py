@@ -88,7 +88,7 @@ def feature_figure(card: Scorecard, feature: str, target_class: Any = None) -> F
 
 
 def importance_figure(card: Scorecard) -> Figure:
-    """Draw the features in the model by their share of the evidence, as `Scorecard.plot_importance`.
+    """Draw the features in the model by importance, as `Scorecard.plot_importance`.
 
     Parameters
     ----------

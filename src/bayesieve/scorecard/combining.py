@@ -28,8 +28,9 @@ from bayesieve.table.values import canonical_text
 from bayesieve.words import named, utc_now
 
 _SHARPER = 0.15
-"""Fitted evidence is held back by its prior, the more the fewer rows there are: what several models have on average is
-multiplied by 1 plus this times the chance that two rows are of different models (benchmarks/results/merge.md)."""
+"""The prior of fitted contributions shrinks them more if a model has fewer rows. The average of several models is
+therefore multiplied by 1 plus this times the probability that two rows are of different models
+(benchmarks/results/merge.md)."""
 
 _VARIANCES_TIMES = 4.0
 """Standard errors take levels, cells and features as given, though the same rows choose these."""
@@ -52,7 +53,7 @@ class Note:
 class _FeaturePart:
     """A feature of one of the models that are merged.
 
-    share : of the model among all rows, times what makes evidence sharper; smoothing : of its counted evidence.
+    share : of the model among all rows, times the factor that undoes shrinkage; smoothing : of its counts.
     line : (n_cells of the merged feature,) the own cell that each is part of, ``n_cells`` for none.
     counts : (n_levels, n_classes) rows of all models with the feature by its own levels.
     """

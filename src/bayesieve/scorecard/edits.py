@@ -1,6 +1,6 @@
 """Edits of a fitted model by hand: pure functions from a `Feature` to another, and the record of what was done.
 
-What users name are levels, and cells of finer evidence: an edit of a level sets all its cells. Contributions are not
+Users name levels, and features may have finer cells: an edit of a level sets all its cells. Contributions are not
 centred here; `centred` does that when all edits are done.
 """
 

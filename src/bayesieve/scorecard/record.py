@@ -455,7 +455,7 @@ class Scorecard(ShortRepr):
         return feature_figure(self, feature, target_class)
 
     def plot_importance(self) -> Any:
-        """Draw the features in the model by their share of the evidence, as a `Figure`."""
+        """Draw the features in the model by importance, as a `Figure`."""
         from bayesieve import importance_figure
 
         return importance_figure(self)
