@@ -265,7 +265,7 @@ def test_a_sign_that_the_rows_contradict_gets_a_caution(labels: Any, calibrate: 
     y = np.array(labels)[(rising + turning**2 - 1 + rng.logistic(size=600) > 0).astype(int)]
     X = pl.DataFrame({"duration": rising, "turning": turning, "noise": noise})
     wrong = SelectiveNB(calibrate=calibrate, monotone={"duration": -1, "turning": 1, "noise": 1})
-    with pytest.warns(UserWarning, match=f"The rows contradict monotone.*'duration': -1.*for class {labels[1]!s}"):
+    with pytest.warns(UserWarning, match=f"The rows contradict monotone.*'duration': -1.*to class {labels[1]!s}"):
         wrong.fit(X, y)
     assert [caution.columns for caution in wrong.cautions_ if caution.kind == "monotone"] == [("duration",)]
     assert np.ptp(contrast(wrong, "duration")) < 0.2

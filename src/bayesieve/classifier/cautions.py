@@ -135,8 +135,8 @@ def _about_features(card: Scorecard, trace: SearchTrace) -> list[Caution]:
         sentence = (
             f"The rows contradict monotone={{{level.name!r}: {asked:+d}}}: contributions to class {positive!s}, the "
             f"positive one, must not {forbidden} with {level.name!r}, but the share of this class {observed} with it, "
-            f"so that the column says little or nothing. Turn the sign round if class {other!s} was meant; otherwise "
-            "leave it out."
+            f"so that the column contributes little or nothing. Reverse the sign if class {other!s} was meant; "
+            "otherwise omit it."
         )
         cautions.append(Caution("monotone", (level.name,), sentence))
     return cautions
