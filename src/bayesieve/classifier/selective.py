@@ -726,7 +726,8 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
         path : file to write.
         min_count : int, default=1
             More than 1: counts of rows by cell and class are rounded to multiples of it, so that none below it is told.
-            Predictions stay the same to the last bit, intervals and importances change a little. See docs/model-file.md.
+            Predictions stay the same to the last bit, intervals and importances change a little. See
+            docs/model-file.md.
         """
         from bayesieve.classifier.persistence import save
 

@@ -1,4 +1,4 @@
-"""The command line: `bayesieve fit | predict | explain | info | compare | compile`."""
+"""Command line `bayesieve`: fit, predict, explain, report and further commands."""
 
 from __future__ import annotations
 

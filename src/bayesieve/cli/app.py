@@ -1,4 +1,4 @@
-"""The command line application: every command with its options and help. Commands import their code when they run."""
+"""Command line application: all commands with their options and help. Commands import their code only when they run."""
 
 from __future__ import annotations
 

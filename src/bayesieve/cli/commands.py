@@ -1,4 +1,4 @@
-"""Shared parts of all commands: options of tables, output for people, and errors as one line with an exit status."""
+"""Base of all commands: options of tables, terminal output, and errors as one line with an exit status."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ class CommandError(Exception):
 
 
 class Interrupted(BaseException):
-    """Ctrl-C that ends the command, not only a search that returns its best subset so far."""
+    """Interruption by Ctrl-C that ends the command, not only a search that returns its best subset so far."""
 
 
 @contextmanager
 def interruptible(consequence: str | Callable[[], str]) -> Iterator[None]:
-    """Let Ctrl-C end the block and the command, with a sentence about the files that remain."""
+    """Let Ctrl-C end the block and the command, with a message about the files that remain."""
     if threading.current_thread() is not threading.main_thread():
         yield  # signals are none of this thread's business
         return
@@ -150,7 +150,7 @@ def _its_option(match: re.Match[str]) -> str:
 
 
 def _raised_by_bayesieve(error: Exception) -> bool:
-    """Return whether the library raised the error itself, rather than code that it calls."""
+    """Return whether bayesieve raised the error, rather than a library that it calls."""
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     return str(frames[-1].f_globals.get("__name__", "")).startswith(("bayesieve.", "bayesieve_lab."))
 
@@ -174,10 +174,10 @@ def _silence_stdout() -> None:
 
 
 class Option(NamedTuple):
-    """Option as the help shows it, such as ``--jobs -j N``; a flag, such as ``--all``; or an argument, such as TABLE.
+    """Command line option, such as ``--jobs -j N``; a flag, such as ``--all``; or an argument, such as TABLE.
 
-    Arguments must be given unless they are in brackets, as must options with the default `...`. Values have the type of
-    the default, or `type`.
+    Arguments without brackets are required, as are options with the default `...`. Values have the type of the default,
+    or `type`.
     """
 
     usage: str
@@ -210,9 +210,10 @@ class Option(NamedTuple):
 def command(
     options: Mapping[str, Iterable[Option]], module: str = ""
 ) -> Callable[[Callable[[Any], None]], Callable[..., None]]:
-    """Turn a function of option values into a command; the help lists the options by panel.
+    """Return a command from a function of option values; the help lists the options by panel.
 
-    The docstring is the help. With a ``module``, the function of this name there is run, which is imported only then.
+    The docstring is the help. With a ``module``, the command imports this module when it runs and calls its function of
+    the same name.
     """
     parameters = [option.parameter(panel) for panel, rows in options.items() for option in rows]
 
@@ -334,7 +335,7 @@ class Screen:
         return not self.quiet and self.err.is_terminal
 
     def line(self, text: str = "", style: str = "") -> None:
-        """Print a line on standard output, never cut or wrapped."""
+        """Print a line on standard output without cutting or wrapping it."""
         if not self.quiet:
             _show(self.out, (text, style))
 

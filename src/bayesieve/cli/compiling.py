@@ -1,4 +1,4 @@
-"""`bayesieve compile`, which compiles kernels before the first fit, and the notice that other commands show while they
+"""Command `bayesieve compile`, which compiles kernels before the first fit, and the notice of other commands while they
 compile.
 """
 
@@ -56,7 +56,7 @@ def _compiled(family: str) -> None:
 
 
 def _columns() -> None:
-    """Code numbers, words and their pairs, in tables of few and of many rows."""
+    """Run the kernels that code numbers, words and their pairs, in tables of few and of many rows."""
     import numpy as np
     import polars as pl
 
@@ -109,7 +109,7 @@ def _search(name: str, *n_levels: int) -> None:
 
 
 def _auc(n_levels: int, n_selected: int) -> None:
-    """Rank rows by subsets of up to 8 features. Counting rows belongs to other families."""
+    """Run the kernels that rank rows by subsets of up to 8 features. Kernels that count rows belong to other families."""
     import numpy as np
 
     from bayesieve.criteria import AUC, ClassBlock, RatioTables
@@ -170,7 +170,7 @@ def kernels_are_compiled() -> bool:
 
 @contextmanager
 def announced(screen: Screen) -> Iterator[None]:
-    """Announce that kernels are being compiled if they are, and if the block takes more than a moment."""
+    """Announce the compilation of kernels if it is needed and takes more than a moment."""
     if screen.quiet or kernels_are_compiled():
         yield
         return
@@ -184,8 +184,8 @@ def announced(screen: Screen) -> Iterator[None]:
 
 
 def warm_up(models: Iterable[Any], weighted: bool = False) -> None:
-    """Fit a copy of each model to small artificial tables with two and three classes. Kernels are then compiled and
-    packages imported before seconds are counted. Errors are ignored here: they appear again on the real table.
+    """Fit a copy of each model to small artificial tables with two and three classes, so that kernels are compiled and
+    packages imported before times are measured. Errors are ignored: they appear again on the real table.
     """
     import polars as pl
     from sklearn.base import clone

@@ -1,4 +1,4 @@
-"""Read tables and models from files, and write results to files, completely or not at all."""
+"""Reading of tables and models, and writing of complete result files."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _BYTES_OF_VALUE = 16  # in memory, with what is made of it
 
 
 def read_table(path: Path, screen: Screen, *models: Any, date_orders: dict[str, bool] | None = None) -> pl.DataFrame:
-    """Read the table in a file, or in the files of a folder or pattern. Values of columns that a model knows are read
-    by its levels; the first model with a column decides.
+    """Read the table in a file, or in the files of a folder or pattern. Columns that a model knows are read by its
+    levels; the first model with a column decides.
 
-    ``date_orders`` receives the orders of day and month that columns of one file prove.
+    ``date_orders`` receives the order of day and month of columns whose values prove it.
 
-    CommandError for files that memory does not hold.
+    Raise CommandError for files that do not fit in memory.
     """
     from bayesieve.classifier.scoring import levels_of_columns
     from bayesieve.table import reading
@@ -53,9 +53,9 @@ def read_table(path: Path, screen: Screen, *models: Any, date_orders: dict[str, 
 
 @contextmanager
 def locating(path: Path, target: str | None = None, rows: Sequence[int] | None = None) -> Iterator[None]:
-    """Add the line or row to errors about a value in ``path`` that its column cannot hold.
+    """Add the line or row to errors about a value in ``path`` that is invalid in its column.
 
-    Rows without ``target`` do not count; ``rows`` are the numbers of those that are read, None for all.
+    Rows without ``target`` are skipped; ``rows`` are the numbers of the rows read, or None for all.
     """
     from bayesieve.table.columns import ValueInRow
 
@@ -82,7 +82,9 @@ def _place_of(error: ValueInRow, path: Path, target: str | None) -> str:
 
 
 def _is_the_value(value: object, text: str) -> bool:
-    """Return whether a text in a file was read as this value: a text, an infinite number, or None for no number."""
+    """Return whether a text in a file was read as this value: a text, an infinite number, or None for text that is not
+    a number.
+    """
     if isinstance(value, str):
         return text == value.strip()
     try:
@@ -163,7 +165,7 @@ def read_model(path: Path, screen: Screen) -> Any:
 
 
 def written_by(path: Path) -> str | None:
-    """Return the version that wrote a model file; a loaded model does not keep it."""
+    """Return the version of the library that wrote a model file; a loaded model does not keep it."""
     version = json.loads(path.read_bytes()).get("written_by")
     return version if isinstance(version, str) else None
 
@@ -181,7 +183,7 @@ def check_folder(path: Path) -> None:
 
 @contextmanager
 def opened_folder(path: Path) -> Iterator[None]:
-    """Create a folder for the block to write into, and delete it if nothing was written."""
+    """Create a folder for the output of the block, and delete it if it stays empty."""
     new = [folder for folder in (path, *path.parents) if not folder.exists()]
     try:
         try:
@@ -196,7 +198,7 @@ def opened_folder(path: Path) -> Iterator[None]:
 
 
 def finished_in(results: Path | None) -> str:
-    """Return a sentence about the folds that an interrupted run has finished."""
+    """Return a sentence about the folds that an interrupted run completed."""
     if results is not None and results.exists():
         return f"finished folds are in {results}; run the same command to continue from there"
     return "no fold was finished" if results is not None else "nothing was saved"
@@ -216,7 +218,7 @@ def check_output(path: Path | None) -> None:
 
 @contextmanager
 def written(path: Path | None) -> Iterator[Callable[[pl.DataFrame], None]]:
-    """Yield a function that writes frames one after another. Their file appears complete or not at all; CSV may go to
+    """Yield a function that writes frames one after another. The file appears only when it is complete; CSV may go to
     standard output.
     """
     from bayesieve.table.writing import FrameFile, csv_text
@@ -259,7 +261,7 @@ def require_columns(path: Path, frame: pl.DataFrame, **columns: str | None) -> N
 
 
 def shown(path: Path) -> str:
-    """Return the name of a file as messages show it."""
+    """Return the name of a file as it appears in messages."""
     return "standard input" if str(path) == "-" else str(path)
 
 

@@ -1,4 +1,6 @@
-"""`bayesieve fit`: fit a model to a table in memory or in files, and write it with a list of features and a report."""
+"""Command `bayesieve fit`: fit a model to a table in memory or in files, and write it with a list of features and a
+report.
+"""
 
 from __future__ import annotations
 
@@ -104,8 +106,8 @@ def fit(given: Any) -> None:
 
 
 def _apart(given: Any, data: CommandRows) -> tuple[CommandRows, CommandRows | None]:
-    """Return the training rows and, with --test-from, the test rows. Raise CommandError if the table of --test does not
-    match.
+    """Return the training rows and, with --test-from, the test rows. Raise CommandError if the table of --test has
+    other columns.
     """
     if (given.test or given.test_from) and (given.no_report or (given.test and given.test_from)):
         raise CommandError("--test and --test-from are measured in the report; give one of them, without --no-report")
@@ -153,7 +155,7 @@ def _check_ids(data: CommandRows, decisions: Sequence[str], screen: Screen) -> N
 
 
 def _model(given: Any, data: CommandRows) -> Any:
-    """Return the classifier with the options of the command line, not fitted yet."""
+    """Return the unfitted classifier with the options of the command line."""
     if given.scorecard:
         return _card(given, data)
     selector, encoder = SELECTORS[given.selector], {"kinds": data.columns.kinds or None, "n_quantiles": given.quantiles}
@@ -174,7 +176,7 @@ def _model(given: Any, data: CommandRows) -> Any:
 
 
 def _card(given: Any, data: CommandRows) -> Any:
-    """Return the estimator of a scorecard."""
+    """Return the unfitted estimator of a point scorecard."""
     options = {"pairs": 0 if given.pairs == "auto" else _pairs_in(given.pairs, data), **_computing(given)}
     if given.positive is not None:
         options["positive"] = _positive(given.positive, data)
@@ -184,7 +186,7 @@ def _card(given: Any, data: CommandRows) -> Any:
 
 
 def _signs(given: Any, data: CommandRows) -> dict[str, int]:
-    """Return the signs of --monotone; CommandError for a column that does not exist."""
+    """Return the signs of --monotone. Raise CommandError for an unknown column."""
     signs = assigned(given.monotone, int, f"--monotone must be {_SIGNS}")
     for name in signs:
         require_choice(name, data.names, "column")
@@ -192,20 +194,20 @@ def _signs(given: Any, data: CommandRows) -> dict[str, int]:
 
 
 def _published(given: Any) -> Any:
-    """Return the method of a paper. Raise CommandError for an unknown name or contradicting options."""
+    """Return the estimator of a paper. Raise CommandError for an unknown name or contradicting options."""
     _check_not_set(given, "--as-published", _SET_BY_PAPERS)
     return as_published(given.as_published)
 
 
 def _check_not_set(given: Any, by: str, defaults: Mapping[str, Any]) -> None:
-    """Raise CommandError for an option that another one sets."""
+    """Raise CommandError for an option whose value another option determines."""
     for option, default in defaults.items():
         if getattr(given, option) != default:
             raise CommandError(f"{by} sets --{option}; give one of them only")
 
 
 def _with_options(model: Any, given: Any, data: CommandRows) -> Any:
-    """Return the method of a paper with the options of columns and computing."""
+    """Return the estimator of a paper with the options of columns and computing."""
     if data.columns.kinds or given.quantiles != QUANTILES:
         encoder = TableEncoder(n_jobs=given.jobs) if model.encoder == "modl" else model.encoder
         model.set_params(encoder=encoder.set_params(kinds=data.columns.kinds or None, n_quantiles=given.quantiles))
@@ -225,7 +227,7 @@ def _computing(given: Any) -> dict[str, Any]:
 
 
 def _positive(text: str | None, data: CommandRows) -> Any:
-    """Return the class with this text. Raise CommandError if there is none."""
+    """Return the class whose text is given. Raise CommandError if there is none."""
     if text is None:
         return None
     classes = {str(label): label for label in data.target.classes.tolist()}
@@ -279,7 +281,7 @@ def _learn(model: Any, data: CommandRows, screen: Screen) -> Any:
 def _write_report(
     model: Any, data: CommandRows, test: CommandRows | None, path: Path, given: Any, screen: Screen
 ) -> Any:
-    """Write the report, with measures where possible. Ctrl-C ends it and the searches of its folds."""
+    """Write the report, with measures if the rows allow them. Ctrl-C ends the report and its fits to folds."""
     held_out, folds = bool(given.test or given.test_from), given.folds
     if folds and not held_out and (lacking := data.too_few_classes()):
         screen.warn(f"Nothing is measured by cross-validation: it needs {lacking}")
@@ -303,7 +305,7 @@ def _write_report(
 
 
 def _plan(model: Any, data: CommandRows) -> list[tuple[str, str]]:
-    """Describe the files that a fit of a scan reads and writes, and its memory and time."""
+    """Return a description of the files that a fit of a scan reads and writes, and of its memory and time."""
     source = data.to_learn
     assert isinstance(source, Scan)
     n_columns, n_classes = len(data.names), data.target.n_classes
@@ -326,7 +328,7 @@ def _plan(model: Any, data: CommandRows) -> list[tuple[str, str]]:
 
 
 def _seconds(model: Any, data: CommandRows, source: Scan) -> float:
-    """Estimate the seconds of a fit from fits of some of the first rows."""
+    """Return an estimate of the seconds of a fit, from fits of some of the first rows."""
     began = time.perf_counter()
     frame = next(source.blocks())
     reading = (time.perf_counter() - began) / frame.height

@@ -44,7 +44,7 @@ _PART = re.compile(r"\s*([0-9]{1,18})\s*(?:-\s*([0-9]{1,18})\s*)?")
 
 
 def predict(given: Any) -> None:
-    """Predict every row of a table."""
+    """Predict every row of a table and write the predictions."""
     from bayesieve.classifier.scored_files import PredictedRows
     from bayesieve.classifier.scoring import prediction_names
     from bayesieve.decision import BenefitRule
@@ -115,7 +115,7 @@ def _ids(model: Any, source: Scan, table: Path, screen: Screen) -> list[str]:
 
 
 def _asked(texts: Sequence[str], model: Any, table_columns: Sequence[str], results: Sequence[str]) -> dict[str, str]:
-    """Return the columns to write, in order, and their names in the predictions or the table."""
+    """Return the requested columns in their order, with their names in the predictions or the table."""
     by_text: dict[str, str] = {name: name for name in (*table_columns, *results)}
     if model.scorecard_.positive is not None:
         by_text["probability"] = f"P({model.classes_.tolist()[model.scorecard_.positive]})"
@@ -130,7 +130,7 @@ def _asked(texts: Sequence[str], model: Any, table_columns: Sequence[str], resul
 
 
 def explain(given: Any) -> None:
-    """Explain rows of a table."""
+    """Explain the predictions of rows of a table."""
     from bayesieve.classifier.scoring import explain_rows, training_columns
 
     files.check_output(given.output)
@@ -167,14 +167,14 @@ def explain(given: Any) -> None:
 
 
 def _class_named(text: str, model: Any) -> Any:
-    """Return the class with this text. Raise CommandError if there is none."""
+    """Return the class whose text is given. Raise CommandError if there is none."""
     classes = {str(label): label for label in model.classes_.tolist()}
     require_choice(text, classes, "class")
     return classes[text]
 
 
 def levels(given: Any) -> None:
-    """Write the levels of a model."""
+    """Write the levels of a model as YAML."""
     screen = Screen()
     text = files.read_model(given.model, screen).levels_to_yaml(None if files.to_stdout(given.output) else given.output)
     if files.to_stdout(given.output):
@@ -187,7 +187,7 @@ _EXPORT_OPTIONS = ("name", "reasons", "dialect", "table", "view", "pdo", "base_s
 
 
 def export(given: Any) -> None:
-    """Write a model for another system."""
+    """Write a model as a file for another system."""
     screen, output = Screen(), given.output
     options = {name: getattr(given, name) for name in _EXPORT_OPTIONS if getattr(given, name) is not None}
     for text in given.set:
@@ -207,7 +207,7 @@ def export(given: Any) -> None:
 
 
 def _plain(text: str) -> Any:
-    """Parse a value of the command line: a number, true, false, or else a text."""
+    """Return a command line value as a number or boolean if it is one, otherwise as text."""
     try:
         return json.loads(text)
     except ValueError:
@@ -215,7 +215,7 @@ def _plain(text: str) -> Any:
 
 
 def merge(given: Any) -> None:
-    """Merge models."""
+    """Merge several models into one."""
     from bayesieve.classifier.combining import merge as merged
 
     screen = Screen()
@@ -223,7 +223,7 @@ def merge(given: Any) -> None:
 
 
 def update(given: Any) -> None:
-    """Update a model with the rows of a table."""
+    """Update a model with further rows."""
     screen, weight = Screen(), given.weight
     model = files.read_model(given.model, screen)
     target = files.target_of(model, given.target)
@@ -250,7 +250,7 @@ def _identified(explanation: Any, block: pl.DataFrame, ids: list[str]) -> pl.Dat
 
 
 def _write_all(model: Any, source: Scan, output: Path, ids: list[str], against: Any) -> None:
-    """Explain all rows, block by block."""
+    """Write the explanations of all rows, block by block."""
     from bayesieve.classifier.scoring import explain_rows, training_columns
     from bayesieve.engine.progress import RowProgress
     from bayesieve.table.columns import rows_from
@@ -342,7 +342,7 @@ def _show_row(screen: Screen, explanation: Any, shown: Any, against: Any, at: in
 
 
 def _value(value: str | None) -> str:
-    """Format a raw value; numbers to six digits."""
+    """Return a raw value as text, with numbers to six digits."""
     if value is None:
         return "missing"
     try:
@@ -386,7 +386,7 @@ def info(given: Any) -> None:
 
 
 def _parts(model: Any) -> Iterator[tuple[str, Any]]:
-    """Describe the merges and updates of a model, one line each."""
+    """Return descriptions of the merges and updates of a model, one line each."""
     for how in ("merged", "updated"):
         yield from ((how, note) for note in model.scorecard_.provenance.get(how, ()))
 
@@ -416,7 +416,7 @@ def show_summary(screen: Screen, model: Any, performance: Any, written: Sequence
 
 
 def _class_shares(model: Any) -> str:
-    """Return `2 classes: good 70.0 %, bad 30.0 %`, the most frequent class first."""
+    """Return a line such as `2 classes: good 70.0 %, bad 30.0 %`, the most frequent class first."""
     counts = model.scorecard_.class_counts
     order = sorted(range(len(counts)), key=lambda j: (-counts[j], j))
     shares = [f"{visible(model.classes_[j])} {100 * counts[j] / counts.sum():.1f} %" for j in order]
@@ -424,13 +424,15 @@ def _class_shares(model: Any) -> str:
 
 
 def first_of(texts: Sequence[str]) -> str:
-    """Return the first few texts, one for each class, and how many more there are."""
+    """Return the first few texts, one for each class, and the number of the others."""
     more = f", {len(texts) - _MOST_CLASSES} more" if len(texts) > _MOST_CLASSES else ""
     return ", ".join(texts[:_MOST_CLASSES]) + more
 
 
 def _kept(model: Any) -> str:
-    """Describe the search: the number of features kept, the selector, its evaluations and its seconds."""
+    """Return a description of the search: the number of selected features, the selector, its evaluations and its
+    seconds.
+    """
     from bayesieve.report.search import Measure
 
     n_features, trace = plural(len(model.feature_weights_), "feature"), model.trace_
@@ -509,7 +511,7 @@ def decision_names(rule: BenefitRule) -> list[str]:
 
 
 def _check_threshold(threshold: float, model: Any) -> None:
-    """Raise CommandError unless probabilities of the positive class can be compared with the threshold."""
+    """Raise CommandError unless a threshold on the probability of the positive class can be applied."""
     if not 0 <= threshold <= 1:
         raise CommandError(f"--threshold must be a probability from 0 to 1, got {threshold:g}")
     if len(model.classes_) != 2:
@@ -519,8 +521,8 @@ def _check_threshold(threshold: float, model: Any) -> None:
 def decided_columns(
     model: Any, threshold: float, before: Any, block: pl.DataFrame, probability: Any, first: int
 ) -> list[Any]:
-    """Add predictions by a threshold to the columns that another function returns for a block, in place of those of
-    the more probable class.
+    """Return the columns that another function returns for a block, with predictions by a threshold in place of the
+    most probable class.
     """
     import polars as pl
 

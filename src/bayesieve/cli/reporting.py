@@ -25,7 +25,7 @@ _ABOUT_ROWS = ("test", "by", "time", "target", "weight")
 
 @dataclass(frozen=True)
 class RowsToReport:
-    """Rows of a table whose class is known: all columns, those that a page reads, classes, and weights or None."""
+    """Rows with known classes for a page: all columns, the columns that the page reads, classes, and weights or None."""
 
     frame: pl.DataFrame
     X: pl.DataFrame
@@ -34,7 +34,7 @@ class RowsToReport:
 
 
 def report(given: Any) -> None:
-    """Write the report of a model, and print how a challenger compares with it."""
+    """Write the report of a model, and print its comparison with a challenger."""
     check_html(given.output)
     screen, model, facts = _opened(given, (*_ABOUT_ROWS, "challenger"))
     challenger = None if given.challenger is None else files.read_model(given.challenger, screen)
@@ -79,7 +79,7 @@ def document(given: Any) -> None:
 def _opened(given: Any, about_rows: Sequence[str]) -> tuple[Screen, Any, dict[str, str]]:
     """Return the screen, the model and the lines of facts for a page.
 
-    Raise CommandError if an option among ``about_rows`` is given without a TABLE.
+    Raise CommandError if an option in ``about_rows`` is given without a TABLE.
     """
     if given.table is None and (needless := [name for name in about_rows if getattr(given, name)]):
         raise CommandError(f"--{needless[0]} is about rows; name their TABLE, too")
@@ -123,7 +123,7 @@ def _labelled_rows(models: Sequence[Any], path: Path, given: Any, screen: Screen
 
 
 def _numbers_of(column: pl.Series) -> pl.Series:
-    """Return a column of texts as numbers if all are. Columns that the model does not know are read as texts."""
+    """Return a column of texts as numbers if all are numbers. Columns that the model does not know are read as texts."""
     for dtype in (pl.Int64, pl.Float64):
         with suppress(pl.exceptions.InvalidOperationError):
             return column.cast(dtype) if column.dtype == pl.String else column

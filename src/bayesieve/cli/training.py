@@ -116,7 +116,7 @@ class CommandRows:
     def of(
         cls, rows: pl.DataFrame | Scan, columns: Columns, path: Path, screen: Screen, new: bool = False
     ) -> CommandRows:
-        """Return the rows of a table.
+        """Read the training rows of a table.
 
         Raises
         ------
@@ -239,7 +239,7 @@ class CommandRows:
                 as_table(self.frame[[name]], kinds={name: "numeric"}).column(0).numbers()
 
     def measured(self, model: Any) -> CommandRows:
-        """Return the rows that a report evaluates: all rows in memory, or a sample of rows in files, with a caution."""
+        """Return the rows that a report evaluates: all rows in memory, or a sample of rows in files with a caution."""
         if not isinstance(self.rows, Scan):
             return self
         columns = self.columns
@@ -260,7 +260,7 @@ class CommandRows:
         return CommandRows(self.path, columns, self.names, frame, target)
 
     def rule_in(self, file: Path | None) -> BenefitRule | None:
-        """Read the benefits from a file. Raise CommandError for a row without amount."""
+        """Read the benefit rule from a file. Raise CommandError for a row without amount."""
         rule = None if file is None else BenefitRule.read(file, self.target.classes)
         if rule is None or rule.amount is None:
             return rule
@@ -273,7 +273,9 @@ class CommandRows:
         return rule
 
     def too_few_classes(self) -> str:
-        """Return why a fold of the rows in memory may have only one class; empty if two classes have several rows."""
+        """Return the reason why a fold of the rows in memory may have only one class; empty if two classes have several
+        rows.
+        """
         rows = self.y.value_counts(sort=True)
         lone = rows.filter(rows["count"] == 1).to_series(0).to_list()
         if not lone or rows.height - len(lone) >= 2:
@@ -313,7 +315,7 @@ def _classes(labels: pl.Series, name: str) -> Target:
 
 
 def refuse_other_than_classes(target: Target, name: str) -> None:
-    """Raise CommandError if there is only one class, or if the labels look like numbers or an identifier."""
+    """Raise CommandError if the target has only one class, or if its labels look like numbers or an identifier."""
     classes, n_classes, n_rows = target.classes, target.n_classes, target.codes.size
     wrong = ""
     if n_classes == 1:

@@ -1,4 +1,4 @@
-"""Commands that compare rows with a model, or measure it on rows: `bayesieve monitor` and `evaluate`."""
+"""Commands that compare rows with a model: `bayesieve monitor` and `evaluate`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SHOWN = ("accuracy", "auc", "log_loss", "calibration", "selection_rate", "true_
 
 
 def monitor(given: Any) -> None:
-    """Compare rows with the training rows of a model."""
+    """Compare rows with the training rows of a model, and check the conditions of --fail-if."""
     conditions = [_condition(text, given.target is not None) for text in given.fail_if]
     files.check_folder(given.output)
     screen, result = _on_rows(given, drift_of, given.target)
@@ -137,7 +137,7 @@ def _failures(result: Any, name: str, sign: str, bound: float) -> list[str]:
 
 
 def _reason_of_null(name: str, row: dict[str, Any]) -> str:
-    """Return why a measure of a period is null."""
+    """Return the reason why a measure of a period is null."""
     if "labelled" not in row or name == "score_shift":
         return "no row has a weight above 0"
     if not row["labelled"]:

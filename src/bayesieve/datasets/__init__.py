@@ -1,4 +1,4 @@
-"""Small tables that come with the package: nothing is downloaded."""
+"""Small example tables in the package; nothing is downloaded."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ _FOLDER = Path(__file__).parent
 
 
 def load_german_credit(*, return_X_y: bool = False) -> Any:
-    """Applicants for a loan, and whether they were a good or a bad risk.
+    """Load applicants for a loan, classified as good or bad credit risks.
 
     1,000 rows, 20 features (7 numeric, 13 categorical), no missing values; target ``class``: ``good`` (700), ``bad``
-    (300). The source says that to take a bad applicant for a good one costs 5, the opposite mistake 1.
+    (300). According to the source, accepting a bad applicant costs 5, and rejecting a good one 1.
 
     Source: Hofmann (1994), Statlog (German Credit Data), UCI Machine Learning Repository,
     https://doi.org/10.24432/C5NC77, with the names and categories that Weka spells out.
@@ -40,10 +40,10 @@ def load_german_credit(*, return_X_y: bool = False) -> Any:
 
 
 def load_adult_sample(*, return_X_y: bool = False) -> Any:
-    """People of the census of 1994, and whether they earn more than 50,000 dollars a year.
+    """Load persons of the 1994 census, classified by whether they earn more than 50,000 dollars a year.
 
     10,000 rows, the first of the training set; 14 features (6 numeric, 8 categorical), 1,352 values missing; target
-    ``income``: ``<=50K`` (7,621), ``>50K`` (2,379). ``fnlwgt`` is the number of people that a row stands for.
+    ``income``: ``<=50K`` (7,621), ``>50K`` (2,379). ``fnlwgt`` is the number of people that a row represents.
 
     Source: Becker and Kohavi (1996), Adult, UCI Machine Learning Repository, https://doi.org/10.24432/C5XW20.
     Licence: Creative Commons Attribution 4.0 International (CC BY 4.0).
@@ -68,7 +68,7 @@ def load_adult_sample(*, return_X_y: bool = False) -> Any:
 
 
 def load_heart_disease(*, return_X_y: bool = False) -> Any:
-    """Patients of a hospital in Cleveland, and whether a vessel of the heart is narrowed by more than half.
+    """Load patients of a hospital in Cleveland, classified by whether a heart vessel is narrowed by more than half.
 
     303 rows, 13 features (6 numeric, 7 categorical), 7 values missing; target ``disease``: ``no`` (165), ``yes`` (138).
 
@@ -96,7 +96,7 @@ def load_heart_disease(*, return_X_y: bool = False) -> Any:
 
 
 def load_dermatology(*, return_X_y: bool = False) -> Any:
-    """Patients with a disease of the skin, and which of six it is.
+    """Load patients with one of six skin diseases.
 
     366 rows, 34 numeric features, 8 values of ``age`` missing; findings by eye and by microscope are graded
     from 0 (none) to 3, ``family_history`` is 0 or 1. Target ``disease``: ``psoriasis`` (112), ``lichen planus`` (72),
@@ -126,7 +126,7 @@ def load_dermatology(*, return_X_y: bool = False) -> Any:
 
 
 def _load(name: str, description: str | None, return_X_y: bool) -> Any:
-    """A table whose last column is the target."""
+    """Return a table whose last column is the target."""
     import polars as pl
     from sklearn.utils import Bunch
 

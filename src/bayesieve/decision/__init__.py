@@ -1,4 +1,4 @@
-"""From probabilities to decisions: benefits, thresholds, calibration, and curves of profit."""
+"""Decisions from probabilities: benefits, thresholds, calibration, and profit curves."""
 
 from bayesieve.decision.benefit_classifier import BenefitClassifier, BenefitRule
 from bayesieve.decision.benefits import Benefits, total_benefit

@@ -1,4 +1,4 @@
-"""Base of the estimators that decide by the probabilities of a classifier."""
+"""Base class of estimators that decide by the probabilities of a classifier."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from sklearn.utils import get_tags
 
 
 class ClassifierWrapper(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
-    """An estimator around a classifier, ``estimator``."""
+    """Estimator around a classifier, ``estimator``."""
 
     estimator: Any
 
     def _adopt(self, classifier: Any) -> None:
-        """Take over the classes of a fitted classifier, and the number and names of its features if it knows them."""
+        """Copy the classes of a fitted classifier and, if known, the number and names of its features."""
         self.classes_ = np.asarray(classifier.classes_)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self, name):

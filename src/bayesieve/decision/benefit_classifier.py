@@ -1,4 +1,6 @@
-"""`BenefitClassifier`, which takes the decision of largest expected benefit, and its rule as plain values."""
+"""`BenefitClassifier`, which takes the decision of largest expected benefit, and `BenefitRule`, its rule as plain
+values.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,7 @@ _EXAMPLE = '"benefit": [[0, 0], [-1, 5]], "classes": ["no", "yes"], "decisions":
 @with_shared_docs
 @dataclass(eq=False, repr=False)
 class BenefitClassifier(ClassifierWrapper):
-    """Take the decision of largest expected benefit: argmax_i sum_j P(j | x) B(i, j, x).
+    """Classifier that takes the decision of largest expected benefit: argmax_i sum_j P(j | x) B(i, j, x).
 
     Parameters
     ----------
@@ -60,8 +62,8 @@ class BenefitClassifier(ClassifierWrapper):
         Benefit per unit of the amount, added to ``benefit``. None: of two decisions and two classes, 1 for the second
         of each and 0 elsewhere.
     amount_estimator : regressor or None, default=None
-        Estimates unknown amounts. A copy is fitted in ``fit`` on the rows whose amount is known and counts, given
-        their class (donors, say).
+        Estimates unknown amounts. ``fit`` fits a copy to the rows whose amount is known and matters in their class,
+        such as donors.
     class_prior : array-like, shape (n_classes,), dict from classes, or None, default=None
         Shares of the classes where decisions are taken, if they are not those of the training rows, such as a sample
         with as many rows of both classes: P(j | x) is multiplied by the share over that in training, and normalised.
@@ -148,7 +150,7 @@ class BenefitClassifier(ClassifierWrapper):
         return self
 
     def keep(self, classifier: Any, class_count: Any) -> BenefitClassifier:
-        """Use a fitted classifier without fitting it; ``class_count`` holds its training rows of each class."""
+        """Use a fitted classifier without refitting it; ``class_count`` holds its training rows of each class."""
         self.estimator_, self.amount_estimator_ = classifier, None
         self._adopt(classifier)
         self.training_prior_ = np.asarray(class_count) / np.sum(class_count)
@@ -190,15 +192,15 @@ class BenefitClassifier(ClassifierWrapper):
         return self.benefits_of(X, benefit, len(probability)).expected(probability)
 
     def predict(self, X: Any, benefit: Any = None) -> np.ndarray:
-        """Return decision of largest expected benefit in each row, the first one on ties; see `expected_benefit`."""
+        """Return the decision of largest expected benefit in each row, the first one on ties; see `expected_benefit`."""
         expected = self.expected_benefit(X, benefit)
         names = self.names_of_decisions(expected.shape[1])
         return names[expected.argmax(axis=1)]
 
     def total_benefit(self, X: Any, y: Any, benefit: Any = None, sample_weight: Any = None) -> float:
-        """Sum of the benefits of the decisions in these rows, once their classes and amounts are known.
+        """Return the sum of the benefits of the decisions in these rows, once their classes and amounts are known.
 
-        Decisions do not use ``benefit`` if an ``amount_estimator`` is at hand.
+        Decisions ignore ``benefit`` if there is an ``amount_estimator``.
 
         Parameters
         ----------
@@ -214,7 +216,7 @@ class BenefitClassifier(ClassifierWrapper):
         return float(realised.sum() if weights is None else realised @ weights)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, benefit: Any = None) -> float:
-        """Return mean benefit per row; the accuracy if ``benefit`` is None."""
+        """Return the mean benefit per row; the accuracy if ``benefit`` is None."""
         realised, weights = self._realised(X, y, benefit, sample_weight)
         return float(np.average(realised, weights=weights))
 
@@ -241,7 +243,7 @@ class BenefitClassifier(ClassifierWrapper):
 
     def _outcomes(self, X: Any, y: Any, benefit: Any, sample_weight: Any) -> tuple[LabelledRows, np.ndarray, Benefits]:
         """Return the labelled rows, their expected benefits before amounts are known (if these can be estimated), and
-        the benefits.
+        their benefits.
         """
         self._refuse_scan(X, y)
         probability, rows = self.predict_proba(X), LabelledRows.of(X, y, sample_weight)
@@ -321,7 +323,7 @@ class BenefitClassifier(ClassifierWrapper):
             refuse_scan(X, y, "A function of the rows as benefit", remedy)
 
     def _fit_amounts(self, X: Any, matters: np.ndarray, weights: np.ndarray | None, benefit: Any) -> None:
-        """Fit the regressor to the rows of which the amount is known and matters in their class."""
+        """Fit the regressor to the rows whose amount is known and matters in their class."""
         amounts = self._known_amounts(X, benefit, matters.size)
         if amounts is None:
             raise ValueError("amount_estimator needs amounts to learn from; pass them as benefit=, or name a column.")
@@ -363,7 +365,7 @@ Matrix = tuple[tuple[_Number, ...], ...]
 
 
 class BenefitRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Decisions and their benefits, for the classes of a model, which are named by their text.
+    """Decisions and their benefits as plain values; classes are named by their text.
 
     Attributes
     ----------
@@ -384,7 +386,7 @@ class BenefitRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
 
     @classmethod
     def read(cls, path: str | os.PathLike[str], classes: Any) -> BenefitRule:
-        """Read the rule from a JSON file for a model with these classes. Raise ValueError naming the file if it is
+        """Return the rule in a JSON file, for a model with these classes. Raise ValueError, naming the file, if it is
         invalid.
         """
         file = checked_path(path)
@@ -401,7 +403,7 @@ class BenefitRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
 
     @classmethod
     def from_json(cls, data: Any, classes: Any) -> BenefitRule:
-        """Build the rule from plain values; raise `Damaged` with half a sentence if they are invalid."""
+        """Return the rule from plain values. Raise `Damaged`, with half a sentence, if they are invalid."""
         labels = tuple(str(label) for label in classes)
         rule = converted(data, cls, "rule")
         order = _names(rule.classes, labels, "classes")
@@ -423,7 +425,7 @@ class BenefitRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
         return msgspec.structs.replace(rule, classes=order, decisions=decisions, class_prior=shares)
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain values that `from_json` reads."""
+        """Return the rule as plain values, which `from_json` reads."""
         return json.loads(json.dumps(msgspec.to_builtins(self)))
 
     def around(self, model: Any, class_count: Any) -> BenefitClassifier:

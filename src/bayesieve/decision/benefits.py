@@ -1,4 +1,4 @@
-"""Benefits B(i, j, x) of taking decision i for a row x whose true class is j, and of decisions already taken."""
+"""Benefits B(i, j, x) of decision i for a row x of true class j, and the total benefit of decisions."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Benefits:
         return self.values.ndim == 3
 
     def expected(self, probability: np.ndarray) -> np.ndarray:
-        """Return sum_j P(j | x) B(i, j, x), shape (n_rows, n_decisions)."""
+        """Return the expected benefits, sum_j P(j | x) B(i, j, x), (n_rows, n_decisions)."""
         if not np.isfinite(self.values).all():
             row = f" (first in row {int(np.argwhere(~np.isfinite(self.values))[0][0])})" if self.by_row else ""
             raise ValueError(
@@ -53,7 +53,9 @@ class Benefits:
         return probability @ self.values.T
 
     def realised(self, decided: np.ndarray, codes: np.ndarray) -> np.ndarray:
-        """Return B(decided, true class, x) of each row, shape (n_rows,); both are given as positions."""
+        """Return the benefit of the decision taken in each row, B(decided, true class, x), (n_rows,). Decisions and
+        classes are given as positions.
+        """
         gained = self.values[np.arange(codes.size), decided, codes] if self.by_row else self.values[decided, codes]
         if not np.isfinite(gained).all():
             row = int(np.argmin(np.isfinite(gained)))
@@ -67,7 +69,7 @@ def read_benefits(
     """Return benefits from a matrix, cells, or a function of the rows, plus ``amount_benefit`` times the amount of each
     row.
 
-    ValueError naming the shapes that fit, if these do not.
+    Raise ValueError, naming the supported shapes, for any other shape.
     """
     if callable(benefit):
         if X is None:
@@ -89,8 +91,8 @@ def read_benefits(
 
 
 def amount_slope(amount_benefit: Any, shape: Sequence[int]) -> np.ndarray:
-    """Return benefit per unit of the amount, (n_decisions, n_classes); by default the amount is gained by the second of
-    two decisions in rows of the second of two classes.
+    """Return the benefit per unit of the amount, (n_decisions, n_classes). By default the second of two decisions gains
+    the amount in rows of the second of two classes.
     """
     if amount_benefit is None:
         if tuple(shape) != (2, 2):
@@ -103,7 +105,7 @@ def amount_slope(amount_benefit: Any, shape: Sequence[int]) -> np.ndarray:
 
 
 def is_column(values: Any) -> bool:
-    """Return whether these are numbers of rows, rather than cells or a matrix."""
+    """Return whether the values are one number per row, rather than cells or a matrix."""
     if isinstance(values, (list, tuple)):
         return len(values) == 0 or not isinstance(values[0], (Sequence, np.ndarray))
     return not callable(values) and np.ndim(values) == 1
@@ -128,7 +130,7 @@ def _values(benefit: Any, n_rows: int) -> np.ndarray:
 
 
 def _of_cells(benefit: Sequence[Any], n_rows: int) -> np.ndarray:
-    """Return the values of a list of rows whose cells are numbers or columns."""
+    """Return benefits as an array, from a list of rows whose cells are numbers or columns."""
     rows = [list(row) for row in benefit if isinstance(row, (list, tuple, np.ndarray)) and len(row) > 0]
     if not rows or len(rows) < len(benefit) or {len(row) for row in rows} != {len(rows[0])}:
         raise ValueError(f"benefit must be {_SHAPES}, with as many cells in every row; got {benefit!r:.80}.")

@@ -1,4 +1,4 @@
-"""Curves of profit, gains and lift against the share of rows contacted, and the calibration of probabilities."""
+"""Profit, gains and lift curves against the share of rows contacted, and calibration of probabilities."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class GainsCurve(ShortRepr):
 
 
 def _evenly(curve: ProfitCurve | GainsCurve) -> dict[str, Any]:
-    """Return points of a curve near every tenth of the rows."""
+    """Return the points of a curve nearest to every tenth of the rows."""
     at = np.unique(np.searchsorted(curve.share, np.arange(1, 11) / 10 - 1e-9))
     return {name: values[at] for name, values in vars(curve).items()}
 
@@ -102,7 +102,7 @@ def profit_curve(
     confidence: float = 0.95,
     random_state: Any = None,
 ) -> ProfitCurve:
-    """Return profit of contacting the rows of the highest scores, for every share of them.
+    """Return the profit of contacting the rows with the highest scores, for every share of rows.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ def profit_curve(
 
 
 def gains_curve(y: Any, score: Any, *, pos_label: Any = None, sample_weight: Any = None) -> GainsCurve:
-    """Return the share of the positive rows among those of the highest scores, and lift over contact at random.
+    """Return the share of all positive rows among the rows with the highest scores, and the lift over random contact.
 
     Parameters
     ----------
@@ -201,8 +201,8 @@ def gains_curve(y: Any, score: Any, *, pos_label: Any = None, sample_weight: Any
 
 
 def _ranked(score: Any, n_rows: int, sample_weight: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Sort the rows of positive weight from the highest score to the lowest. Returns their order, the last position of
-    each distinct score, the thresholds, and the sorted weights.
+    """Sort the rows of positive weight by descending score. Return their order, the last position of each distinct
+    score, the thresholds, and the sorted weights.
     """
     scores = column_of_numbers(score, "score", n_rows)
     if np.isnan(scores).any():
@@ -218,8 +218,8 @@ def _ranked(score: Any, n_rows: int, sample_weight: Any) -> tuple[np.ndarray, np
 def _band(
     uncontacted: np.ndarray, gained: np.ndarray, ends: np.ndarray, n_bootstrap: int, confidence: float, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return pointwise quantiles of the profit over resamples of the rows, at about `_BAND_POINTS` thresholds and on
-    straight lines between them.
+    """Return pointwise quantiles of the profit over resamples of the rows, at about `_BAND_POINTS` thresholds and
+    interpolated between them.
     """
     n_points = ends.size + 1
     if n_bootstrap == 0:
@@ -240,7 +240,7 @@ def _band(
 
 @dataclass(frozen=True, repr=False)
 class Calibration(ShortRepr):
-    """Predicted probabilities of one class against its observed share.
+    """Predicted probabilities of one class compared with its observed share.
 
     Attributes
     ----------
@@ -253,10 +253,10 @@ class Calibration(ShortRepr):
     brier : float
         Mean of (P(class | x) - 1 if the row is of the class else 0)^2.
     calibration : float
-        Mean over rows of (predicted - observed)^2 in their bin, 0 if probabilities can be taken at their word.
+        Mean over rows of (predicted - observed)^2 in their bin, 0 if the probabilities are calibrated.
     refinement : float
         Mean over rows of observed (1 - observed), 0 if every bin holds rows of one kind only. ``brier`` is
-        ``calibration + refinement`` plus what predictions within a bin differ by (DeGroot & Fienberg 1983).
+        ``calibration + refinement`` plus the variation of predictions within bins (DeGroot & Fienberg 1983).
     expected_calibration_error : float
         Mean over rows of \\|predicted - observed\\|.
     """
@@ -288,7 +288,7 @@ def calibration_summary(
     confidence: float = 0.95,
     sample_weight: Any = None,
 ) -> Calibration:
-    """Return reliability diagram, expected calibration error, and the Brier score split into calibration and
+    """Return the reliability diagram, the expected calibration error, and the Brier score split into calibration and
     refinement.
 
     Parameters

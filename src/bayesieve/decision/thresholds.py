@@ -1,6 +1,4 @@
-"""The best threshold, or the best class weights, by any measure of the confusion matrix, found by trying every distinct
-one.
-"""
+"""Optimal threshold, or class weights, for any measure of the confusion matrix, by trying every distinct value."""
 
 from __future__ import annotations
 
@@ -39,14 +37,14 @@ def accuracy(confusion: np.ndarray) -> np.ndarray:
 
 
 def balanced_accuracy(confusion: np.ndarray) -> np.ndarray:
-    """Return mean recall of the classes; 1 minus the balanced error rate."""
+    """Return the mean recall of the classes: 1 minus the balanced error rate."""
     rows = confusion[0].sum(axis=1)  # every matrix has the same rows of each class
     there = rows > 0
     return (_rightly(confusion)[:, there] / rows[there]).mean(axis=1)
 
 
 def f1_macro(confusion: np.ndarray) -> np.ndarray:
-    """Return mean over classes of 2 TP / (2 TP + FP + FN)."""
+    """Return the mean over classes of 2 TP / (2 TP + FP + FN)."""
     return _f1(confusion).mean(axis=1)
 
 
@@ -84,9 +82,9 @@ def recalls_of(confusion: np.ndarray) -> np.ndarray:
 
 
 def within_recalls(measure: Measure, least: np.ndarray) -> Measure:
-    """Return a measure by which decisions that keep lower bounds on recalls are better than all others.
+    """Return a measure that ranks decisions within lower bounds on recalls above all others.
 
-    Others are compared by how far their recalls lie below the bounds, all classes together.
+    Others are ranked by the total shortfall of their recalls below the bounds.
 
     Parameters
     ----------
@@ -143,7 +141,7 @@ def best_threshold(
 def best_class_weights(
     probability: np.ndarray, codes: np.ndarray, measure: Measure, weights: np.ndarray | None = None
 ) -> tuple[np.ndarray, float]:
-    """Return class weights of mean 1 with which `weighted_class` has a large measure, and its value.
+    """Return class weights of mean 1 for which `weighted_class` has a large measure, and its value.
 
     One weight after the other takes its best value, found in one sort, until none improves the measure: a local
     optimum, the better of those from equal weights and from the inverse shares of the classes.
@@ -197,7 +195,7 @@ def _ascent(
 def _best_weight_of(
     j: int, probability: np.ndarray, class_weights: np.ndarray, codes: np.ndarray, counted: np.ndarray, measure: Measure
 ) -> tuple[float, float]:
-    """Return the best weight of class j given the others, and the measure with it."""
+    """Return the best weight of class j, given those of the other classes, and its measure."""
     others = probability * class_weights
     others[:, j] = -1.0
     rival = others.argmax(axis=1)
@@ -206,7 +204,7 @@ def _best_weight_of(
     needed[np.isnan(needed)] = np.inf
     order = np.argsort(needed)
     needed, rival, codes, counted = needed[order], rival[order], codes[order], counted[order]
-    # What differs by rounding only, such as rows of the same probabilities, lies on the same side of every cut.
+    # Values that differ only by rounding, such as rows with equal probabilities, stay on the same side of every cut.
     cuts = np.r_[0, np.flatnonzero(needed[1:] > needed[:-1] * (1 + _TOL)) + 1, needed.size]
     cuts = cuts[(np.r_[0.0, needed][cuts] < np.inf) & (np.r_[needed, np.inf][cuts] > 0)]
     n_classes = class_weights.size
@@ -243,7 +241,7 @@ def _f1(confusion: np.ndarray) -> np.ndarray:
 
 
 def _checked(values: Any, n: int) -> np.ndarray:
-    """Return the values of a measure. Raise ValueError unless there is one number for each matrix."""
+    """Return the values of a measure, one per confusion matrix. Raise ValueError for any other shape."""
     array = np.asarray(values, dtype=np.float64)
     if array.shape != (n,) or np.isnan(array).any():
         raise ValueError(
@@ -255,7 +253,8 @@ def _checked(values: Any, n: int) -> np.ndarray:
 
 @with_shared_docs
 class ThresholdTuner(ClassifierWrapper):
-    """Predict by the threshold on P(positive class | x) that is best by a measure of the confusion matrix.
+    """Classifier that predicts by the threshold on P(positive class | x) that maximises a measure of the confusion
+    matrix.
 
     Every threshold that makes a difference is tried, in O(n log n) after one sort. For several classes, weights of the
     classes are tuned, and predictions are argmax_j weight_j P(j | x): one weight after the other takes its best value
@@ -276,10 +275,10 @@ class ThresholdTuner(ClassifierWrapper):
         true class, predicted class) to values (n,), of which higher is better; the positive of two classes comes last.
     cv : int, splitter, "train" or None, default=None
         Rows that tune the threshold are predicted by models of the other folds: the number of folds (None: 5),
-        stratified and, unlike scikit-learn's, shuffled by a fixed seed, so that tables sorted by time come to no harm;
+        stratified and, unlike scikit-learn's, shuffled by a fixed seed, as tables may be sorted;
         or a scikit-learn splitter, taken as it is. "train": by the model itself, as Boulle (2007) does, which is
-        optimistic on training rows; with scikit-learn's ``FrozenEstimator``, the threshold of a fitted model on rows of
-        its own.
+        optimistic on training rows; with scikit-learn's ``FrozenEstimator``, the threshold of a fitted model on further
+        rows.
     pos_label : label, default=None
         The positive of two classes. None: ``positive`` of the classifier, or else the second of ``classes_``.
     min_recall : dict from class to float, or None, default=None
@@ -335,7 +334,7 @@ class ThresholdTuner(ClassifierWrapper):
 
     @with_shared_docs
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> ThresholdTuner:
-        """Fit the classifier, and tune the threshold or the weights of classes.
+        """Fit the classifier, and tune the threshold or the class weights.
 
         Parameters
         ----------
@@ -419,7 +418,7 @@ class ThresholdTuner(ClassifierWrapper):
         return np.asarray(self.estimator_.predict_proba(X))
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return classes by the tuned threshold or weights."""
+        """Return the classes by the tuned threshold or weights."""
         check_is_fitted(self)
         return self.classes_[self._decided(self.predict_proba(X))]
 

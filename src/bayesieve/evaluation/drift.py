@@ -39,7 +39,7 @@ class Drift(ShortRepr):
     Attributes
     ----------
     features : polars.DataFrame
-        What `to_frame` returns in the library of the rows.
+        Content of `to_frame`, as a polars dataframe.
     periods : polars.DataFrame
         One row per group: ``by``, ``rows``, the ``shift`` of the mean score and, with labels, ``labelled`` (rows),
         ``auc``, ``gini``, ``ks``, ``log_loss`` and ``brier``, and ``calibration``: the mean predicted probability of
@@ -115,9 +115,9 @@ def drift(
     ----------
     model : SelectiveNB or Scorecard
     X : dataframe or array
-        Rows of today, in memory. Columns may be in any order; those that are not in the model play no part.
+        Rows of today, in memory. Columns may be in any order; those that are not in the model are ignored.
     y : array-like or str, optional
-        Labels, or the name of their column. Rows whose label is missing have no part in measures.
+        Labels, or the name of their column. Rows without a label are ignored in measures.
     by : array-like or str, optional
         Groups of rows, or the name of their column: dates are grouped by ``every``, other values as they are. By
         default all rows are one group, ``"all"``.
@@ -197,7 +197,7 @@ def _sums(rows: JudgedRows, codes: Any = 0, n: int = 1, values: Any = None, amon
 
 
 def _over(numerators: np.ndarray, whole: np.ndarray) -> np.ndarray:
-    """Divide numerators by the sum of their group; NaN if that is 0."""
+    """Divide values by the sum of their group; NaN if that is 0."""
     whole = np.broadcast_to(whole.reshape(whole.shape + (1,) * (numerators.ndim - whole.ndim)), numerators.shape)
     return np.divide(numerators, whole, out=np.full(numerators.shape, np.nan), where=whole > 0)
 
@@ -205,7 +205,7 @@ def _over(numerators: np.ndarray, whole: np.ndarray) -> np.ndarray:
 def _training_rows(card: Scorecard, feature: Feature) -> np.ndarray:
     """Return the training rows of each cell, shape (n_cells + 1,); rows in no cell come last."""
     rows, n_rows = feature.counts.sum(axis=1), float(card.class_counts.sum())
-    # Counts that are hidden differ from the true ones by up to half a multiple each.
+    # Rounded counts (min_count) differ from the true ones by up to half a multiple each.
     rounding = max(_ROUNDING * n_rows, card.provenance.get("min_count", 0) / 2 * feature.counts.size)
     others = n_rows - float(rows.sum())
     return np.append(rows, others if others > rounding else 0.0)
@@ -221,7 +221,7 @@ def _shifts(card: Scorecard, shift: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def population_stability(now: np.ndarray, before: np.ndarray) -> np.ndarray:
-    """Return population stability index of rows by level, shape (..., n_levels). A level with rows on one side only
+    """Return the population stability index of rows by level, (..., n_levels). A level with rows on one side only
     counts as half a row on the other.
 
     Examples
@@ -253,8 +253,8 @@ def _stability(
     """Return the stability index of each group, its bounds and its value by chance, from rows by cell: (n_cells + 1,)
     in training, (n_groups, n_cells + 1) now.
 
-    Resampled rows differ from the sample as the sample does from the distribution that it comes from: what they have
-    more than the sample is taken off the sample.
+    Resamples differ from the sample as the sample differs from its distribution. The bounds therefore subtract the
+    excess of the resamples over the sample from the sample.
     """
     now, before = _by_level(feature, np.nan_to_num(now)), _by_level(feature, trained)
     has_rows = (before > 0) | (now > 0).any(axis=0)
@@ -273,8 +273,8 @@ def _stability(
 
 
 def _resampled(rng: np.random.Generator, n_resamples: int, *tables: np.ndarray) -> list[np.ndarray]:
-    """Draw Poisson numbers with these means, (n_resamples, n_groups, n_levels); their shares are those of resampled
-    rows. Large numbers are drawn from a normal distribution.
+    """Draw Poisson counts with these means, (n_resamples, n_groups, n_levels), whose shares are those of resampled
+    rows. Large counts are drawn from a normal distribution.
     """
     deviates, drawn = rng.standard_normal((n_resamples, *tables[0].shape), dtype=np.float32), []
     for counts in tables:
@@ -317,7 +317,9 @@ def _levels(
 
 
 def calibration_p_value(events: np.ndarray, expected: np.ndarray, squares: np.ndarray) -> np.ndarray:
-    """Return two-sided p-values of numbers of events among rows with given probabilities.
+    """Return two-sided p-values of the number of events among rows with given probabilities.
+
+    The number is taken as binomial, with the mean and variance of the sum of the rows.
 
     The number is binomial with the mean and variance of the sum: that of as many rows of equal probability.
 

@@ -36,7 +36,7 @@ class Evaluation(ShortRepr):
     Attributes
     ----------
     measures : polars.DataFrame
-        What `to_frame` returns in the library of the rows.
+        Content of `to_frame`, as a polars dataframe.
     gaps : polars.DataFrame
         One row per segment, class and rate: its ``value`` in the segment and in all ``others``, and the ``gap`` of
         both with an interval from ``low`` to ``high`` (Newcombe 1998).
@@ -68,7 +68,7 @@ def evaluate(
     model : SelectiveNB, Scorecard, or any classifier with ``predict_proba`` and ``classes_``
     X : dataframe or array
     y : array-like or str
-        Labels, or the name of their column; rows without label are left out.
+        Labels, or the name of their column; rows without a label are skipped.
     by : array-like or str, optional
         Segments of the rows, or the name of their column; dates are grouped by ``every``.
     level : float, default=0.95
@@ -84,7 +84,7 @@ def evaluate(
         ``auc`` (DeLong's intervals; of several classes, one against rest weighted by their shares), ``gini``,
         ``log_loss`` (nats), ``brier`` (as in scikit-learn) and ``compression_rate``. Those of the positive of two
         classes, or of each of more against the rest: ``ks``, ``calibration`` (mean probability less share),
-        ``calibration_slope`` and ``calibration_intercept`` (1 and 0 if probabilities can be taken at their word; the
+        ``calibration_slope`` and ``calibration_intercept`` (1 and 0 for calibrated probabilities; the
         intercept is that of slope 1), and at the decisions of the model ``selection_rate``, ``true_positive_rate`` and
         ``false_positive_rate``.
 

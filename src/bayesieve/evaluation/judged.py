@@ -38,7 +38,7 @@ _DAY = re.compile(r"\d{4}-\d\d-\d\d(?:[T ].*)?")
 
 @dataclass(frozen=True, eq=False)
 class JudgedRows:
-    """Rows to judge a model by, with its predictions.
+    """Rows for evaluating a model, with its predictions.
 
     classes : (n_classes,); positive : position of the one that measures are about; None: each.
     labels : (n_rows,) positions of the true classes, -1 if unknown; None without any.

@@ -1,4 +1,4 @@
-"""Scorecards of several tables with the same levels as one, and scorecards that learn from further rows."""
+"""Merging of scorecards that share levels, and updates of a scorecard with further rows."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _N_WAVES, _ALONE = 12, 0.1  # of the errors of a curve; share of their variance 
 
 @dataclass(frozen=True)
 class Note:
-    """Record of one batch of training rows: their number, and the time of the fit or update."""
+    """Record of one batch of training rows: the number of rows, and the time of the fit or update."""
 
     rows: int
     when: str
@@ -54,8 +54,8 @@ class _FeaturePart:
     """A feature of one of the models that are merged.
 
     share : of the model among all rows, times the factor that undoes shrinkage; smoothing : of its counts.
-    line : (n_cells of the merged feature,) the own cell that each is part of, ``n_cells`` for none.
-    counts : (n_levels, n_classes) rows of all models with the feature by its own levels.
+    line : (n_cells of the merged feature,) cell of this model that contains each, ``n_cells`` if none does.
+    counts : (n_levels, n_classes) rows of all models with this feature, by the levels of this model.
     """
 
     model: int
@@ -66,7 +66,8 @@ class _FeaturePart:
     counts: np.ndarray
 
     def looked_up(self, of_cells: np.ndarray) -> np.ndarray:
-        """Rearrange ``of_cells``, (n_cells, ...), from the cells of the model to those of the merged feature.
+        """Rearrange an array over the cells of the model, ``of_cells`` (n_cells, ...), to the cells of the merged
+        feature.
 
         Cells that the model lacks get 0.
         """
@@ -74,13 +75,15 @@ class _FeaturePart:
 
     @property
     def table(self) -> np.ndarray:
-        """(n_cells, n_classes) nats beyond those of unseen values, with all rows counted."""
+        """Contributions relative to those of unseen values, (n_cells, n_classes) in nats, with the rows of all models
+        counted.
+        """
         feature = self.feature
         return feature.contributions - feature.unseen + _recounted(feature, self.counts, self.smoothing)
 
 
 def merged(cards: Sequence[Scorecard]) -> Scorecard:
-    """Return one scorecard of several with the same classes and levels; see `bayesieve.merge`."""
+    """Return one scorecard from several with the same classes and levels; see `bayesieve.merge`."""
     cards = with_known_values(cards)
     n = sum(feature.kind != "pair" for feature in cards[0].features)
     _check_alike(cards, n)
@@ -121,7 +124,7 @@ def merged(cards: Sequence[Scorecard]) -> Scorecard:
 
 
 def _check_alike(cards: Sequence[Scorecard], n: int) -> None:
-    """Raise ValueError, with the first difference and the remedy, unless classes, columns and levels are the same."""
+    """Raise ValueError with the first difference and the remedy unless classes, columns and levels are equal."""
     first = cards[0]
     for m, card in enumerate(cards[1:], 2):
         classes, other = card.classes.tolist(), first.classes.tolist()
@@ -145,7 +148,7 @@ def _check_alike(cards: Sequence[Scorecard], n: int) -> None:
 
 
 def _facts(levels: Any) -> dict[str, Any]:
-    """Return the facts that distinguish the values of the levels."""
+    """Return the attributes that identify the levels of a column."""
     content = levels.to_json()
     return {
         name: content[name]
@@ -268,8 +271,8 @@ def with_neutral(feature: Feature, additions: np.ndarray, *, shrinks: bool) -> F
 def _shared_errors(
     features: Sequence[tuple[Feature, list[_FeaturePart]]], cards: Sequence[Scorecard], shares: np.ndarray
 ) -> tuple[list[np.ndarray], np.ndarray]:
-    """Return the error factors of the merged features and of the intercept: those of all models side by side, as models
-    are independent, reduced to the directions of largest spread.
+    """Return the shared error factors of the merged features and of the intercept. The factors of all models are put
+    side by side, as models are independent, and reduced to the directions of largest variance.
     """
     widths = [card.intercept_factors.shape[1] for card in cards]
     starts = np.concatenate([[0], np.cumsum(widths)])
@@ -291,12 +294,14 @@ def _shared_errors(
 
 
 def _base(card: Scorecard) -> np.ndarray:
-    """Return the score of a row whose values are all unseen."""
+    """Return the score of a row in which all values are unseen."""
     return card.intercept + np.sum([feature.unseen for feature in card.features], axis=0)
 
 
 def _recounted(feature: Feature, counts: np.ndarray, smoothing: Smoothing) -> np.ndarray:
-    """Return the change of counted contributions, (n_cells, n_classes) nats, due to the counts of all models."""
+    """Return the change of the counted contributions, (n_cells, n_classes) in nats, from one model's counts to those of
+    all models.
+    """
     old = np.asarray(feature.levels.counts, dtype=float)
     if feature.weight == 0 or np.array_equal(old, counts):
         return np.zeros_like(feature.contributions)
@@ -385,9 +390,9 @@ def updated(
 def _with_rows(
     feature: Feature, rows: np.ndarray, grid: np.ndarray | None, levels_by_id: dict[int, FeatureLevels]
 ) -> Feature:
-    """Return the feature with the ``rows`` of its cells added to its counts, and to the grid of a pair.
+    """Return the feature with the counts of further ``rows`` in its cells, and in the grid of a pair.
 
-    ``levels_by_id`` holds the levels of columns with their counts, and grows.
+    ``levels_by_id`` caches the levels of columns with their new counts.
     """
     old: Any = feature.levels
     if isinstance(old, PairLevels):
@@ -428,7 +433,7 @@ class _Prior:
     shares: np.ndarray
 
     def joint(self, table: np.ndarray) -> np.ndarray:
-        """Return (n_rows, n_logits) with these deviations."""
+        """Return the logits of the rows with these deviations, (n_rows, n_logits)."""
         from bayesieve.evidence._kernels import add_log_probabilities
 
         joint, lines = self.offset + table[-1], np.append(table[:-1].ravel(), np.zeros(table.shape[1]))
@@ -437,7 +442,7 @@ class _Prior:
         return joint
 
     def summed(self, values: np.ndarray) -> np.ndarray:
-        """Return sums of values (n_rows, n_logits) over the rows of each cell, and over all rows."""
+        """Return the sums of values (n_rows, n_logits) over the rows of each cell, and over all rows."""
         from bayesieve.evidence._kernels import sum_by_level
 
         sums = np.zeros(self.spread.size)
@@ -452,7 +457,7 @@ class _Prior:
         return (np.cumsum(self.sizes) - self.sizes) * self.spread.shape[1]
 
     def deviations(self, point: np.ndarray) -> np.ndarray:
-        """Turn standard normal numbers, the shared ones last, into deviations."""
+        """Return deviations from standard normal numbers; those of the shared factors come last."""
         single, shared = np.split(point, [point.size - self.shared.shape[2]])
         table = self.spread * (self.basis @ single.reshape(self.basis.shape[1], -1)) + self.shared @ shared
         if self.shares.any():
@@ -464,7 +469,7 @@ class _Prior:
         return np.repeat(np.add.reduceat(of_cells, np.cumsum(self.sizes) - self.sizes), self.sizes, axis=0)
 
     def loss(self, point: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return the log loss of the rows and of the deviations, with its gradient."""
+        """Return the penalised log loss: the log loss of the rows plus the penalty of the deviations, and its gradient."""
         from bayesieve.evidence._kernels import residuals
 
         errors = self.joint(self.deviations(point))
@@ -494,8 +499,8 @@ def _fit_again(
     """Fit contributions to rows, with those of ``card`` and their errors as prior. Return the ``features`` with new
     contributions and errors, the change of the intercept (n_classes,), and its remaining error (n_logits,).
 
-    drift : (n_classes,) what the intercept already has of other shares of the classes, which may be too much: classes
-        may be more frequent because of what the features tell.
+    drift : (n_classes,) shift of the intercept for the class shares of the new rows. It may be too large, because the
+        features may explain part of the change.
     """
     from scipy.optimize import minimize
 
@@ -548,8 +553,8 @@ def _shares(feature: Feature, codes: np.ndarray) -> np.ndarray:
 
 
 def _directions(feature: Feature) -> Any:
-    """Return directions in which the contributions of cells deviate, (n_cells, n_directions), of length 1 for each
-    cell: one by one, but neighbouring cells of a curve mostly together.
+    """Return a basis of the deviations of cells, (n_cells, n_directions), with rows of length 1: single cells, and
+    cosines that move the neighbouring cells of a curve together.
     """
     alone = np.ones(len(feature.counts))
     if feature.cells is feature.levels or feature.kind != "numeric":

@@ -1,9 +1,9 @@
-"""The smallest changes of a row that flip a decision: a branch and bound over the cells of columns, exact with pairs.
+"""Counterfactuals: smallest changes of a row that flip a decision, by an exact branch and bound over cells.
 
-A column moves between parts of its range in which no feature tells values apart: the intervals between the cut points
-of all features that use it, or the values that all of them treat alike. The cost of changes is the sum of the costs of
-their columns, then the number of parts moved over (1 for categories, and for values that were missing); of equal ones
-the surest comes first (its log odds rounded to 9 decimals), then the first columns, then the lowest parts.
+A column moves between parts of its range within which no feature distinguishes values: the intervals between the cut
+points of all features that use it, or the values that all of them treat alike. The cost of changes is the sum of the
+costs of their columns, then the number of parts moved over (1 for categories, and for values that were missing); of
+equal ones the surest comes first (its log odds rounded to 9 decimals), then the first columns, then the lowest parts.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ _BEYOND = 1e-9  # nats by which a decision must change, so that rounding cannot 
 
 @dataclass(frozen=True)
 class Wish:
-    """Goal of a counterfactual: the log odds of a class, or None for the most probable class. It also holds the number
-    of options and of changes, the costs of the columns, and the signs of their directions.
+    """Goal of a counterfactual: the log odds of a class, or None if it only has to become the most probable. It also
+    holds the numbers of options and changes, the costs of columns, and the signs of allowed directions.
     """
 
     log_odds: float | None
@@ -61,7 +61,7 @@ class Wish:
 
 @dataclass(frozen=True, order=True)
 class ChangeOption:
-    """Changes of some columns: the keys that order options, then positions of the columns and their new intervals or
+    """Changes of some columns: the sort keys of the option, the positions of the columns, and their new intervals or
     groups.
     """
 
@@ -74,7 +74,7 @@ class ChangeOption:
 
 
 class Parts:
-    """The parts of the columns of a model: 0 for missing values, then the parts, then values that were never seen."""
+    """Intervals or groups of the columns of a model. Position 0 is for missing values, the last for values never seen."""
 
     def __init__(self, card: Scorecard) -> None:
         self.card = card
@@ -136,8 +136,8 @@ def codes_in(part: FeatureLevels, levels: FeatureLevels) -> np.ndarray:
 
 
 def moves_of(levels: FeatureLevels, code: int, sign: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the intervals that a column may move to (all, or those above or below), and the number of steps to each.
-    Missing and special values are not ordered, and are no targets.
+    """Return the intervals to which a column may move (all, or only those above or below), and the number of steps to
+    each. Missing and special values have no order and are never targets.
     """
     parts = np.arange(max(1, levels.n_special_levels), levels.n_levels)
     is_ordered = levels.groups is None and levels.n_special_levels <= code < levels.n_levels
@@ -147,9 +147,9 @@ def moves_of(levels: FeatureLevels, code: int, sign: int) -> tuple[np.ndarray, n
 
 
 class ChangeSearch:
-    """The search for one row.
+    """Search for the counterfactuals of one row.
 
-    own : its parts, (n_columns,); margins : what the wanted class has more than each other one, (n_margins,);
+    own : its parts, (n_columns,); margins : score of the wanted class less that of each other, (n_margins,);
     alone, together : see `Parts.gains`; moves : see `moves_of`.
     """
 
@@ -189,7 +189,7 @@ class ChangeSearch:
         return most
 
     def run(self) -> list[ChangeOption]:
-        """Return the best options, without options that change all columns of another one and more."""
+        """Return the best options. An option is omitted if its columns include all those of a better one."""
         cheapest = np.sort(self.wish.costs[list(self.parts)])
         for k in range(1, min(self.wish.max_changes, len(self.parts)) + 1):
             if self._is_beyond(round(float(cheapest[:k].sum()), DECIMALS), k):
@@ -219,8 +219,8 @@ class ChangeSearch:
             yield float(costs[s]), k, tuple(sets[s].tolist())
 
     def _best_of(self, columns: tuple[int, ...], cost: float) -> list[ChangeOption]:
-        """Return the options that change all of ``columns``, flip the decision and take the fewest steps, the surest
-        first; an empty list if none flips it.
+        """Return the options that change all of ``columns``, flip the decision and take the fewest steps, in descending
+        order of certainty; an empty list if none flips it.
         """
         is_bound = len(self.best) == self.wish.n and self.best[-1].cost == cost
         limit = self.best[-1].steps if is_bound else np.iinfo(np.int64).max
@@ -236,7 +236,7 @@ class ChangeSearch:
         return options
 
     def _kept(self, c: int, columns: tuple[int, ...], limit: int) -> np.ndarray:
-        """Return the positions of the intervals of a column that may be in the best option of some columns."""
+        """Return the positions of the intervals of a column that the best option for some columns may use."""
         reach = self.gains[c] + self.most[[d for d in columns if d != c]].sum(axis=0)
         for a, b in combinations(columns, 2):
             reach = reach + self.most_joint[a, b]
@@ -268,7 +268,7 @@ def fixed_columns(card: Scorecard) -> list[str]:
 
 
 def sets_of(columns: np.ndarray, k: int) -> Iterator[np.ndarray]:
-    """Yield sets of one to three columns, (n_sets, k), in pieces."""
+    """Yield arrays of sets of one to three columns, (n_sets, k), in chunks."""
     if k == 1:
         yield columns[:, None]
     elif k == 2:
@@ -282,7 +282,7 @@ def sets_of(columns: np.ndarray, k: int) -> Iterator[np.ndarray]:
 def counterfactuals_of(
     card: Scorecard, table: Table, target: Any, probability: float | None, n: int, max_changes: int, **by_column: Any
 ) -> Any:
-    """Compute `SelectiveNB.counterfactuals`; ``by_column`` are fixed, directions and costs."""
+    """Return the frame of `SelectiveNB.counterfactuals`. ``by_column`` holds the fixed columns, directions and costs."""
     import polars as pl
 
     parts, wish = _checked(card, probability, n, max_changes, **by_column)
@@ -334,9 +334,7 @@ def _goals(card: Scorecard, joint: np.ndarray, target: Any, probability: float |
 def _checked(
     card: Scorecard, probability: Any, n: Any, max_changes: Any, fixed: Any, directions: Any, costs: Any
 ) -> tuple[Parts, Wish]:
-    """Check the options and return the parts of the columns and the wish; raise ValueError for options that cannot be
-    used.
-    """
+    """Check the options and return the parts of the columns and the goal. Raise ValueError for invalid options."""
     fixed = [*([fixed] if isinstance(fixed, str) else fixed), *fixed_columns(card)]
     directions, costs = directions or {}, costs or {}
     check_allowed({"n": n, "max_changes": max_changes, "probability": probability}, _ALLOWED)

@@ -1,4 +1,4 @@
-"""The order of day and month in which a scorecard reads texts of dates."""
+"""Order of day and month in which a scorecard reads dates from text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _DATED = ("date", "datetime")
 
 
 def in_date_orders(card: Scorecard, date_orders: Mapping[str, bool]) -> Scorecard:
-    """Return a scorecard whose columns of dates read 03/04/2024 in the order of day and month of the training table.
+    """Return a scorecard that reads dates such as 03/04/2024 in the day-month order of the training table.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The class that reasons and points are about: statements for readers, and a caution if nobody chose a rare one."""
+"""Class that reasons and points refer to: statements for readers, and a warning if it is a rare class by default."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ POINTS, REASONS = "points", "reasons"
 
 
 def class_in_words(label: Any, target: str | None) -> str:
-    """Return a class with the name of its column, if that is known: ``1 of target 'bad'``."""
+    """Return the class and, if known, the name of its column: ``1 of target 'bad'``."""
     return visible(label) + (f" of target '{visible(target)}'" if target else "")
 
 
@@ -41,9 +41,9 @@ def directions(
 
 
 def warn_of_direction(card: Scorecard, results: Collection[str], target_class: Any = None) -> None:
-    """Warn if points, or reasons against no named class, are about the rarer of two classes and nobody chose it.
+    """Warn if points or reasons refer by default to the rarer of two classes.
 
-    Where 1 means bad, reasons against 1 list the merits of an applicant.
+    If 1 means bad, reasons against 1 list the merits of an applicant.
     """
     concerned = [name for name in (POINTS, REASONS) if name in results and (name == POINTS or target_class is None)]
     if not concerned or card.classes.size != 2 or "positive" in card.provenance:

@@ -1,7 +1,7 @@
-"""Edits of a fitted model by hand: pure functions from a `Feature` to another, and the record of what was done.
+"""Edits of a fitted model by hand: pure functions from a `Feature` to another, and the record of each edit.
 
 Users name levels, and features may have finer cells: an edit of a level sets all its cells. Contributions are not
-centred here; `centred` does that when all edits are done.
+centred here; `centred` does that after the last edit.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Edit:
     what : "cut", "merge", "set", "flatten", "monotone", "rename", "drop", "refit" or "prior".
     feature : its name; None for an edit of the whole model.
     who, when, why : who made the edit, when (UTC, ISO 8601), and the note on it.
-    before, after : what was there, and what is there now, as short texts.
+    before, after : short descriptions of the edited item before and after.
     auc_before, auc_after, log_loss_before, log_loss_after : measured on the rows given, just before and after this
         edit; None without rows.
     """
@@ -61,7 +61,7 @@ class Edit:
 
 
 def found(feature: Feature, which: Any) -> tuple[int | None, np.ndarray]:
-    """Return the level with this label or position, and its cells. If the label is that of a cell, return None and the
+    """Return the level with this label or position, and its cells. If the label belongs to a cell, return None and the
     cell.
     """
     levels, name = feature.levels, feature.name
@@ -85,8 +85,8 @@ def found(feature: Feature, which: Any) -> tuple[int | None, np.ndarray]:
 
 
 def merged(feature: Feature, which: Sequence[Any]) -> tuple[Feature, str, str]:
-    """Return one level, or one cell of a level, in place of several; its contribution is the mean over their training
-    rows.
+    """Return a feature with several levels, or cells of a level, merged; their contribution is the mean over their
+    training rows.
     """
     if isinstance(which, str) or not isinstance(which, Sequence):
         raise ValueError(f"merge takes a list of labels or positions of levels, got {which!r:.80}.")
@@ -153,7 +153,7 @@ def _with_texts_of(changed: FeatureLevels, level: FeatureLevels) -> FeatureLevel
 
 
 def _contents(level: FeatureLevels) -> list[Any]:
-    """Return the facts that distinguish the levels."""
+    """Return the attributes that identify levels."""
     if isinstance(level, PairLevels):
         return [(level.grid == code).tobytes() for code in range(level.n_levels)]
     if level.cut_points is not None:
@@ -162,8 +162,8 @@ def _contents(level: FeatureLevels) -> list[Any]:
 
 
 def _averaged(feature: Feature, line: np.ndarray) -> Feature:
-    """Return the feature with contributions averaged over cells, weighted by rows; ``line`` is the new cell of each
-    cell. Errors that cells share with other features are added before they are squared. Cells and levels stay
+    """Return the feature with contributions averaged over cells, weighted by rows; ``line`` maps each cell to its
+    group. Standard errors that cells share with other features are added before they are squared. Cells and levels stay
     unchanged.
     """
     rows, size = feature.counts.sum(axis=1), np.bincount(line)
@@ -189,8 +189,8 @@ def _with_levels(feature: Feature, levels: FeatureLevels, cells: FeatureLevels, 
 def cut(feature: Feature, old: Any, new: Any) -> tuple[Feature, str, str]:
     """Move a cut; add one if ``old`` is None, or remove one if ``new`` is None.
 
-    A cell next to a moved cut grows as far as the new one, with what it adds; rows of a cell that is divided are shared
-    in proportion, as the model has no rows to count.
+    The cell that grows keeps its contribution. The rows of a cell that is split are divided in proportion, because the
+    model has no rows to count.
     """
     _demand_numbers(feature, "cut")
     if isinstance(feature.levels, IndicatorLevels):
@@ -221,7 +221,7 @@ def _cut_text(feature: Feature, at: float | None) -> str:
 
 
 def _own_cut(feature: Feature, old: Any) -> float:
-    """Return the cut of levels or cells that equals this value, or is printed like it."""
+    """Return the cut of levels or cells that equals this value, or is printed as it."""
     value, parts = _number_in(feature.levels, old), (feature.levels, feature.cells)
     if any(value in part.number_cuts for part in parts):
         return value
@@ -260,7 +260,7 @@ def _split(feature: Feature, at: float) -> Feature:
 
 
 def _taken(feature: Feature, line: np.ndarray, cells: FeatureLevels, counts: np.ndarray) -> Feature:
-    """Return the feature with other cells; each has the contribution of the old cell at the given position."""
+    """Return the feature with other cells; each takes the contribution of the previous cell at the given position."""
     taken = {name: getattr(feature, name)[line] for name in ("contributions", "standard_errors", "factors")}
     return replace(feature, cells=cells, counts=counts, **taken)
 
@@ -299,7 +299,7 @@ def _with_cut(feature: Feature, before: Feature, at: float | None, to: float) ->
 
 
 def with_values(feature: Feature, card: Scorecard, values: Mapping[Any, Any]) -> tuple[Feature, str, str]:
-    """Return the feature with these contributions; their standard errors are 0."""
+    """Return the feature with contributions set by hand; their standard errors are 0."""
     if not isinstance(values, Mapping) or not values:
         raise ValueError(f"set takes a dict from levels of {feature.name!r} to contributions, got {values!r:.80}.")
     table, errors, factors = feature.table.copy(), feature.standard_errors.copy(), feature.factors.copy()

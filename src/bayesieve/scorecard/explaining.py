@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def explain(card: Scorecard, X: Any, by: str) -> Explanation:
-    """Compute `Scorecard.explain`."""
+    """Return the explanation of `Scorecard.explain`."""
     check_way(by)
     if is_row(X, "Scorecard"):
         cells = None if by == "column" else card.reader.read_row(X)
@@ -40,13 +40,13 @@ def explain(card: Scorecard, X: Any, by: str) -> Explanation:
 
 
 def check_way(by: Any) -> None:
-    """Raise ValueError unless ``by`` is a way to explain rows."""
+    """Raise ValueError unless ``by`` is a supported kind of explanation."""
     if not is_choice(by, ("feature", "score", "column")):
         raise ValueError(f"by must be 'feature', 'score' or 'column', got {by!r}.")
 
 
 def explain_cells(card: Scorecard, cells: Sequence[Cell]) -> Explanation:
-    """Explain one row given as cells, as the reader of the scorecard returns them."""
+    """Return the explanation of one row, given as cells from the reader of the scorecard."""
     codes = np.array([[code] for code, _ in cells], dtype=np.int64).reshape(-1, 1)
     return described(card, _explained(card, codes, [[text_of(cell)] for cell in cells]))
 
@@ -76,8 +76,8 @@ def _explained(card: Scorecard, codes: np.ndarray, texts: Sequence[Any]) -> Expl
 
 
 def _by_column(card: Scorecard, table: Table) -> Explanation:
-    """Explain rows with one line for each column, which gets an equal share of the contributions and weights of its
-    features; levels are the texts of reasons.
+    """Return explanations with one entry per column, which gets an equal share of the contributions and weights of its
+    features. Levels are named by the texts of reasons.
     """
     by_feature, names = _by_feature(card, table), columns_in_use(card)
     shares, errors = np.zeros((len(by_feature.features), len(names))), np.asarray(by_feature.standard_errors)

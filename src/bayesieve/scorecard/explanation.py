@@ -34,8 +34,8 @@ class Explanation(ShortRepr):
     intervals : (n_rows, n_classes, 2), which hold the probabilities of the classes in 90 % of cases. None of both for
     a model without errors;
     names : readable names of the features, if the model has labels, which are also those of the levels then;
-    cells : (n_rows, n_features) labels of the parts of levels that contributions are those of;
-    probabilities : (n_rows, n_classes) of the classes, if contributions are log odds against another one.
+    cells : (n_rows, n_features) labels of the cells, if they are finer than levels;
+    probabilities : (n_rows, n_classes) of the classes, if contributions refer to log odds against a class.
     """
 
     rows: np.ndarray
@@ -73,7 +73,8 @@ class Explanation(ShortRepr):
         return facts | {"contributions": told}
 
     def plot(self, row: int = 0, target_class: Any = None, *, title: str | None = None) -> Any:
-        """Draw what the features add to the log odds of a class in one row, from every row's to the total.
+        """Draw the contributions of the features to the log odds of a class in one row, from the average row to the
+        total.
 
         Parameters
         ----------
@@ -106,7 +107,8 @@ class Explanation(ShortRepr):
         return explanation_figure(self, row, target_class, title=title)
 
     def against(self, label: Any) -> Explanation:
-        """Return the other classes, with what features add to their log odds against this one.
+        """Return an explanation of log odds: the contributions of the features to the other classes less those to this
+        one.
 
         Raises
         ------
@@ -128,12 +130,12 @@ class Explanation(ShortRepr):
         return replace(self, classes=self.classes[others], **numbers)
 
     def all_probabilities(self) -> np.ndarray:
-        """Return (n_rows, n_classes) probabilities of the classes."""
+        """Return the probabilities of the classes, (n_rows, n_classes)."""
         return probabilities(self.joint_log_proba()) if self.probabilities is None else self.probabilities
 
     def joint_log_proba(self) -> np.ndarray:
-        """Return (n_rows, n_classes) log joint: the prior plus the contributions, summed in the order the classifier
-        sums them.
+        """Return the log joint probabilities, (n_rows, n_classes): prior plus contributions, summed in the order of the
+        classifier.
         """
         joint = np.tile(self.prior, (len(self.rows), 1))
         for k in range(len(self.features)):
@@ -177,9 +179,9 @@ class Explanation(ShortRepr):
     def to_frame(self) -> Any:
         """Return one row per row, class and feature (polars): ``row``, ``class``, ``feature``, ``value``, ``level``,
         ``weight``, ``contribution`` (nats) and ``prior``, the intercept of the class. A scorecard adds the ``cell``
-        (the part of the level that the contribution is that of), the ``standard_error`` of the contribution (nats), and
-        the ``probability`` of the class, which lies between ``low`` and ``high`` in 90 % of cases; a model with labels
-        (`SelectiveNB.with_labels`) the readable ``name``.
+        (the part of the level to which the contribution belongs), the ``standard_error`` of the contribution (nats),
+        and the ``probability`` of the class, which lies between ``low`` and ``high`` in 90 % of cases; a model with
+        labels (`SelectiveNB.with_labels`) the readable ``name``.
         """
         n_rows, n_features, n_classes = self.contributions.shape
         errors: dict[str, np.ndarray] = {}
@@ -216,7 +218,7 @@ def _for_each_class(texts: np.ndarray, n_classes: int) -> list[str | None]:
 
 
 def columns_of_texts(columns: Sequence[Any], n_rows: int) -> np.ndarray:
-    """Return columns of texts as an object array, (n_rows, n_columns)."""
+    """Return lists of texts, one per column, as an object array, (n_rows, n_columns)."""
     table = np.empty((n_rows, len(columns)), dtype=object)
     for at, column in enumerate(columns):
         table[:, at] = column

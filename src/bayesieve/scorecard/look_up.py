@@ -1,4 +1,4 @@
-"""Look up and add: values of rows to cells of features, cells to contributions."""
+"""Prediction by look-up: values of rows to cells of features, and cells to contributions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Cell = tuple[int, float | str | None]
 
 @dataclass(frozen=True, eq=False)
 class CellTables:
-    """The contributions of some features as one table.
+    """Contributions of several features in one table.
 
     Parameters
     ----------
@@ -49,7 +49,9 @@ class CellTables:
         return cls(np.concatenate([*tables, nothing]), n_lines, np.cumsum(n_lines) - n_lines, intercept)
 
     def joint(self, codes: np.ndarray) -> np.ndarray:
-        """Return (n_rows, n_classes) intercept plus contributions of cells (n_features, n_rows)."""
+        """Return the log joint probabilities, (n_rows, n_classes): intercept plus contributions of cells (n_features,
+        n_rows).
+        """
         from bayesieve.evidence._kernels import add_log_probabilities
 
         joint = np.tile(self.intercept, (codes.shape[1], 1))
@@ -61,12 +63,12 @@ class CellTables:
         return joint
 
     def joint_of_row(self, codes: Sequence[int]) -> np.ndarray:
-        """Return (n_classes,) the same of one row, to the bit."""
+        """Return the log joint probabilities of one row, (n_classes,), identical to the last bit to those of `joint`."""
         lines = self.lines[self.first + np.array(codes, dtype=np.int64)]
         return np.add.reduce(np.concatenate([self.intercept[None], lines]), axis=0)
 
     def contributions(self, codes: np.ndarray) -> np.ndarray:
-        """Return the contributions of cells (n_features, n_rows), (n_rows, n_features, n_classes)."""
+        """Return the contributions of cells (n_features, n_rows), with shape (n_rows, n_features, n_classes)."""
         at = self.first[:, None] + np.minimum(codes, self.n_lines[:, None] - 1)
         return np.ascontiguousarray(self.lines[at].transpose(1, 0, 2))
 
@@ -96,7 +98,7 @@ def intervals_of(joint: np.ndarray, variances: np.ndarray, level: float) -> np.n
 
 
 class RowReader:
-    """Reads the cells of features from tables with the training columns, and from single rows.
+    """Reader of the cells of features from tables with the training columns, and from single rows.
 
     Parameters
     ----------
@@ -111,7 +113,7 @@ class RowReader:
 
     @property
     def column_levels(self) -> Sequence[FeatureLevels]:
-        """Levels of each column that the model needs, by which its values are coded."""
+        """Levels by which the values of each needed column are coded."""
         return self.levels[: self.levels.n_columns]
 
     @classmethod
@@ -129,7 +131,7 @@ class RowReader:
     def read(self, table: Table) -> Table:
         """Return the columns that the model needs, by name if the table has names.
 
-        ValueError, which names it, if one is missing.
+        Raise ValueError, naming the column, if one is missing.
         """
         if not table.named:
             if table.n_columns != len(self.columns):
@@ -144,7 +146,7 @@ class RowReader:
         return table.select([position[name] for name in self.needed])
 
     def check(self, names: Sequence[str]) -> None:
-        """Raise ValueError, which names the column, if a needed column is missing."""
+        """Raise ValueError, naming the column, if a needed column is missing."""
         existing = set(names)
         lacking = [name for name in self.needed if name not in existing]
         if lacking:
@@ -174,7 +176,7 @@ class RowReader:
 
     @cached_property
     def _single(self) -> list[Callable[[Mapping[str, Any]], Cell | None]]:
-        """Functions that find the cell of each feature in a single row."""
+        """Functions that return the cell of each feature in a single row."""
         readers: dict[int, _ValueReader] = {}
 
         def reader(level: FeatureLevels) -> _ValueReader:
@@ -186,8 +188,8 @@ class RowReader:
         ]
 
     def read_row(self, row: Mapping[str, Any]) -> list[Cell] | None:
-        """Return the cells of the features in one row without building a table. Return None if the row needs a table to
-        be read, or to explain what is wrong with it.
+        """Return the cells of the features in one row without building a table. Return None if the row can only be read
+        as a table, or its error only be explained so.
         """
         cells = []
         try:
@@ -202,7 +204,7 @@ class RowReader:
 
 
 class ScoreReader(RowReader):
-    """Reads indicators: rows are compared with all thresholds of a score at once."""
+    """Reader of indicators: compares rows with all thresholds of a score at once."""
 
     def __init__(self, indicators: Sequence[IndicatorLevels], columns: Sequence[str]) -> None:
         self._indicators = indicators
@@ -241,7 +243,7 @@ class ScoreReader(RowReader):
         return [family.texts(columns.column(i)) for i, family in enumerate(self._families)]
 
     def score_labels(self, table: Table, unseen: str) -> list[np.ndarray]:
-        """Return the thresholds of its indicators that each score lies between, as texts, (n_rows,)."""
+        """Return the pair of neighbouring thresholds between which each score lies, as text, (n_rows,)."""
         columns, labels = self.read(table), []
         missing = {level.column: "missing" if level.missing_code is not None else unseen for level in self._indicators}
         for i, family in enumerate(self._families):
@@ -254,7 +256,7 @@ class ScoreReader(RowReader):
 
 
 class _ValueReader:
-    """The cell of one value of a column."""
+    """Reader of the cell of one value of a column."""
 
     def __init__(self, level: FeatureLevels) -> None:
         self._level, self.name, self.n_levels = level, level.name, level.n_levels
@@ -264,7 +266,7 @@ class _ValueReader:
         self._known: dict[tuple[type, Any], Cell | None] = {}
 
     def __call__(self, row: Mapping[str, Any]) -> Cell | None:
-        """Return None for a value of no cell."""
+        """Return the cell of a value, or None if it has none."""
         value = row[self.name]
         if value is None or value != value:
             return self._missing
@@ -310,9 +312,9 @@ def text_of(cell: Cell) -> str | None:
 
 
 def is_row(X: Any, owner: str = "SelectiveNB") -> bool:
-    """Return whether these are the values of one row by column; sparse matrices by position are mappings, too.
+    """Return whether these are the values of one row by column. Sparse matrices that are mappings by position are not.
 
-    TypeError, which names the ``owner``, if they are columns of several rows.
+    Raise TypeError, naming the ``owner``, if they are columns of several rows.
     """
     if not isinstance(X, Mapping) or hasattr(X, "shape"):
         return False

@@ -1,4 +1,4 @@
-"""Probabilities from log joint ones, and the variances of numbers that stand for them."""
+"""Probabilities from log joint probabilities, and variances of logits."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ from bayesieve.parts import is_number
 
 
 def log_probabilities(joint: np.ndarray) -> np.ndarray:
-    """Return log probabilities of the classes from log joint ones, (n_rows, n_classes), which are overwritten."""
+    """Return the log probabilities of the classes from log joint probabilities, (n_rows, n_classes), which are
+    overwritten.
+    """
     joint -= joint.max(axis=1, keepdims=True)
     joint -= np.log(np.exp(joint).sum(axis=1, keepdims=True))
     return joint
 
 
 def probabilities(joint: np.ndarray) -> np.ndarray:
-    """Return probabilities of the classes from log joint ones, (n_rows, n_classes), which are overwritten."""
+    """Return the probabilities of the classes from log joint probabilities, (n_rows, n_classes), which are overwritten."""
     joint -= joint.max(axis=1, keepdims=True)
     np.exp(joint, out=joint)
     joint /= joint.sum(axis=1, keepdims=True)
@@ -25,14 +27,15 @@ def probabilities(joint: np.ndarray) -> np.ndarray:
 
 
 def chance(class_counts: np.ndarray) -> np.ndarray:
-    """Return (n_logits,) variances of one number that is fitted to all rows: log odds of classes of these sizes."""
+    """Return the sampling variances, (n_logits,), of a single intercept fitted to rows with these class counts."""
     rows, others = np.maximum(class_counts, 0.5), np.maximum(class_counts.sum() - class_counts, 0.5)
     variances: np.ndarray = 1.0 / rows + 1.0 / others
     return variances[:1] if rows.size == 2 else variances
 
 
 def number_variances(of_classes: np.ndarray) -> np.ndarray:
-    """Return variances of the logits of each cell, (n_cells, n_logits), from variances of centred numbers.
+    """Return the variances of the logits of each cell, (n_cells, n_logits), from the variances of centred
+    contributions.
 
     ``of_classes``, (n_cells, n_classes), are the variances of one number per class less the mean over the classes. The
     numbers themselves are taken as independent. For two classes the logit is the second number less the first.
@@ -46,7 +49,7 @@ def number_variances(of_classes: np.ndarray) -> np.ndarray:
 
 
 def check_level(level: Any) -> float:
-    """Return a probability above 0 and below 1; raise ValueError for any other value."""
+    """Return the confidence level if it is above 0 and below 1; raise ValueError otherwise."""
     if not (is_number(level) and 0.0 < level < 1.0):
         raise ValueError(f"level must be a number above 0 and below 1, such as 0.9, got {level!r:.80}.")
     return float(level)

@@ -1,4 +1,4 @@
-"""Provenance of a model: plain values that say how it came about, which reports show and files keep."""
+"""Provenance of a model as plain values, which reports show and files keep."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class TableFacts(TypedDict):
 
 
 class RulesFile(TypedDict):
-    """A file of rules for levels, as it was read."""
+    """File from which the rules for levels were read."""
 
     name: str
     sha256: str
@@ -48,7 +48,7 @@ class RulesFile(TypedDict):
 
 
 class Provenance(TypedDict, total=False):
-    """How a model came about.
+    """Origin of a model: the data, options and later changes.
 
     n_rows : number of training rows.
     evidence : what contributions were fitted to; "counted" if they follow from counts and weights.

@@ -11,8 +11,8 @@
    decimals; of equal ones the first column of the training table comes first.
 
 Halves need one number a cell; a fairer division, such as Shapley's, needs a population and cannot be written on a
-scorecard. Several classes of which none is named: the score is minus that of the predicted class, so that reasons tell
-what speaks for it.
+scorecard. With several classes and none named, the score is minus that of the predicted class, so that reasons speak
+for it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _BLOCK = 1 << 22  # numbers of rows by columns at a time
 
 
 def columns_in_use(card: Scorecard) -> list[str]:
-    """Return the columns that features in the model are made of, in the order of the training table."""
+    """Return the columns used by the features in the model, in the order of the training table."""
     behind = {name for feature in card.used_features for name in feature.columns}
     return [name for name in card.columns if name in behind]
 
@@ -59,7 +59,7 @@ def reasons_of(
     values: bool = False,
     codes_by_column: Mapping[str, str] | None = None,
 ) -> Any:
-    """Compute `SelectiveNB.reasons`."""
+    """Return the frame of `SelectiveNB.reasons`."""
     import polars as pl
 
     check_allowed({"n": n, "against": against, "values": values}, _ALLOWED)
@@ -111,7 +111,7 @@ def _checked_codes(card: Scorecard, given: Mapping[str, str] | None) -> Mapping[
 
 
 def _with_values(card: Scorecard, table: Table, names: Sequence[str], reasons: Any) -> Any:
-    """Put the numbers of rows into the texts of reasons: "amount 7,500 (more than 6,420)"."""
+    """Insert the numbers of rows into the texts of reasons: "amount 7,500 (more than 6,420)"."""
     import polars as pl
 
     numbers, words, read = dict[str, Any](), Wording.of(card), card.reader.read(table)
@@ -132,14 +132,14 @@ def _with_values(card: Scorecard, table: Table, names: Sequence[str], reasons: A
 
 
 def _in_thousands(text: str) -> str:
-    """Separate the thousands of the whole numbers in a text; dates stay as they are."""
+    """Insert thousands separators into the whole numbers of a text; dates stay unchanged."""
     return re.sub(r"(?<![\d.:-])\d{4,}(?![\d:-])", lambda digits: f"{int(digits[0]):,}", text)
 
 
 def shortfalls(
     card: Scorecard, codes: np.ndarray, names: Sequence[str], against: str, towards: np.ndarray, sign: float = 1.0
 ) -> np.ndarray:
-    """Return the contributions of columns less those of the reference, shape (n_rows, n_columns).
+    """Return the contributions of columns less those of the reference, (n_rows, n_columns).
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ def reference_scores(card: Scorecard, against: str, sign: float = 1.0) -> np.nda
 
 
 def class_scores(table: np.ndarray) -> np.ndarray:
-    """Turn lines of contributions into contributions to the score of each class, (n_lines, n_classes)."""
+    """Return the contributions of cells to the score of each class, (n_lines, n_classes)."""
     n_classes = table.shape[1]
     return np.asarray((n_classes * table - table.sum(axis=1, keepdims=True)) / (n_classes - 1))
 
@@ -217,7 +217,7 @@ def part_texts(card: Scorecard, level: FeatureLevels) -> tuple[FeatureLevels, li
 
 
 def code_by(card: Scorecard, table: Table, levels: Sequence[FeatureLevels]) -> np.ndarray:
-    """Return (n_told, n_rows) codes of values by other levels of the columns or scores of a scorecard."""
+    """Return the codes of values by other levels of the columns or scores of a scorecard, (n_told, n_rows)."""
     codes: dict[str, np.ndarray] = {}
     if isinstance(card.reader, ScoreReader):
         scores = card.reader.read(table)
@@ -236,7 +236,7 @@ def code_by(card: Scorecard, table: Table, levels: Sequence[FeatureLevels]) -> n
 
 
 def _texts_of(card: Scorecard, level: FeatureLevels, single: FeatureLevels, words: Wording) -> list[str]:
-    """Return a text for each cell of a column: the text given to the cell, else that given to its level, else its
+    """Return a text for each cell of a column: its own text if it has one, otherwise that of its level, otherwise its
     label.
     """
     around = np.arange(level.n_levels) if single is level else level.code_categories(single.first_values())
@@ -249,8 +249,8 @@ def _texts_of(card: Scorecard, level: FeatureLevels, single: FeatureLevels, word
 
 
 def told_apart(card: Scorecard, names: Sequence[str]) -> list[FeatureLevels]:
-    """Return the levels that distinguish the values of each column in texts: the cells of its feature or, if there is
-    one only, those of a pair. Scores of indicators use all thresholds.
+    """Return the levels that distinguish the values of each column in texts: the cells of its feature or, if that has
+    only one, those of a pair. Scores of indicators use all thresholds.
     """
     if isinstance(card.reader, ScoreReader):
         families = {family.name: family for family in card.reader.column_levels}

@@ -1,4 +1,4 @@
-"""The strategy table of a score: what approving all rows from a score on brings, band by band."""
+"""Strategy table of a score: the effect of approving all rows above a score, band by band."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cells whose contributions are large although few training rows support them."""
+"""Detection of cells with large contributions but few training rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LARGE = 1.0
 
 
 def weakly_supported(feature: Feature) -> list[tuple[int, int]]:
-    """Return first and last codes of cells with a large contribution that fewer than `FEW_ROWS` rows support.
+    """Return the first and last codes of cells with a large contribution that fewer than `FEW_ROWS` rows support.
 
     Neighbouring cells of a curve, and cells of a surface, share their rows: those with large contributions of one sign
     count together.

@@ -1,4 +1,4 @@
-"""Warnings about values that are in no level of a model: never seen in training, or missing where none was then."""
+"""Warnings about values without a level: never seen in training, or missing in a column that was complete then."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _collected: ContextVar[_Unseen | None] = ContextVar("unseen", default=None)
 
 @contextmanager
 def unseen_said_once(card: Scorecard, n_rows: int, most: int = 5) -> Iterator[None]:
-    """Issue one warning for all blocks of rows that are predicted in this context."""
+    """Collect the warnings of all blocks predicted in this context into one."""
     unseen = _Unseen(np.zeros(len(card.reader.needed), dtype=np.int64))
     token = _collected.set(unseen)
     try:
@@ -56,7 +56,7 @@ def unseen_said_once(card: Scorecard, n_rows: int, most: int = 5) -> Iterator[No
 
 
 def warn_of_unseen(card: Scorecard, table: Table, counts: np.ndarray, rows: str = "") -> None:
-    """Warn of unseen values, or collect them for `unseen_said_once`.
+    """Warn about unseen values, or collect them for `unseen_said_once`.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def warn_of_unseen(card: Scorecard, table: Table, counts: np.ndarray, rows: str 
 
 
 def _contents(card: Scorecard, table: Table, counts: np.ndarray) -> dict[str, str]:
-    """Describe the values now and in training of each column that has nearly only unseen values."""
+    """Return a description of the values now and in training, for each column with almost only unseen values."""
     reader, contents = card.reader, {}
     for k in np.flatnonzero(counts >= max(1, _NEARLY_ALL * table.n_rows)).tolist():
         level = reader.column_levels[k]

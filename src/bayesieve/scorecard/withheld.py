@@ -1,4 +1,4 @@
-"""Values that model files withhold: categories of columns that are not in the model."""
+"""Categories that model files withhold because their columns are not in the model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bayesieve.table.levels import WithheldLevels
 
 
 def without_unused_values(card: Scorecard) -> list[Feature]:
-    """Return the features, without the categories of columns that are not in the model."""
+    """Return the features without the categories of columns that are not in the model."""
     columns_in_use = {name for feature in card.used_features for name in feature.columns}
     withheld: dict[int, FeatureLevels] = {}
 
@@ -41,7 +41,7 @@ def without_unused_values(card: Scorecard) -> list[Feature]:
 
 
 def joined_cells(feature: Feature, levels: FeatureLevels, level_of_cell: np.ndarray) -> Feature:
-    """Return an unused feature whose cells are joined to ``levels``; ``level_of_cell`` gives the level of each cell."""
+    """Return an unused feature with its cells joined to ``levels``; ``level_of_cell`` is the level of each cell."""
     shape = (levels.n_levels, feature.counts.shape[1])
     counts, errors = np.zeros(shape), np.zeros(shape)
     np.add.at(counts, level_of_cell, feature.counts)
@@ -57,9 +57,9 @@ def joined_cells(feature: Feature, levels: FeatureLevels, level_of_cell: np.ndar
 
 
 def with_known_values(cards: Sequence[Scorecard]) -> list[Scorecard]:
-    """Return the scorecards with values restored that their files withhold, if another of the models has them.
+    """Return the scorecards with withheld categories restored, if another of the models has them.
 
-    A column that no model uses becomes a single level if its values are not known to be the same.
+    A column that no model uses becomes a single level unless its values are known to be the same.
     """
     features = [{feature.name: feature for feature in card.features if not _is_closed(feature)} for card in cards]
     names = {name for own in features for name, feature in own.items() if isinstance(feature.levels, WithheldLevels)}
@@ -92,7 +92,7 @@ def with_known_values(cards: Sequence[Scorecard]) -> list[Scorecard]:
 
 
 def _is_closed(feature: Feature) -> bool:
-    """Return whether it is a pair that is not in the model, and the values of whose columns are not known."""
+    """Return whether a feature is a pair outside the model whose columns have withheld values."""
     pair = feature.levels
     return isinstance(pair, PairLevels) and any(isinstance(part, WithheldLevels) for part in pair.parts)
 

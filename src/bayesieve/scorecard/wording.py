@@ -1,4 +1,4 @@
-"""Words for people: names, units and descriptions of columns and texts of their levels, from a file or a dictionary."""
+"""Readable names, units and descriptions of columns, and texts of their levels, from a file or a dictionary."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Label(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """The words about a column."""
+    """Readable name, unit and texts of a column."""
 
     name: str = ""
     unit: str = ""
@@ -72,7 +72,7 @@ def read_labels(source: Any, columns: Sequence[str]) -> dict[str, dict[str, Any]
 
 
 def unknown_levels(card: Scorecard, labels: Mapping[str, Mapping[str, Any]]) -> str | None:
-    """Return a sentence about the first column with a text for a level or value that it does not have, or None."""
+    """Return a sentence about the first column whose labels name a level or value that it lacks, or None."""
     for column, label in labels.items():
         levels = _levels_of(card, column)
         texts = {"missing", *(text for level in levels for text in (*level.labels, *level.all_labels))}
@@ -85,7 +85,7 @@ def unknown_levels(card: Scorecard, labels: Mapping[str, Mapping[str, Any]]) -> 
 
 
 def _levels_of(card: Scorecard, column: str) -> list[FeatureLevels]:
-    """Return all levels by which features divide the values of a column, those of the column itself first."""
+    """Return all partitions of a column's values by features; the levels of the column come first."""
     levels: list[FeatureLevels] = []
     for feature in card.features:
         parts = (*feature.levels.by_column, feature.cells)
@@ -94,7 +94,7 @@ def _levels_of(card: Scorecard, column: str) -> list[FeatureLevels]:
 
 
 class Wording:
-    """Names of features and texts of levels, as labels give them.
+    """Readable names of features and texts of levels, from labels.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ class Wording:
 
     @property
     def codes(self) -> dict[str, str]:
-        """Codes of reasons, by column."""
+        """Reason codes by column."""
         return {column: label["code"] for column, label in self.labels.items() if label.get("code")}
 
     def named(self, level: FeatureLevels) -> str:
@@ -127,7 +127,7 @@ class Wording:
         return self.name(level.name)
 
     def levels(self, level: FeatureLevels, full: bool = False) -> tuple[str, ...]:
-        """Return a text for each level: those given, or its label, with the texts of values and with the unit."""
+        """Return a text for each level: the given text, or its label with texts of values and the unit."""
         labels = level.all_labels if full else level.labels
         if isinstance(level, PairLevels):
             if not any(part.column in self.labels for part in level.parts):
@@ -156,7 +156,7 @@ class Wording:
         return labels + [*level.labels[len(labels) :]]  # missing values of an indicator come last
 
     def given(self, level: FeatureLevels) -> list[str | None]:
-        """Return the text that each level got by hand, otherwise from the labels, otherwise None."""
+        """Return the text of each level from an edit by hand, otherwise from the labels, otherwise None."""
         texts = self.labels.get(level.column, {}).get("levels", {})
         by_hand = level.renamed or (None,) * level.n_levels
         every = zip(by_hand, level.labels, level.all_labels, strict=True)

@@ -40,7 +40,7 @@ def calibration_slope(log_odds: np.ndarray, hit: np.ndarray, weights: np.ndarray
         return _UNKNOWN
     if hits.min() >= misses.max() or misses.min() >= hits.max():
         return _UNKNOWN
-    # In units of the median deviation Newton's steps are well conditioned, whatever the scale and the outliers.
+    # Dividing by the median deviation keeps Newton's steps well conditioned, for any scale and with outliers.
     middle = float(np.median(log_odds))
     scale = float(np.median(np.abs(log_odds - middle))) or float(log_odds.std())
     columns = np.stack([np.ones(log_odds.size), (log_odds - middle) / scale])
@@ -50,7 +50,8 @@ def calibration_slope(log_odds: np.ndarray, hit: np.ndarray, weights: np.ndarray
         if not np.linalg.det(information) > 0:
             return _UNKNOWN
         step = np.linalg.solve(information, gradient)
-        # The likelihood is concave: a step whose end slopes down by more than half of the first rise goes too far.
+        # The likelihood is concave: a step is too long if the slope at its end falls below minus half of the first
+        # slope.
         for _ in range(_MOST_HALVINGS):
             if step @ _derivatives(columns, coefficients + step, hit, weights)[0] >= -0.5 * (step @ gradient):
                 break
@@ -71,7 +72,8 @@ def _derivatives(
 
 
 def calibration_intercept(log_odds: np.ndarray, hit: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
-    """Return the shift of the log-odds with which as many hits are predicted as observed, and its standard error.
+    """Return the shift of the log-odds that makes the predicted number of hits equal to the observed one, and its
+    standard error.
 
     Both numbers are NaN if all rows are hits or all are misses, or log-odds are infinite. Parameters are those of
     `calibration_slope`.
@@ -85,7 +87,7 @@ def calibration_intercept(log_odds: np.ndarray, hit: np.ndarray, weights: np.nda
     """
     if hit.all() or not hit.any() or not np.isfinite(log_odds).all():
         return _UNKNOWN
-    # With the smallest log-odds moved to that of the share, or the largest, every row has too much or too little.
+    # These bounds bracket the root: one predicts too few hits in every row, the other too many.
     mean = float(logit(np.average(hit, weights=weights)))
     low, high = mean - float(log_odds.max()), mean - float(log_odds.min())
 

@@ -19,7 +19,7 @@ def accuracy(log_proba: np.ndarray, codes: np.ndarray, weights: np.ndarray | Non
 
 
 def log_loss(log_proba: np.ndarray, codes: np.ndarray, weights: np.ndarray | None = None) -> float:
-    """Return mean of -log P(true class), in nats per row."""
+    """Return the mean of -log P(true class), in nats per row."""
     return float(np.average(losses(log_proba, codes), weights=weights))
 
 
@@ -29,15 +29,15 @@ def losses(log_proba: np.ndarray, codes: np.ndarray) -> np.ndarray:
 
 
 def class_entropy(codes: np.ndarray, n_classes: int, weights: np.ndarray | None = None) -> float:
-    """Return entropy H(Y) of the class shares, in nats: the log loss of a model that predicts these shares."""
+    """Return the entropy H(Y) of the class shares, in nats: the log loss of a model that predicts these shares."""
     share = np.bincount(codes, weights=weights, minlength=n_classes)
     share = share[share > 0] / share.sum()
     return float(-(share * np.log(share)).sum())
 
 
 def compression_rate(loss: float, entropy: float) -> float:
-    """Compute CR = 1 - mean log loss / H(Y) (Boulle 2007, section 5.2): 0 for the class shares, 1 for certain and
-    correct.
+    """Return CR = 1 - mean log loss / H(Y) (Boulle 2007, section 5.2): 0 for the class shares, 1 for certain and
+    correct predictions.
     """
     return 1.0 - loss / entropy if entropy > 0 else 0.0
 
@@ -50,23 +50,23 @@ def brier_score(log_proba: np.ndarray, codes: np.ndarray, weights: np.ndarray | 
 
 
 def squared_errors(log_proba: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """Return squared errors of each row, summed over all classes; halved for two classes."""
+    """Return the squared error of each row, summed over the classes and halved for two classes."""
     error = np.exp(log_proba)
     error[np.arange(codes.size), codes] -= 1.0
     return np.asarray((error**2).sum(axis=1) * (0.5 if log_proba.shape[1] == 2 else 1.0))
 
 
 def auc(log_proba: np.ndarray, codes: np.ndarray, weights: np.ndarray | None = None) -> float:
-    """Return area under the ROC curve by `class_scores`, which differ even if probabilities saturate."""
+    """Return the area under the ROC curve by `class_scores`, which differ even if probabilities saturate at 0 or 1."""
     return area(class_scores(log_proba), codes, weights)
 
 
 def area(scores: np.ndarray, codes: np.ndarray, weights: np.ndarray | None = None) -> float:
-    """Return area under the ROC curve by the scores (n_rows, n_classes) of the classes; for several classes,
-    one-against-rest areas weighted by class share (Provost & Domingos 2001), as `roc_auc_score` with
+    """Return the area under the ROC curve by the scores of the classes, (n_rows, n_classes). For several classes,
+    one-against-rest areas are weighted by class share (Provost & Domingos 2001), as `roc_auc_score` with
     ``multi_class="ovr"``.
 
-    Classes without rows, or with all of them, are left out; NaN if none is left.
+    Classes with no rows or all rows are skipped; NaN if no class remains.
     """
     if weights is not None:
         counted = weights > 0  # a class without weight counts as one without rows
@@ -92,8 +92,8 @@ def class_scores(log_proba: np.ndarray) -> np.ndarray:
 
 
 class Bin(NamedTuple):
-    """Rows of similar predicted probability: its mean, the share of hits, the number of rows, Wilson's interval around
-    the share, and the sum of weights.
+    """Rows of similar predicted probability: mean probability, share of hits, number of rows, Wilson's interval of the
+    share, and sum of weights.
     """
 
     predicted: float
@@ -111,7 +111,9 @@ def reliability(
     n_bins: int | None = 10,
     confidence: float = 0.95,
 ) -> list[Bin]:
-    """Return non-empty bins of equal width, or one for each distinct probability (None); weights are positive."""
+    """Return the non-empty bins of a reliability diagram: of equal width, or (None) one for each distinct probability.
+    Weights are positive.
+    """
     if n_bins is None:
         _, bins = np.unique(probability, return_inverse=True)
         n_bins = int(bins.max()) + 1
@@ -127,7 +129,7 @@ def by_group(
     weights: np.ndarray | None = None,
     confidence: float = 0.95,
 ) -> list[tuple[int, Bin]]:
-    """Return the measures for each group of rows; groups are numbered from 0, and empty ones are skipped."""
+    """Return the measures of each group of rows. Groups are numbered from 0; empty groups are skipped."""
     order = np.argsort(groups, kind="stable")
     ends = np.cumsum(np.bincount(groups))
     diagram = []
@@ -144,7 +146,7 @@ def by_group(
 
 
 def wilson_interval(share: float, n_rows: float, confidence: float = 0.95) -> tuple[float, float]:
-    """Return confidence interval of a share observed in rows (Wilson 1927).
+    """Return the confidence interval of a share observed in rows (Wilson 1927).
 
     Examples
     --------
@@ -165,9 +167,9 @@ def effective_rows(weights: np.ndarray | None, n_rows: int) -> float:
 
 
 def area_with_errors(score: np.ndarray, hit: np.ndarray, weights: np.ndarray | None = None) -> tuple[float, np.ndarray]:
-    """Return area under the ROC curve, ties counted half, and what each row adds to its error: their squares add up to
-    the variance of DeLong, DeLong & Clarke-Pearson (1988), those of differences to the variance of the difference of
-    two areas in the same rows. NaN if all rows are hits or all are misses.
+    """Return the area under the ROC curve, ties counted half, and the error term of each row. The squares of the terms
+    add up to the variance of DeLong, DeLong & Clarke-Pearson (1988); those of differences to the variance of the
+    difference of two areas on the same rows. NaN if all rows are hits or all are misses.
     """
     weights = np.ones(score.size) if weights is None else weights
     _, at = np.unique(score, return_inverse=True)
@@ -188,8 +190,8 @@ def area_with_errors(score: np.ndarray, hit: np.ndarray, weights: np.ndarray | N
 def area_interval(
     auc: float, errors: np.ndarray, hit: np.ndarray, weights: np.ndarray | None, confidence: float
 ) -> tuple[float, float]:
-    """Return Wilson's interval around an area, as if of so many rows that its variance is that of the errors; at least
-    as many as the rarer of both classes has, so that a perfect order of few rows proves little.
+    """Return Wilson's interval of an area, for the number of rows whose binomial variance equals that of the error
+    terms. The number is at least that of the rarer class, so that a perfect order of few rows gets a wide interval.
     """
     if not np.isfinite(auc):
         return float("nan"), float("nan")
@@ -201,8 +203,8 @@ def area_interval(
 def roc_points(
     score: np.ndarray, hit: np.ndarray, weights: np.ndarray | None = None, most: int = 200
 ) -> list[tuple[float, float]]:
-    """Return points (false positive rate, true positive rate) of the curve, thinned to about ``most``; empty if there
-    is one class only.
+    """Return points (false positive rate, true positive rate) of the ROC curve, thinned to about ``most``; empty if
+    there is only one class.
     """
     if not 0 < np.count_nonzero(hit) < hit.size:
         return []

@@ -1,4 +1,4 @@
-"""Exports of a fitted model to other systems: one file a target, all of them written from the same `Plan`."""
+"""Exports of a fitted model to other systems: one module per target, all written from the same `Plan`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bayesieve.words import listed, named
 
 @cache
 def targets() -> Registry[Any]:
-    """Return all targets by name; those of other packages are entry points of the group ``bayesieve.exports``."""
+    """Return all export targets by name, including entry points of the group ``bayesieve.exports``."""
     from bayesieve.scorecard.export.excel import Excel
     from bayesieve.scorecard.export.onnx_graph import Onnx
     from bayesieve.scorecard.export.pmml import Pmml
@@ -54,7 +54,7 @@ def export(
 
 
 def _target(to: Any, path: Any) -> tuple[Any, str]:
-    """Return the target, and the suffix of the file."""
+    """Return the export target and the suffix of the file, from ``to`` or from the path."""
     known, suffix = targets(), "" if path is None else Path(os.fspath(path)).suffix.lower()
     if to is None:
         to = next((name for name, kind in known.items() if suffix in kind.suffixes), None)

@@ -1,4 +1,4 @@
-"""The scorecard as one frame: each level with its training rows, weight of evidence and points."""
+"""Table of a point scorecard: each level with its training rows, weight of evidence and points."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ZERO = 0.5  # rows added to both kinds of a level that has rows of one kind onl
 
 
 def card_table(points: Points) -> Any:
-    """Compute `Points.table`."""
+    """Return the frame of `Points.table`."""
     card = points.card
     empty = dict.fromkeys(
         ("feature", "level", "kind", "low", "high", "values", "rows", "share", "events", "event_rate", "woe", "iv")
@@ -37,7 +37,7 @@ def card_table(points: Points) -> Any:
 
 
 def _lines(feature: Feature, points: Points) -> Iterator[dict[str, Any]]:
-    """Yield the lines of a feature: intervals or groups, special values, missing and unseen values, and totals."""
+    """Yield the table lines of a feature: intervals or groups, special values, missing and unseen values, and totals."""
     cells, of_cells = feature.cells, points.points[feature.name].tolist()
     rows, events = _rows_and_events(feature.counts, points)
     woe, iv = _weights_of_evidence(rows, events)
@@ -60,7 +60,7 @@ def _lines(feature: Feature, points: Points) -> Iterator[dict[str, Any]]:
 
 
 def _rows_and_events(counts: np.ndarray, points: Points) -> tuple[np.ndarray, np.ndarray]:
-    """Return (n,) rows, and those that are not of the positive class, from counts by class, (n, 2)."""
+    """Return the number of rows and of events (rows of the negative class), each (n,), from counts by class, (n, 2)."""
     rows: np.ndarray = counts.sum(axis=1)
     return rows, rows - counts[:, points.card.positive]
 
@@ -75,8 +75,8 @@ def _counted(rows: float, events: float, total: float) -> dict[str, Any]:
 
 
 def _weights_of_evidence(rows: np.ndarray, events: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return (n_levels,) weights of evidence, in nats, and the information values that add up to that of the
-    feature.
+    """Return the weights of evidence of the levels, (n_levels,) in nats, and their information values, which add up to
+    that of the feature.
     """
     others = rows - events
     more = _ZERO * ((events <= 0) | (others <= 0))
@@ -87,7 +87,7 @@ def _weights_of_evidence(rows: np.ndarray, events: np.ndarray) -> tuple[np.ndarr
 
 
 def _kind(cells: FeatureLevels, code: int) -> str:
-    """Return the kind of a level; only a level of nothing but missing values is "missing"."""
+    """Return the kind of a level. A level is "missing" only if it contains nothing but missing values."""
     if code == cells.missing_code and cells.has_missing_level:
         return "missing"
     return "special" if cells.n_special_levels - len(cells.special) <= code < cells.n_special_levels else "level"

@@ -1,4 +1,8 @@
-"""Workbooks of formulas, which score typed or pasted values live.
+"""Excel workbooks that score typed or pasted values by formulas.
+
+Each row of values is scored on a line of the hidden sheet "Work": codes of the readers, contributions, sums. Formulas
+use only functions that behave alike in all spreadsheets. Texts are compared one by one with EXACT, because lookups in
+lists ignore case.
 
 A row of values becomes a line of the hidden sheet "Work": codes of readers, what terms add, sums. Formulas use no more
 than spreadsheets agree on: texts are compared one by one by EXACT, as lists are compared without regard to case.
@@ -377,28 +381,30 @@ def _check(plan: Plan, reader: Reader) -> None:
 
 
 def _held(cut_point: float) -> float:
-    """Return the highest number of 15 digits up to a cut. Cells hold 15 digits, so it divides them like the cut."""
+    """Return the largest number of 15 digits that is not above a cut. Cells store 15 digits, so this number divides
+    their values exactly as the cut does.
+    """
     near = float(f"{cut_point:.15g}")
     return near if near <= cut_point else float(Context(prec=15, rounding=ROUND_FLOOR).create_decimal(cut_point))
 
 
 def _interval(reader: Reader, number: str, cuts: str) -> str:
-    """Return the code + 1 of a number: a cut belongs to the interval on its left."""
+    """Return the formula of the code + 1 of a number; a number equal to a cut belongs to the interval on its left."""
     return f"({reader.first + 1}+SUMPRODUCT(({cuts}<{number})*1))" if reader.cuts else str(reader.first + 1)
 
 
 def _squeezed(text: str) -> str:
-    """Return the text as Excel's TRIM does, with all blanks as spaces."""
+    """Return the text as Excel's TRIM returns it, with every kind of blank as a space."""
     return re.sub(" +", " ", re.sub(f"[{re.escape(BLANKS)}]", " ", text)).strip(" ")
 
 
 def _cell(column: str, line: int) -> str:
-    """Return the address of a line of a column."""
+    """Return the address of a cell from its line and column."""
     return f"{column.split(':')[0].rsplit('$', 1)[0]}${line}"
 
 
 def _letters(column: int) -> str:
-    """Return the name of a column."""
+    """Return the letters of a spreadsheet column from its number."""
     if column >= _MOST_COLUMNS:
         raise ValueError("A workbook cannot hold a model of so many features; fit fewer, or export to another target.")
     return (_letters(column // 26 - 1) if column >= 26 else "") + chr(65 + column % 26)

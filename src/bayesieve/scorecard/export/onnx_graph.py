@@ -1,7 +1,6 @@
-"""`Onnx`: a model as an ONNX graph, in double precision throughout, and a converter for pipelines.
+"""`Onnx`: export to an ONNX graph in double precision, and a converter for pipelines.
 
-One node reads all columns of numbers, so that the graph is small however many there are; texts are looked up column by
-column.
+One node reads all numeric columns, so that the graph stays small; texts are looked up column by column.
 """
 
 from __future__ import annotations
@@ -135,7 +134,7 @@ class _Graph:
 
 
 def _results(graph: _Graph, plan: Plan, texts: dict[str, str], labels: np.ndarray) -> tuple[str, str, str]:
-    """Return the names of label, probabilities and contributions."""
+    """Return the names of the outputs: label, probabilities and contributions."""
     numbers = [reader for reader in plan.readers if reader.column not in texts]
     others = [reader for reader in plan.readers if reader.column in texts]
     codes = [_codes_of_numbers(graph, numbers, [reader.column for reader in numbers])] if numbers else []
@@ -158,7 +157,7 @@ def _results(graph: _Graph, plan: Plan, texts: dict[str, str], labels: np.ndarra
 
 
 def _codes_of_numbers(graph: _Graph, readers: Sequence[Reader], values: Sequence[str]) -> str:
-    """Return (rows, readers) codes, by a tree of comparisons for each reader."""
+    """Return the codes of numbers, (rows, readers), by a tree of comparisons for each reader."""
     nodes = [(tree, k, *node) for tree, reader in enumerate(readers) for k, node in enumerate(_tree(reader))]
     trees, ids, modes, numbers, yes, no = zip(*nodes, strict=True)
     of_leaves, leaves, codes, *_ = zip(*((t, k, code) for t, k, mode, code, *_ in nodes if mode == "LEAF"), strict=True)
@@ -214,10 +213,10 @@ def _codes_of_text(graph: _Graph, reader: Reader, missing: str) -> str:
 
 
 def _patterns(keys: dict[str, int], unseen: int) -> Iterator[tuple[str, int]]:
-    """Yield regular expressions of texts with blanks around a key, for ONNX has no operator that strips texts.
+    """Yield regular expressions that match a key with blanks around it, because ONNX has no operator that strips texts.
 
-    Each comes with a power of two; those of the expressions that match add up to ``unseen`` less the code of the key.
-    So a few expressions do for thousands of codes.
+    Each comes with a power of two. The powers of the matching expressions add up to ``unseen`` less the code of the
+    key, so that a few expressions serve thousands of codes.
     """
     for weight in (1 << bit for bit in range(unseen.bit_length())):
         escaped = [re.escape(key) for key, code in keys.items() if key == key.strip() and (unseen - code) & weight]
@@ -227,7 +226,7 @@ def _patterns(keys: dict[str, int], unseen: int) -> Iterator[tuple[str, int]]:
 
 
 def _missing_texts(plan: Plan) -> dict[str, str]:
-    """Choose the text that stands for missing values, for each column that is read as text."""
+    """Return the text that represents missing values in each text column."""
     known: dict[str, set[Any]] = {}
     for reader in plan.readers:
         beyond = any(isinstance(key, str) or (type(key) is int and abs(key) >= 2**53) for key in reader.keys)
@@ -283,7 +282,7 @@ def _set_types(operator: Any) -> None:
 
 
 def _convert(scope: Any, operator: Any, container: Any) -> None:
-    """Insert the nodes of the export, under names that the pipeline does not have."""
+    """Insert the nodes of the export into the graph of a pipeline, under unused names."""
     from onnx import TensorProto, load_from_string
 
     model, inputs = operator.raw_operator, operator.inputs

@@ -1,4 +1,4 @@
-"""`Plan`: a scorecard in the few words that every export writes down: readers of columns, tables of features, a sum.
+"""`Plan`: a scorecard as every export writes it: readers of columns, tables of contributions, and a sum.
 
 code  = reader of a column: value -> number of a level
 line  = code of the one reader of a term, or ``cell[code, code]`` of both readers of a pair
@@ -32,7 +32,7 @@ Against = Literal["mean", "best"]
 
 @dataclass(frozen=True, eq=False)
 class Reader:
-    """How a value of a column becomes a code.
+    """Rule that turns a value of a column into a code.
 
     A missing value (null, NaN, a text of blanks only unless "" is a key) has the code ``missing``. A key has its code;
     texts are compared exactly, then without surrounding blanks. Any other number has the code ``first`` + the number of
@@ -80,7 +80,7 @@ class Reader:
 
     @property
     def n_codes(self) -> int:
-        """Number of codes, that of unseen values included."""
+        """Number of codes, including that of unseen values."""
         return self.unseen + 1
 
     @property
@@ -95,7 +95,7 @@ class Reader:
 
     @property
     def is_large(self) -> bool:
-        """Whether keys are whole numbers that floats do not distinguish."""
+        """Whether keys include whole numbers that floats cannot distinguish."""
         return self.type == "number" and self.cuts is None and any(abs(float(key)) >= 2**53 for key in self.keys)
 
 
@@ -117,7 +117,7 @@ def _special(value: Any, type_: str) -> Key:
 
 @dataclass(frozen=True, eq=False)
 class ExportedTerm:
-    """Contribution of a feature.
+    """Contributions of one feature, as exports write them.
 
     Parameters
     ----------
@@ -134,13 +134,13 @@ class ExportedTerm:
 
     @property
     def by_code(self) -> np.ndarray:
-        """(n_codes, ..., n_classes) nats by the code of each reader."""
+        """Contributions by the code of each reader, (n_codes, ..., n_classes), in nats."""
         return self.table if self.cell is None else self.table[self.cell]
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """A scorecard to be written down.
+    """Scorecard in the form that exports write.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ class Plan:
     readers, terms : in the order in which contributions are added.
     head : facts about the model by name, all texts: ``model``, ``exported`` (date), ``bayesieve`` (version), ``rows``,
         ``checksum`` (SHA-256 of the model's content).
-    with_counts : whether exports tell the training rows of each cell.
+    with_counts : whether exports contain the training rows of each cell.
     """
 
     card: Scorecard
@@ -178,7 +178,7 @@ class Plan:
 
     @property
     def classes(self) -> list[Any]:
-        """Labels, in the order of the columns of probabilities."""
+        """Class labels, in the order of the probabilities."""
         return self.card.classes.tolist()
 
     @property
@@ -196,10 +196,10 @@ class Plan:
     def reason_parts(
         self, target_class: Any = None, against: Against = "mean"
     ) -> dict[str, list[tuple[int, np.ndarray]]]:
-        """Return, for each column in use, in the order of the training table, the positions of its terms, and by code
-        the contribution of each to the score of a class less that of the reference.
+        """Return, for each column in use, the positions of its features and, by code, the contribution of each to the
+        score of a class, less that of the reference. Columns are in the order of the training table.
 
-        Sums below 0, rounded to `DECIMALS`, are reasons; the lowest first, of equal ones the first column (see
+        Sums below 0, rounded to `DECIMALS`, are reasons: the lowest first, ties in the order of the columns (see
         `bayesieve.scorecard.reasons`).
 
         Parameters
@@ -229,7 +229,7 @@ class Plan:
 
     def reason_texts(self) -> dict[str, tuple[Reader, list[str]]]:
         """Return, for each column in use, the reader that distinguishes its values in reasons, and the text of each
-        code, unseen last.
+        code, unseen values last.
         """
         names = reasons.columns_in_use(self.card)
         told = [reasons.reason_texts(self.card, level) for level in reasons.told_apart(self.card, names)]
@@ -239,11 +239,11 @@ class Plan:
 
     @cached_property
     def words(self) -> Wording:
-        """Readable names and texts."""
+        """Readable names of features and texts of levels."""
         return Wording.of(self.card)
 
     def refuse(self, target: str, what: str, remedy: str) -> ValueError:
-        """Return an error for what a target cannot hold: one sentence with the remedy."""
+        """Return an error that explains why a target cannot hold the model, with the remedy."""
         return ValueError(f"{target} cannot hold {what}; {remedy}.")
 
     def counts_by_cell(self) -> Sequence[tuple[str, str, list[float]]]:
@@ -257,8 +257,6 @@ class Plan:
         ]
 
     def facts(self) -> list[str]:
-        """Return the head and the counts as lines of text for comments; characters that end a comment are not
-        removed.
-        """
+        """Return the head and the counts as lines of text for comments. Characters that end a comment are kept."""
         cells = [f"rows of {name}, {label}: {', '.join(map(str, n))}" for name, label, n in self.counts_by_cell()]
         return [visible(fact) for fact in [*(f"{name}: {text}" for name, text in self.head.items()), *cells]]

@@ -1,4 +1,4 @@
-"""PMML 4.4: readers become derived fields, two classes a Scorecard with reason codes, more a RegressionModel."""
+"""Export to PMML 4.4: a Scorecard with reason codes for two classes, a RegressionModel for more."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _UNITS = {
     "time": "microseconds since midnight",
     "duration": "microseconds",
 }
-# What str.strip() takes away, without brackets and entities: PMML4S keeps of a constant what is after the last one.
+# Blanks that str.strip() removes, as plain characters: PMML4S drops the text of a constant up to its last entity.
 _BLANKS = r"(?:\s|\p{Z}|\x0b|\x0c|\x1c|\x1d|\x1e|\x1f|\x85)*"
 _TRIMMED = rf"(?s)^{_BLANKS}(.*?){_BLANKS}$"
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -43,7 +43,7 @@ class Pmml(Export):
     Inputs are named after the columns. Texts and booleans are given as such, numbers as doubles, and moments as
     numbers, for evaluators neither hold microseconds nor count days alike: dates as days since 1970-01-01, datetimes
     as microseconds since 1970-01-01 UTC, times as microseconds since midnight, durations as microseconds; the
-    DataField's ``displayName`` tells the unit. A missing value is null or NaN. Infinite numbers, if `predict_proba`
+    DataField's ``displayName`` states the unit. A missing value is null or NaN. Infinite numbers, if `predict_proba`
     refuses them, are invalid: JPMML raises an error, PMML4S gives NaN. A text in place of a number is an error in
     JPMML and missing in PMML4S. Facts about the model, and counts of rows, are Extensions of the Header.
 
@@ -106,13 +106,13 @@ def _constant(value: float | str) -> ET.Element:
 
 
 def _apply(function: str, *arguments: ET.Element | str) -> ET.Element:
-    """Return a function of expressions or fields."""
+    """Return an Apply element: a function of expressions or fields."""
     nodes = (_element("FieldRef", field=node) if isinstance(node, str) else node for node in arguments)
     return _element("Apply", *nodes, function=function)
 
 
 def _map(fields: Sequence[str], rows: Iterable[Sequence[Any]], default: Any, missing: Any) -> ET.Element:
-    """Return the last item of the row whose other items equal the fields."""
+    """Return a MapValues element: the last item of the row whose other items equal the fields."""
     names = [*(f"input{k}" for k in range(len(fields))), "output"]
     pairs = [_element("FieldColumnPair", field=field, column=name) for field, name in zip(fields, names, strict=False)]
     cells = ((_element(name, text=item) for name, item in zip(names, row, strict=True)) for row in rows)
@@ -122,7 +122,7 @@ def _map(fields: Sequence[str], rows: Iterable[Sequence[Any]], default: Any, mis
 
 
 def _discretize(field: str, bins: Iterable[tuple[Any, str, Any, Any]], kind: str, missing: Any = None) -> ET.Element:
-    """Return the first item of the bin: value, closure, left and right end."""
+    """Return a Discretize element. Each bin is a value, a closure, and its left and right ends."""
     elements = []
     for to, closure, left, right in bins:
         interval = _element("Interval", closure=closure, leftMargin=left, rightMargin=right)
@@ -131,7 +131,7 @@ def _discretize(field: str, bins: Iterable[tuple[Any, str, Any, Any]], kind: str
 
 
 def _bins(reader: Reader) -> Iterator[tuple[int, str, Any, Any]]:
-    """Yield bins of all numbers from end to end: evaluators differ in what a gap means."""
+    """Yield bins that cover all numbers without gaps, because evaluators treat gaps differently."""
     cuts, left = reader.cuts, None
     for end in [*sorted({*(cuts or ()), *reader.keys}), None]:
         between = reader.unseen
@@ -158,7 +158,7 @@ def _data_field(name: str, type_: str, finite: bool) -> ET.Element:
 
 
 class _Document:
-    """The parts of a document; fields get names that no column has."""
+    """Parts of a PMML document; fields get names that differ from those of all columns."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan, self.names = plan, set(plan.columns)
@@ -168,20 +168,20 @@ class _Document:
         self.lines = [self.line(term, [codes[k] for k in term.readers]) for term in plan.terms]
 
     def name(self, wanted: str) -> str:
-        """Return a name that no other field has."""
+        """Return an unused name for a field."""
         while wanted in self.names:
             wanted += "_"
         self.names.add(wanted)
         return wanted
 
     def derive(self, wanted: str, kind: str, expression: ET.Element) -> str:
-        """Return the name of a new field."""
+        """Add a derived field and return its name."""
         name, optype = self.name(wanted), "categorical" if kind == "string" else "continuous"
         self.derived.append(_element("DerivedField", expression, name=name, optype=optype, dataType=kind))
         return name
 
     def code(self, reader: Reader) -> str:
-        """Return the field of the codes of a reader."""
+        """Return the name of the field with the codes of a reader."""
         column = reader.column
         if reader.is_text:
             expression = self.code_of_text(column, reader)
@@ -206,7 +206,7 @@ class _Document:
         return _apply("if", _apply("equal", exact, _constant(_UNKNOWN)), second, exact)
 
     def line(self, term: ExportedTerm, codes: list[str]) -> str:
-        """Return the field of the lines of a pair."""
+        """Return the name of the field with the table lines of a pair."""
         if term.cell is None:
             return codes[0]
         unseen = len(term.table) - 1
@@ -214,17 +214,19 @@ class _Document:
         return self.derive(f"cell of {term.feature.name}", "integer", _map(codes, rows, unseen, unseen))
 
     def added(self, k: int, label: str, nats: np.ndarray) -> str:
-        """Return the field with a term's contribution, from nats by line."""
+        """Return the field with the contribution of a feature, looked up by table line."""
         values = nats.tolist()
         table = _map([self.lines[k]], enumerate(values), values[-1], values[-1])
         return self.derive(f"{self.plan.terms[k].feature.name} for {label}", "double", table)
 
     def scorecard(self, reasons: int, against: Against) -> ET.Element:
-        """Return the scorecard of two classes: log odds, to which each column adds its share of its features."""
+        """Return the Scorecard element of two classes: log odds as a sum of characteristics. Each column is one, with
+        its share of its features.
+        """
         card, positive = self.plan.card, self.plan.card.positive or 0
         references = reference_scores(card, against)
         shares: dict[str, list[str]] = {name: [] for name in columns_in_use(card) or [""]}
-        # Less than the last decimal that reasons are compared by: rounding is no reason, the first of equal ones leads.
+        # Below the last decimal by which reasons are compared, so that ties keep the order of the columns.
         baselines = {name: -(0.5 + 0.001 * i) * 10.0**-DECIMALS for i, name in enumerate(shares)}
         for k, term in enumerate(self.plan.terms):
             columns = term.feature.columns
@@ -247,7 +249,7 @@ class _Document:
         return self.root("Scorecard", "regression", outputs, [_element("Characteristics", *parts)], options)
 
     def outputs_of_odds(self, reasons: int) -> list[ET.Element]:
-        """Return log odds, probabilities, class and reasons as outputs."""
+        """Return the output elements: log odds, probabilities, class and reasons."""
         odds, one, side = self.name("log odds"), _constant(1.0), self.plan.card.side
         outputs = [_output(odds, "predictedValue", "double")]
         for label, sign in zip(self.labels, (1.0 * side, -1.0 * side), strict=True):
@@ -263,7 +265,7 @@ class _Document:
         return outputs
 
     def regression(self) -> ET.Element:
-        """Return the model of more than two classes: the softmax of the contributions to each."""
+        """Return the RegressionModel element of more than two classes: softmax of the contributions to each."""
         tables, outputs = [], []
         for j, label in enumerate(self.labels):
             fields = [self.added(k, label, term.table[:, j]) for k, term in enumerate(self.plan.terms)]
@@ -277,7 +279,7 @@ class _Document:
     def root(
         self, tag: str, function: str, outputs: list[ET.Element], parts: list[ET.Element], options: dict[str, Any]
     ) -> ET.Element:
-        """Return the document around the parts of a model."""
+        """Return the root element around the parts of a model."""
         plan, target = self.plan, self.name("class")
         facts = list(plan.head.items())
         for feature, label, counts in plan.counts_by_cell():

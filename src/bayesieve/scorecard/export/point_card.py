@@ -1,4 +1,4 @@
-"""Scorecards of whole points: `Points` rounds contributions, `PointTable` writes them as a table."""
+"""Point scorecards: `Points` rounds contributions to whole points, `PointTable` writes them as a table."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _LEAST_GAIN = 1e-9  # of log loss, summed over rows
 
 
 class Points(ShortRepr):
-    """A scorecard of whole points for a model of two classes, as `SelectiveNB.points` makes it.
+    """Scorecard of whole points for a model of two classes, see `SelectiveNB.points`.
 
     The score of a row is a base plus the points of its cell of each feature. It means odds of the positive class of
     exp(``offset`` + ``slope`` * score). A shift of all points of a feature can move into the base, so shifts are chosen
@@ -105,11 +105,13 @@ class Points(ShortRepr):
         self.loss_of_rows = None if given.y is None else self.loss(given.X, given.y)
 
     def _sums(self, values: np.ndarray, ufunc: np.ufunc = np.add) -> Any:
-        """Return sums over the cells of each feature."""
+        """Return the sums of values over the cells of each feature."""
         return ufunc.reduceat(values, self._first, axis=-1) if self._first.size else values
 
     def _round(self, scale: float, most: float) -> float:
-        """Round ``scale`` times the log odds to points. In a range of points, set their meaning. Return the error."""
+        """Round ``scale`` times the log odds to points, and return the error. With a range of points, also set what a
+        point means.
+        """
         exact, self._most, self.base = scale * self._odds, most, 0
         bounds = -most - self._sums(exact, np.minimum), most - self._sums(exact, np.maximum)
         shifts = _SHIFTS[:, None] + np.median([np.zeros(self._first.size), *bounds], axis=0)
@@ -127,8 +129,8 @@ class Points(ShortRepr):
         return self.rounding_error
 
     def _descend(self, lines: np.ndarray) -> None:
-        """Round every cell up or down as long as that lowers the expected log loss of the rows under the exact model.
-        Their labels are not used, so that roundings do not follow the noise.
+        """Round each cell up or down while that lowers the expected log loss of the rows under the exact model. Labels
+        are not used, so that the rounding cannot follow noise.
         """
         chance = expit(self._intercept + self._odds[lines].sum(axis=0))
         score = self.base + self._points[lines].sum(axis=0)
@@ -146,19 +148,19 @@ class Points(ShortRepr):
                 break
 
     def _lines(self, X: Any) -> Any:
-        """Return the positions of the rows' cells among those of all features, (n_features, n_rows)."""
+        """Return the positions of the rows' cells in the arrays over all features, (n_features, n_rows)."""
         tables, codes = self.card.tables, self.card.cells(as_table(X)).astype(np.int64)
         return tables.first[:, None] + np.minimum(codes, tables.n_lines[:, None] - 1)
 
     @property
     def points(self) -> dict[str, np.ndarray]:
-        """Points of the cells of each feature in the model, followed by those of unseen values."""
+        """Points of the cells of each feature in the model, with those of unseen values last."""
         names = [feature.name for feature in self.card.used_features]
         return dict(zip(names, np.split(self._points, self._first[1:]), strict=False))
 
     @property
     def rounding_error(self) -> float:
-        """Root mean square over the training rows of the error of log odds, features taken as independent."""
+        """Root mean squared error of the rounded log odds over the training rows, with features taken as independent."""
         errors = self.slope * self._points - self._odds
         means = self._sums(self._share * errors)
         mean = self.offset + self.slope * self.base - self._intercept + means.sum()
@@ -174,7 +176,7 @@ class Points(ShortRepr):
         return np.column_stack([expit(-odds), expit(odds)])
 
     def loss(self, X: Any, y: Any) -> Any:
-        """Return the loss by rounding: ``auc`` and ``log_loss`` of rows by the exact model and by points (polars)."""
+        """Return the loss from rounding: ``auc`` and ``log_loss`` of rows by the exact model and by points (polars)."""
         hits, joint, found = self._is_positive(y), self.card.joint(as_table(X)), []
         odds_of_points = self.offset + self.slope * self.score(X)
         for model, odds in (("exact", self.card.log_odds(joint)), ("points", odds_of_points)):
@@ -184,7 +186,7 @@ class Points(ShortRepr):
         return results_frame(found)
 
     def reasons(self, X: Any, n: int | None = 4, against: Against = "mean") -> Any:
-        """Return why rows do not score better, as `SelectiveNB.reasons` does, ranked by points.
+        """Return the columns that lower the score of each row, as `SelectiveNB.reasons` does, ranked by points.
 
         Returns
         -------
@@ -217,7 +219,7 @@ class Points(ShortRepr):
         return card_table(self)
 
     def strategy(self, X: Any, y: Any, sample_weight: Any = None, bands: int | Sequence[float] = 10) -> Any:
-        """Return the strategy table of rows: what approving all rows from a score on brings, band by band.
+        """Return the strategy table of rows: the effect of approving all rows above a score, band by band.
 
         Parameters
         ----------
@@ -302,10 +304,10 @@ def _combined(
     words: Wording,
     by_hand: Collection[str],
 ) -> Iterator[tuple[list[str], dict[str, Any], int, list[float]]]:
-    """Yield for each combination of levels of columns their texts and bounds, the points and the rows of each class.
+    """Yield the texts and bounds, points and rows by class of each combination of levels of the columns.
 
-    Neighbouring levels of equal points, (n_levels, ...), are one, unless a text was given to any level of the column,
-    or its levels are ``by_hand``.
+    Neighbouring levels with equal points, (n_levels, ...), are joined, unless a level of the column has a text or its
+    levels are ``by_hand``.
     """
     if not parts:
         yield [], {}, int(grid), rows.tolist()
@@ -328,9 +330,9 @@ def _combined(
 class PointTable(Export):
     """Table of the points of each cell, for paper, wikis and spreadsheets; see `Points`.
 
-    The head and what a score means stand above the table. What rounding costs is told as AUC and log loss of the exact
-    model and of points if there are rows, else as the root mean square of the error of log odds. Infinite numbers have
-    no score.
+    The head and the meaning of a score precede the table. The loss from rounding is given as AUC and log loss of the
+    exact model and of points if there are rows, otherwise as the root mean squared error of the log odds. Infinite
+    numbers have no score.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Models as programs: one file of plain Python, JavaScript or R, with the data of the model as readable literals."""
+"""Export to programs: one file of plain Python, JavaScript or R, with the model as readable literals."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _R_ESCAPES = {'"': '\\"', "\\": "\\\\", "\x00": "\\ufffd"}  # texts in R have no
 
 
 def _in_javascript(value: Any) -> str:
-    """Return the literal of a plain value in JavaScript."""
+    """Return a plain value as a JavaScript literal."""
     if isinstance(value, int) and abs(value) > _LARGEST:
         return f"{value}n"
     if isinstance(value, (int, float)):
@@ -34,7 +34,7 @@ def _in_javascript(value: Any) -> str:
 
 
 def _in_r(value: Any) -> str:
-    """Return the literal of a plain value in R, in ASCII."""
+    """Return a plain value as an R literal in ASCII."""
     if value is None or isinstance(value, bool):
         return {None: "NULL", True: "TRUE", False: "FALSE"}[value]
     if isinstance(value, (int, float)):
@@ -44,7 +44,7 @@ def _in_r(value: Any) -> str:
 
 @dataclass(frozen=True)
 class _Syntax:
-    """Literals of a language: opening and closing of named values, lists and vectors of numbers, and separators."""
+    """Literals of a language: brackets of named values, lists and numeric vectors, and separators."""
 
     scalar: Callable[[Any], str]
     named: tuple[str, str] = ("{", "}")
@@ -101,10 +101,10 @@ class Python(_Program):
 
     The result of ``score(row, reasons=4)`` is a dictionary: ``probabilities`` by label, the ``predicted`` label, for
     two classes the ``score``, which is the log odds of the positive one in nats, and ``reasons``, each with ``column``,
-    ``text`` and ``contribution``, as `SelectiveNB.reasons` tells them. A row maps names of columns to numbers,
+    ``text`` and ``contribution``, as `SelectiveNB.reasons` returns them. A row maps names of columns to numbers,
     booleans, texts, dates, times and durations; None and NaN are missing. Texts are read as the type of the column,
-    dates and times in ISO 8601. Text that cannot be read counts as never seen in training, or as missing if the column
-    is part of a sum. An infinite number, or a row without one of the columns, is a ValueError.
+    dates and times in ISO 8601. Text that cannot be read counts as never seen in training. An infinite number, or a row
+    without one of the columns, is a ValueError.
 
     Parameters
     ----------
@@ -222,7 +222,7 @@ class R(_Program):
 
 
 def _reader(reader: Reader) -> dict[str, Any]:
-    """Return the arguments of ``reader`` in the templates; values by code."""
+    """Return the arguments of ``reader`` in the templates, with values by code."""
     kind = reader.type if reader.is_moment else "number"
     values: list[list[Any]] = [[] for _ in range(1 + max(reader.keys.values(), default=-1))]
     for value, code in reader.keys.items():
@@ -242,8 +242,8 @@ def _reader(reader: Reader) -> dict[str, Any]:
 
 
 def _term(plan: Plan, term: ExportedTerm, reference: list[float]) -> dict[str, Any]:
-    """Return contributions of a feature: for each of its cells the label, log odds of the other classes against the
-    first and, if requested, the training rows.
+    """Return the contributions of a feature: for each of its cells the label, the log odds of the other classes against
+    the first and, if requested, the training rows.
     """
     feature = term.feature
     parts = [[*plan.words.levels(feature.cells), UNSEEN], (term.table[:, 1:] - term.table[:, :1]).tolist()]
@@ -260,7 +260,9 @@ def _term(plan: Plan, term: ExportedTerm, reference: list[float]) -> dict[str, A
 
 
 def _written(value: Any, syntax: _Syntax, indent: str = "") -> str:
-    """Return a literal: on one line if it is short, numbers filled into lines, anything else entry by entry."""
+    """Return a literal on one line if it is short; otherwise fill numbers into lines and write other entries one by
+    one.
+    """
     if not isinstance(value, (dict, list)):
         return syntax.scalar(value)
     entries = list(value.values()) if isinstance(value, dict) else value

@@ -1,4 +1,4 @@
-"""SQL: one query, or a view, in any dialect that sqlglot writes."""
+"""`Sql`: export to one query, or a view, in any dialect of sqlglot."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _ALSO = {"mariadb": "mysql", "postgresql": "postgres", "sqlserver": "tsql"}
 
 @dataclass(eq=False, repr=False)
 class Sql(Export):
-    """A query that scores the rows of a table.
+    """SQL query that scores the rows of a table.
 
     The result has the columns in ``keep``; ``p_<class>``, the probability of each class; ``predicted``, the class with
     the highest, as a number or a text; for two classes ``score``, the log odds of the positive class in nats;
-    ``points``, if they are asked for; and ``reason_1`` to ``reason_<reasons>``, names of columns. A name that is taken,
+    ``points``, if requested; and ``reason_1`` to ``reason_<reasons>``, names of columns. A name that is taken,
     in upper or lower case, gets a number: ``score_2``, or ``p_a_2`` after ``p_A``.
 
     Parameters
@@ -110,7 +110,7 @@ class Sql(Export):
         return [*[POINTS] * self.points, *[REASONS] * (self.reasons > 0)]
 
     def write(self, plan: Plan) -> str:
-        """Return the query, after comments about the model."""
+        """Return the query, preceded by comments about the model."""
         from bayesieve.scorecard.export.sql_query import Query, filled
 
         sql = Query(plan, self).whole().sql(self.dialect, pretty=True, copy=False)

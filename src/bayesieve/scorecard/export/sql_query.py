@@ -1,4 +1,4 @@
-"""A scorecard as one query of sqlglot, in stages: values, codes, sums, what follows from them."""
+"""SQL query of a scorecard in stages of sub-selects: values, codes, sums, and results."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ _table: Any = exp.table_  # whose signature knows no names of unknown length
 
 
 class Query:
-    """Stages of sub-selects, of which each computes columns from those of the one before.
+    """Query that scores a table in stages; each stage is a sub-select that computes columns from those of the stage
+    before.
 
     Scores are log P(class) - log P(first class): for two classes, the log odds.
     """
@@ -80,11 +81,11 @@ class Query:
         return exp.Neg(this=literal) if value < 0 else literal
 
     def text(self, value: str) -> Any:
-        """Return a literal."""
+        """Return a text literal."""
         return exp.National(this=value) if self.dialect == "tsql" else exp.Literal.string(value)
 
     def call(self, function: str, *values: Any) -> Any:
-        """Return a function call with the given name, which sqlglot does not translate."""
+        """Return a call of the named function, which sqlglot leaves untranslated."""
         return exp.Anonymous(this=function, expressions=list(values))
 
     def type_of(self, name: str) -> str:
@@ -92,26 +93,26 @@ class Query:
         return {"duration": "", **_TYPES.get(self.dialect, {})}.get(name, name)
 
     def cast(self, value: Any, name: str) -> Any:
-        """Return a value as a type that `type_of` knows."""
+        """Return a value cast to a type that `type_of` knows."""
         name = "timestamp" if name in ("date", "datetime") else name  # so that a column may be of either type
         is_own = name in _TYPES.get(self.dialect, {})
         return exp.Cast(this=value, to=exp.DataType.build(self.type_of(name), udt=is_own))
 
     def double(self, value: Any) -> Any:
-        """Return a number as a double in which NaN is NULL."""
+        """Return a value cast to double, with NaN replaced by NULL."""
         value, nan = self.cast(value, "double"), self.cast(self.text("NaN"), "double")
         if self.dialect in ("bigquery", "clickhouse"):  # where NaN is not equal to itself
             return self.case([(value.eq(value), value)])
         return value if self.dialect in ("mysql", "sqlite", "tsql") else exp.Nullif(this=value, expression=nan)
 
     def exact(self, value: Any) -> Any:
-        """Return a text for a comparison that respects case, accents and blanks."""
+        """Return a text expression whose comparison respects case, accents and blanks."""
         if self.dialect == "tsql":
             return exp.Collate(this=value, expression=exp.var("Latin1_General_100_BIN2"))
         return exp.cast(value, "binary") if self.dialect == "mysql" else value
 
     def bare(self, value: Any) -> Any:
-        """Return a text without blanks around it."""
+        """Return a text expression without surrounding blanks."""
         if self.dialect not in _REGEXP_REPLACE:
             blanks: Any = self.text(BLANKS)
             if self.dialect in _ESCAPED:
@@ -122,7 +123,7 @@ class Query:
         return self.call(_REGEXP_REPLACE[self.dialect], value, pattern, self.text(""))
 
     def moment(self, value: Any, type_: str) -> Any:
-        """Return a date, datetime, time or duration as comparable value; in SQLite, which has texts, with all
+        """Return a date, datetime, time or duration as a comparable value; in SQLite, which stores texts, with all
         digits.
         """
         if self.dialect != "sqlite":
@@ -156,7 +157,7 @@ class Query:
         return self.cast(self.case(pairs, of=code), type_)
 
     def total(self, terms: Sequence[Any]) -> Any:
-        """Return a sum, in brackets."""
+        """Return a sum in brackets."""
 
         def summed(own: Sequence[Any]) -> Any:
             return exp.paren(reduce(lambda a, b: exp.Add(this=a, expression=b), own), copy=False)
@@ -164,14 +165,16 @@ class Query:
         return _in_groups(terms, summed)
 
     def extreme(self, function: str, numbers: Sequence[Any], known: Any) -> Any:
-        """Return LEAST or GREATEST of numbers; NULL if ``known`` is NULL, as some engines ignore NULL arguments."""
+        """Return LEAST or GREATEST of numbers, and NULL if ``known`` is NULL, because some engines ignore NULL
+        arguments.
+        """
         name = {"LEAST": "MIN", "GREATEST": "MAX"}[function] if self.dialect == "sqlite" else function
         found = _in_groups(numbers, lambda own: self.call(name, *own))
         return self.case([(known.is_(exp.null()), exp.null())], found)
 
     def values(self, reader: Reader) -> list[Any]:
-        """Return the expressions that a reader's code is computed from: its value and, if some categories begin or end
-        with blanks, the text with its blanks.
+        """Return the expressions from which the code of a reader is computed: its value and, if some categories begin
+        or end with blanks, the text with its blanks.
         """
         column = self.column(reader.column)
         if self.reads_texts(reader):
@@ -224,26 +227,26 @@ class Query:
         return self.case(cases, self.number(rest))
 
     def laid_out(self, case: Any, type_: str) -> str:
-        """Return a CASE of the given type as text on as few lines as possible."""
+        """Return a CASE expression of the given type as text on as few lines as possible."""
         whens = [f"WHEN {self.written(own.this)} THEN {self.written(own.args['true'])}" for own in case.args["ifs"]]
         of = "" if case.this is None else f"{self.written(case.this)} "
         lines = filled([f"CASE {of}{whens[0]}", *whens[1:], f"ELSE {self.written(case.args['default'])} END"], " ")
         return self.written(self.cast(exp.var("\n    ".join(lines)), type_))
 
     def written(self, tree: Any) -> str:
-        """Return the text of a tree on one line; line breaks inside literals are kept from being indented later."""
+        """Return the SQL text of an expression on one line. Line breaks inside literals are protected from indentation."""
         return str(tree.sql(self.dialect)).replace("\n", Generator.SENTINEL_LINE_BREAK)
 
     def new(self, name: str) -> str:
-        """Return an unused name: the given one, if necessary with a number."""
+        """Return an unused name: the given one, with a number if it is taken."""
         every = [name, *(f"{name}_{k}" for k in range(2, len(self.taken) + 3))]
         found = next(own for own in every if own.casefold() not in self.taken)
         self.taken.add(found.casefold())
         return found
 
     def stage(self, new: Mapping[str, Any], carried: Iterable[str] | None = ()) -> list[Any]:
-        """Add a stage that keeps some columns, copies others of the stage before (None: all), and computes new ones;
-        return the new ones.
+        """Add a stage that keeps some columns of the stage before (None: all) and computes new ones; return the new
+        ones.
         """
         lines = ["t.*"]
         if carried is not None:
@@ -258,7 +261,7 @@ class Query:
         return [self.column(name) for name in new]
 
     def whole(self) -> Any:
-        """Return the query."""
+        """Return the complete query."""
         labels, is_binary = self.plan.classes, len(self.plan.classes) == 2
         # Results reserve their names first, so that helper columns of the same name get the numbered ones.
         chances, predicted = [self.new(f"p_{label}") for label in labels], self.new("predicted")
@@ -317,13 +320,13 @@ class Query:
 
     @property
     def _is_flat(self) -> bool:
-        """Whether the score is one sum of a contribution of each column, and no reasons are asked for."""
+        """Whether the score is a plain sum of one contribution per column, without reasons."""
         plan = self.plan
         single = all(term.readers == (k,) for k, term in enumerate(plan.terms)) and len(plan.readers) == len(plan.terms)
         return len(plan.classes) == 2 and single and not self.options.reasons
 
     def _flat_sums(self, score: str, points: Sequence[str]) -> dict[str, Any]:
-        """Add stages for values and for the sums, with the levels of a column on a few lines."""
+        """Add stages for values and for sums, with the levels of a column on a few lines."""
         names, columns = dict[Any, str](), []
         for reader in self.plan.readers:
             values = self.values(reader)
@@ -341,7 +344,7 @@ class Query:
     def _flat_sum(
         self, start: float, columns: Sequence[Sequence[Any]], tables: Sequence[np.ndarray], type_: str
     ) -> Any:
-        """Return the sum, of the given type, of a number and one contribution of each table, looked up by the values in
+        """Return the sum, of the given type, of a number and one contribution of each table, looked up by the values of
         columns.
         """
         terms = [self.written(self.cast(self.number(start), type_))]
@@ -359,9 +362,7 @@ class Query:
 
     @property
     def _reference(self) -> int:
-        """The class that others are scored against: the first one, or the other of two classes if the first is
-        positive.
-        """
+        """Reference class of the scores: the first class, or the negative class if the first of two is positive."""
         return int(self.plan.card.side < 0)
 
     def _codes(self) -> list[Any]:
@@ -379,7 +380,7 @@ class Query:
         return found
 
     def _sums(self, scores: Sequence[str], points: Sequence[str], reasons: Sequence[str]) -> dict[str, Any]:
-        """Add stages for scores and for reasons as numbers; return reasons as texts."""
+        """Add stages for scores and for the reasons as numbers; return the reasons as texts."""
         plan, codes, sums, first = self.plan, self._codes() if self.plan.terms else [], {}, self._reference
         others = [k for k in range(len(plan.classes)) if k != first]
         for k, name in zip(others, scores, strict=True):
@@ -409,7 +410,7 @@ class Query:
 
 
 def filled(texts: Sequence[str], between: str = ", ") -> list[str]:
-    """Join texts to as few lines as hold them."""
+    """Return texts joined into as few lines as hold them."""
     lines: list[str] = []
     for text in texts:
         if lines and len(lines[-1]) + len(text) < _WIDTH:
@@ -420,7 +421,7 @@ def filled(texts: Sequence[str], between: str = ", ") -> list[str]:
 
 
 def _in_groups(terms: Sequence[Any], join: Callable[[Sequence[Any]], Any]) -> Any:
-    """Join terms in nested groups, because parsers recurse into each term of a sum."""
+    """Return terms joined in nested groups, because parsers recurse into each term of a sum."""
     if len(terms) == 1:
         return terms[0]
     groups = [terms[first : first + 30] for first in range(0, len(terms), 30)]

@@ -1,4 +1,4 @@
-"""`Export`, what every target of an export is."""
+"""`Export`: base class of export targets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bayesieve.scorecard.record import Scorecard
 
 
 class Export(ABC):
-    """Writes a model for another system; the options are the arguments of the constructor, all by name.
+    """Base class of export targets; the options are keyword arguments of the constructor.
 
     Packages that only this target needs are imported when it is used. Those of bayesieve declare their options as
     dataclasses do, and the values that these may take in ``_allowed``.
@@ -20,11 +20,11 @@ class Export(ABC):
     Attributes
     ----------
     name : str
-        Class attribute: what ``to=`` calls it.
+        Class attribute: the value of ``to=``.
     suffixes : mapping from str to mapping
-        Class attribute: ends of file names that mean this target, and the options that they imply.
+        Class attribute: suffixes of file names that select this target, and the options that they imply.
     title : str
-        Class attribute: what it is, in a few words.
+        Class attribute: short description.
     """
 
     name: ClassVar[str] = ""
@@ -44,5 +44,7 @@ class Export(ABC):
         """Return the content of the file."""
 
     def results(self, card: Scorecard) -> Collection[str]:
-        """Return which of ``"points"`` and ``"reasons"`` the file gives; its head states the class they are about."""
+        """Return which of ``"points"`` and ``"reasons"`` the file contains; its head then states the class they refer
+        to.
+        """
         return ()
