@@ -129,7 +129,7 @@ def _contents(data: ReportData, drift: Any) -> list[list[Any]]:
 def _selection(data: ReportData, left_out: TextTable | None) -> list[Any]:
     lines = column_lines(data)
     used = [(line, line["own"] or {}) for line in lines if line["importance"]]
-    heads = {"importance": "Share of the evidence", "n_levels": "Levels", "information_value": "Information value"}
+    heads = {"importance": "Importance", "n_levels": "Levels", "information_value": "Information value"}
     heads |= {"by_chance": "By chance, 1 in"} | ({"stability": "Used in folds"} if data.stability else {})
     frame = {name: [(own | line).get(name, "") for line, own in used] for name in ("name", *heads)}
     frame = {name: [None if value == "" else value for value in values] for name, values in frame.items()}
