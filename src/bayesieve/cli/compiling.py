@@ -109,7 +109,9 @@ def _search(name: str, *n_levels: int) -> None:
 
 
 def _auc(n_levels: int, n_selected: int) -> None:
-    """Run the kernels that rank rows by subsets of up to 8 features. Kernels that count rows belong to other families."""
+    """Run the kernels that rank rows by subsets of up to 8 features. Kernels that count rows belong to
+    other families.
+    """
     import numpy as np
 
     from bayesieve.criteria import AUC, ClassBlock, RatioTables

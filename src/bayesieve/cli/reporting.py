@@ -25,7 +25,9 @@ _ABOUT_ROWS = ("test", "by", "time", "target", "weight")
 
 @dataclass(frozen=True)
 class RowsToReport:
-    """Rows with known classes for a page: all columns, the columns that the page reads, classes, and weights or None."""
+    """Rows with known classes for a page: all columns, the columns that the page reads, classes, and
+    weights or None.
+    """
 
     frame: pl.DataFrame
     X: pl.DataFrame
@@ -123,7 +125,9 @@ def _labelled_rows(models: Sequence[Any], path: Path, given: Any, screen: Screen
 
 
 def _numbers_of(column: pl.Series) -> pl.Series:
-    """Return a column of texts as numbers if all are numbers. Columns that the model does not know are read as texts."""
+    """Return a column of texts as numbers if all are numbers. Columns that the model does not know are
+    read as texts.
+    """
     for dtype in (pl.Int64, pl.Float64):
         with suppress(pl.exceptions.InvalidOperationError):
             return column.cast(dtype) if column.dtype == pl.String else column

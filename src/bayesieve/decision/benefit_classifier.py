@@ -192,7 +192,9 @@ class BenefitClassifier(ClassifierWrapper):
         return self.benefits_of(X, benefit, len(probability)).expected(probability)
 
     def predict(self, X: Any, benefit: Any = None) -> np.ndarray:
-        """Return the decision of largest expected benefit in each row, the first one on ties; see `expected_benefit`."""
+        """Return the decision of largest expected benefit in each row, the first one on ties; see
+        `expected_benefit`.
+        """
         expected = self.expected_benefit(X, benefit)
         names = self.names_of_decisions(expected.shape[1])
         return names[expected.argmax(axis=1)]

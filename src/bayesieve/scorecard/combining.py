@@ -469,7 +469,9 @@ class _Prior:
         return np.repeat(np.add.reduceat(of_cells, np.cumsum(self.sizes) - self.sizes), self.sizes, axis=0)
 
     def loss(self, point: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return the penalised log loss: the log loss of the rows plus the penalty of the deviations, and its gradient."""
+        """Return the penalised log loss: the log loss of the rows plus the penalty of the deviations, and
+        its gradient.
+        """
         from bayesieve.evidence._kernels import residuals
 
         errors = self.joint(self.deviations(point))

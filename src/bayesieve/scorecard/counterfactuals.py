@@ -74,7 +74,9 @@ class ChangeOption:
 
 
 class Parts:
-    """Intervals or groups of the columns of a model. Position 0 is for missing values, the last for values never seen."""
+    """Intervals or groups of the columns of a model. Position 0 is for missing values, the last for
+    values never seen.
+    """
 
     def __init__(self, card: Scorecard) -> None:
         self.card = card
@@ -282,7 +284,9 @@ def sets_of(columns: np.ndarray, k: int) -> Iterator[np.ndarray]:
 def counterfactuals_of(
     card: Scorecard, table: Table, target: Any, probability: float | None, n: int, max_changes: int, **by_column: Any
 ) -> Any:
-    """Return the frame of `SelectiveNB.counterfactuals`. ``by_column`` holds the fixed columns, directions and costs."""
+    """Return the frame of `SelectiveNB.counterfactuals`. ``by_column`` holds the fixed columns,
+    directions and costs.
+    """
     import polars as pl
 
     parts, wish = _checked(card, probability, n, max_changes, **by_column)

@@ -63,7 +63,9 @@ class CellTables:
         return joint
 
     def joint_of_row(self, codes: Sequence[int]) -> np.ndarray:
-        """Return the log joint probabilities of one row, (n_classes,), identical to the last bit to those of `joint`."""
+        """Return the log joint probabilities of one row, (n_classes,), identical to the last bit to those
+        of `joint`.
+        """
         lines = self.lines[self.first + np.array(codes, dtype=np.int64)]
         return np.add.reduce(np.concatenate([self.intercept[None], lines]), axis=0)
 

@@ -19,7 +19,9 @@ def log_probabilities(joint: np.ndarray) -> np.ndarray:
 
 
 def probabilities(joint: np.ndarray) -> np.ndarray:
-    """Return the probabilities of the classes from log joint probabilities, (n_rows, n_classes), which are overwritten."""
+    """Return the probabilities of the classes from log joint probabilities, (n_rows, n_classes), which
+    are overwritten.
+    """
     joint -= joint.max(axis=1, keepdims=True)
     np.exp(joint, out=joint)
     joint /= joint.sum(axis=1, keepdims=True)

@@ -37,7 +37,9 @@ def card_table(points: Points) -> Any:
 
 
 def _lines(feature: Feature, points: Points) -> Iterator[dict[str, Any]]:
-    """Yield the table lines of a feature: intervals or groups, special values, missing and unseen values, and totals."""
+    """Yield the table lines of a feature: intervals or groups, special values, missing and unseen
+    values, and totals.
+    """
     cells, of_cells = feature.cells, points.points[feature.name].tolist()
     rows, events = _rows_and_events(feature.counts, points)
     woe, iv = _weights_of_evidence(rows, events)

@@ -160,7 +160,9 @@ class Points(ShortRepr):
 
     @property
     def rounding_error(self) -> float:
-        """Root mean squared error of the rounded log odds over the training rows, with features taken as independent."""
+        """Root mean squared error of the rounded log odds over the training rows, with features taken as
+        independent.
+        """
         errors = self.slope * self._points - self._odds
         means = self._sums(self._share * errors)
         mean = self.offset + self.slope * self.base - self._intercept + means.sum()

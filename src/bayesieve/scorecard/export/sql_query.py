@@ -234,7 +234,9 @@ class Query:
         return self.written(self.cast(exp.var("\n    ".join(lines)), type_))
 
     def written(self, tree: Any) -> str:
-        """Return the SQL text of an expression on one line. Line breaks inside literals are protected from indentation."""
+        """Return the SQL text of an expression on one line. Line breaks inside literals are protected from
+        indentation.
+        """
         return str(tree.sql(self.dialect)).replace("\n", Generator.SENTINEL_LINE_BREAK)
 
     def new(self, name: str) -> str:
