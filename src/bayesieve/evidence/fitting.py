@@ -247,13 +247,15 @@ def _all_contributions(
             merge = sign and weights[k] > 0
             of_levels = merged_evidence(logs[k], rising_cells(level, sign)) if merge else logs[k]
             rows, weight = counts[k], float(weights[k])
-            errors = weight * np.sqrt(counting_variances(rows))
-            if weight != 1.0:  # another weight is a choice, which has an error as well
-                errors = np.sqrt(errors**2 + weight**2 * slope_variances(rows, of_levels))
+            table, errors = np.zeros_like(of_levels), np.zeros_like(of_levels)
+            if weight != 0.0:  # wide tables have thousands of features without
+                table, errors = weight * of_levels, weight * np.sqrt(counting_variances(rows))
+                if weight != 1.0:  # another weight is a choice, which has an error as well
+                    errors = np.sqrt(errors**2 + weight**2 * slope_variances(rows, of_levels))
             factors = np.zeros(
                 (len(rows), 1 if rows.shape[1] == 2 else rows.shape[1], 0)
             )  # no error is shared with other features
-            feature = FeatureEvidence(level, weight * of_levels, rows, errors, factors, weight)
+            feature = FeatureEvidence(level, table, rows, errors, factors, weight)
         if sign and (k in fitted or weights[k] > 0):
             feature = feature.monotone(sign)
         if is_neutral and k < len(counts):

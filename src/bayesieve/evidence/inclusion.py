@@ -124,12 +124,11 @@ def log_bayes_of_cells(counts: np.ndarray) -> float:
     together = (sizes + 1.0) / float(weights @ weights) - 1.0
     logs = np.zeros(sizes.size)
     for table, of_table, sign in ((counts, sizes, 1.0), (of_classes[None], together, -1.0)):
-        for i, size in enumerate(of_table.tolist()):
-            # Probability of the counts if shares follow the Dirichlet distribution, over that if they are at its mean.
-            parameters = size * shares
-            total = float(parameters.sum())
-            of_counts = gammaln(table + parameters) - gammaln(parameters) - table * np.log(parameters / total)
-            logs[i] += sign * (of_counts.sum() - (gammaln(table.sum(axis=1) + total) - gammaln(total)).sum())
+        # Probability of the counts if shares follow the Dirichlet distribution, over that if they are at its mean.
+        parameters = of_table[:, None] * shares
+        of_counts = (gammaln(table + parameters[:, None]) - gammaln(parameters)[:, None]).sum(axis=(1, 2))
+        of_rows = (gammaln(table.sum(axis=1) + of_table[:, None]) - gammaln(of_table)[:, None]).sum(axis=1)
+        logs += sign * (of_counts - of_rows - float((table * np.log(shares)).sum()))
     return float(averaged_log_bayes(logs))
 
 

@@ -581,6 +581,8 @@ def centred(feature: Feature, total: float) -> tuple[Feature, np.ndarray]:
     """Return the feature with contributions of mean 0 over the classes and over ``total`` training rows, and the mean
     that they had over these, (n_classes,). Values without rows that add this mean add exactly 0 then.
     """
+    if not feature.is_used:  # most features of a wide table
+        return feature, np.zeros(feature.unseen.size)
     contributions, rows = feature.contributions, feature.counts.sum(axis=1)
     shares = rows / total
     contributions, unseen = (
@@ -606,6 +608,9 @@ def with_importances(features: Sequence[Feature], class_counts: np.ndarray) -> t
     sizes, shares = [], class_counts / class_counts.sum()
     for feature in features:
         contributions = feature.contributions
+        if not contributions.any():
+            sizes.append(0.0)
+            continue
         against = (contributions @ shares)[:, None] - contributions * shares
         away = contributions - against / np.maximum(1.0 - shares, np.finfo(float).tiny)
         rows = feature.counts.sum(axis=1)
@@ -613,4 +618,7 @@ def with_importances(features: Sequence[Feature], class_counts: np.ndarray) -> t
         sizes.append(float(frequency @ np.abs(away) @ shares))
     total = sum(sizes)
     scale = 1.0 / total if total > 0 else 0.0
-    return tuple(replace(feature, importance=size * scale) for feature, size in zip(features, sizes, strict=True))
+    pairs = zip(features, (size * scale for size in sizes), strict=True)
+    return tuple(
+        feature if feature.importance == share else replace(feature, importance=share) for feature, share in pairs
+    )
