@@ -187,6 +187,18 @@ def test_a_fit_of_redundant_features_ends_at_the_optimum() -> None:
     assert np.abs(slopes[deviates]).max() < 1e-7
 
 
+def test_a_fit_of_several_classes_ends_at_the_optimum() -> None:
+    of, random = problem(4, 5, n_rows=600, shapes=[Shape.free(8)] * 12), np.random.default_rng(5)
+    rows = rows_of(of)
+    codes = np.where(random.random(rows.codes.shape) < 0.9, rows.codes[0], rows.codes).astype(np.uint8)
+    of = EvidenceProblem.of_rows(codes, of.shapes, rows.offset, rows.classes, rows.weights)
+    fitted = solve(of)
+    deviates = np.append(fitted.deviations > 0, True)[of.design.group]
+    priors = prior_variances(of, np.maximum(fitted.deviations, 1e-6) ** 2)[:, None]
+    slopes = of.evaluate(fitted.point).gradient + fitted.point / priors
+    assert np.abs(slopes[deviates]).max() < 1e-4
+
+
 def test_a_narrowed_problem_has_the_loss_of_deviations_of_nought() -> None:
     of = problem(6, 3, shapes=[CURVE, Shape.free(3), replace(CURVE, single_cells=True), APART])
     worth = np.array([False, True, False, True, False, True, True])

@@ -375,12 +375,34 @@ class EvidenceProblem:
         """Return the curvature of the log loss at a point: of basis functions from a sample of rows, of single cells
         from all.
         """
-        design, (rows, matrix) = self.design, sample
+        design, rows = self.design, sample.rows
         table, intercept = design.basis @ point, point[design.intercept]
         single = np.zeros((0, design.n_logits))
         if design.single.size:
             single = self._sum_slopes(table, intercept, curved=True)[1][design.single]
         _, of_rows = self.logits_and_curvature(table, intercept, rows)
+        return Curvature(self._sum_squares(table, of_rows, sample), single)
+
+    def contrast_curvature(self, point: np.ndarray, sample: CurvatureSample) -> tuple[np.ndarray, np.ndarray]:
+        """Return the curvature of the log loss at a point by combinations of the logits of several classes, as in
+        ``Curvature.dense``, and these combinations: (n_logits, n_logits), orthonormal, in columns.
+
+        Rows that two classes compete for curve the loss along the difference of their logits and hardly along the sum,
+        which the curvature by logit does not show. The mean curvature over the rows is diagonal in these combinations.
+        """
+        table = self.design.basis @ point
+        logits, _ = self.logits_and_curvature(table, point[self.design.intercept], sample.rows)
+        probability, weights = softmax(logits, axis=1), sample.rows.weights[:, None]
+        weighted = weights * probability
+        contrasts = np.linalg.eigh(np.diag(weighted.sum(axis=0)) - weighted.T @ probability)[1]
+        of_rows = weights * np.maximum(probability @ contrasts**2 - (probability @ contrasts) ** 2, 0.0)
+        return self._sum_squares(table, of_rows, sample), contrasts
+
+    def _sum_squares(self, table: np.ndarray, of_rows: np.ndarray, sample: CurvatureSample) -> np.ndarray:
+        """Return the curvature by basis functions and the intercept, (n_logits, n, n), from that of the sampled rows by
+        logit or combination of logits, (n_rows, n_logits).
+        """
+        design, (rows, matrix) = self.design, sample
         scale, precision = self.total / float(rows.weights.sum()), design.precision
         dense = np.empty((design.n_logits, *[design.intercept + 1] * 2), dtype=precision)
 
@@ -394,7 +416,7 @@ class EvidenceProblem:
                 block += (_STIFFNESS * self.total * (steep.T @ steep)).astype(precision)
 
         map_in_threads(fill, range(design.n_logits), self.n_jobs)
-        return Curvature(dense, single)
+        return dense
 
     def rows_of_cells(self) -> np.ndarray:
         """Return the rows (or weight) of each cell of each feature."""
@@ -513,18 +535,26 @@ class Metric:
     steps : (n_logits, n, n), roots of the inverse curvature matrices of the n basis functions and intercept.
     single : (n_single, n_logits), roots of the inverse curvatures of single cells.
     effective : (n_parameters,), how far the rows determine each parameter, summed over the logits.
+    contrasts : (n_logits, n_logits) orthonormal combinations of logits, in columns, that ``steps`` belong to in place
+        of logits; None for the logits.
     """
 
     priors: np.ndarray
     steps: np.ndarray
     single: np.ndarray
     effective: np.ndarray
+    contrasts: np.ndarray | None = None
 
     def move(self, values: np.ndarray, transposed: bool = False) -> np.ndarray:
         """Turn values (n_parameters, n_logits) of unit curvature into parameters, or gradients the other way round."""
         n = self.steps.shape[1]
         steps = self.steps.transpose(0, 2, 1) if transposed else self.steps
-        dense = np.matmul(steps, values[:n].T[:, :, None].astype(steps.dtype))[:, :, 0].T
+        dense = values[:n]
+        if self.contrasts is not None and transposed:
+            dense = dense @ self.contrasts
+        dense = np.matmul(steps, dense.T[:, :, None].astype(steps.dtype))[:, :, 0].T
+        if self.contrasts is not None and not transposed:
+            dense = dense @ self.contrasts.T
         return np.concatenate([dense, values[n:] * self.single])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -23,6 +23,7 @@ from bayesieve.evidence.problem import (
     Curvature,
     Design,
     EvidenceProblem,
+    LossAtPoint,
     Metric,
     Stop,
     find_mode,
@@ -47,6 +48,7 @@ _MOST_EXPECTED = 16.0  # times the expected variance that is tried first
 _LEAST_GAIN = 0.5  # nats of held-out rows for which another expected variance is taken
 _FOLDS, _STEPS_OF_FOLD, _ROUNDS_NEARBY = 5, 8, 4
 _LAST_SLOPE, _SLOPE_NEARBY = 1e-9, 1e-2  # standard errors that a parameter is from its optimum
+_SLOPE_OF_CLASSES = 1e-7  # of several classes, some 1e-12 nats from the optimum
 _DIGITS_OF_VARIANCES = 2  # of their logarithms
 FEW_ROWS = 20_000
 """Rows up to which many weak features together are worth more than they cost in time."""
@@ -331,12 +333,22 @@ class VarianceSearch:
             self.variances = np.exp(np.round(np.log(self.variances), _DIGITS_OF_VARIANCES))
         metric = self.metric()
         if settle:
-            # From the curvature of all rows, single cells included, some steps lead to the optimum.
-            near = self._slope == _LAST_SLOPE
-            whole = self.problem.whole_curvature(self.mode.point) if near else None
-            scale = metric if whole is None else laplace_metric(self.problem.design, whole, self.variances)
-            self.mode = find_mode(self.problem, self.mode, scale, Stop(_LAST_STEPS, self._slope, settle=True))
+            self.mode = self._settled(metric)
         return posterior_errors(self.whole, metric, self.parameters, self.sample.matrix)
+
+    def _settled(self, metric: Metric) -> LossAtPoint:
+        """Return the optimum for the current variances; ``metric`` : from `metric`."""
+        problem, slope = self.problem, self._slope
+        if problem.design.n_logits > 1:
+            assert self.curvature is not None
+            dense, contrasts = problem.contrast_curvature(self.mode.point, self.sample)
+            curvature = Curvature(dense, self.curvature.single)
+            scale = replace(laplace_metric(problem.design, curvature, self.variances), contrasts=contrasts)
+            return find_mode(problem, self.mode, scale, Stop(_LAST_STEPS, max(slope, _SLOPE_OF_CLASSES), settle=True))
+        # From the curvature of all rows, single cells included, some steps lead to the optimum.
+        whole = problem.whole_curvature(self.mode.point) if slope == _LAST_SLOPE else None
+        scale = metric if whole is None else laplace_metric(problem.design, whole, self.variances)
+        return find_mode(problem, self.mode, scale, Stop(_LAST_STEPS, slope, settle=True))
 
 
 def choose_expected_variance(search: VarianceSearch, clock: Clock) -> VarianceSearch:
