@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bayesieve.report.search import PathStep, SearchSummary
+from bayesieve.report.search import Step
 from bayesieve.search import SearchTrace, TraceRecorder, WalkStart
 
 
@@ -55,19 +55,9 @@ def floating_trace() -> SearchTrace:
     return wrapper_trace([down, up], starts=[([0, 1, 2, 3], 0.17, 0.25), ([0, 1], 0.18, 0.2)])
 
 
-def summary(
-    sizes_and_values: list[tuple[int, float, float | None]], *, validation_total: float | None = 100.0
-) -> SearchSummary:
-    """A search along sizes that follow each other, with criterion and validation."""
-    sizes = [size for size, _, _ in sizes_and_values]
-    steps = [
-        PathStep(
-            0, i, "start" if not i else "add" if size > sizes[i - 1] else "drop", f"f{i}" if i else None, size, value, v
-        )
-        for i, (size, value, v) in enumerate(sizes_and_values)
+def steps(sizes_and_values: list[tuple[int, float, float | None]]) -> list[Step]:
+    """A path along sizes, with criterion and validation."""
+    return [
+        {"start": 0, "step": i, "n_features": size, "criterion": value, "validation": validation}
+        for i, (size, value, validation) in enumerate(sizes_and_values)
     ]
-    validated = validation_total is not None
-    return SearchSummary(
-        "wrapper", "", 10, 1, 0.1, 0.5, 0.1, True, tuple(steps), "error_probability", True,
-        "error" if validated else None, True, validation_total,
-    )  # fmt: skip

@@ -12,7 +12,7 @@ from scipy.special import log_softmax
 from bayesieve.evaluation.judged import JudgedRows
 from bayesieve.evaluation.performance import Performance, performance_on
 from bayesieve.report import ReportData
-from bayesieve.report.search import PathStep, SearchSummary
+from tests.report.paths import wrapper_trace
 
 
 def feature(name: str, k: int, weight: float, counts: Sequence[tuple[str, bool, Sequence[float]]]) -> dict[str, Any]:
@@ -102,11 +102,14 @@ def synthetic(
     class_counts = [float(400 - 9 * (j % 30)) for j in range(n_classes)]
     n_rows = int(sum(class_counts))
     prior = [math.log(n / n_rows) for n in class_counts]
-    path = [
-        PathStep(s, i, "add" if i else "start", names[0] if i else None, i, 900.0 - 300 * (1 - 0.6**i) + 4 * s)
-        for s in range(4)
-        for i in range(8)
-    ]
+    values = [900.0 - 300 * (1 - 0.6**i) for i in range(8)]
+    trace = wrapper_trace(
+        [[(0, True, value + 4 * start, math.nan) for value in values[1:]] for start in range(4)],
+        names=names,
+        starts=[([], values[0] + 4 * start, math.nan) for start in range(4)],
+        validation_total=None,
+        criterion="map",
+    )
     measured = performance(classes, n_rows // 3)
     return ReportData(
         title="A synthetic table",
@@ -117,9 +120,8 @@ def synthetic(
         class_counts=class_counts,
         headline=f"All of {len(names)} features say something about the target.",
         features=with_importance(features),
-        search=SearchSummary(
-            "map", "Finds the most probable subset of features.", 312, 4, 0.184, 900.0, 608.5, True, tuple(path)
-        ),
+        search=trace,
+        selector={"name": "map", "sentence": "Finds the most probable subset of features."},
         performance=measured,
         samples=[measured],
         explained=[explained_row("A typical row", classes[0], classes, prior, features)],

@@ -47,14 +47,12 @@ def report_of(text: str, n_classes: int) -> ReportData:
     """A report with the text in every place that data can reach."""
     classes = tuple(f"{text} {j}" for j in range(n_classes))
     data = synthetic(classes=classes, names=tuple(f"{text} {k}" for k in range(4)), label=text)
-    assert data.search is not None
     explained = []
     for row in data.explained:
         parts = [part | {"value": text, "level": text + "!"} for part in row["contributions"]]
         explained.append({**row, "title": text, "truth": text, "contributions": parts})
     features = [{**f, "note": text, "kind": text, "type": text} for f in data.features]
     features[0]["cells"] = {**features[0]["cells"], "label": [text * 40] * 5}
-    path = tuple(replace(step, feature=text) for step in data.search.path)
     return replace(
         data,
         **dict.fromkeys(("title", "target", "headline", "created"), text),
@@ -62,7 +60,7 @@ def report_of(text: str, n_classes: int) -> ReportData:
         settings=((text, text),),
         features=features,
         explained=explained,
-        search=replace(data.search, name=text, description=text, path=path),
+        selector={"name": text, "sentence": text},
         performance=replace(data.performance, protocol=text, measured=text),
     )
 

@@ -11,13 +11,12 @@ from hypothesis import given, strategies as st
 
 from bayesieve.report import path_figure
 from bayesieve.report.charts import good_end, thinned
-from bayesieve.report.paths import search_figure
-from bayesieve.report.search import by_size, needs_logarithm, summarise_trace, value_at
-from tests.report.paths import floating_trace, forward_trace, summary, wrapper_trace
+from bayesieve.report.search import by_size, needs_logarithm, value_at
+from tests.report.paths import floating_trace, forward_trace, steps, wrapper_trace
 
 
 def test_a_forward_search_stands_over_its_sizes() -> None:
-    figure = search_figure(summarise_trace(forward_trace(), [True, True, False, False]), title="Path")
+    figure = path_figure(forward_trace())
     data = figure.data
     assert data["features"].to_list() == [0, 1, 2, 3, 4]
     assert data["feature"].to_list() == [None, "a", "b", "c", "d"]
@@ -35,7 +34,7 @@ def test_a_forward_search_stands_over_its_sizes() -> None:
 
 
 def test_phases_have_names_and_starts_lie_over_one_another() -> None:
-    phases = search_figure(summarise_trace(floating_trace(), [True, True, False, False]), title="Phases").data
+    phases = path_figure(floating_trace()).data
     assert phases["walk"].unique(maintain_order=True).to_list() == ["1 dropping", "2 adding"]
     assert phases["main"].all()
     walks = [
@@ -43,7 +42,7 @@ def test_phases_have_names_and_starts_lie_over_one_another() -> None:
         [(1, True, 85.0, math.nan), (0, True, 70.0, math.nan)],
     ]
     trace = wrapper_trace(walks, starts=[([], 100.0, math.nan)] * 2, criterion="map", validation_total=None)
-    starts = search_figure(summarise_trace(trace), title="Starts").data
+    starts = path_figure(trace).data
     assert starts.filter(starts["main"])["walk"].unique().to_list() == ["2"]  # the best, drawn last
     assert "validation" not in starts.columns
 
@@ -69,7 +68,7 @@ def test_nothing_to_draw() -> None:
 def test_means_over_searches_by_hand() -> None:
     first = [(0, 0.5, 0.5), (1, 0.3, 0.4), (2, 0.2, 0.2)]
     second = [(0, 0.5, 0.6), (2, 0.4, 0.4), (3, 0.1, 0.1)]
-    paths = [by_size(summary(steps)) for steps in (first, second)]
+    paths = [by_size(steps(path)) for path in (first, second)]
     assert [value_at(paths[1], size, on_validation=False) for size in (0, 1, 2, 3)] == [0.5, 0.5, 0.4, 0.1]
     assert value_at(paths[0], 3, on_validation=False) is None
     figure = path_figure([forward_trace(), forward_trace(0.1)])

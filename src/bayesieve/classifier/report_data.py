@@ -31,7 +31,6 @@ from bayesieve.report import ReportData
 from bayesieve.report.changes import change_data
 from bayesieve.report.feature_data import feature_data
 from bayesieve.report.page import in_five_digits
-from bayesieve.report.search import SearchSummary, summarise_trace
 from bayesieve.scorecard.explanation import UNSEEN
 from bayesieve.scorecard.export import export
 from bayesieve.scorecard.hidden_counts import with_hidden_counts
@@ -53,7 +52,6 @@ if TYPE_CHECKING:
 
 _MAX_SEGMENTED, _MAX_SEGMENTS = 60, 50  # features, and values of a column or periods
 _MAX_COMPARED, _COMPARED_ROWS = 30, 20_000  # columns and rows for dependence
-_MAX_STEPS = 5000  # moves of the search path; longer ones are cut at a whole start
 
 
 def collect(
@@ -129,13 +127,19 @@ def report_data(
     own = _facts(model, place, told) | {str(name): str(value) for name, value in (facts or {}).items()}
     program = _program(model, place, told) if min_count <= 1 else ""
     table = None if X is None else as_table(X)
+    selector = model.scorecard_.provenance["selector"]
+    chosen = {feature.name for feature in model.scorecard_.features if feature.search_weight > 0}
     parts["facts"] = (*own.items(), *parts.get("facts", ()))
     parts["warnings"] = (*parts.get("warnings", ()), *data.warnings)
     return replace(
         data,
         title=title or data.title,
         headline=model.scorecard_.describe(),
-        search=_search(model),
+        search=model.trace_,
+        selector=selector,
+        support=[name in chosen for name in model.trace_.names] if selector.get("chooses_on_path") else None,
+        # Clusters that were searched in this process; files do not hold their candidates.
+        clusters=model.selector_ if hasattr(getattr(model, "selector_", None), "cluster_candidates_") else None,
         settings=_settings(model),
         left_out=summary.left_out(model),
         edits=model.edits_,
@@ -501,24 +505,6 @@ def of_features(
         warnings=tuple(caution.sentence for caution in model.cautions_),
         positive=place,
     )
-
-
-def _search(model: SelectiveNB) -> SearchSummary:
-    trace, facts = model.trace_, model.scorecard_.provenance["selector"]
-    name, description = facts["name"], facts["sentence"]
-    if facts.get("chooses_on_path"):
-        chosen = {feature.name for feature in model.scorecard_.features if feature.search_weight > 0}
-        support = np.array([name_of_feature in chosen for name_of_feature in trace.names])
-        search = summarise_trace(trace, support, name=name, description=description)
-        selector = getattr(model, "selector_", None)
-        candidates = getattr(selector, "cluster_candidates_", None)  # of clusters that were searched in this process
-        return search if candidates is None else replace(search, clusters=selector)
-    search = summarise_trace(trace, name=name, description=description)
-    if len(search.path) > _MAX_STEPS:
-        last_whole = search.path[_MAX_STEPS].start
-        steps = [step for step in search.path if step.start < max(1, last_whole)][:_MAX_STEPS]
-        return replace(search, path=tuple(steps))
-    return search
 
 
 def checked_rows(rows: Any, n_rows: int) -> int | np.ndarray:

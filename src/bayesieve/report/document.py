@@ -104,7 +104,7 @@ def _contents(data: ReportData, drift: Any) -> list[list[Any]]:
     names = ("Trained on", "Events per variable", "Data file", "Test file")
     of_data = [fact for fact in data.facts if fact[0] in names or "of the values" in fact[1]]
     purpose = [fact for fact in data.facts if fact not in of_data and fact[0] not in elsewhere]
-    search = [] if data.search is None else [f"{data.search.description} {search_parts(data.search)[0]}"]
+    search = [] if data.search is None else [f"{data.selector['sentence']} {search_parts(data)[0]}"]
     weak = [f"{name_text(one['name'], 80)}: {one['caution']}" for one in data.features if one["caution"]]
     limits = [value for name, value in data.facts if name == "Limits"]
     by_hand = [table for table in (tables["rules"], tables["edits"]) if table is not None]

@@ -10,7 +10,7 @@ import numpy as np
 
 from bayesieve.report import charts as draw, search as tracing
 from bayesieve.report.page import Figure
-from bayesieve.report.search import PathStep, SearchSummary
+from bayesieve.report.search import Step
 from bayesieve.words import plural
 
 _MOST_CELLS, _MOST_NAMES = 72, 40  # on a side of the matrix of clusters; of more features several share a cell
@@ -51,14 +51,20 @@ def path_figure(trace_or_traces: Any, *, title: str | None = None) -> Figure:
     >>> selector = WrapperSelector(direction="forward").fit(*load_iris(return_X_y=True))
     >>> path_figure(selector, title="Iris").data["feature"].to_list()[0]  # nothing is added at the start
     """
-    searches = [_summary(source) for source in _sources(trace_or_traces)]
-    if len(searches) == 1:
-        return search_figure(searches[0], title=title or "Path of the search")
-    kinds = {(s.criterion_name, s.lower_is_better, s.validation_name) for s in searches}
+    traces, chosen = [], []
+    for source in _sources(trace_or_traces):
+        traces.append(getattr(source, "trace_", source))
+        chosen.append(tracing.chosen_subset(traces[-1], None if traces[-1] is source else source))
+    paths = [tracing.steps_of(trace) for trace in traces]
+    marked = [tracing.chosen_step(*one) for one in zip(traces, paths, chosen, strict=True)]
+    if len(traces) == 1:
+        caption = tracing.in_words(traces[0], paths[0], marked[0])
+        return search_figure(traces[0], paths[0], marked[0], title or "Path of the search", caption)
+    kinds = {(s.criterion_name, s.lower_is_better, s.validation_name) for s in traces}
     if len(kinds) > 1:
-        drawn = ", ".join(sorted({f"{s.criterion_name} ({s.validation_name or 'no validation'})" for s in searches}))
+        drawn = ", ".join(sorted({f"{s.criterion_name} ({s.validation_name or 'no validation'})" for s in traces}))
         raise ValueError(f"Searches by different criteria cannot be drawn together: {drawn}; draw one figure for each.")
-    return _means_figure(searches, title or f"Paths of {len(searches)} searches")
+    return _means_figure(traces, paths, marked, title or f"Paths of {len(traces)} searches")
 
 
 def _sources(source: Any) -> list[Any]:
@@ -75,42 +81,41 @@ def _sources(source: Any) -> list[Any]:
     return sources
 
 
-def _summary(source: Any) -> SearchSummary:
-    trace = getattr(source, "trace_", source)
-    return tracing.summarise_trace(trace, tracing.chosen_subset(trace, None if trace is source else source))
-
-
-def search_figure(search: SearchSummary, *, title: str, caption: str | None = None) -> Figure:
+def search_figure(trace: Any, steps: Sequence[Step], chosen: Step | None, title: str, caption: str) -> Figure:
     """Draw one search: a line for every phase or start, the best in colour, and the chosen subset marked.
 
     Phases that take turns have names; many starts lie over one another, the best in front.
     """
-    walks = list(tracing.steps_by_start(search.path).values())
-    caption = tracing.in_words(search) if caption is None else caption
+    walks = tracing.steps_by_start(steps)
     if not walks:
         return Figure(title, caption, {})
-    measures, chosen = tracing.measures_of(search), tracing.chosen_step(search)
-    in_phases = tracing.alternates(search) and 1 < len(walks) <= _MOST_PHASES
-    best = search.chosen[0] if search.chosen is not None else tracing.best_start(search)
+    measures = tracing.measures_of(steps, trace)
+    in_phases = tracing.alternates(walks) and 1 < len(walks) <= _MOST_PHASES
+    goal = trace.best_criterion if draw.drawable(trace.best_criterion) else 0.0
+    nearest = min((abs(step["criterion"] - goal), step["start"]) for walk in walks for step in walk)
+    best = nearest[1] if chosen is None else chosen["start"]
     if not in_phases:
-        others = [walk for walk in walks if walk[0].start != best]
-        walks = [*others[: MAX_LINES - 1], *(walk for walk in walks if walk[0].start == best)]
-    lines = []
+        others = [walk for walk in walks if walk[0]["start"] != best]
+        walks = [*others[: MAX_LINES - 1], *(walk for walk in walks if walk[0]["start"] == best)]
+    n_rows, lines = measures[-1].n_rows, []
     for walk in walks:
-        start, verb = walk[0].start, {"add": " adding", "drop": " dropping"}.get(walk[-1].move, " no move")
+        start, verb = walk[0]["start"], {"add": " adding", "drop": " dropping"}.get(walk[-1]["move"], " no move")
         name, main = f"{start + 1}{verb if in_phases else ''}", in_phases or start == best or len(walks) == 1
         thinned = {*draw.thinned(len(walk), MAX_POINTS), *(i for i, step in enumerate(walk) if step is chosen)}
         for step in (walk[i] for i in sorted(thinned)):
-            line = (name, step.step, step.move, step.feature, step.n_features, main, step is chosen)
+            line = (name, *(step[key] for key in ("step", "move", "feature", "n_features")), main, step is chosen)
             values = [value if draw.drawable(value := one.of(step)) else None for one in measures]
-            lines.append((*line, *values, *measures[-1].bounds(step, search)))
+            value = measures[-1].of(step)
+            error = tracing.Measure.standard_error(value, n_rows) if n_rows and value is not None else None
+            ends = (None, None) if value is None or error is None else (value - error, value + error)
+            lines.append((*line, *values, *ends))
     names = ("walk", "step", "move", "feature", "features", "main", "chosen", *_VALUES[: len(measures)])
-    frame = draw.columns((*names, "low", "high") if measures[-1].n_rows(search) else names, lines)
-    sizes, marked = [step.n_features for step in search.path], [] if chosen is None else [chosen.n_features]
+    frame = draw.columns((*names, "low", "high") if n_rows else names, lines)
+    sizes, marked = [step["n_features"] for step in steps], [] if chosen is None else [chosen["n_features"]]
     x = draw.template("many sizes" if tracing.needs_logarithm(sizes, marked) else "sizes")
     if measures[0].evaluated == "round":
         x = draw.template("rounds")
-    panels = [_panel(name, one, x, frame, search, in_phases) for name, one in zip(_VALUES, measures, strict=False)]
+    panels = [_panel(name, one, x, frame, trace, in_phases) for name, one in zip(_VALUES, measures, strict=False)]
     heads = {"walk": "phase" if in_phases else "start"} if len(walks) > 1 else {}
     heads |= {name: name for name in ("step", "move", "feature", "features")}
     heads |= {name: one.heading for name, one in zip(_VALUES, measures, strict=False)}
@@ -119,10 +124,10 @@ def search_figure(search: SearchSummary, *, title: str, caption: str | None = No
 
 
 def _panel(
-    name: str, one: tracing.Measure, x: draw.Spec, frame: dict[str, list[Any]], search: SearchSummary, in_phases: bool
+    name: str, one: tracing.Measure, x: draw.Spec, frame: dict[str, list[Any]], trace: Any, in_phases: bool
 ) -> draw.Spec | None:
     """Draw the values of a measure along the path; return None if the axis can show no value."""
-    values, band = frame[name], one.n_rows(search) is not None
+    values, band = frame[name], one.n_rows is not None
     marked = next((i for i, chosen in enumerate(frame["chosen"]) if chosen and values[i] is not None), None)
     on_axis = [] if marked is None else [frame[column][marked] for column in (name, "low")[: 1 + band]]
     domain = draw.good_end(values, on_axis, lower_is_better=one.lower_is_better)
@@ -132,8 +137,8 @@ def _panel(
     if marked is not None:
         at = frame[x["field"]][marked]
         label = f"{plural(frame['features'][marked], 'feature')}, {one.text(values[marked])}"
-    elif not one.on_validation and domain[0] <= search.null_criterion <= domain[1]:
-        null = search.null_criterion
+    elif not one.on_validation and domain[0] <= trace.null_criterion <= domain[1]:
+        null = trace.null_criterion
     of_measure = {"field": name, "title": one.heading, "domain": domain, "dy": -10 if one.higher_is_better else 16}
     panel: draw.Spec = draw.template(
         "path", x=x, **of_measure, band=band, phases=in_phases, at=at, label=label, null=null
@@ -141,16 +146,19 @@ def _panel(
     return panel
 
 
-def _means_figure(searches: Sequence[SearchSummary], title: str) -> Figure:
+def _means_figure(
+    traces: Sequence[Any], paths: Sequence[Sequence[Step]], marked: Sequence[Step | None], title: str
+) -> Figure:
     """Draw means with a band of one standard deviation, faint lines for the searches, and dots for their choices.
 
     A size that fewer than half of the searches reach has no mean: the few that are left would make it jump.
     """
     import polars as pl
 
-    paths, measures = [tracing.by_size(search) for search in searches], tracing.measures_of(*searches)
-    met = sorted({step.n_features for steps in paths for step in steps})
-    chosen = [step for search in searches if (step := tracing.chosen_step(search)) is not None]
+    measures = tracing.measures_of(itertools.chain(*paths), traces[0])
+    paths = [tracing.by_size(steps, lower_is_better=measures[0].lower_is_better) for steps in paths]
+    met = sorted({step["n_features"] for steps in paths for step in steps})
+    chosen = [step for step in marked if step is not None]
     sizes, names = [met[i] for i in draw.thinned(len(met), MAX_POINTS)], _VALUES[: len(measures)]
     lines = [
         (size, k, *(tracing.value_at(steps, size, on_validation=one.on_validation) for one in measures))
@@ -166,7 +174,7 @@ def _means_figure(searches: Sequence[SearchSummary], title: str) -> Figure:
     means = values.group_by("features", maintain_order=True).agg(**summaries)
     for end, sign in (("low", -1), ("high", 1)):
         means = means.with_columns((pl.col(n) + sign * pl.col(f"{n}_sd")).alias(f"{n}_{end}") for n in names)
-    dots: dict[str, list[Any]] = {"features": [step.n_features for step in chosen]}
+    dots: dict[str, list[Any]] = {"features": [step["n_features"] for step in chosen]}
     dots |= {name: [one.of(step) for step in chosen] for name, one in zip(names, measures, strict=True)}
     x = draw.template("many sizes" if tracing.needs_logarithm(met, dots["features"]) else "sizes")
     panels, heads = [], {"features": "features", "searches": "searches"}
@@ -179,16 +187,16 @@ def _means_figure(searches: Sequence[SearchSummary], title: str) -> Figure:
             panels.append(draw.template("means", x=x, **of_measure, low=f"{name}_low", high=f"{name}_high"))
     shown = values.head(MAX_LINES * len(sizes))
     frames = {"means": means.to_dict(as_series=False), "own": shown.to_dict(as_series=False), "chosen": dots}
-    return Figure(title, _means_caption(searches, chosen), draw.below(*panels), frames, heads)
+    return Figure(title, _means_caption(traces, chosen), draw.below(*panels), frames, heads)
 
 
-def _means_caption(searches: Sequence[SearchSummary], chosen: Sequence[PathStep]) -> str:
-    measured, stopped = {search.measured for search in searches}, sum(not search.complete for search in searches)
-    text = f"{plural(len(searches), 'search', 'searches')}: mean, and ± one standard deviation."
+def _means_caption(traces: Sequence[Any], chosen: Sequence[Step]) -> str:
+    measured, stopped = {trace.measured for trace in traces}, sum(not trace.complete for trace in traces)
+    text = f"{plural(len(traces), 'search', 'searches')}: mean, and ± one standard deviation."
     if chosen:
-        text += f" Dots are the subsets chosen: {_sizes_in_words([step.n_features for step in chosen])}."
+        text += f" Dots are the subsets chosen: {_sizes_in_words([step['n_features'] for step in chosen])}."
     if len(measured) == 1 and None not in measured:
-        text += f" Measured {searches[0].measured}."
+        text += f" Measured {traces[0].measured}."
     return text + (f" {plural(stopped, 'search was', 'searches were')} interrupted." if stopped else "")
 
 
@@ -246,7 +254,7 @@ def clusters_figure(selector: Any, *, title: str | None = None) -> Figure:
         "cells": _cells(selector.dependence_[np.ix_(order, order)]),
         "names": draw.columns(("at", "name", "chosen"), labels),
     }
-    heading = tracing.measures_of(tracing.summarise_trace(selector.trace_))[0].title
+    heading = tracing.Measure(selector.trace_.criterion_name).title
     n, cut = len(labels), candidates.cut[evaluated][at]
     cut = None if np.isnan(cut) else float(cut)
     drawing = draw.template("clusters", heading=heading, n=n, cut=cut, named=n <= _MOST_NAMES)

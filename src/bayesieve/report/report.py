@@ -11,7 +11,7 @@ from bayesieve.report import charts as draw
 from bayesieve.report.curves import profit_chart
 from bayesieve.report.page import Figure, fill, page
 from bayesieve.report.paths import clusters_figure, search_figure
-from bayesieve.report.search import SearchSummary, in_words
+from bayesieve.report.search import chosen_step, in_words, steps_of
 from bayesieve.report.tables import shared_tables
 from bayesieve.words import ShortRepr
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from bayesieve.scorecard.edits import Edit
 
 MAX_COLUMNS = 1000
+_MAX_STEPS = 5000  # moves of the search path of averages; longer ones are cut at a whole start
 _N_CARD_FEATURES = 8
 _TESTED = {"log_loss": "Log loss, nats", "brier": "Brier score", "auc": "AUC"}
 
@@ -36,7 +37,10 @@ class ReportData(ShortRepr):
     class_counts : training rows of each class
     headline : summary in one paragraph
     features : what `feature_data` returns of each feature, most important first
-    search : SearchSummary or None
+    search : `SearchTrace` of the selection, or None
+    selector : ``name`` of the selector, and a ``sentence`` about its method
+    support : (n_features,) bool, the subset that the search chose; None if weights are read from all models
+    clusters : the selector, if the search began with the tree of dependent features
     performance : `evaluation.performance.Performance` that the page is about, or None
     samples : performances of the overview, side by side
     segments : by feature, column or period, for each of its levels with rows: its label, its share of the rows and of
@@ -69,7 +73,10 @@ class ReportData(ShortRepr):
     class_counts: Sequence[float]
     headline: str = ""
     features: Sequence[Mapping[str, Any]] = ()
-    search: SearchSummary | None = None
+    search: Any = None
+    selector: Mapping[str, Any] = field(default_factory=dict)
+    support: Sequence[bool] | None = None
+    clusters: Any = None
     performance: Any = None
     samples: Sequence[Any] = ()
     segments: Sequence[tuple[str, Sequence[tuple[Any, ...]]]] = ()
@@ -117,7 +124,7 @@ def render_report(data: ReportData) -> str:
     >>> render_report(data).startswith("<!doctype html>")
     True
     """
-    sentence, charts = ("", {}) if data.search is None else search_parts(data.search)
+    sentence, charts = search_parts(data)
     if data.decisions is not None and data.decisions.curve is not None:
         charts["decisions"] = decision_figure(data.decisions)
     if data.periods:
@@ -245,18 +252,23 @@ def challenge_figures(challenged: Any) -> dict[str, Figure]:
     return {key: Figure(title, "", {}, {"rows": frame}, heads) for key, (title, frame, heads) in tables.items()}
 
 
-def search_parts(search: SearchSummary) -> tuple[str, dict[str, Figure]]:
+def search_parts(data: ReportData) -> tuple[str, dict[str, Figure]]:
     """Return the search in words, and the chart of its path, or of its tree of clusters and candidates."""
-    is_candidates = search.n_starts == len(search.path) > 1  # candidates, without a path from one to the other
-    by_starts = (
-        search.chosen is None and search.criterion_name == "map" and search.clusters is None and not is_candidates
+    trace = data.search
+    if trace is None:
+        return "", {}
+    steps = steps_of(trace, _MAX_STEPS if data.support is None else None)
+    chosen = chosen_step(trace, steps, data.support)
+    is_candidates = trace.n_starts == len(steps) > 1  # candidates, without a path from one to the other
+    is_map = trace.criterion_name == "map"
+    sentence = in_words(
+        trace, steps, chosen, by_starts=is_map and chosen is None and data.clusters is None and not is_candidates
     )
-    sentence = in_words(search, by_starts=by_starts)
-    if search.clusters is not None:
-        return sentence, {"clusters": clusters_figure(search.clusters)}
-    if is_candidates and search.criterion_name != "map":
+    if data.clusters is not None:
+        return sentence, {"clusters": clusters_figure(data.clusters)}
+    if is_candidates and not is_map:
         return sentence, {}
-    figure = search_figure(search, title="Path of the search", caption="")
+    figure = search_figure(trace, steps, chosen, "Path of the search", "")
     return sentence, {"search": figure} if figure.chart else {}
 
 
