@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,19 +17,23 @@ from tests.report.markup import payload, read
 
 TABLE = pl.read_csv(Path(__file__).parents[2] / "examples" / "data" / "german_credit.csv")
 X, Y = TABLE.drop("class"), TABLE["class"]
-MODEL = SelectiveNB("all", pairs=0, calibrate=False).fit(X[:600], Y[:600])
 TEST, TRUTH = X[600:], Y[600:]
 COSTS = [[0, -1], [-5, 0]]
 
 
+@cache
+def fitted() -> SelectiveNB:
+    return SelectiveNB("all", pairs=0, calibrate=False).fit(X[:600], Y[:600])
+
+
 def summary_of(benefit: Any, **options: Any) -> Any:
-    return report_data(MODEL, TEST, TRUTH, benefit=benefit, **options).decisions
+    return report_data(fitted(), TEST, TRUTH, benefit=benefit, **options).decisions
 
 
 def test_lines_are_sums_over_rows() -> None:
     amount = TEST["credit_amount"].to_numpy()
     benefit = [[0, 0], [-0.5 * amount, 0.1 * amount]]
-    decided = BenefitClassifier(MODEL, benefit=benefit).predict(TEST)
+    decided = BenefitClassifier(fitted(), benefit=benefit).predict(TEST)
     summary = summary_of(benefit)
     assert summary.names == ["bad", "good"]
     for k, name in enumerate(summary.names):
@@ -49,7 +54,7 @@ def per_row(benefit: Any) -> Any:
 
 def test_every_step_is_a_threshold_on_the_probability() -> None:
     summary = summary_of(COSTS)
-    good = MODEL.predict_proba(TEST)[:, 1]
+    good = fitted().predict_proba(TEST)[:, 1]
     assert summary.score == "probability of good"
     curve = summary.curve
     for k in range(1, curve.share.size):
@@ -61,7 +66,8 @@ def test_every_step_is_a_threshold_on_the_probability() -> None:
 
 
 def test_rows_have_the_shares_of_the_population() -> None:
-    classifier = BenefitClassifier(MODEL, benefit=COSTS, class_prior={"bad": 0.1, "good": 0.9}, decisions=["no", "yes"])
+    prior = {"bad": 0.1, "good": 0.9}
+    classifier = BenefitClassifier(fitted(), benefit=COSTS, class_prior=prior, decisions=["no", "yes"])
     summary = summary_of(classifier)
     np.testing.assert_allclose(summary.class_rows.sum(axis=0), [40, 360])
     assert summary.names == ["no", "yes"]
@@ -69,33 +75,33 @@ def test_rows_have_the_shares_of_the_population() -> None:
 
 
 def test_training_rows_are_predicted_by_cross_validation() -> None:
-    data = report_data(MODEL, X[:600], Y[:600], benefit=COSTS, cv=3)
+    data = report_data(fitted(), X[:600], Y[:600], benefit=COSTS, cv=3)
     assert data.decisions is not None
     assert data.decisions.measured == "3-fold cross-validation of the 600 training rows"
     assert data.decisions.class_rows.sum() == 600
 
 
 def test_three_decisions_have_no_threshold() -> None:
-    summary = summary_of(BenefitClassifier(MODEL, benefit=[[0, 0], [-5, 1], [-1, 0.5]], decisions=["a", "b", "c"]))
+    summary = summary_of(BenefitClassifier(fitted(), benefit=[[0, 0], [-5, 1], [-1, 0.5]], decisions=["a", "b", "c"]))
     assert (len(summary.names), summary.curve) == (3, None)
 
 
 def test_one_clear_sentence(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="pass X and y, too"):
-        MODEL.report(tmp_path / "r.html", benefit=COSTS)
+        fitted().report(tmp_path / "r.html", benefit=COSTS)
     with pytest.raises(ValueError, match="benefit has 3 columns, but there are 2 classes"):
-        MODEL.report(tmp_path / "r.html", TEST, TRUTH, benefit=np.eye(3))
-    estimated = BenefitClassifier(MODEL, benefit=COSTS, amount_estimator=LinearRegression())
+        fitted().report(tmp_path / "r.html", TEST, TRUTH, benefit=np.eye(3))
+    estimated = BenefitClassifier(fitted(), benefit=COSTS, amount_estimator=LinearRegression())
     with pytest.raises(ValueError, match="needs the true amounts, not estimates"):
-        MODEL.report(tmp_path / "r.html", TEST, TRUTH, benefit=estimated)
+        fitted().report(tmp_path / "r.html", TEST, TRUTH, benefit=estimated)
     assert not list(tmp_path.iterdir())
 
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("report") / "report.html"
-    classifier = BenefitClassifier(MODEL, benefit=COSTS, decisions=["<refuse>", "grant & pay"])
-    MODEL.report(path, TEST, TRUTH, benefit=classifier)
+    classifier = BenefitClassifier(fitted(), benefit=COSTS, decisions=["<refuse>", "grant & pay"])
+    fitted().report(path, TEST, TRUTH, benefit=classifier)
     return path
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -91,9 +92,14 @@ def made(name: str, **options: Any) -> CodedSelector:
     return SELECTORS[name](**options)
 
 
+@cache
+def fitted(name: str) -> CodedSelector:
+    return made(name).fit(FRAME, Y)
+
+
 @each
 def test_what_a_fit_sets(name: str) -> None:
-    selector = made(name).fit(FRAME, Y)
+    selector = fitted(name)
     assert isinstance(selector, SelectorMixin)
     assert selector.weights_.shape == (6,)
     assert np.all((selector.weights_ >= 0) & (selector.weights_ <= 1))
@@ -147,7 +153,7 @@ def test_of_copies_the_first_wins(name: str) -> None:
 
 @each
 def test_fits_are_repeated_and_copied(name: str) -> None:
-    selector = made(name).fit(FRAME, Y)
+    selector = fitted(name)
     copies = (
         pickle.loads(pickle.dumps(selector)),
         clone(selector).fit(FRAME, Y),
