@@ -16,7 +16,7 @@ import numpy as np
 from scipy.linalg.lapack import get_lapack_funcs
 from scipy.optimize import minimize
 from scipy.sparse import csr_array, vstack
-from scipy.special import expit, softmax
+from scipy.special import softmax
 
 from bayesieve.counts.row_hashes import drawn_by_content, hash_codes, mixed
 from bayesieve.engine.base import map_in_threads, row_slices
@@ -285,20 +285,14 @@ class EvidenceProblem:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the logits of rows from the deviations of all cells, (n_cells, n_logits), and the curvature of the
         loss of each row by each of its logits, both (n_rows, n_logits).
-
-        Curvatures between classes are ignored and made up for by J / (J - 1), which is exact for two classes.
         """
-        from bayesieve.evidence._kernels import add_log_probabilities
+        from bayesieve.evidence._kernels import logits_and_curvatures
 
-        logits, design = rows.offset + intercept, self.design
-        lines = np.append(table.ravel(), np.zeros(design.n_logits))
-        starts = design.first_cell[:-1] * design.n_logits
-        add_log_probabilities(rows.codes, 0, design.n_cells, starts, lines, logits)
-        if design.n_logits == 1:
-            probability = expit(logits)
-            return logits, probability * (1.0 - probability) * rows.weights[:, None]
-        probability, factor = softmax(logits, axis=1), self.n_classes / (self.n_classes - 1)
-        return logits, probability * (1.0 - probability) * (factor * rows.weights)[:, None]
+        codes, offset, _, weights = rows
+        of_rows: tuple[np.ndarray, np.ndarray] = logits_and_curvatures(
+            codes, self.design.first_cell, table, intercept, offset, weights
+        )
+        return of_rows
 
     def evaluate(self, point: np.ndarray) -> LossAtPoint:
         """Return the log loss of the rows, with a quadratic penalty on contributions that fall where they must not."""
