@@ -34,7 +34,7 @@ from bayesieve.evidence.shapes import most_functions
 from bayesieve.evidence.standard_errors import PosteriorErrors, posterior_errors
 
 _FIRST_DEVIATION = 0.2
-_MOST_VARIANCE = 9.0
+_MOST_VARIANCE = 100.0  # of classes that features separate perfectly (benchmarks/decisions/curves.md)
 _LEAST_POSTERIOR = 1e-12  # variance
 _NEGLIGIBLE_VARIANCE = 1e-4  # of deviations of 0.01
 _SAME_LOGARITHM = 0.1  # of a variance in two rounds
