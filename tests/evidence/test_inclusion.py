@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from numpy.testing import assert_allclose
 from scipy.integrate import quad
-from scipy.stats import beta, norm
+from scipy.stats import beta, multivariate_normal, norm
 
 from bayesieve import SelectiveNB
 from bayesieve.evidence.inclusion import (
@@ -20,6 +20,7 @@ from bayesieve.evidence.inclusion import (
     log_bayes_factors,
     log_bayes_of_cells,
     log_bayes_of_curve,
+    log_evidence,
     omitted_variances,
 )
 
@@ -33,6 +34,23 @@ def test_bayes_factors_are_those_of_integrals() -> None:
             prior = norm(scale=np.sqrt(variance))
             factor *= quad(lambda x, p=pull, h=precision, f=prior: np.exp(p * x - h * x * x / 2) * f.pdf(x), -9, 9)[0]
         assert_allclose(log_bayes, np.log(factor), rtol=1e-6)
+
+
+def test_evidence_with_other_variances_is_that_of_the_likelihood() -> None:
+    likelihood, pull = np.array([[9.0, 3.0], [3.0, 5.0]]), np.array([4.0, -2.0])
+    posterior = np.linalg.inv(likelihood + np.eye(2))
+    factors = np.array([[1.0, 1.0], [4.0, 0.0], [0.1, 30.0]])
+    expected = []
+    for of_prior in factors:
+        spread = 1.0 / likelihood[0, 0] + of_prior[0], np.linalg.inv(likelihood) + np.diag(of_prior)
+        estimates = pull[0] / likelihood[0, 0], np.linalg.solve(likelihood, pull)
+        if of_prior[1] == 0.0:  # the first coefficient alone
+            normals = [norm.logpdf(estimates[0], scale=np.sqrt(s)) for s in (spread[0], 1.0 / likelihood[0, 0])]
+        else:
+            normals = [multivariate_normal.logpdf(estimates[1], cov=s) for s in (spread[1], np.linalg.inv(likelihood))]
+        expected.append(normals[0] - normals[1])
+    logs = log_evidence(np.linalg.cholesky(posterior), posterior @ pull, factors)
+    assert_allclose(logs, expected, rtol=1e-9)
 
 
 def test_squares_are_those_of_integrals() -> None:

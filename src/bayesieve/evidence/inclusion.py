@@ -20,6 +20,7 @@ LEAST_PROBABILITY = 0.65
 _MOST_SHARE = 0.85  # so that no feature stays whatever its rows say (benchmarks/decisions/inclusion.md)
 _OMITTED_TIMES = 2.0  # factor on variances of dropped features (benchmarks/decisions/intervals.md)
 _MOST_ROUNDS = 200
+_LEAST_POSTERIOR = 1e-12  # variance, in units of the prior
 _DIGITS = 4  # of variances of dropped features
 _SAME_SHARE = 1e-9
 
@@ -54,6 +55,27 @@ def expected_squares(pulls: np.ndarray, precisions: np.ndarray, variances: np.nd
     of_axes = precisions[:, None]
     posterior = variances / (1.0 + variances * of_axes)
     return np.asarray((of_axes * (posterior + (posterior * pulls[:, None]) ** 2)).sum(axis=0))
+
+
+def log_evidence(roots: np.ndarray, mode: np.ndarray, factors: np.ndarray) -> np.ndarray:
+    """Return the log marginal likelihood of coefficients, less that of all 0, if their prior variances are multiplied
+    by each line of ``factors``, (n_lines,).
+
+    Parameters
+    ----------
+    roots : (n, any) root of their posterior covariance, in units of the deviations of the prior.
+    mode : (n,) of the posterior, in these units.
+    factors : (n_lines, n).
+    """
+    posterior, axes = np.linalg.eigh((roots @ roots.T).astype(float))
+    total = 1.0 / np.clip(posterior, _LEAST_POSTERIOR, 1.0)
+    # The likelihood is the posterior less the prior, whose precision is 1.
+    likelihood, pull = (axes * (total - 1.0)) @ axes.T, axes @ (total * (axes.T @ mode))
+    spread = np.sqrt(factors)
+    precisions = np.eye(mode.size) + likelihood * spread[:, :, None] * spread[:, None]
+    pulls = (spread * pull)[..., None]
+    explained = (pulls * np.linalg.solve(precisions, pulls)).sum(axis=(1, 2))
+    return np.asarray(0.5 * (explained - np.linalg.slogdet(precisions)[1]))
 
 
 def omitted_variances(effects: Effects, probabilities: np.ndarray) -> np.ndarray:

@@ -18,6 +18,7 @@ from bayesieve.evidence.inclusion import (
     averaged_log_bayes,
     expected_squares,
     log_bayes_factors,
+    log_evidence,
 )
 from bayesieve.evidence.problem import (
     Curvature,
@@ -39,7 +40,8 @@ _LEAST_POSTERIOR = 1e-12  # variance
 _NEGLIGIBLE_VARIANCE = 1e-4  # of deviations of 0.01
 _SAME_LOGARITHM = 0.1  # of a variance in two rounds
 _JUMP_VARIANCES = np.append(TRIED_VARIANCES, [3.0, 10.0])  # that are tried
-_NATS_OF_JUMP = 2.0  # that a jump must gain beside the curve (benchmarks/decisions/curves.md)
+_NATS_OF_JUMP = 3.5  # that a jump must gain over the best curve without it (benchmarks/decisions/curves.md)
+_CURVE_FACTORS = 4.0 ** np.arange(6)  # on the variance of a curve without the jump that it imitates
 _MOST_ROUNDS, _ROUGH_ROUNDS = 10, 4
 _STEPS_OF_ROUND, _STEPS_NEARBY, _LAST_STEPS = 4, 2, 50
 _LONGER_STEPS = 1.5  # of the logarithm of a variance, which nears its optimum geometrically
@@ -134,6 +136,8 @@ def solve(
         search = VarianceSearch(problem, point, first**2, nearby is not None)
         try:
             search.improve(n_rounds, expected_variance, clock)
+            if not roughly and nearby is None:
+                search.drop_jumps(expected_variance, clock)
             if few and nearby is None:
                 search = choose_expected_variance(search, clock)
             complete = not clock.is_up
@@ -296,9 +300,10 @@ class VarianceSearch:
         return by_feature[0], Effects(*by_feature[1:])
 
     def jumps_that_pay(self, metric: Metric) -> np.ndarray:
-        """Return the jumps that pay for themselves beside the curves, (n_groups of the whole,) bool.
+        """Return the jumps that may pay beside the curves, (n_groups of the whole,) bool.
 
-        Each is tested by its log Bayes factor against no jump, with the other coefficients uncertain.
+        Each is tested by its log Bayes factor against no jump, with the other coefficients uncertain. `drop_jumps`
+        tests those that pay again.
 
         ``metric`` : from `metric`, after the last round.
         """
@@ -321,11 +326,54 @@ class VarianceSearch:
             left = (steps * weighted).sum(axis=0, dtype=float) - (by_others**2).sum(axis=0, dtype=float)
             precisions = np.maximum(left, 0.0)[:, None]
             logs += log_bayes_factors(pull[:, None], precisions, _JUMP_VARIANCES / scale.square)
-        gains = averaged_log_bayes(logs * scale.share) - _NATS_OF_JUMP
+        gains = averaged_log_bayes(logs * scale.share)
         most = max(0, most_functions(whole.n_classes) - self.problem.design.intercept)
         best = np.argsort(-gains, kind="stable")[:most]
         pays[np.flatnonzero(design.is_jump)[best[gains[best] > 0.0]]] = True
         return pays
+
+    def drop_jumps(self, expected_variance: float, clock: Clock) -> None:
+        """Drop the jumps that a curve could imitate, and improve the other groups.
+
+        Jumps came in by the slope of the loss where a steep curve stood for them, which says little near probabilities
+        of 0 and 1. At the optimum with the jumps, each is compared with no jump and a curve of a larger variance.
+        """
+        design, whole = self.problem.design, self.whole.design
+        if not design.is_jump.any() or clock.is_up:
+            return
+        metric = self.metric()
+        gradient = self.mode.gradient + self.mode.point / metric.priors[:, None]
+        point = self.mode.point - metric.move(metric.move(gradient, transposed=True))
+        (square, share), feature = logit_scale(design.n_logits), whole.feature[self.groups]
+        stays, group = np.ones(design.n_groups, dtype=bool), design.group[: design.intercept]
+        for k in np.unique(feature[design.is_jump]).tolist():
+            is_curve = self.groups == np.searchsorted(whole.feature, k)  # the first group of the feature
+            is_jump = design.is_jump & (feature == k)
+            jumps, n_curve = np.flatnonzero(is_jump[group]), np.count_nonzero(is_curve[group])
+            at = np.append(np.flatnonzero(is_curve[group]), jumps)
+            spread = np.sqrt(metric.priors[at])[:, None]
+            blocks = [(root[at] / spread, point[at, j] / spread[:, 0]) for j, root in enumerate(metric.steps)]
+            # Without the jump that gains least, the others gain more.
+            factors, left = np.ones(at.size), list(range(n_curve, at.size))
+            while left:
+                gains, curves = [], []
+                for i in left:
+                    tried = np.tile(factors, (_JUMP_VARIANCES.size + _CURVE_FACTORS.size, 1))
+                    with_jump, without = np.split(tried, [_JUMP_VARIANCES.size])
+                    with_jump[:, i], without[:, i] = _JUMP_VARIANCES / square / metric.priors[at[i]], 0.0
+                    without[:, :n_curve] *= _CURVE_FACTORS[:, None]
+                    logs = share * np.sum([log_evidence(*block, tried) for block in blocks], axis=0)
+                    best = int(np.argmax(logs[_JUMP_VARIANCES.size :]))
+                    gains.append(averaged_log_bayes(logs[: _JUMP_VARIANCES.size]) - logs[_JUMP_VARIANCES.size + best])
+                    curves.append(without[best])
+                worst = int(np.argmin(gains))
+                if gains[worst] >= _NATS_OF_JUMP:
+                    break
+                factors = curves[worst]
+                stays[group[at[left.pop(worst)]]] = False
+        if not stays.all():
+            self._keep(stays)
+            self.improve(_ROUNDS_NEARBY, expected_variance, clock)
 
     def posterior_errors(self, *, settle: bool) -> PosteriorErrors:
         """Return the posterior errors of the deviations, after a descent to the optimum if asked to ``settle``."""
