@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 from numpy.testing import assert_allclose
 from scipy.integrate import quad
+from scipy.special import expit, logit
 from scipy.stats import beta, multivariate_normal, norm
 
 from bayesieve import SelectiveNB
@@ -16,6 +17,7 @@ from bayesieve.evidence.inclusion import (
     TRIED_VARIANCES,
     Effects,
     expected_squares,
+    expected_squares_of_cells,
     inclusion_probabilities,
     log_bayes_factors,
     log_bayes_of_cells,
@@ -69,10 +71,18 @@ def test_left_out_features_add_what_their_rows_leave_possible() -> None:
     n, sizes = 20, np.broadcast_to(TRIED_VARIANCES, (20, 1, TRIED_VARIANCES.size))
     slight, none = np.full((n, TRIED_VARIANCES.size), 0.5) - TRIED_VARIANCES, np.full((n, TRIED_VARIANCES.size), -3.0)
     unlikely, likely = np.full(n, 0.01), np.full(n, 0.4)
-    assert omitted_variances(Effects(none, sizes), unlikely)[0] < 0.2
-    assert omitted_variances(Effects(slight, sizes), unlikely)[0] > 0.4  # together they tell that they matter
-    assert omitted_variances(Effects(none, sizes), likely)[0] > 2.0
-    assert omitted_variances(Effects(none[:0], sizes[:0]), unlikely[:0]).tolist() == [0.0]
+
+    def variance(logs: np.ndarray, probabilities: np.ndarray) -> float:
+        effects = Effects(logs, sizes[: len(logs)])
+        return float(omitted_variances(effects, effects.expected_squares(), probabilities)[0])
+
+    assert variance(none, unlikely) < 0.2
+    assert variance(slight, unlikely) > 0.4  # together they tell that they matter
+    assert variance(none, likely) > 2.0
+    assert variance(none[:0], unlikely[:0]) == 0.0
+    assert variance(slight, likely) == pytest.approx(
+        0.6 * variance(slight, np.zeros(n)) + 0.4 * variance(slight, np.ones(n)), abs=1e-3
+    )
 
 
 def test_the_mean_bayes_factor_of_noise_is_at_most_about_one() -> None:
@@ -104,11 +114,31 @@ def test_bayes_factors_of_cells_are_exact() -> None:
             0
         ]
 
-    factors = []
+    def square(of_cell: np.ndarray, rows: float) -> float:
+        posterior = beta(*(rows * shares + of_cell))
+
+        def integrand(log_odds: float) -> float:
+            p = expit(log_odds)
+            return (log_odds - logit(shares[0])) ** 2 * posterior.pdf(p) * p * (1.0 - p)
+
+        # Shares of the first class may be tiny.
+        return sum(quad(integrand, low, low + 5)[0] for low in range(-150, 30, 5))
+
+    factors, squares = [], []
     for rows in (2.0 * TRIED_ROWS_PER_CLASS).tolist():
+        squares.append(weights[:2] @ [square(of_cell, rows) for of_cell in counts[:2]])
         together = integral(counts.sum(axis=0), (rows + 1.0) / float(weights @ weights) - 1.0)
         factors.append(np.prod([integral(of_cell, rows) for of_cell in counts]) / together)
     assert_allclose(log_bayes_of_cells(counts), np.log(np.mean(factors)), rtol=1e-6)
+    assert_allclose(expected_squares_of_cells(counts), np.average(squares, weights=factors), rtol=1e-4)
+
+
+def test_squares_of_cells_serve_several_and_missing_classes() -> None:
+    counts = np.array([[30.0, 0.0, 5.0], [4.0, 0.0, 40.0]])
+    first, missing, last = expected_squares_of_cells(counts)
+    assert (missing, expected_squares_of_cells(counts[:, :2]).tolist()) == (0.0, [0.0])
+    assert first == pytest.approx(last)
+    assert first == pytest.approx(expected_squares_of_cells(counts[:, [0, 2]])[0] / 4.0)
 
 
 def test_few_rows_of_a_rare_class_in_a_cell_of_their_own_are_evidence() -> None:

@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh
-from scipy.special import expit, gammaln, logit, softmax
+from scipy.special import digamma, expit, gammaln, logit, polygamma, softmax
 
 from bayesieve.evidence.problem import logit_scale
+from bayesieve.evidence.standard_errors import class_variances
 
 TRIED_VARIANCES = np.array([0.01, 0.03, 0.1, 0.3, 1.0])
 """Variances of deviations, in squared nats of log odds, that a Bayes factor averages over."""
@@ -36,6 +37,10 @@ class Effects(NamedTuple):
 
     log_bayes: np.ndarray
     squares: np.ndarray
+
+    def expected_squares(self) -> np.ndarray:
+        """Return expected squared effects on rows of features that matter, (n_features, n_logits)."""
+        return np.einsum("kjv,kv->kj", self.squares, softmax(self.log_bayes, axis=1))
 
 
 def log_bayes_factors(pulls: np.ndarray, precisions: np.ndarray, variances: np.ndarray | float) -> np.ndarray:
@@ -78,21 +83,21 @@ def log_evidence(roots: np.ndarray, mode: np.ndarray, factors: np.ndarray) -> np
     return np.asarray(0.5 * (explained - np.linalg.slogdet(precisions)[1]))
 
 
-def omitted_variances(effects: Effects, probabilities: np.ndarray) -> np.ndarray:
+def omitted_variances(effects: Effects, squares: np.ndarray, probabilities: np.ndarray) -> np.ndarray:
     """Return variances of the contributions that dropped features may have to a row, (n_logits,), in squared nats.
 
-    Each feature may have a small effect, of a variance that all dropped features share, possibly 0; its posterior
-    comes from all of them. And each has an effect of a separate variance with its probability to matter.
+    Each feature has an effect of a separate variance with its probability to matter. Otherwise it may have a small
+    effect, of a variance that all dropped features share, possibly 0; its posterior comes from all of them.
 
     Parameters
     ----------
     effects : of the dropped features.
+    squares : (n_features, n_logits) expected squared effects of features that matter.
     probabilities : (n_features,) that they matter.
     """
     shared = softmax(np.append(0.0, effects.log_bayes.sum(axis=0)))[1:]
-    each = probabilities[:, None] * softmax(effects.log_bayes, axis=1)
-    variances = _OMITTED_TIMES * np.einsum("kjv,kv->j", effects.squares, shared + each)
-    return np.asarray(np.round(variances, _DIGITS))
+    variances = probabilities @ squares + (1.0 - probabilities) @ (effects.squares @ shared)
+    return np.asarray(np.round(_OMITTED_TIMES * variances, _DIGITS))
 
 
 def averaged_log_bayes(logs: np.ndarray) -> np.ndarray:
@@ -138,20 +143,48 @@ def log_bayes_of_cells(counts: np.ndarray) -> float:
     counts : (n_cells, n_classes) rows (or weight).
     """
     counts = counts[counts.sum(axis=1) > 0][:, counts.sum(axis=0) > 0]
-    if min(counts.shape) < 2:
-        return 0.0
+    return 0.0 if min(counts.shape) < 2 else float(averaged_log_bayes(_log_bayes_by_size(counts)))
+
+
+def expected_squares_of_cells(counts: np.ndarray) -> np.ndarray:
+    """Return expected squared effects on rows, (n_logits,), of cells whose shares of the classes differ.
+
+    The shares of a cell have the Dirichlet priors of `log_bayes_of_cells`, weighted by how well they explain the rows.
+
+    Parameters
+    ----------
+    counts : (n_cells, n_classes) rows (or weight).
+    """
+    n_classes, has_rows = counts.shape[1], counts.sum(axis=0) > 0
+    counts = counts[counts.sum(axis=1) > 0][:, has_rows]
+    squares = np.zeros(n_classes)
+    if min(counts.shape) >= 2:
+        rows, shares = counts.sum(axis=1), counts.sum(axis=0) / counts.sum()
+        weights = softmax(_log_bayes_by_size(counts))
+        for size, weight in zip(TRIED_ROWS_PER_CLASS * shares.size, weights, strict=True):
+            posterior = counts + size * shares
+            logs = digamma(posterior) - np.log(shares)
+            away = logs - logs.mean(axis=1, keepdims=True)
+            variances = class_variances(polygamma(1, posterior), shares.size)
+            squares[has_rows] += weight * (rows / rows.sum()) @ (away**2 + variances)
+    return 4.0 * squares[1:] if n_classes == 2 else squares  # one logit is twice the centred number
+
+
+def _log_bayes_by_size(counts: np.ndarray) -> np.ndarray:
+    """Return log Bayes factors of cells, by `TRIED_ROWS_PER_CLASS`; every cell and every class has rows."""
     rows, of_classes = counts.sum(axis=1), counts.sum(axis=0)
     weights, shares = rows / rows.sum(), of_classes / rows.sum()
     sizes = TRIED_ROWS_PER_CLASS * shares.size
     together = (sizes + 1.0) / float(weights @ weights) - 1.0
     logs = np.zeros(sizes.size)
     for table, of_table, sign in ((counts, sizes, 1.0), (of_classes[None], together, -1.0)):
-        # Probability of the counts if shares follow the Dirichlet distribution, over that if they are at its mean.
-        parameters = of_table[:, None] * shares
-        of_counts = (gammaln(table + parameters[:, None]) - gammaln(parameters)[:, None]).sum(axis=(1, 2))
-        of_rows = (gammaln(table.sum(axis=1) + of_table[:, None]) - gammaln(of_table)[:, None]).sum(axis=1)
-        logs += sign * (of_counts - of_rows - float((table * np.log(shares)).sum()))
-    return float(averaged_log_bayes(logs))
+        for i, size in enumerate(of_table.tolist()):
+            # Probability of the counts if shares follow the Dirichlet distribution, over that if they are at its mean.
+            parameters = size * shares
+            total = float(parameters.sum())
+            of_counts = gammaln(table + parameters) - gammaln(parameters) - table * np.log(parameters / total)
+            logs[i] += sign * (of_counts.sum() - (gammaln(table.sum(axis=1) + total) - gammaln(total)).sum())
+    return logs
 
 
 def inclusion_probabilities(log_bayes: np.ndarray, n_features: int) -> np.ndarray:

@@ -16,6 +16,7 @@ from bayesieve.evidence.calibration_rows import CalibrationRows
 from bayesieve.evidence.inclusion import (
     LEAST_PROBABILITY,
     Effects,
+    expected_squares_of_cells,
     inclusion_probabilities,
     log_bayes_of_cells,
     log_bayes_of_curve,
@@ -258,7 +259,13 @@ def select_features(
     kept[:n] |= np.isin(features, list(included))
     dropped = np.flatnonzero(~kept[:n])
     effects = Effects(*(of_features[dropped] for of_features in solution.effects))
-    omitted = omitted_variances(effects, probabilities[dropped])
+    squares = effects.expected_squares()
+    for i, k in enumerate(dropped.tolist()):
+        # Cells of few rows are far from normal. A term that matters was dropped because others make up for it, so that
+        # only what it adds to them is left out.
+        if probabilities[k] < LEAST_PROBABILITY and not fit.terms[k].shape.rare_single_cells:
+            squares[i] = expected_squares_of_cells(cell_counts(fit.terms[k], fit.loss.rows))
+    omitted = omitted_variances(effects, squares, probabilities[dropped])
 
     # Weights compensate for the weights of features that dropped out.
     terms = [term for term, stays in zip(fit.terms, kept, strict=False) if stays]
@@ -277,14 +284,18 @@ def log_bayes_alone(term: Term, rows: CalibrationRows) -> float:
 
     Numbers may be codes of categories, whose effects follow no curve.
     """
-    shape = term.shape
-    counts = rows.effective_share * rows.count_classes(term.codes, shape.n_cells)
+    shape, counts = term.shape, cell_counts(term, rows)
     if not shape.rare_single_cells:
         return log_bayes_of_cells(counts)
     of_curve = log_bayes_of_curve(counts, shape.basis()[:, shape.groups < shape.n_groups - shape.n_jumps])
     if not shape.single_cells:
         return of_curve
     return float(np.logaddexp(of_curve, log_bayes_of_cells(counts))) - math.log(2.0)
+
+
+def cell_counts(term: Term, rows: CalibrationRows) -> np.ndarray:
+    """Return the effective number of rows by cell and class, (n_cells, n_classes)."""
+    return rows.effective_share * rows.count_classes(term.codes, term.shape.n_cells)
 
 
 def save_their_price(fit: JointFit, problem: EvidenceProblem, solution: Solution) -> np.ndarray:
