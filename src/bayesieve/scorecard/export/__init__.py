@@ -38,8 +38,8 @@ def export(
     with_counts = options.pop("counts", False)
     unknown = [name for name in options if name not in allowed]
     if unknown:
-        known = listed([*map(repr, [*allowed, "name", "counts"])], 20)
-        raise ValueError(f"The export to {kind.name} has no option {named(unknown)}; it has {known}.")
+        options_text = listed([*map(repr, [*allowed, "name", "counts"])], 20)
+        raise ValueError(f"The export to {kind.name} has no option {named(unknown)}; it has {options_text}.")
     try:
         writer = kind(**options)
         results, target_class = writer.results(card), getattr(writer, "target_class", None)
@@ -55,12 +55,12 @@ def export(
 
 def _target(to: Any, path: Any) -> tuple[Any, str]:
     """Return the export target and the suffix of the file, from ``to`` or from the path."""
-    known, suffix = targets(), "" if path is None else Path(os.fspath(path)).suffix.lower()
+    kinds, suffix = targets(), "" if path is None else Path(os.fspath(path)).suffix.lower()
     if to is None:
-        to = next((name for name, kind in known.items() if suffix in kind.suffixes), None)
+        to = next((name for name, kind in kinds.items() if suffix in kind.suffixes), None)
         if to is None:
-            by_suffix = [f"{own} ({name})" for name, kind in known.items() for own in kind.suffixes]
+            by_suffix = [f"{ending} ({name})" for name, kind in kinds.items() for ending in kind.suffixes]
             raise ValueError(f"Name the target as to=, or end the name of the file in {listed(by_suffix, 20)}.")
-    elif to not in known:
-        raise ValueError(f"to must be one of {listed([*map(repr, known)], 20)}, got {to!r:.80}.")
-    return known[to], suffix
+    elif to not in kinds:
+        raise ValueError(f"to must be one of {listed([*map(repr, kinds)], 20)}, got {to!r:.80}.")
+    return kinds[to], suffix

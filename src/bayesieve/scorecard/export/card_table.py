@@ -82,7 +82,7 @@ def _weights_of_evidence(rows: np.ndarray, events: np.ndarray) -> tuple[np.ndarr
     """
     others = rows - events
     more = _ZERO * ((events <= 0) | (others <= 0))
-    of_others, of_events = ((own + more) / max(own.sum(), 1e-300) for own in (others, events))
+    of_others, of_events = ((counts + more) / max(counts.sum(), 1e-300) for counts in (others, events))
     woe = np.log(np.maximum(of_others, 1e-300) / np.maximum(of_events, 1e-300))
     shares = others / max(others.sum(), 1e-300) - events / max(events.sum(), 1e-300)
     return woe, np.where(rows > 0, shares * woe, 0.0)

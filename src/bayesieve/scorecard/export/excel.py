@@ -137,10 +137,10 @@ class _Sheets:
         self.points = Points(plan.card, **scale) if self.is_binary else None
         self.bold = book.add_format({"bold": True, "text_wrap": True, "valign": "top"})
         self.title, self.wrapped = map(book.add_format, ({"bold": True, "font_size": 16}, {"text_wrap": True}))
-        self.percent, self.nats = (book.add_format({"num_format": own}) for own in ("0.0%", "0.000"))
+        self.percent, self.nats = (book.add_format({"num_format": pattern}) for pattern in ("0.0%", "0.000"))
         look = {"border": 1, "border_color": "#9AA5B1", "bg_color": "#FFF8DC", "align": "left"}
         kinds = {kind: _FORMATS.get(kind, "General") for kind in plan.columns.values()}
-        self.inputs = {kind: book.add_format({**look, "num_format": own}) for kind, own in kinds.items()}
+        self.inputs = {kind: book.add_format({**look, "num_format": pattern}) for kind, pattern in kinds.items()}
         self.keys = [self._keys(reader) for reader in plan.readers]
         self.lines = [self._lines(k) for k in range(len(plan.terms))]
         self.results = [f"Probability of {label}" for label in plan.classes]
@@ -174,7 +174,7 @@ class _Sheets:
             return [self.column(term.by_code[..., j].ravel().tolist()) for j in range(len(self.plan.classes))]
         points = self.points.points[term.feature.name]
         by_code = points if term.cell is None else points[term.cell]
-        return [self.column(own.ravel().tolist()) for own in (self.plan.log_odds[1][k], by_code)]
+        return [self.column(table.ravel().tolist()) for table in (self.plan.log_odds[1][k], by_code)]
 
     def code(self, line: _Line, at: int, cells: Mapping[str, str]) -> str:
         """Write the code + 1 of the values of a reader."""
@@ -182,21 +182,21 @@ class _Sheets:
         x, missing, unseen = cells[reader.column], reader.missing + 1, str(reader.unseen + 1)
         if reader.type == "boolean":
             true, false = (reader.keys.get(value, reader.unseen) + 1 for value in (True, False))
-            found = f"IF(ISBLANK({x}),{missing},IF(ISLOGICAL({x}),IF({x},{true},{false}),{unseen}))"
+            formula = f"IF(ISBLANK({x}),{missing},IF(ISLOGICAL({x}),IF({x},{true},{false}),{unseen}))"
         elif reader.is_text:
-            found = f"IF(ISBLANK({x}),{missing},{self._text(line, reader, x, first, keys)})"
+            formula = f"IF(ISBLANK({x}),{missing},{self._text(line, reader, x, first, keys)})"
         else:
             number = f"({x}-{_EPOCH})" if reader.type in ("date", "datetime") else x
             if reader.is_moment and reader.type != "date":
                 number = f"(ROUND({number}*86400000,0)*1000)"
-            found = unseen if reader.cuts is None else _interval(reader, number, first)
+            formula = unseen if reader.cuts is None else _interval(reader, number, first)
             if reader.keys:
                 key = f"SUMPRODUCT(({keys}={number})*{codes})"
-                found = f"IF({key}>0,{key},{found})"
+                formula = f"IF({key}>0,{key},{formula})"
             if reader.type in ("date", "datetime"):
-                found = f"IF({x}<{_FIRST_DAY},NA(),{found})"
-            found = f"IF(ISBLANK({x}),{missing},IF(ISNUMBER({x}),{found},NA()))"
-        return line.put(found, missing)
+                formula = f"IF({x}<{_FIRST_DAY},NA(),{formula})"
+            formula = f"IF(ISBLANK({x}),{missing},IF(ISNUMBER({x}),{formula},NA()))"
+        return line.put(formula, missing)
 
     def _text(self, line: _Line, reader: Reader, x: str, keys: str, squeezed: str) -> str:
         """Return the code + 1 of a text: of the exact key, otherwise of the key with surrounding blanks.
@@ -205,25 +205,25 @@ class _Sheets:
         key with blanks around it.
         """
         text = f'{x}&""'
-        for own in _HELD:
-            character = f"CHAR({ord(own)})" if own in "\t\n\r" else f'"{own}"'
-            text = f'SUBSTITUTE({text},{character}," ")' if own != " " else text
+        for blank in _HELD:
+            character = f"CHAR({ord(blank)})" if blank in "\t\n\r" else f'"{blank}"'
+            text = f'SUBSTITUTE({text},{character}," ")' if blank != " " else text
         clean = line.put(f"TRIM({text})", "")
-        blank = reader.keys.get("", reader.missing) + 1
+        empty = reader.keys.get("", reader.missing) + 1
         exact: list[str] = []
-        bare = [f'({clean}="")*{blank}']
+        bare = [f'({clean}="")*{empty}']
         for k, (key, code) in enumerate(zip(map(str, reader.keys), reader.keys.values(), strict=True), 1):
-            of_key, of_bare = (_cell(own, k) for own in (keys, squeezed))
+            of_key, of_bare = (_cell(column, k) for column in (keys, squeezed))
             if key != key.strip():
                 exact.append(f"EXACT({x},{of_key})*{code + 1}")
             elif key:
                 bare.append(f"EXACT({clean},{of_bare})*ISNUMBER(FIND({of_key},{x}))*{code + 1}")
-        found = str(reader.unseen + 1)
-        groups = [[own[k : k + _TOGETHER] for k in range(0, len(own), _TOGETHER)] for own in (exact, bare)]
-        sums = [",".join(line.put("+".join(some), 0) for some in own) for own in groups]
-        for addresses in reversed([own for own in sums if own]):
-            found = f"IF(SUM({addresses})>0,SUM({addresses}),{found})"
-        return found
+        formula = str(reader.unseen + 1)
+        groups = [[tests[k : k + _TOGETHER] for k in range(0, len(tests), _TOGETHER)] for tests in (exact, bare)]
+        sums = [",".join(line.put("+".join(some), 0) for some in chunks) for chunks in groups]
+        for addresses in reversed([*filter(None, sums)]):
+            formula = f"IF(SUM({addresses})>0,SUM({addresses}),{formula})"
+        return formula
 
     def scored(self, at: int, cells: Mapping[str, str]) -> tuple[_Line, list[str], list[str]]:
         """Write the line of a row; return it, the addresses of the results, and those of the codes of terms + 1."""
@@ -238,10 +238,10 @@ class _Sheets:
         starts = [plan.log_odds[0], self.points.base] if self.points else plan.card.intercept.tolist()
         sums = []
         for j, start in enumerate(starts):
-            values = [float(start)] + [self._value(k, j, own) for k, own in enumerate(missing)]
+            values = [float(start)] + [self._value(k, j, code) for k, code in enumerate(missing)]
             parts = [
-                line.put(f"INDEX({own[j]},{code})", value)
-                for own, code, value in zip(self.lines, of_terms, values[1:], strict=True)
+                line.put(f"INDEX({columns[j]},{code})", value)
+                for columns, code, value in zip(self.lines, of_terms, values[1:], strict=True)
             ]
             total = f"+SUM({parts[0]}:{parts[-1].split('!')[1]})" if parts else ""
             sums.append(line.put(f"{float(start)!r}{total}", sum(values)))
@@ -250,14 +250,15 @@ class _Sheets:
             of_positive = line.put(f"1/(1+EXP(-MAX(-700,MIN(700,{sums[0]}))))", 1 / (1 + math.exp(-odds)))
             of_other = line.put(f"1/(1+EXP(MAX(-700,MIN(700,{sums[0]}))))", 1 / (1 + math.exp(odds)))
             return line, [*(of_other, of_positive)[:: plan.card.side], sums[1]], of_terms
-        top = max(line.results[own] for own in sums)
+        top = max(line.results[address] for address in sums)
         highest = line.put(f"MAX({','.join(sums)})", top)
-        shares = [line.put(f"EXP({own}-{highest})", math.exp(line.results[own] - top)) for own in sums]
-        whole = line.put(f"SUM({','.join(shares)})", sum(line.results[own] for own in shares))
-        return line, [line.put(f"{own}/{whole}", line.results[own] / line.results[whole]) for own in shares], of_terms
+        shares = [line.put(f"EXP({total}-{highest})", math.exp(line.results[total] - top)) for total in sums]
+        whole = line.put(f"SUM({','.join(shares)})", sum(line.results[share] for share in shares))
+        results = [line.put(f"{share}/{whole}", line.results[share] / line.results[whole]) for share in shares]
+        return line, results, of_terms
 
     def _value(self, k: int, j: int, code: int) -> float:
-        """Return the formula of a term's contribution to the sum at position j, by its code."""
+        """Return the contribution of a feature, given by position, to the sum at position j, by its code."""
         term = self.plan.terms[k]
         at = code if term.cell is None else int(term.cell.ravel()[code])
         if self.points is None:
@@ -268,20 +269,20 @@ class _Sheets:
         """Return formulas of the reasons for a row, with their results for an empty one."""
         parts = self.plan.reason_parts(self.export.target_class)
         n, keys = len(parts) + 1, []
-        for i, own in enumerate(parts.values(), 1):  # in units of the last decimal; the first of equal ones is lower
-            added = [f"INDEX({self.column(table.ravel().tolist())},{codes[k]})" for k, table in own]
-            value = sum(table.ravel()[line.results[codes[k]] - 1] for k, table in own)
+        for i, terms in enumerate(parts.values(), 1):  # in units of the last decimal; the first of equal ones is lower
+            added = [f"INDEX({self.column(table.ravel().tolist())},{codes[k]})" for k, table in terms]
+            value = sum(table.ravel()[line.results[codes[k]] - 1] for k, table in terms)
             units = f"ROUND(({'+'.join(added)})*1E{DECIMALS},0)"
             keys.append(line.put(f"{units}*{n}+{i}", round(value * 10**DECIMALS) * n + i))
         if not keys:
             return []
         every, texts = f"{keys[0]}:{keys[-1].split('!')[1]}", [self.plan.words.name(name) for name in parts]
-        names, found = self.column(texts), []
-        for rank, known in enumerate(sorted(line.results[own] for own in keys)[: self.export.reasons], 1):
-            lowest = line.put(f"SMALL({every},{rank})", known)
+        names, formulas = self.column(texts), []
+        for rank, key in enumerate(sorted(line.results[address] for address in keys)[: self.export.reasons], 1):
+            lowest = line.put(f"SMALL({every},{rank})", key)
             formula = f'IF({lowest}<0,INDEX({names},{lowest}-INT({lowest}/{n})*{n}),"")'
-            found.append((formula, texts[known % n - 1] if known < 0 else ""))
-        return found
+            formulas.append((formula, texts[key % n - 1] if key < 0 else ""))
+        return formulas
 
     def write(self) -> None:
         """Write all sheets."""
@@ -297,17 +298,18 @@ class _Sheets:
             sheet.write_string(at, 0, cut(visible(plan.words.name(name)), 1000), self.wrapped)
             sheet.write_blank(at, 1, None, self.inputs[kind])
             cells[name] = f"Score!$B${at + 1}"
-            choices = [key for own in plan.readers if own.column == name and own.cuts is None for key in own.keys]
+            readers = [reader for reader in plan.readers if reader.column == name and reader.cuts is None]
+            choices = [key for reader in readers for key in reader.keys]
             if choices and kind not in ("date", "datetime", "time", "duration"):
                 listed = self.column([*dict.fromkeys(choices)])
                 sheet.data_validation(at, 1, at, 1, {"validate": "list", "source": f"={listed}", "show_error": False})
-        line, found, codes = self.scored(0, cells)
-        for at, (name, own) in enumerate(zip(self.results, found, strict=True), 3):
+        line, addresses, codes = self.scored(0, cells)
+        for at, (name, address) in enumerate(zip(self.results, addresses, strict=True), 3):
             sheet.write_string(at, 3, visible(name), self.wrapped)
-            sheet.write_formula(at, 4, f"={own}", self.look_of(name), line.results[own])
+            sheet.write_formula(at, 4, f"={address}", self.look_of(name), line.results[address])
         target = plan.card.position(self.export.target_class)
         if self.export.reasons and target is not None:
-            start = 4 + len(found)
+            start = 4 + len(addresses)
             heading = f"Reasons against {class_in_words(plan.classes[target], self.target)}"
             sheet.write_string(start, 3, heading, self.bold)
             for at, (formula, text) in enumerate(self.reasons(line, codes), start + 1):
@@ -323,10 +325,14 @@ class _Sheets:
             sheet.write_string(0, column, cut(visible(name), 1000), self.bold)
         sheet.freeze_panes(1, 0)
         for at in range(1, self.export.rows + 1):
-            line, found, _ = self.scored(at, {name: f"Rows!${_letters(k)}${at + 1}" for k, name in enumerate(columns)})
+            line, addresses, _ = self.scored(
+                at, {name: f"Rows!${_letters(k)}${at + 1}" for k, name in enumerate(columns)}
+            )
             last = f"$A{at + 1}:${_letters(max(0, len(columns) - 1))}{at + 1}"
-            for column, (name, own) in enumerate(zip(self.results, found, strict=True), len(columns)):
-                formula, result = (f'IF(COUNTA({last})=0,"",{own})', "") if columns else (own, line.results[own])
+            for column, (name, address) in enumerate(zip(self.results, addresses, strict=True), len(columns)):
+                formula, result = (
+                    (f'IF(COUNTA({last})=0,"",{address})', "") if columns else (address, line.results[address])
+                )
                 sheet.write_formula(at, column, f"={formula}", self.look_of(name), result)
 
     def look_of(self, result: str) -> Any:
@@ -348,9 +354,9 @@ class _Sheets:
         for term in plan.terms:
             feature = term.feature
             for k, label in enumerate([*plan.words.levels(feature.cells, full=True), UNSEEN]):
-                own = [int(points.points[feature.name][k])] if points else []
+                whole = [int(points.points[feature.name][k])] if points else []
                 counts = feature.counts[k].tolist() if rows and k < len(feature.counts) else []
-                lines.append([plan.words.named(feature.levels), label, *term.table[k].tolist(), *own, *counts])
+                lines.append([plan.words.named(feature.levels), label, *term.table[k].tolist(), *whole, *counts])
         for at, line in enumerate(lines):
             for column, value in enumerate(line):
                 if isinstance(value, str):
@@ -373,7 +379,7 @@ def _check(plan: Plan, reader: Reader) -> None:
     if len(texts) > _MOST_KEYS:
         raise plan.refuse("Excel", f"{len(texts):,} texts {of} (at most {_MOST_KEYS:,})", "use another target")
     for key in texts:
-        if len(key) > _LONGEST or not all(own.isprintable() or own in _HELD for own in key):
+        if len(key) > _LONGEST or not all(character.isprintable() or character in _HELD for character in key):
             what = f"the text {visible(cut(key, 40))!r} {of}"
             raise plan.refuse("Excel", what, "shorten it, and fit the model again")
     if any(not isinstance(key, str) and not isinstance(key, bool) and abs(key) >= _EXACT for key in reader.keys):

@@ -119,7 +119,7 @@ class _Graph:
         self.constants: list[Any] = []
 
     def add(self, operator: str, *inputs: Any, **attributes: Any) -> str:
-        names = [own if isinstance(own, str) else self._constant(np.asarray(own)) for own in inputs]
+        names = [item if isinstance(item, str) else self._constant(np.asarray(item)) for item in inputs]
         result = f"{self._stem}{len(self.nodes)}"
         self.nodes.append(self._onnx.helper.make_node(operator, names, [result], **attributes))
         return result
@@ -141,7 +141,7 @@ def _results(graph: _Graph, plan: Plan, texts: dict[str, str], labels: np.ndarra
     codes += [_codes_of_text(graph, reader, texts[reader.column]) for reader in others]
     every, order = graph.add("Concat", *codes, axis=1), [*numbers, *others]
     readers = [[order.index(plan.readers[term.readers[at]]) for term in plan.terms] for at in (0, -1)]
-    first, last = (graph.add("Gather", every, own, axis=1) for own in readers)
+    first, last = (graph.add("Gather", every, positions, axis=1) for positions in readers)
     tables = [term.by_code for term in plan.terms]
     strides = [table.shape[1] if table.ndim == 3 else 0 for table in tables]
     starts = np.cumsum([0, *(table[..., 0].size for table in tables[:-1])])
@@ -166,8 +166,9 @@ def _codes_of_numbers(graph: _Graph, readers: Sequence[Reader], values: Sequence
     parts |= {"nodes_modes": modes, "target_treeids": of_leaves, "target_ids": of_leaves, "target_nodeids": leaves}
     parts |= {"target_weights_as_tensor": graph.tensor(codes), "n_targets": len(readers)}
     value = graph.add("Concat", *values, axis=1)
-    found = graph.add("TreeEnsembleRegressor", value, domain="ai.onnx.ml", **parts)  # tensors keep double bounds
-    return graph.add("Cast", found, to=_INT64)
+    # Bounds as tensors: attributes would round them to single precision.
+    leaves_of_rows = graph.add("TreeEnsembleRegressor", value, domain="ai.onnx.ml", **parts)
+    return graph.add("Cast", leaves_of_rows, to=_INT64)
 
 
 def _tree(reader: Reader) -> list[tuple[str, float, int, int]]:
@@ -182,7 +183,7 @@ def _tree(reader: Reader) -> list[tuple[str, float, int, int]]:
     others = between if reader.cuts is None else np.searchsorted(cuts, bounds) + reader.first
     codes: list[Any] = [*map(reader.keys.get, bounds, others), reader.missing]
     nodes, ranges = [], [(0, len(bounds))]
-    for first, last in ranges:  # grows meanwhile
+    for first, last in ranges:  # the loop extends the list
         middle, n = (first + last) // 2, len(ranges)
         if first < last:
             nodes.append(("BRANCH_LEQ", bounds[middle], n, n + 1))
@@ -197,19 +198,19 @@ def _codes_of_text(graph: _Graph, reader: Reader, missing: str) -> str:
     blanks.
     """
     keys = {"": reader.missing, **{canonical_text(key): code for key, code in reader.keys.items()}}
-    known = {**keys, missing: reader.missing}
+    exact = {**keys, missing: reader.missing}
     text = graph.add("Reshape", reader.column, [-1])
-    table = {"keys_strings": [*known], "values_int64s": [*known.values()], "default_int64": reader.unseen}
+    table = {"keys_strings": [*exact], "values_int64s": [*exact.values()], "default_int64": reader.unseen}
     codes = graph.add("LabelEncoder", text, domain="ai.onnx.ml", **table)
     rows = graph.add("Reshape", graph.add("NonZero", graph.add("Equal", codes, reader.unseen)), [-1])
     text = graph.add("Gather", text, rows)
     padded = graph.add("RegexFullMatch", text, pattern=f"(?s){_BLANK}.*|.*{_BLANK}")
     rows, text = graph.add("Compress", rows, padded), graph.add("Compress", text, padded)
-    found = graph.add("Gather", codes, rows)
+    updates = graph.add("Gather", codes, rows)
     for pattern, weight in _patterns(keys, reader.unseen):
         matched = graph.add("RegexFullMatch", text, pattern=pattern)
-        found = graph.add("Sub", found, graph.add("Where", matched, weight, 0))
-    return graph.add("Reshape", graph.add("ScatterElements", codes, rows, found), [-1, 1])
+        updates = graph.add("Sub", updates, graph.add("Where", matched, weight, 0))
+    return graph.add("Reshape", graph.add("ScatterElements", codes, rows, updates), [-1, 1])
 
 
 def _patterns(keys: dict[str, int], unseen: int) -> Iterator[tuple[str, int]]:
@@ -227,12 +228,14 @@ def _patterns(keys: dict[str, int], unseen: int) -> Iterator[tuple[str, int]]:
 
 def _missing_texts(plan: Plan) -> dict[str, str]:
     """Return the text that represents missing values in each text column."""
-    known: dict[str, set[Any]] = {}
+    keys_by_column: dict[str, set[Any]] = {}
     for reader in plan.readers:
         beyond = any(isinstance(key, str) or (type(key) is int and abs(key) >= 2**53) for key in reader.keys)
         if reader.cuts is None and (reader.is_text or reader.type == "mixed" or beyond):
-            known.setdefault(reader.column, set()).update(reader.keys)
-    return {name: next(own for n in count() if (own := "\u2400" * n) not in keys) for name, keys in known.items()}
+            keys_by_column.setdefault(reader.column, set()).update(reader.keys)
+    return {
+        name: next(text for n in count() if (text := "\u2400" * n) not in keys) for name, keys in keys_by_column.items()
+    }
 
 
 def _labels(plan: Plan) -> np.ndarray:
@@ -287,25 +290,25 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
 
     model, inputs = operator.raw_operator, operator.inputs
     graph, columns = load_from_string(model.export(to="onnx")).graph, model.scorecard_.columns
-    places = {own.raw_name: (own, 0) for own in inputs if own.type.shape[1] == 1}
-    if not {own.name for own in graph.input} <= set(places):
-        by_order = [(own, k) for own in inputs for k in range(own.type.shape[1])]
+    places = {variable.raw_name: (variable, 0) for variable in inputs if variable.type.shape[1] == 1}
+    if not {node.name for node in graph.input} <= set(places):
+        by_order = [(variable, k) for variable in inputs for k in range(variable.type.shape[1])]
         if len(by_order) != len(columns):
             raise ValueError(f"The inputs of the model must be its {len(columns)} columns, got {len(by_order)}.")
         places = dict(zip(columns, by_order, strict=True))
-    names = {own: output.full_name for own, output in zip(_OUTPUTS, operator.outputs, strict=False)}
+    names = {name: output.full_name for name, output in zip(_OUTPUTS, operator.outputs, strict=False)}
 
     def renamed(name: str) -> str:
         return names[name] if name in names else names.setdefault(name, scope.get_unique_variable_name("sieve"))
 
-    for own in graph.input:
-        (given, k), kind = places[own.name], own.type.tensor_type.elem_type
+    for node in graph.input:
+        (given, k), kind = places[node.name], node.type.tensor_type.elem_type
         if given.type.to_onnx_type().tensor_type.elem_type != kind:
             demanded = TensorProto.DataType.Name(kind).capitalize()
-            raise ValueError(f"Column {own.name!r} must be a {demanded}TensorType, got {given.type}.")
+            raise ValueError(f"Column {node.name!r} must be a {demanded}TensorType, got {given.type}.")
         position = scope.get_unique_variable_name("position")
         container.add_initializer(position, TensorProto.INT64, [1], [k])
-        container.add_node("Gather", [given.full_name, position], renamed(own.name), axis=1)
+        container.add_node("Gather", [given.full_name, position], renamed(node.name), axis=1)
     for constant in graph.initializer:
         constant.name = renamed(constant.name)
     for node in graph.node:

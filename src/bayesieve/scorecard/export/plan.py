@@ -160,14 +160,14 @@ class Plan:
     @classmethod
     def of(cls, card: Scorecard, head: Mapping[str, str], with_counts: bool = False) -> Plan:
         """Return the plan of a scorecard."""
-        known: dict[int, int] = {}
+        positions: dict[int, int] = {}
         readers: list[Reader] = []
 
         def position(level: FeatureLevels) -> int:
-            if id(level) not in known:
-                known[id(level)] = len(readers)
+            if id(level) not in positions:
+                positions[id(level)] = len(readers)
                 readers.append(Reader.of(level))
-            return known[id(level)]
+            return positions[id(level)]
 
         terms = []
         for feature in card.used_features:
@@ -232,10 +232,12 @@ class Plan:
         code, unseen values last.
         """
         names = reasons.columns_in_use(self.card)
-        told = [reasons.reason_texts(self.card, level) for level in reasons.told_apart(self.card, names)]
-        bounded = not isinstance(self.card.reader, ScoreReader)  # thresholds take infinite scores like any other
-        readers = [replace(Reader.of(level), refuses_infinite=bounded) for level, _ in told]
-        return {name: (own, texts) for name, own, (_, texts) in zip(names, readers, told, strict=True)}
+        levels_and_texts = [reasons.reason_texts(self.card, level) for level in reasons.told_apart(self.card, names)]
+        bounded = not isinstance(self.card.reader, ScoreReader)  # infinite scores lie beyond the last threshold
+        readers = [replace(Reader.of(level), refuses_infinite=bounded) for level, _ in levels_and_texts]
+        return {
+            name: (reader, texts) for name, reader, (_, texts) in zip(names, readers, levels_and_texts, strict=True)
+        }
 
     @cached_property
     def words(self) -> Wording:

@@ -89,8 +89,8 @@ class Pmml(Export):
         root = document.scorecard(self.reasons, self.against) if len(plan.classes) == 2 else document.regression()
         ET.indent(root)
         text = ET.tostring(root, "unicode").replace("\r", "&#13;")
-        if found := _NOT_XML.search(text):
-            raise plan.refuse("PMML", f"the character {found[0]!r}", "rename the column, category or class")
+        if match := _NOT_XML.search(text):
+            raise plan.refuse("PMML", f"the character {match[0]!r}", "rename the column, category or class")
         return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
 
 
@@ -116,7 +116,7 @@ def _map(fields: Sequence[str], rows: Iterable[Sequence[Any]], default: Any, mis
     names = [*(f"input{k}" for k in range(len(fields))), "output"]
     pairs = [_element("FieldColumnPair", field=field, column=name) for field, name in zip(fields, names, strict=False)]
     cells = ((_element(name, text=item) for name, item in zip(names, row, strict=True)) for row in rows)
-    table = [_element("row", *own) for own in cells]
+    table = [_element("row", *elements) for elements in cells]
     options = {"dataType": _KINDS[type(default)], "defaultValue": default, "mapMissingTo": missing}
     return _element("MapValues", *pairs, _element("InlineTable", *table), outputColumn="output", **options)
 

@@ -90,7 +90,7 @@ class Points(ShortRepr):
         self._odds, self._intercept = card.log_odds(lines), float(card.log_odds(card.intercept))
         used = card.used_features
         rows = [np.append(feature.counts.sum(axis=1) + np.finfo(float).tiny, 0) for feature in used]
-        self._share = np.concatenate([*(own / own.sum() for own in rows), np.zeros(0)])
+        self._share = np.concatenate([*(counts / counts.sum() for counts in rows), np.zeros(0)])
         if most is None:
             self.slope = float(np.log(2)) / float(given.pdo)
             self.offset = float(np.log(given.base_odds)) - self.slope * float(given.base_score)
@@ -136,14 +136,14 @@ class Points(ShortRepr):
         score = self.base + self._points[lines].sum(axis=0)
         for _ in range(50):
             before = self._points.copy()
-            for k, own in enumerate(lines):
+            for k, cells in enumerate(lines):
                 other = np.clip(self._points + np.where(self._points < self._targets, 1, -1), -self._most, self._most)
                 step = np.where(np.abs(other - self._targets) < 1, other - self._points, 0).astype(np.int64)
-                odds, more = self.offset + self.slope * score, self.slope * step[own]
+                odds, more = self.offset + self.slope * score, self.slope * step[cells]
                 gains = np.logaddexp(0.0, odds) - np.logaddexp(0.0, odds + more) + chance * more
-                step[(np.bincount(own, gains, step.size) < _LEAST_GAIN) | (self._of != k)] = 0
+                step[(np.bincount(cells, gains, step.size) < _LEAST_GAIN) | (self._of != k)] = 0
                 self._points += step
-                score += step[own]
+                score += step[cells]
             if (self._points == before).all():
                 break
 
@@ -179,13 +179,13 @@ class Points(ShortRepr):
 
     def loss(self, X: Any, y: Any) -> Any:
         """Return the loss from rounding: ``auc`` and ``log_loss`` of rows by the exact model and by points (polars)."""
-        hits, joint, found = self._is_positive(y), self.card.joint(as_table(X)), []
+        hits, joint, records = self._is_positive(y), self.card.joint(as_table(X)), []
         odds_of_points = self.offset + self.slope * self.score(X)
         for model, odds in (("exact", self.card.log_odds(joint)), ("points", odds_of_points)):
             auc = float(roc_auc_score(hits, odds.round(12))) if 0 < hits.sum() < hits.size else np.nan
             log_loss = float((np.logaddexp(0.0, odds) - hits * odds).mean())
-            found.append({"model": model, "auc": auc, "log_loss": log_loss})
-        return results_frame(found)
+            records.append({"model": model, "auc": auc, "log_loss": log_loss})
+        return results_frame(records)
 
     def reasons(self, X: Any, n: int | None = 4, against: Against = "mean") -> Any:
         """Return the columns that lower the score of each row, as `SelectiveNB.reasons` does, ranked by points.
@@ -267,7 +267,7 @@ class Points(ShortRepr):
         """
         names = [f"rows_{label}" for label in self.card.classes.tolist()] if counts else []
         part: dict[str, Any] = {"low": None, "high": None, "values": None, "is_missing": False}
-        parts = {name + end: own for end in _ENDS for name, own in part.items()}
+        parts = {name + end: value for end in _ENDS for name, value in part.items()}
         empty = {"feature": None, "cell": "base", **parts, "is_unseen": False, "points": self.base}
         lines: list[dict[str, Any]] = [{}]
         for k in self.card.by_importance.tolist():
@@ -321,9 +321,9 @@ def _combined(
                 level, line = joined(level, np.array([k - 1, k]))
                 new = line[new]
     for code, text in enumerate(words.levels(level, full=True)):
-        own, bounds = new == code, {**bounds_of(level, code), "is_missing": code == level.missing_code}
+        is_level, bounds = new == code, {**bounds_of(level, code), "is_missing": code == level.missing_code}
         named = {name + ends[0]: value for name, value in bounds.items()}
-        rest = _combined(parts[1:], ends[1:], grid[own.argmax()], rows[own].sum(axis=0), words, by_hand)
+        rest = _combined(parts[1:], ends[1:], grid[is_level.argmax()], rows[is_level].sum(axis=0), words, by_hand)
         for texts, more, points, sums in rest:
             yield [text, *texts], named | more, points, sums
 
@@ -389,8 +389,8 @@ class PointTable(Export):
         counts = [name for name in frame.columns if name.startswith("rows_")]
         style = texts.get_template("points.css").render().encode()
         texts.globals["style_hash"] = base64.b64encode(hashlib.sha256(style).digest()).decode()
-        told = {"facts": facts, "lines": frame.to_dicts(), "card": plan.card, "words": plan.words, "counts": counts}
-        return texts.get_template(f"points.{self.format}").render(told)
+        content = {"facts": facts, "lines": frame.to_dicts(), "card": plan.card, "words": plan.words, "counts": counts}
+        return texts.get_template(f"points.{self.format}").render(content)
 
 
 def _plain(text: str) -> str:
@@ -404,5 +404,5 @@ def _csv(frame: Any, facts: Mapping[str, str]) -> str:
     comments = [f"# {visible(name)}: {visible(text)}" for name, text in facts.items()]
     head = "".join(re.sub(r"[,;|\"]", " ", comment) + "\n" for comment in comments)  # one cell of a spreadsheet each
     lists = pl.col(pl.List(pl.String))
-    texts = lists.map_elements(lambda own: json.dumps(own.to_list(), ensure_ascii=False), return_dtype=pl.String)
+    texts = lists.map_elements(lambda values: json.dumps(values.to_list(), ensure_ascii=False), return_dtype=pl.String)
     return head + csv_text(frame.with_columns(texts), quote_style="non_numeric")

@@ -74,16 +74,18 @@ class _Program(Export):
     def _model(self, plan: Plan) -> dict[str, Any]:
         card, at = plan.card, plan.card.position(self.target_class)
         references = reference_scores(card, self.against, 1.0 if at is not None else -1.0).tolist()
-        readers = [_reader(own) for own in plan.readers]
+        readers = [_reader(reader) for reader in plan.readers]
         columns = []
-        for name, (told, texts) in plan.reason_texts().items():
-            own = _reader(told)
-            if self.texts and own not in readers:
-                readers.append(own | {"finite": False})  # terms have refused infinite numbers by then
-                own = readers[-1]
-            told_by = {"reader": readers.index(own), "texts": texts} if self.texts else {"reader": None, "texts": None}
+        for name, (reader, texts) in plan.reason_texts().items():
+            literal = _reader(reader)
+            if self.texts and literal not in readers:
+                readers.append(literal | {"finite": False})  # the readers of features refuse infinite numbers already
+                literal = readers[-1]
+            words = (
+                {"reader": readers.index(literal), "texts": texts} if self.texts else {"reader": None, "texts": None}
+            )
             title, type_ = plan.words.name(name), plan.columns[name]
-            columns.append({"name": name, "title": title, "type": type_, **told_by})
+            columns.append({"name": name, "title": title, "type": type_, **words})
         return {
             "head": dict(plan.head),
             "classes": plan.classes,
@@ -92,7 +94,7 @@ class _Program(Export):
             "intercept": (card.intercept[1:] - card.intercept[0]).tolist(),
             "columns": columns,
             "readers": readers,
-            "terms": [_term(plan, *own) for own in zip(plan.terms, references, strict=True)],
+            "terms": [_term(plan, *pair) for pair in zip(plan.terms, references, strict=True)],
         }
 
 

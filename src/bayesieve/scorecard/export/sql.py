@@ -100,9 +100,9 @@ class Sql(Export):
 
         super().__post_init__()
         table, view, dialect = self.table, self.view, _ALSO.get(self.dialect, self.dialect)
-        if dialect not in {own.value for own in Dialects}:
+        if dialect not in {one.value for one in Dialects}:
             raise ValueError(f"dialect must be a dialect of sqlglot, such as {TESTED}; got {dialect!r}.")
-        if not all(isinstance(own, str) and all(own.split(".")) for own in (table, view or table)):
+        if not all(isinstance(name, str) and all(name.split(".")) for name in (table, view or table)):
             raise ValueError(f"table and view must be names, or names with dots between them, got {table!r}, {view!r}.")
         self.dialect, self.keep = dialect, [self.keep] if isinstance(self.keep, str) else self.keep
 

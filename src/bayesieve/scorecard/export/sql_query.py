@@ -159,18 +159,18 @@ class Query:
     def total(self, terms: Sequence[Any]) -> Any:
         """Return a sum in brackets."""
 
-        def summed(own: Sequence[Any]) -> Any:
-            return exp.paren(reduce(lambda a, b: exp.Add(this=a, expression=b), own), copy=False)
+        def add(group: Sequence[Any]) -> Any:
+            return exp.paren(reduce(lambda a, b: exp.Add(this=a, expression=b), group), copy=False)
 
-        return _in_groups(terms, summed)
+        return _in_groups(terms, add)
 
-    def extreme(self, function: str, numbers: Sequence[Any], known: Any) -> Any:
-        """Return LEAST or GREATEST of numbers, and NULL if ``known`` is NULL, because some engines ignore NULL
+    def extreme(self, function: str, numbers: Sequence[Any], required: Any) -> Any:
+        """Return LEAST or GREATEST of numbers, and NULL if ``required`` is NULL, because some engines ignore NULL
         arguments.
         """
         name = {"LEAST": "MIN", "GREATEST": "MAX"}[function] if self.dialect == "sqlite" else function
-        found = _in_groups(numbers, lambda own: self.call(name, *own))
-        return self.case([(known.is_(exp.null()), exp.null())], found)
+        result = _in_groups(numbers, lambda group: self.call(name, *group))
+        return self.case([(required.is_(exp.null()), exp.null())], result)
 
     def values(self, reader: Reader) -> list[Any]:
         """Return the expressions from which the code of a reader is computed: its value and, if some categories begin
@@ -208,13 +208,13 @@ class Query:
             is_bare = not isinstance(key, str) or key == key.strip()
             groups.setdefault((is_bare, code), []).append(self.key(key, reader))
         for (is_bare, code), keys in sorted(groups.items()):
-            own = value if is_bare else others[0]
-            is_key = own.eq(keys[0]) if len(keys) == 1 else exp.In(this=own, expressions=keys)
+            compared = value if is_bare else others[0]
+            is_key = compared.eq(keys[0]) if len(keys) == 1 else exp.In(this=compared, expressions=keys)
             pairs.append((is_key, results[code]))
         if is_text and "" not in reader.keys:
             pairs.append((value.eq(self.text("")), results[reader.missing]))
         cuts = reader.cuts or ()
-        at_most = (exp.LTE(this=value, expression=self.key(own, reader)) for own in cuts)  # operators copy the tree
+        at_most = (exp.LTE(this=value, expression=self.key(cut, reader)) for cut in cuts)  # operators copy the tree
         pairs += [(within, results[k]) for k, within in enumerate(at_most, reader.first)]
         rest = results[reader.unseen if reader.cuts is None else reader.first + len(cuts)]
         while len(pairs) > 1 and pairs[-1][1] == rest:  # as the rows that are left
@@ -228,7 +228,7 @@ class Query:
 
     def laid_out(self, case: Any, type_: str) -> str:
         """Return a CASE expression of the given type as text on as few lines as possible."""
-        whens = [f"WHEN {self.written(own.this)} THEN {self.written(own.args['true'])}" for own in case.args["ifs"]]
+        whens = [f"WHEN {self.written(when.this)} THEN {self.written(when.args['true'])}" for when in case.args["ifs"]]
         of = "" if case.this is None else f"{self.written(case.this)} "
         lines = filled([f"CASE {of}{whens[0]}", *whens[1:], f"ELSE {self.written(case.args['default'])} END"], " ")
         return self.written(self.cast(exp.var("\n    ".join(lines)), type_))
@@ -242,9 +242,9 @@ class Query:
     def new(self, name: str) -> str:
         """Return an unused name: the given one, with a number if it is taken."""
         every = [name, *(f"{name}_{k}" for k in range(2, len(self.taken) + 3))]
-        found = next(own for own in every if own.casefold() not in self.taken)
-        self.taken.add(found.casefold())
-        return found
+        unused = next(candidate for candidate in every if candidate.casefold() not in self.taken)
+        self.taken.add(unused.casefold())
+        return unused
 
     def stage(self, new: Mapping[str, Any], carried: Iterable[str] | None = ()) -> list[Any]:
         """Add a stage that keeps some columns of the stage before (None: all) and computes new ones; return the new
@@ -254,10 +254,10 @@ class Query:
         if carried is not None:
             old = {name: self.column(name) for name in (*self.kept, *carried)}
             lines = filled([self.written(exp.alias_(tree, name, quoted=True)) for name, tree in old.items()])
-        made = [exp.alias_(tree, name, quoted=True, copy=False) for name, tree in new.items()]
-        made = [*map(exp.var, lines), *made]
+        expressions = [exp.alias_(tree, name, quoted=True, copy=False) for name, tree in new.items()]
+        expressions = [*map(exp.var, lines), *expressions]
         source = [f"bayesieve_{len(self.selects)}"] if self.selects else self.options.table.split(".")[::-1]
-        select = exp.select(*made, copy=False).from_(_table(*source, quoted=True, alias="t"), copy=False)
+        select = exp.select(*expressions, copy=False).from_(_table(*source, quoted=True, alias="t"), copy=False)
         # Without a limit, MySQL and MariaDB compute a sub-select again for every use of its columns.
         self.selects.append(select.limit(2**64 - 1, copy=False) if self.dialect == "mysql" else select)
         return [self.column(name) for name in new]
@@ -270,13 +270,13 @@ class Query:
         scores = [self.new("score" if is_binary else "joint") for _ in labels[1:]]  # against one class, which has 0
         reasons = [self.new(f"reason_{k + 1}") for k in range(self.options.reasons)]
         points = [self.new("points")] if self.options.points else []
-        told = self._flat_sums(scores[0], points) if self._is_flat else self._sums(scores, points, reasons)
-        told = {**{name: self.column(name) for name in points}, **told}
-        texts = [self.number(own) if type(own) in (int, float) else self.text(str(own)) for own in labels]
+        results = self._flat_sums(scores[0], points) if self._is_flat else self._sums(scores, points, reasons)
+        results = {**{name: self.column(name) for name in points}, **results}
+        texts = [self.number(label) if type(label) in (int, float) else self.text(str(label)) for label in labels]
         if is_binary:
-            self._two_classes(self.column(scores[0]), chances, predicted, texts, told)
+            self._two_classes(self.column(scores[0]), chances, predicted, texts, results)
         else:
-            self._several_classes(scores, chances, predicted, texts, told)
+            self._several_classes(scores, chances, predicted, texts, results)
         *before, query = self.selects
         for k, select in enumerate(before, 1):
             once = self.dialect in ("postgres", "sqlite") or None
@@ -315,9 +315,16 @@ class Query:
         greatest = self.extreme("GREATEST", columns, self.column(scores[-1]))
         top, *_ = self.stage({self.new("top"): greatest, **reasons}, scores)
         # EXP of lower numbers is an error in some engines.
-        weights = {self.new("weight"): exp.Exp(this=self.case([(own - top < low, low)], own - top)) for own in columns}
-        *found, _ = self.stage({**weights, predicted: self.case(zip(columns, texts, strict=True), of=top)}, reasons)
-        shares = {name: weight / self.total(found) for name, weight in zip(chances, found, strict=True)}
+        weights = {
+            self.new("weight"): exp.Exp(this=self.case([(score - top < low, low)], score - top)) for score in columns
+        }
+        *columns_of_weights, _ = self.stage(
+            {**weights, predicted: self.case(zip(columns, texts, strict=True), of=top)}, reasons
+        )
+        shares = {
+            name: weight / self.total(columns_of_weights)
+            for name, weight in zip(chances, columns_of_weights, strict=True)
+        }
         self.stage({**shares, **{name: self.column(name) for name in (predicted, *reasons)}})
 
     @property
@@ -353,14 +360,14 @@ class Query:
         for reader, values, table in zip(self.plan.readers, columns, tables, strict=True):
             terms.append(self.laid_out(self.code(reader, *values, table=table.tolist()), type_))
         line = Generator.SENTINEL_LINE_BREAK
-        return exp.var(_in_groups(terms, lambda own: f"({f'{line}    + '.join(own)})"))
+        return exp.var(_in_groups(terms, lambda group: f"({f'{line}    + '.join(group)})"))
 
     def _points(self) -> tuple[int, list[np.ndarray]]:
         """Return the base and, for each term, whole points by code."""
         scale = {name: getattr(self.options, name) for name in ("pdo", "base_score", "base_odds")}
         card = Points(self.plan.card, **scale)
         tables = [(card.points[term.feature.name], term.cell) for term in self.plan.terms]
-        return card.base, [own if cell is None else own[cell] for own, cell in tables]
+        return card.base, [points if cell is None else points[cell] for points, cell in tables]
 
     @property
     def _reference(self) -> int:
@@ -375,11 +382,11 @@ class Query:
             names |= {value: self.new("value") for value in values if value not in names}
             codes[self.new("code")] = self.code(reader, *(self.column(names[value]) for value in values))
         self.stage({name: value for value, name in names.items()})
-        columns, found = self.stage(codes), []
+        columns, lines = self.stage(codes), []
         for term in self.plan.terms:
             first, *second = (columns[k] for k in term.readers)
-            found.append(first if term.cell is None else first * self.number(term.cell.shape[1]) + second[0])
-        return found
+            lines.append(first if term.cell is None else first * self.number(term.cell.shape[1]) + second[0])
+        return lines
 
     def _sums(self, scores: Sequence[str], points: Sequence[str], reasons: Sequence[str]) -> dict[str, Any]:
         """Add stages for scores and for the reasons as numbers; return the reasons as texts."""
@@ -394,17 +401,19 @@ class Query:
             shown = [self.look_up(code, table, "bigint") for code, table in zip(codes, tables, strict=True)]
             sums[points[0]] = self.total([self.number(base), *shown])
         parts = plan.reason_parts(self.options.target_class, self.options.against) if reasons else {}
-        by_term = {k: table for own in parts.values() for k, table in own}
+        by_term = {k: table for terms in parts.values() for k, table in terms}
         names = {k: self.new("part") for k in by_term}
         self.stage({**sums, **{names[k]: self.look_up(codes[k], table) for k, table in by_term.items()}})
         keys = {}
-        for i, own in enumerate(parts.values(), 1):  # in units of the last decimal; the first of equal ones is lower
-            units = self.total([self.column(names[k]) for k, _ in own]) * self.number(10.0**DECIMALS) + self.number(0.5)
+        for i, terms in enumerate(parts.values(), 1):  # in units of the last decimal; the first of equal ones is lower
+            units = self.total([self.column(names[k]) for k, _ in terms]) * self.number(10.0**DECIMALS) + self.number(
+                0.5
+            )
             keys[self.new("key")] = exp.Floor(this=units) * self.number(len(parts) + 1) + self.number(i)
         zero, columns = self.number(0.0), self.stage(keys, [*scores, *points]) if reasons else []
         left = columns
         for k, reason in enumerate(reasons):
-            lowest = self.extreme("LEAST", [zero, *left], known=self.column(scores[0]))
+            lowest = self.extreme("LEAST", [zero, *left], required=self.column(scores[0]))
             last, *_ = self.stage({reason: lowest}, [*scores, *points, *reasons[:k], *keys])
             left = [self.case([(column > last, column)], zero) for column in columns]
         texts = [self.text(plan.words.name(name)) for name in parts]
@@ -427,4 +436,4 @@ def _in_groups(terms: Sequence[Any], join: Callable[[Sequence[Any]], Any]) -> An
     if len(terms) == 1:
         return terms[0]
     groups = [terms[first : first + 30] for first in range(0, len(terms), 30)]
-    return _in_groups([join(own) if len(own) > 1 else own[0] for own in groups], join)
+    return _in_groups([join(group) if len(group) > 1 else group[0] for group in groups], join)
