@@ -1,4 +1,4 @@
-"""Forked processes: threads of polars do not survive a fork, and work that is given to them never ends."""
+"""Detection of forked processes: the threads of polars do not survive a fork, and work given to them never ends."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FEW_ROWS = 1000
 
 
 class _Threads:
-    """Whether this process was forked from one in which threads of polars ran."""
+    """Record whether this process was forked from one in which threads of polars ran."""
 
     def __init__(self) -> None:
         self._before_fork = self.are_lost = False
@@ -44,10 +44,10 @@ def _polars_threads_run() -> bool:
 
 
 def _names_of_threads() -> list[str]:
-    """Return the names that the system knows of all threads of this process, the main thread first."""
+    """Return the names of all threads of this process as the operating system knows them, the main thread first."""
     names = []
     for task in sorted(os.listdir(_TASKS), key=int):
-        # A thread may end meanwhile.
+        # A thread may end between listing and reading.
         with contextlib.suppress(OSError), open(f"{_TASKS}/{task}/comm") as file:
             names.append(file.read())
     return names
@@ -57,7 +57,9 @@ THREADS = _Threads()
 
 
 def refuse_fork() -> None:
-    """Raise RuntimeError in a process that was forked after polars started threads, in which its work never ends."""
+    """Raise RuntimeError if this process was forked after polars started threads, because its computations would never
+    end.
+    """
     if THREADS.are_lost:
         raise RuntimeError(
             "This process was forked after polars had started threads, which a fork loses, so that this call would "

@@ -1,4 +1,6 @@
-"""Parts that describe themselves: by their arguments, by name, and in docstrings that share text; checks of options."""
+"""Options and registries of estimators and criteria: constructor arguments, classes by name, shared docstrings, and
+checks of options.
+"""
 
 from __future__ import annotations
 
@@ -70,19 +72,19 @@ def arguments(kind: type) -> dict[str, Any]:
 
 
 def options_of(part: Any) -> dict[str, Any]:
-    """Return the arguments of a part's constructor, from its attributes, as scikit-learn names them."""
+    """Return the constructor arguments of an object, read from its attributes, as scikit-learn names them."""
     return {name: getattr(part, name) for name in arguments(type(part))}  # type: ignore[arg-type]
 
 
 class OptionText(str):
-    """Text of an option that was an object, as a model file keeps it: ``fit`` asks for the object."""
+    """Text that stands for an option object in a model file; ``fit`` then requires the object."""
 
     def __repr__(self) -> str:
         return str(self)
 
 
 def require_objects(options: Mapping[str, Any]) -> None:
-    """Raise ValueError, which names the object to pass, for an option that a model file keeps as text."""
+    """Raise ValueError, naming the object to pass, if an option is only known as text from a model file."""
     for name, value in options.items():
         if isinstance(value, OptionText):
             raise ValueError(
@@ -93,11 +95,11 @@ def require_objects(options: Mapping[str, Any]) -> None:
 
 @dataclass(frozen=True)
 class Score:
-    """Score by which a selector ranks features or subsets, as traces name it and reports describe it.
+    """Score by which a selector ranks features or subsets, with its name in traces and its title in reports.
 
     name : in traces and saved models; title : in words, for the middle of a sentence; unit : such as "nats", "" for
     none; lower_is_better : its direction; of : "feature" if a step has the score of the feature it adds, "round"
-    where one may be added again, "subset" where no model takes part, else "model".
+    if features may be added again, "subset" if no model is evaluated, otherwise "model".
     """
 
     name: str
@@ -108,10 +110,10 @@ class Score:
 
 
 class Registry(Mapping[str, Part], Generic[Part]):
-    """Classes by their attribute ``name``: bayesieve's own first, then those of the entry points of a group.
+    """Classes by their attribute ``name``: those of bayesieve first, then the entry points of a group.
 
-    Entry points are looked up once, when a name is not one of bayesieve's own or all names are listed. One that cannot
-    be used is left out with a warning.
+    Entry points are looked up once, when a name is not one of bayesieve's own or all names are listed. An
+    unusable one is skipped with a warning.
     """
 
     def __init__(self, group: str, base: type, *own: Part) -> None:
@@ -160,7 +162,7 @@ Documented = TypeVar("Documented")
 
 
 def with_shared_docs(documented: Documented) -> Documented:
-    """Add this module's descriptions of the parameters that a docstring leaves out; for classes and functions.
+    """Add the shared descriptions of the parameters that the docstring of a class or function omits.
 
     Parameters follow the order of the signature, from which their defaults are taken.
     """
@@ -183,7 +185,7 @@ def with_shared_docs(documented: Documented) -> Documented:
 
 
 def _entries(section: str) -> dict[str, str]:
-    """Return the description of each parameter of a section; one description may be that of several."""
+    """Return the description of each parameter of a docstring section; several parameters may share one."""
     entries = re.split(r"\n(?=\S)", section.strip())
     return {name: entry for entry in entries for name in entry.partition(" : ")[0].split(", ")}
 
@@ -201,18 +203,18 @@ def is_choice(value: object, names: Container[str]) -> bool:
 
 
 def is_number(value: object) -> bool:
-    """Return whether this is a real number; True and False are none."""
+    """Return whether the value is a real number; booleans are not."""
     return isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
 
 
 def is_sign(value: Any) -> bool:
-    """Return whether this is 1 or -1."""
+    """Return whether the value is 1 or -1."""
     return is_number(value) and value in (1, -1)
 
 
 @dataclass(frozen=True)
 class Allowed:
-    """The values that an option may take.
+    """Values that an option accepts.
 
     must : in words, after "must"; values : names, None, True or False; number : `Real`, `Integral` or None for no
     number; low, high : bounds of numbers, both allowed; types : of other objects. True and False are no numbers.
@@ -227,14 +229,14 @@ class Allowed:
 
     @classmethod
     def count(cls, *values: str | None, low: int = 1) -> Allowed:
-        """Return a whole number of at least ``low``, or one of the values."""
+        """Return the rule for a whole number of at least ``low``, or one of the values."""
         names = "".join(f"{value!r} or " for value in values if value is not None)
         or_none = " or None" if None in values else ""
         return cls(f"be {names}a whole number of at least {low}{or_none}", values, Integral, low)
 
     @classmethod
     def choice(cls, *values: str | bool) -> Allowed:
-        """Return one of the values."""
+        """Return the rule for one of the values."""
         *first, last = map(repr, values)
         return cls(f"be {', '.join(first)} or {last}", values)
 
@@ -249,7 +251,7 @@ class Allowed:
 
 
 def check_allowed(options: Mapping[str, Any], allowed: Mapping[str, Allowed]) -> None:
-    """Raise ValueError, in one sentence, for the first option that may not take its value."""
+    """Raise ValueError, in one sentence, for the first option with an invalid value."""
     for name, values in allowed.items():
         if name in options and options[name] not in values:
             raise ValueError(f"{name} must {values.must}, got {options[name]!r:.200}.")

@@ -1,4 +1,4 @@
-"""Plain values of saved models and traces, each checked for its type and range."""
+"""Conversion of JSON values in saved models and traces, with checks of types and ranges."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _NOT_FINITE: dict[Any, float] = {"inf": math.inf, "-inf": -math.inf, None: math.
 
 
 class Damaged(ValueError):
-    """Fault in the content of a model file, as half a sentence without the file's name."""
+    """Error in the content of a model file, as half a sentence without the name of the file."""
 
 
 def table(values: Any, shape: tuple[int, ...], what: str) -> np.ndarray:
-    """Return numbers of this shape as floats, whatever their size."""
+    """Return numbers of this shape as a float array, without limits on their size."""
     try:
         array = np.asarray(values)
     except (ValueError, OverflowError):  # lines of different lengths
@@ -40,7 +40,7 @@ def table(values: Any, shape: tuple[int, ...], what: str) -> np.ndarray:
 
 
 def numbers(values: Any, shape: tuple[int, ...], what: str, low: float = -math.inf, high: float = math.inf) -> Any:
-    """Return JSON values as an array; Damaged unless they are numbers of ``shape`` from ``low`` to ``high``."""
+    """Return JSON values as an array. Raise `Damaged` unless they are numbers of ``shape`` from ``low`` to ``high``."""
     array = table(values, shape, what)
     if not np.all((array >= low) & (array <= high)):
         raise Damaged(f"its {what} {'are' if shape else 'is'} out of range")
@@ -48,7 +48,7 @@ def numbers(values: Any, shape: tuple[int, ...], what: str, low: float = -math.i
 
 
 def converted(data: Any, kind: type[Result], what: str) -> Result:
-    """Return plain values as a msgspec type, with all its types and ranges."""
+    """Return plain values as a msgspec type. Raise `Damaged` if a type or range is violated."""
     try:
         return msgspec.convert(data, kind)
     except msgspec.ValidationError as error:
@@ -59,23 +59,23 @@ def converted(data: Any, kind: type[Result], what: str) -> Result:
 
 
 def number(value: Any) -> float:
-    """Return the float written by `number_to_json`."""
+    """Return the float that `number_to_json` wrote."""
     return _NOT_FINITE.get(value, value)
 
 
 def number_to_json(value: float) -> Any:
-    """Return a number that JSON has: infinity as text, NaN as null."""
+    """Return a number as JSON supports it: infinity as text, NaN as null."""
     return value if math.isfinite(value) else None if math.isnan(value) else str(value)
 
 
 def _half_sentence(error: ValueError) -> str:
-    """Return the complaint of a check of this package, without the value that it names at the end."""
+    """Return the message of a failed check without the value at its end."""
     text = str(error).splitlines()[0] if str(error) else ""
     return text.split(", got ")[0].rstrip(".")[:200]
 
 
 def read_by(function: Callable[..., Result], *values: Any) -> Result:
-    """Call a function on values that were read; the sentence of its ValueError becomes that of a damaged file."""
+    """Call a function on values from a file; a ValueError becomes `Damaged` with the same message."""
     try:
         return function(*values)
     except ValueError as error:

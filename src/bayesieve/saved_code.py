@@ -1,4 +1,4 @@
-"""Machine code on disk, found by what the sources contain: wherever they lie and whenever they were written."""
+"""Cache of machine code on disk, keyed by the contents of the sources rather than by their paths and times."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from bayesieve import compiling
 
 
 def _public(name: str) -> Any:
-    """Return a class of Numba, which older versions hide."""
+    """Return a class of Numba that older versions keep private."""
     return getattr(caching, name, None) or getattr(caching, f"_{name}")
 
 
 class _ByContent(_public("UserProvidedCacheLocator")):  # type: ignore[misc]
-    """Below NUMBA_CACHE_DIR, whose folders Numba names after those of the sources."""
+    """Cache folder below NUMBA_CACHE_DIR; Numba names its folders after those of the sources."""
 
     @classmethod
     def get_suitable_cache_subpath(cls, py_file: str) -> str:
@@ -30,7 +30,7 @@ class _ByContent(_public("UserProvidedCacheLocator")):  # type: ignore[misc]
 
 
 class _Shipped(_public("InTreeCacheLocator")):  # type: ignore[misc]
-    """Beside the sources, whether that folder can be written or not."""
+    """Cache folder beside the sources, writable or not."""
 
     @classmethod
     def from_function(cls, py_func: Any, py_file: str) -> Any:
@@ -50,11 +50,11 @@ class _Index(caching.IndexDataCacheFile):
 
 
 class SavedCode(caching.FunctionCache):
-    """The code of a kernel: of its own file and of those of all kernels, which may be part of it.
+    """Saved code of a kernel, keyed by its own file and by those of all kernels, which may be part of it.
 
-    It is looked for where it would be saved, below NUMBA_CACHE_DIR, in the folder that wheels fill, and beside the
-    sources: a container image or a wheel may have put it there, where nothing can be written; compiled for this
-    processor or for one whose code runs here, such as any of its kind (NUMBA_CPU_NAME=generic).
+    It is searched for below NUMBA_CACHE_DIR, in the folder that wheels fill, and beside the sources, where a container
+    image or a wheel may have put it. The code may be compiled for this processor or for a compatible one, such as any
+    of its kind (NUMBA_CPU_NAME=generic).
     """
 
     _impl_class = _Code

@@ -1,3 +1,3 @@
-"""The version of the package, apart from it so that every layer can name it."""
+"""Version of the package, in a module of its own so that every layer can import it."""
 
 __version__ = "0.2.0"

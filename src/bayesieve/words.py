@@ -1,4 +1,4 @@
-"""Numbers, names, lists and objects as people read them: in messages, reports, notebooks and on the command line."""
+"""Numbers, names and lists as text for messages, reports, notebooks and the command line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ABSENT = "–"
 MINUS = "\N{MINUS SIGN}"
 # Control characters and lone surrogates are invalid in HTML; the latter cannot even be written to a file.
 _INVALID = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
-# Characters that turn the direction of the text after them, which could change the meaning of a line.
+# Characters that reverse the direction of following text could change the meaning of a line.
 _TURNING = re.compile("[\u202a-\u202e\u2066-\u2069]")
 _UNPRINTABLE = frozenset(("Cc", "Cs", "Zl", "Zp"))
 _MOST_NAMED, _LONGEST = 5, 200
@@ -25,7 +25,7 @@ _FEW = 4  # numbers that are shown as they are
 
 
 def _with_minus(text: str) -> str:
-    """Return typographic minus, and no sign on a number that rounds to zero."""
+    """Return a number's text with a typographic minus, and without a sign if it rounds to zero."""
     if text.startswith("-"):
         return MINUS + text[1:] if any(digit in text for digit in "123456789n") else text[1:]
     return text
@@ -56,7 +56,8 @@ def format_count(value: float | None) -> str:
 
 
 def format_money(value: float, unit: str = "") -> str:
-    """Return an amount, whole where it is large, with its unit: a sign before it, a word after it.
+    """Return an amount with its unit, rounded to whole units if it is large. A sign precedes the amount, a word follows
+    it.
 
     Examples
     --------
@@ -113,7 +114,7 @@ def format_seconds(value: float | None) -> str:
 
 
 def utc_now() -> str:
-    """Return the time of day in UTC by ISO 8601, to the second.
+    """Return the current time in UTC as ISO 8601, to the second.
 
     >>> len(utc_now()), utc_now()[-6:]
     (25, '+00:00')
@@ -122,7 +123,7 @@ def utc_now() -> str:
 
 
 def local_now() -> str:
-    """Return the time of day here, to the minute.
+    """Return the current local time, to the minute.
 
     >>> len(local_now())
     16
@@ -156,7 +157,7 @@ def plural(number: float, singular: str, several: str | None = None) -> str:
 
 
 def shorten(text: str, limit: int) -> str:
-    """Return at most `limit` characters, an ellipsis in place of the rest.
+    """Return at most `limit` characters, with an ellipsis for the rest.
 
     Examples
     --------
@@ -167,7 +168,7 @@ def shorten(text: str, limit: int) -> str:
 
 
 def not_blank(text: str) -> str:
-    """Return the text, or a description if it is invisible."""
+    """Return the text, or a description if it has no visible characters."""
     return text if text.strip() else "(empty)" if not text else "(blank)"
 
 
@@ -185,7 +186,7 @@ def _spelt_out(text: str) -> str:
 
 
 def printable(text: str) -> str:
-    """Replace characters that are invalid in HTML by U+FFFD, and spell out those that turn the direction of the text.
+    """Replace characters that are invalid in HTML by U+FFFD, and escape those that change the direction of text.
 
     Examples
     --------
@@ -202,22 +203,22 @@ def sentence(text: str) -> str:
 
 
 def cut(text: str, limit: int) -> str:
-    """Return at most `limit` characters, three dots in place of the rest."""
+    """Return at most `limit` characters, with three dots for the rest."""
     return text if len(text) <= limit else text[: limit - 3] + "..."
 
 
 def quoted(name: object) -> str:
-    """Return a name in quotation marks, cut short if it would fill the screen."""
+    """Return a name in quotation marks, shortened if it is long."""
     return f"'{visible(cut(str(name), _LONGEST))}'"
 
 
 def quoted_text(text: str) -> str:
-    """Return a value in quotes, as Python writes it, cut if it is long."""
+    """Return the Python representation of a value, shortened if it is long."""
     return repr(cut(text, 60))
 
 
 def named(names: Iterable[object], most: int = _MOST_NAMED) -> str:
-    """Return names in quotation marks, the first few of many.
+    """Return names in quotation marks; of many, the first few and the number of others.
 
     Examples
     --------
@@ -229,14 +230,14 @@ def named(names: Iterable[object], most: int = _MOST_NAMED) -> str:
 
 
 def listed(texts: Sequence[str], most: int = _MOST_NAMED) -> str:
-    """Return texts as one list, the first few of many."""
+    """Return texts as one list; of many, the first few and the number of others."""
     shown = [*texts[:most], *([f"{len(texts) - most:,} more"] if len(texts) > most else [])]
     return f"{', '.join(shown[:-1])} and {shown[-1]}" if len(shown) > 1 else "".join(shown)
 
 
 def agreeing(columns: Sequence[str], sentence: str, most: int = 5) -> str:
-    """Return a sentence about one column or several: each ``[one|several]`` says it of as many, and their names replace
-    ``{}``.
+    """Return a sentence about one or several columns: ``[one|several]`` marks wording that depends on their number, and
+    ``{}`` their names.
     """
     words = re.sub(r"\[(.*?)\|(.*?)\]", r"\1" if len(columns) == 1 else r"\2", sentence)
     return words.replace("{}", named(columns, most))
@@ -252,8 +253,8 @@ def similar(name: str, names: Sequence[str]) -> list[str]:
 
 
 def did_you_mean(unknown: str | Sequence[str], names: Iterable[str]) -> str:
-    """Ask whether one of the `names` similar to an unknown name was meant, or the closest name to each of several
-    unknown ones; empty if none is similar.
+    """Return a question that suggests the most similar `names` for one unknown name or several; empty if none is
+    similar.
 
     Examples
     --------
@@ -269,19 +270,19 @@ def did_you_mean(unknown: str | Sequence[str], names: Iterable[str]) -> str:
 
 
 class ShortRepr:
-    """Gives a class a repr of bounded length, and the same as a small table in notebooks.
+    """Mixin for a repr of bounded length, shown as a small table in notebooks.
 
     Shows the fields of a dataclass; another class overrides `_facts`. A dataclass needs ``repr=False``. What `_head`
     returns is a second table in notebooks.
     """
 
     def _facts(self) -> dict[str, Any]:
-        """Return the attributes that are shown, by name."""
+        """Return the attributes to show, by name."""
         assert is_dataclass(self)
         return {field.name: getattr(self, field.name) for field in fields(self) if field.repr}
 
     def _head(self) -> Mapping[str, Sequence[Any]]:
-        """Return a few rows of the content, as columns; at most ten, and no more work than these need."""
+        """Return the first rows of the content, at most ten, as columns, without further computation."""
         return {}
 
     def __repr__(self) -> str:
@@ -308,7 +309,7 @@ def _cell(value: Any) -> str:
 
 
 def shown(value: Any) -> str:
-    """Return a value in a few characters: itself if it is short, else its first entries, or its type and size.
+    """Return a value as short text: the value itself, its first entries, or its type and size.
 
     Examples
     --------
@@ -336,7 +337,7 @@ def shown(value: Any) -> str:
 
 
 def _entries(values: list[Any] | tuple[Any, ...], n: int) -> str | None:
-    """Return the first of ``n`` values, as many as fit, or None if none does."""
+    """Return as many of the first ``n`` values as fit, or None if none does."""
     texts = [shown(value) for value in values]
     for k in (n, 3, 2, 1):
         inside = ", ".join([*texts[:k], *([f"... {n - k:,} more"] if k < n else [])])

@@ -1,4 +1,6 @@
-"""Calibration: averaged weights are refitted to leave-one-out predictions, which makes them less overconfident."""
+"""Calibration of feature weights: averaged weights are refitted to leave-one-out predictions, which corrects
+overconfidence.
+"""
 
 from __future__ import annotations
 
@@ -88,8 +90,8 @@ def calibrate(
             every = CalibrationRows.of(coded, free, n_jobs)
             rows, least, log_prior = every.few(), np.nan, class_log_prior(coded.counts.class_counts)
             counts = [coded.counts.feature(k) for k in free.tolist()]
-            # Naive Bayes counts evidence that features share several times, even after averaging. A factor on all
-            # weights corrects for this on the whole, and is fitted for each smoothing.
+            # Naive Bayes counts what features share several times, even after averaging. A factor on all weights
+            # corrects for this on average, and is fitted for each smoothing.
             for choice in choices:
                 candidate = LeaveOneOutLoss(rows, counts, log_prior, choice)
                 value, by = candidate.least_by_factor(averaged[free])
@@ -134,11 +136,11 @@ def fit_weights(loss: LeaveOneOutLoss, averaged: np.ndarray, factor: float, cloc
 
 
 class LeaveOneOutLoss:
-    """Log loss of a naive Bayes model as a function of its feature weights, every row predicted from all others.
+    """Leave-one-out log loss of naive Bayes as a function of its feature weights.
 
     Leaving a row out changes only the counts of its class: P(level | class) of that class is read from a second
     table, (N_ij - 1) smoothed over (N_j - 1) smoothed. Class priors are those of all rows. Features whose values have
-    few rows each take levels and counts from the other folds instead: their levels would know the row, too.
+    few rows each use levels and counts from the other folds instead, because their levels also depend on the row.
 
     Parameters
     ----------
@@ -223,7 +225,7 @@ class LeaveOneOutLoss:
         return logits
 
     def evidence(self, weights: np.ndarray) -> np.ndarray:
-        """Return the sum of the weighted, counted contributions of all features in each row, (n_rows, n_classes).
+        """Return the weighted, counted contributions summed over the features of each row, (n_rows, n_classes).
 
         The counts of a row are those of all other rows. For two classes, the first column is 0 and the second holds the
         difference.
@@ -232,7 +234,7 @@ class LeaveOneOutLoss:
         return np.pad(logits, ((0, 0), (1, 0))) if self.log_prior.size == 2 else logits
 
     def evidence_of(self, k: int, some: np.ndarray) -> np.ndarray:
-        """Return the unweighted `evidence` of some rows for the feature at position ``k``."""
+        """Return the unweighted counted contributions of the feature at position ``k`` for some rows."""
         first, n_classes = int(self._starts[k]), self.log_prior.size
         codes, classes = self._codes[k, some].astype(np.int64), self.rows.classes[some]
         known = np.flatnonzero(codes < self._n_levels[k])
@@ -246,7 +248,7 @@ class LeaveOneOutLoss:
         return result
 
     def over(self, rows: CalibrationRows, kept: np.ndarray) -> LeaveOneOutLoss:
-        """Return the loss over other rows, with the features at the ascending positions ``kept`` only."""
+        """Return the loss over other rows, restricted to the features at the ascending positions ``kept``."""
         counts = [self._counts[k] for k in kept.tolist()]
         return LeaveOneOutLoss(rows.of_features(kept), counts, self.log_prior, self._smoothing)
 
@@ -257,8 +259,8 @@ class LeaveOneOutLoss:
         return other
 
     def refitted(self, averaged: np.ndarray) -> tuple[np.ndarray, float]:
-        """Refit the weights of all features of the table around the weights of the search times a common factor. Return
-        the weights, (n_features,), and the factor.
+        """Refit the weights of all features around those of the search times a common factor. Return the weights,
+        (n_features,), and the factor.
         """
         free, weights = self.rows.features, np.zeros_like(averaged)
         _, factor = self.least_by_factor(averaged[free])
@@ -266,9 +268,9 @@ class LeaveOneOutLoss:
         return weights, factor
 
     def least_by_factor(self, weights: np.ndarray) -> tuple[float, float]:
-        """Minimise the loss over a common factor in (0, 1] on all ``weights``; return the minimum and the factor.
+        """Return the minimum of the loss over a common factor in (0, 1] on all ``weights``, and the factor.
 
-        The loss is convex in the factor: Newton steps are kept between factors known to be too small and too large.
+        The loss is convex in the factor: Newton steps stay between a lower and an upper bound of the optimum.
         """
         from bayesieve.evidence._kernels import loss_by_factor
 
@@ -291,8 +293,8 @@ class LeaveOneOutLoss:
 def leave_one_out_logs(
     counts: np.ndarray, left_out: float, total: float, smoothing: Smoothing
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return log P(level | class) with one row of the level left out, (n_levels, n_classes): if the row is of another
-    class, and if it is of the class.
+    """Return log P(level | class) with one row of the level left out, as two arrays (n_levels, n_classes): for a row of
+    another class, and for a row of the class.
     """
     n_levels, n_classes = counts.shape
     without, of_class = np.maximum(counts - left_out, 0.0), np.maximum(counts.sum(axis=0) - left_out, 0.0)

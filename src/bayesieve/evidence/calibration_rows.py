@@ -1,4 +1,6 @@
-"""Rows of calibration: codes, classes, weights and offsets of the training rows, or of a sample of them."""
+"""Rows for fitting weights and contributions: codes, classes, weights and offsets of all training
+rows or of a sample.
+"""
 
 from __future__ import annotations
 
@@ -29,9 +31,9 @@ _MOST_LAST_ROWS = 2_000_000  # of the last fit
 
 @dataclass(frozen=True, eq=False)
 class CalibrationRows:
-    """Some features, classes and weights of coded rows, or of a sample of them; see `of`.
+    """Codes, classes and weights of the rows, or of a sample of them, for some features; see `of`.
 
-    A row of a sample counts once in a fit, but in counts that are shown as many times as it stands for.
+    In a fit, a sampled row counts once; in displayed counts, as many times as the rows it represents.
 
     Parameters
     ----------
@@ -113,14 +115,14 @@ class CalibrationRows:
         return codes, codes.astype(kind) * kind.type(self.n_classes) + self.classes.astype(kind)
 
     def few(self) -> CalibrationRows:
-        """Return a sample of these rows, enough to choose features by: 50,000, or fewer of many features."""
+        """Return a sample of these rows that is large enough to choose features: 50,000, or fewer of many features."""
         drawn = self.drawn(self.most_few)
         offset = None if self.offset is None else self.offset[drawn]
         some = self.positions[drawn], self.classes[drawn], self.weights[drawn]
         return replace(self, positions=some[0], classes=some[1], weights=some[2], offset=offset)
 
     def drawn(self, most: int) -> np.ndarray:
-        """Return positions among these rows of at most ``most``, by their content."""
+        """Return the positions of at most ``most`` of these rows, drawn by their content."""
         return np.searchsorted(self.positions, self.coded.drawn(min(most, self.positions.size)))
 
     def count_classes(self, codes: np.ndarray, n_cells: int) -> np.ndarray:
@@ -134,7 +136,7 @@ class CalibrationRows:
         return counts.reshape(n_cells + 1, self.n_classes)[:-1]
 
     def codes_by(self, cells: Mapping[int, FeatureLevels | None]) -> dict[int, np.ndarray]:
-        """Return codes (n_rows,) of features of the table by these cells, or by their levels if None."""
+        """Return the codes (n_rows,) of a feature by these cells, or by its levels if None."""
         whole = sorted(k for k, of_feature in cells.items() if of_feature is None)
         fine = {k: of_feature for k, of_feature in sorted(cells.items()) if of_feature is not None}
         codes = dict(zip(whole, self.coded.codes_at(whole, self.positions), strict=True))
@@ -145,7 +147,7 @@ class CalibrationRows:
         return codes
 
     def of_features(self, kept: np.ndarray) -> CalibrationRows:
-        """Return the rows with the features at the ascending positions ``kept`` only."""
+        """Return the rows restricted to the features at the ascending positions ``kept``."""
         at = {k: i for i, k in enumerate(kept.tolist())}
         counts = {at[k]: tables for k, tables in self.counts_of_folds.items() if k in at}
         refitted = {at[k]: codes for k, codes in self.refitted.items() if k in at}
@@ -180,7 +182,7 @@ def _refit_rare_values(
         return {}, {}
     shares = coded.counts.class_counts / coded.counts.class_counts.sum()
     n_classes = np.count_nonzero(shares)
-    # A weight of 2 is two rows; of a rare class, few rows distinguish values.
+    # A weight of 2 counts as two rows. With a rare class, only few rows inform about each value.
     n_rows = coded.counts.class_counts.sum() * (1.0 - shares @ shares) * n_classes / max(1, n_classes - 1)
     types = coded.levels.types if isinstance(coded.levels, TableLevels) else None
     rare = []
@@ -239,10 +241,10 @@ def _folds(coded: CodedTable, features: np.ndarray) -> np.ndarray | None:
 
 
 def most_last_rows(n_columns: int, n_classes: int) -> int:
-    """Return how many rows of a table the last fit is made to: fewer if they are wide."""
+    """Return the number of rows for the final fit, which is smaller for wide tables."""
     return min(_MOST_LAST_ROWS, max(1000, _MOST_TERMS // max(1, n_columns * n_classes)))
 
 
 def rows_to_keep(n_columns: int, n_classes: int) -> int:
-    """Return how many rows of a table with these columns are read again after the search."""
+    """Return the number of rows of a table with these columns to keep in memory for the fit after the search."""
     return max(_MOST_ROWS, most_last_rows(n_columns, n_classes))

@@ -1,4 +1,6 @@
-"""Cells: levels split into intervals of quantiles or single values, as contributions may vary within a level."""
+"""Cells within levels: quantile intervals of numbers, or single values of groups, between which
+contributions may vary.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ LEAST_ROWS_OF_VALUE = 2
 
 
 def cells_of(level: FeatureLevels, column: Column, weights: np.ndarray, most: int | None = None) -> FeatureLevels:
-    """Return intervals of quantiles of numbers joined with the cut points of the levels, or single values of the
+    """Return the cells of a column: quantile intervals combined with the cut points of the levels, or single values of
     groups.
 
     Parameters
@@ -42,7 +44,8 @@ def cells_of(level: FeatureLevels, column: Column, weights: np.ndarray, most: in
     values, at, known = _known_numbers(level, column)
     if values.size < 2:
         return level
-    # Narrower in the tails, as the waves of curves are there: equal shares leave steps in the tails of large tables.
+    # Narrower in the tails, like the basis functions of curves: cells of equal shares leave steps in the tails of large
+    # tables.
     n_cells, rows = min(N_CELLS, left + 1), np.cumsum(np.bincount(at, weights[known]))
     below = np.sin(0.5 * np.pi * np.arange(1, n_cells) / n_cells) ** 2
     last = np.unique(np.searchsorted(rows, rows[-1] * below * (1.0 - 1e-12)))
@@ -50,13 +53,15 @@ def cells_of(level: FeatureLevels, column: Column, weights: np.ndarray, most: in
 
 
 def finest_cells(level: FeatureLevels, column: Column) -> FeatureLevels:
-    """Return cells of one number each of the ``column``, joined with the cut points of numeric levels."""
+    """Return cells of one number each, combined with the cut points of numeric levels."""
     values, _, _ = _known_numbers(level, column)
     return _cut_between(level, values, np.arange(values.size - 1))
 
 
 def _known_numbers(level: FeatureLevels, column: Column) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the distinct finite numbers without special values, their positions by row, and which rows have them."""
+    """Return the distinct finite numbers other than special values, the position of each row among them, and a mask of
+    the rows that have one.
+    """
     if level.special:
         column = column.read_as(column.name, SpecialValues(level.special))
     numbers, _ = column.read_numbers(number_type(level.type), [], level.day_first)
@@ -65,7 +70,7 @@ def _known_numbers(level: FeatureLevels, column: Column) -> tuple[np.ndarray, np
 
 
 def _cut_between(level: FeatureLevels, values: np.ndarray, last: np.ndarray) -> FeatureLevels:
-    """Return the levels with further cuts after the values at the positions ``last``."""
+    """Return the levels with additional cuts after the values at the positions ``last``."""
     low, high = values[last], values[last + 1]
     middle = low / 2 + high / 2  # their difference may overflow
     cuts = np.where((middle > low) & (middle < high), middle, low)
@@ -77,7 +82,7 @@ def _cut_between(level: FeatureLevels, values: np.ndarray, last: np.ndarray) -> 
 
 
 def coarser_codes(cells: FeatureLevels, level: FeatureLevels) -> np.ndarray:
-    """Return (n_cells,) the level that each cell is part of."""
+    """Return the level that contains each cell, (n_cells,)."""
     if cells is level:
         return np.arange(level.n_levels)
     if cells.cut_points is not None:
@@ -92,7 +97,9 @@ def coarser_codes(cells: FeatureLevels, level: FeatureLevels) -> np.ndarray:
 
 
 def _cells_of_values(level: FeatureLevels, column: Column, weights: np.ndarray, most: int | None) -> FeatureLevels:
-    """Return the cells of groups; ``most`` : how many more than levels there may be, of the most frequent values."""
+    """Return the cells of groups: single values, of which at most ``most`` more than levels, the most
+    frequent first.
+    """
     assert level.groups is not None
     by_value = level.by_value()
     counts = np.bincount(by_value.code(column, []), weights, by_value.n_levels + 1)

@@ -1,4 +1,4 @@
-"""The fit of contributions: counts, codes and weights of features in, contributions to the log joint out."""
+"""Fit of contributions: from counts, codes and weights of features to contributions to the log joint."""
 
 from __future__ import annotations
 
@@ -66,7 +66,9 @@ class FeatureEvidence:
         return replace(self, table=table)
 
     def with_neutral_cells(self, levels: FeatureLevels, is_empty: np.ndarray) -> FeatureEvidence:
-        """Return contributions with neutral cells where ``levels`` have no rows, ``is_empty`` (n_levels,) bool."""
+        """Return contributions in which cells of levels without rows are neutral; ``is_empty`` (n_levels,) marks these
+        levels.
+        """
         empty = is_empty[coarser_codes(self.cells, levels)]
         first = start_of_curve(levels, self.cells)
         return replace(self, table=filled(self.table, self.counts.sum(axis=1), empty, first))

@@ -1,4 +1,4 @@
-"""The joint fit: surfaces that come in, features that stay, and the contributions of all of them together."""
+"""Joint fit: choice of surfaces, selection of features, and the contributions of all of them together."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _DIGITS_OF_FACTOR = 6  # the order of rows must not show
 
 @dataclass(frozen=True, eq=False)
 class JointFit:
-    """Features that are fitted together.
+    """Features that are fitted jointly.
 
     Parameters
     ----------
@@ -70,13 +70,15 @@ class JointFit:
 
     @property
     def weights(self) -> np.ndarray:
-        """(n_features of the table,) weights, 0 for features that are no term."""
+        """Weights of all features of the table, (n_features,), 0 for those that are not fitted."""
         weights = np.zeros(self.averaged.size)
         weights[[term.feature for term in self.terms]] = [term.weight for term in self.terms]
         return weights
 
     def problem(self, n_jobs: int | None) -> EvidenceProblem:
-        """Return the problem of the deviations from the counted contributions, every row predicted from all others."""
+        """Return the fitting problem of the deviations from counted contributions, with every row predicted from all
+        others.
+        """
         rows = self.loss.rows
         offset = self.loss.evidence(self.weights[rows.features]) + self.loss.prior
         codes = [*(term.codes for term in self.terms), *self.surfaces.values()]
@@ -88,8 +90,8 @@ class JointFit:
         return EvidenceProblem.of_rows(np.stack(codes), shapes, offset, rows.classes, rows.weights, n_jobs)
 
     def contributions(self, solution: Solution, n_jobs: int | None) -> np.ndarray:
-        """Return the intercept and the contributions of all terms and surfaces, summed for each row, (n_rows,
-        n_classes); counted ones are those of all other rows.
+        """Return the intercept and the contributions of all terms and surfaces to each row, (n_rows, n_classes).
+        Counted contributions are those of all other rows.
         """
         problem = self.problem(n_jobs)
         table, intercept = problem.design.basis @ solution.point, solution.point[problem.design.intercept]
@@ -122,7 +124,7 @@ def fit_jointly(
         return best, solution
     if followed:
         return fit_to_every_row(best, solution, every, options.n_jobs, clock)
-    # If features are chosen from very many, the best ones look better than they are: their contributions are shrunk.
+    # Features chosen from very many columns look better than they are (winner's curse): shrink their contributions.
     n_dropped = fit.n_candidates - len(best.terms)
     if options.drop and fit.loss.rows.total < ROWS_PER_WEIGHT * n_dropped:
         factor = held_out_factor(fit, levels, options, clock)
@@ -134,7 +136,7 @@ def fit_jointly(
 def fit_to_sample(
     fit: JointFit, levels: Sequence[FeatureLevels], options: FitOptions, clock: Clock, *, followed: bool
 ) -> tuple[JointFit, Solution]:
-    """Choose the surfaces and the terms that stay, and fit their contributions; see `fit_jointly`.
+    """Choose the surfaces and the terms to keep, and fit their contributions to a sample of rows; see `fit_jointly`.
 
     ``followed`` : whether another fit follows, so that no errors are needed.
     """
@@ -180,10 +182,10 @@ def fit_to_sample(
 
 
 def held_out_factor(fit: JointFit, levels: Sequence[FeatureLevels], options: FitOptions, clock: Clock) -> float:
-    """Return the factor on all contributions, at most 1, that predicts held-out rows best when features are chosen
-    again without these rows.
+    """Return the factor on all contributions, at most 1, that predicts held-out rows best when the selection of
+    features is repeated without them.
 
-    It is one standard error above the best factor: models of fewer rows are more overconfident than that of all.
+    It is one standard error above the best factor, because models of fewer rows are more overconfident.
     """
     loss, rows = fit.loss, fit.loss.rows
     fold = np.concatenate(deal_folds(fit.problem(options.n_jobs)))
@@ -232,7 +234,7 @@ def shrink(fit: JointFit, solution: Solution, factor: float, n_jobs: int | None)
 def select_features(
     fit: JointFit, problem: EvidenceProblem, solution: Solution, included: Collection[int]
 ) -> tuple[JointFit, np.ndarray]:
-    """Drop the terms that do not matter, and the terms and surfaces that the others make up for.
+    """Drop the terms that have no effect, and the terms and surfaces that others make up for.
 
     Parameters
     ----------
@@ -280,7 +282,7 @@ def select_features(
 
 
 def log_bayes_alone(term: Term, rows: CalibrationRows) -> float:
-    """Return the log Bayes factor of a term by itself against no effect: of its cells, or of a curve or its cells.
+    """Return the log Bayes factor of a single term against no effect, by its cells, or by its curve or its cells.
 
     Numbers may be codes of categories, whose effects follow no curve.
     """
@@ -299,7 +301,7 @@ def cell_counts(term: Term, rows: CalibrationRows) -> np.ndarray:
 
 
 def save_their_price(fit: JointFit, problem: EvidenceProblem, solution: Solution) -> np.ndarray:
-    """Return which terms and surfaces are worth keeping, (n,) bool.
+    """Return a mask of the terms and surfaces worth keeping, (n,) bool.
 
     A feature is dropped if its effective coefficients cost more nats than it saves beside the others, which are scaled
     to make up for it.

@@ -1,4 +1,4 @@
-"""Monotone contributions: of two classes, contributions that never fall over the ordered cells of a number."""
+"""Monotone contributions for two classes: they never fall over the ordered cells of a number."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _SIDES = np.array([-0.5, 0.5])  # without a common part, sums of floats are mono
 
 
 def rising_cells(levels: FeatureLevels, sign: int) -> np.ndarray:
-    """Return the codes of the intervals of numbers in the order in which contributions may rise.
+    """Return the codes of the numeric intervals in the order in which contributions may rise.
 
     They begin with the lowest numbers for a sign of 1, with the highest for -1. Missing values have no place in the
     order unless they share an interval.
@@ -20,7 +20,7 @@ def rising_cells(levels: FeatureLevels, sign: int) -> np.ndarray:
 
 
 def merged_evidence(log_prob: np.ndarray, levels: np.ndarray) -> np.ndarray:
-    """Return contributions of levels, (n_levels, 2) nats, with levels in the wrong order merged.
+    """Return contributions of levels, (n_levels, 2) in nats, with levels in the wrong order merged.
 
     log P(level | class) of the second class less that of the first then does not fall over ``levels`` in their order.
     """
@@ -36,8 +36,7 @@ def merged_evidence(log_prob: np.ndarray, levels: np.ndarray) -> np.ndarray:
 
 
 def monotone(evidence: np.ndarray, cells: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Return the nearest contributions that do not fall over ``cells`` in their order, to the second class less the
-    first.
+    """Return the nearest contributions for which the second class less the first does not fall over ``cells``.
 
     Parameters
     ----------

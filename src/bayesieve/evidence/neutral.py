@@ -1,4 +1,4 @@
-"""Neutral contributions: of values in no level, and of levels without training rows."""
+"""Neutral contributions of values without a level and of levels without training rows."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from bayesieve.table import FeatureLevels
 
 
 def mean_line(table: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Return the mean of the lines of a table, (n_cells, n), weighted by the ``rows`` of its cells, (n_cells,).
+    """Return the mean over the cells of a table, (n_cells, n), weighted by their ``rows``, (n_cells,).
 
-    It is exact if all lines are alike.
+    It is exact if all cells are equal.
     """
     shares = rows / max(float(rows.sum()), np.finfo(float).tiny)
     mean: np.ndarray = table[0] + shares @ (table - table[0])
@@ -18,7 +18,7 @@ def mean_line(table: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 
 def start_of_curve(levels: FeatureLevels, cells: FeatureLevels) -> int:
-    """Return the first cell of the curve of a numeric feature that is split into ``cells``.
+    """Return the first cell on the curve of a numeric feature that is split into ``cells``.
 
     It is the number of cells if there is no curve.
     """
@@ -26,7 +26,7 @@ def start_of_curve(levels: FeatureLevels, cells: FeatureLevels) -> int:
 
 
 def neutral_cells(empty: np.ndarray, first: int) -> np.ndarray:
-    """Return whether cells are of levels without rows and not on a curve, (n_cells,) bool.
+    """Return a mask of cells that belong to levels without rows and lie on no curve, (n_cells,) bool.
 
     Parameters
     ----------
@@ -37,8 +37,8 @@ def neutral_cells(empty: np.ndarray, first: int) -> np.ndarray:
 
 
 def filled(table: np.ndarray, rows: np.ndarray, empty: np.ndarray, first: int) -> np.ndarray:
-    """Return the table with neutral lines for cells of levels without rows: the mean over all rows, or on a curve the
-    line through their neighbours.
+    """Return the table with neutral entries for cells of levels without rows: the mean over all rows or, on a curve,
+    interpolated between neighbours.
 
     Parameters
     ----------

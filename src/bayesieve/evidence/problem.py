@@ -1,4 +1,4 @@
-"""The problem that fitted contributions solve: rows, coefficients of deviations, and the log loss of the rows.
+"""Fitting problem of contributions: rows, coefficients of deviations, and the log loss of the rows.
 
 Contributions are counted first. The fit adds a deviation to each: coefficients times the basis functions of the
 `Shape` of the feature. This file holds the data, the loss, and for given variances of the normal priors of the
@@ -35,15 +35,15 @@ _SIDES = np.array([-0.5, 0.5])
 
 
 class LogitScale(NamedTuple):
-    """Relation between logits and the classes that they stand for; see `logit_scale`."""
+    """Relation between logits and the classes that they represent; see `logit_scale`."""
 
     square: float
     share: float
 
 
 def logit_scale(n_logits: int) -> LogitScale:
-    """Return the sum of squared contributions to all classes that a logit of 1 stands for, and the share of the sums
-    over logits that counts.
+    """Return the sum of squared contributions to all classes represented by a logit of 1, and the factor on sums over
+    logits.
 
     One logit serves two classes, as the difference between them. More classes have a logit each; these add up to zero.
     """
@@ -51,7 +51,7 @@ def logit_scale(n_logits: int) -> LogitScale:
 
 
 class DesignRows(NamedTuple):
-    """Some rows: codes (n_features, n_rows), offset (n_rows, n_logits), classes and weights (n_rows,)."""
+    """Rows of a fit: codes (n_features, n_rows), offset (n_rows, n_logits), classes and weights (n_rows,)."""
 
     codes: np.ndarray
     offset: np.ndarray
@@ -60,7 +60,7 @@ class DesignRows(NamedTuple):
 
 
 class CurvatureSample(NamedTuple):
-    """Rows that curvatures are computed from, and their design matrix, (n_rows, n_functions + 1): the values of all
+    """Sample of rows for computing curvatures, and its design matrix, (n_rows, n_functions + 1): the values of all
     basis functions, and ones for the intercept.
     """
 
@@ -101,7 +101,9 @@ class RisingNeighbours(NamedTuple):
     by_functions: np.ndarray
 
     def falls(self, table: np.ndarray) -> np.ndarray:
-        """Return how far contributions fall between the neighbours, <= 0, at deviations of all cells, (n_cells, 1)."""
+        """Return the decreases of contributions between the neighbours, at most 0, for deviations of all cells,
+        (n_cells, 1).
+        """
         return np.minimum(self.counted + table[self.upper, 0] - table[self.lower, 0], 0.0)
 
 
@@ -150,7 +152,9 @@ class Design:
 
 
 def build_design(shapes: Sequence[Shape], n_logits: int) -> Design:
-    """Number the parameters of several features, and build the matrix from parameters to deviations of cells."""
+    """Return the design of several features: parameter numbers, and the matrix from parameters to
+    deviations of cells.
+    """
     n_cells = np.array([shape.n_cells + 1 for shape in shapes], dtype=np.int64)
     first_cell = np.concatenate([[0], np.cumsum(n_cells)])
     first = np.concatenate([[0], np.cumsum([shape.groups.size for shape in shapes])]).astype(np.int64)
@@ -210,7 +214,9 @@ def build_design(shapes: Sequence[Shape], n_logits: int) -> Design:
 
 
 def rising_neighbours(shapes: Sequence[Shape], first_cell: np.ndarray, basis: csr_array) -> RisingNeighbours:
-    """List the neighbours over which contributions must not fall, from the order of the cells of each feature."""
+    """Return the pairs of neighbouring cells over which contributions must not fall, from the cell order of each
+    feature.
+    """
     orders = [shape.rising + begin for shape, begin in zip(shapes, first_cell[:-1], strict=True)]
     lower, upper = (np.concatenate([cells[part] for cells in orders]) for part in (slice(-1), slice(1, None)))
     counted = np.concatenate([np.diff(shape.counted[shape.rising] @ [-1.0, 1.0]) for shape in shapes])
@@ -295,7 +301,7 @@ class EvidenceProblem:
         return of_rows
 
     def evaluate(self, point: np.ndarray) -> LossAtPoint:
-        """Return the log loss of the rows, with a quadratic penalty on contributions that fall where they must not."""
+        """Return the log loss of the rows plus a quadratic penalty on forbidden decreases of contributions."""
         design = self.design
         table = design.basis @ point
         loss, sums, of_intercept = self._sum_slopes(table, point[design.intercept], curved=False)
@@ -327,7 +333,7 @@ class EvidenceProblem:
         return float(reduce(np.add, losses)), of_cells, of_intercept
 
     def slopes(self, point: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return gradient and curvature of the loss of each row by its logits, (n_rows, n_logits)."""
+        """Return the gradient and curvature of each row's loss by its logits, (n_rows, n_logits)."""
         from bayesieve.evidence._kernels import residuals
 
         gradients, curvatures = [], []
@@ -413,7 +419,7 @@ class EvidenceProblem:
         return dense
 
     def rows_of_cells(self) -> np.ndarray:
-        """Return the rows (or weight) of each cell of each feature."""
+        """Return the number (or weight) of the rows in each cell of each feature."""
         from bayesieve.evidence._kernels import sum_by_level
 
         first, n_cells = self.design.first_cell, self.design.n_cells
@@ -440,7 +446,7 @@ class EvidenceProblem:
         return np.concatenate(hashes)
 
     def draw_sample(self) -> CurvatureSample:
-        """Draw the rows that curvatures are computed from, by their content."""
+        """Return a sample of rows for computing curvatures, drawn by their content."""
         from bayesieve.evidence._kernels import fill_design
 
         design, rows = self.design, np.arange(self.n_rows)
@@ -464,8 +470,8 @@ class EvidenceProblem:
     def narrowed(
         self, worth: np.ndarray, sample: CurvatureSample
     ) -> tuple[EvidenceProblem, CurvatureSample, np.ndarray]:
-        """Return the problem and the sample of the groups ``worth`` keeping, (n_groups,) bool, and whether each
-        parameter remains.
+        """Return the problem and the sample restricted to the groups marked in ``worth``, (n_groups,) bool, and a mask
+        of the remaining parameters.
         """
         design = self.design
         kept = np.append(worth, True)[design.group]
@@ -503,7 +509,9 @@ class EvidenceProblem:
         return fewer, CurvatureSample(rows, matrix), kept
 
     def of_chunks(self, kept: Sequence[np.ndarray]) -> EvidenceProblem:
-        """Return the problem of some rows of each chunk, (n_rows of the chunk,) bool; the total stays that of all."""
+        """Return the problem restricted to some rows of each chunk, (n_rows of the chunk,) bool; the total stays
+        unchanged.
+        """
         chunks = [
             DesignRows(np.compress(some, rows.codes, axis=1), rows.offset[some], rows.classes[some], rows.weights[some])
             for rows, some in zip(self.chunks, kept, strict=True)
@@ -521,7 +529,7 @@ class EvidenceProblem:
 
 @dataclass(frozen=True)
 class Metric:
-    """Curvature of the penalised loss, logit by logit, as roots of its inverse: the scale of steps and errors.
+    """Inverse square root of the curvature of the penalised loss, logit by logit: the scale of steps and errors.
 
     Parameters
     ----------
@@ -540,7 +548,9 @@ class Metric:
     contrasts: np.ndarray | None = None
 
     def move(self, values: np.ndarray, transposed: bool = False) -> np.ndarray:
-        """Turn values (n_parameters, n_logits) of unit curvature into parameters, or gradients the other way round."""
+        """Map values (n_parameters, n_logits) from unit curvature to parameters, or gradients in the opposite
+        direction.
+        """
         n = self.steps.shape[1]
         steps = self.steps.transpose(0, 2, 1) if transposed else self.steps
         dense = values[:n]
@@ -553,7 +563,7 @@ class Metric:
 
 
 def laplace_metric(design: Design, curvature: Curvature, variances: np.ndarray) -> Metric:
-    """Return the metric of the loss with normal priors.
+    """Return the metric of the penalised loss with normal priors (Laplace approximation).
 
     ``variances`` : of deviations of classes, (n_groups,).
     """
@@ -587,7 +597,7 @@ def laplace_metric(design: Design, curvature: Curvature, variances: np.ndarray) 
 
 
 class Stop(NamedTuple):
-    """When a search for the mode ends.
+    """Stopping rule of the search for the mode.
 
     Attributes
     ----------
@@ -607,7 +617,7 @@ def find_mode(
     metric: Metric,
     stop: Stop,
 ) -> LossAtPoint:
-    """Step from a point towards the optimum of the penalised loss, by L-BFGS in the metric of the curvature.
+    """Minimise the penalised loss from a starting point, by L-BFGS in the metric of the curvature.
 
     Parameters
     ----------

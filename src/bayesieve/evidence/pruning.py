@@ -1,4 +1,4 @@
-"""Pruning: features are dropped if the others make up for them."""
+"""Pruning of features that other features make up for."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def worth_keeping(
     prices: np.ndarray,
     some: np.ndarray | slice = slice(None),
 ) -> np.ndarray:
-    """Return the features that are left when no other can be dropped for its price, (n_features,) bool.
+    """Return a mask of the features that remain after dropping each whose cost is below its price, (n_features,) bool.
 
     Features are dropped one after the other, the cheapest first. The cost of a feature is the rise of the log loss
     without it, with all others scaled to make up for it. It comes from the curvature of the loss, as in the optimal
@@ -39,7 +39,7 @@ def worth_keeping(
     """
     from bayesieve.evidence._kernels import residuals
 
-    # Rows last, as loops over them are long.
+    # The axis of rows comes last, so that the long loops run over contiguous memory.
     centred = np.ascontiguousarray(contributions.transpose(0, 2, 1))
     if joint.shape[1] == 2:  # one logit: half the numbers
         centred, joint = np.diff(centred, axis=1), np.diff(joint, axis=1)
@@ -75,7 +75,7 @@ def worth_keeping(
 def _inverse_curvature(
     centred: np.ndarray, factors: np.ndarray, joint: np.ndarray, weights: np.ndarray, share: float
 ) -> np.ndarray:
-    """Return the inverse curvature of the loss by factors on contributions, (n_features, n_features).
+    """Return the inverse curvature of the loss by factors on the contributions, (n_features, n_features).
 
     Parameters
     ----------
@@ -101,12 +101,14 @@ def _inverse_curvature(
 
 
 def _cheapest(inverse: np.ndarray, prices: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return at most ``most`` features that cost less than their prices, and factors on all that make up for them."""
+    """Return at most ``most`` features that cost less than their prices, and the factors on all features that make up
+    for them.
+    """
     variances, factors = np.diag(inverse).copy(), np.ones(len(inverse))
     most = min(most, len(inverse) - 1)
     dropped: list[int] = []
-    # The inverse without the features dropped is the inverse less the outer products of these lines: writing it out
-    # after each would take the square of the number of features.
+    # Low-rank update: the inverse without the dropped features is the inverse less the outer products of these lines.
+    # Writing it out after each feature would take quadratic time.
     lines = np.empty((most, len(inverse)))
     for n in range(most):
         profit = prices - factors**2 / (2.0 * np.maximum(variances, 1e-300))

@@ -1,4 +1,4 @@
-"""Shapes: the basis functions by which the contributions of a feature may deviate from the counted ones."""
+"""Shapes of features: the basis functions by which fitted contributions may deviate from counted ones."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ class Shape:
 
     @classmethod
     def of_values(cls, of_group: np.ndarray, *, with_groups: bool) -> Shape:
-        """Return the shape of values in groups: single values deviate, and all values of a group together unless the
-        groups are not to be trusted.
+        """Return the shape of values in groups: single values deviate and, if the groups are reliable, the values of a
+        group together.
 
         ``of_group`` : (n_values,), the group of each value.
         """
@@ -109,14 +109,16 @@ class Shape:
         return cls.of(basis, np.zeros(basis.shape[1], dtype=np.int64), single_cells=True)
 
     def of_rows(self, codes: np.ndarray, weights: np.ndarray) -> Shape:
-        """Return the shape for rows with these codes and weights, (n_rows,), some of which may be in no cell."""
+        """Return the shape for rows with these codes and weights, (n_rows,); some rows may be in no cell."""
         if not codes.size or int(codes.max()) < self.n_cells:
             return replace(self, shares=np.zeros(0))
         rows = np.bincount(np.minimum(codes, self.n_cells), weights, self.n_cells + 1)[:-1]
         return replace(self, shares=rows / max(float(rows.sum()), np.finfo(float).tiny))
 
     def look_up(self, table: np.ndarray, codes: np.ndarray) -> np.ndarray:
-        """Return the lines of ``table``, (n_cells, n), for codes of rows; for codes of no cell their mean, or zeros."""
+        """Return the lines of ``table``, (n_cells, n), for the codes of rows. Codes of no cell get the mean line, or
+        zeros.
+        """
         mean = self.shares @ table if self.shares.size else np.zeros(table.shape[1])
         lines: np.ndarray = np.concatenate([table, mean[None]])[codes]
         return lines
@@ -129,7 +131,7 @@ class Shape:
 
 
 def cosines_over(rows: np.ndarray, n_special: int, most: int, *, by_ranks: bool = False) -> np.ndarray:
-    """Return cosines over the ordered cells of a numeric column, (n_cells, n), of mean 0.
+    """Return a cosine basis over the ordered cells of a numeric column, (n_cells, n), with mean 0.
 
     They are 0 for the first ``n_special`` cells, those of missing and special values. Angles are twice the arcsine of
     the root of the share of rows below: the tails, where few rows decide, get more detail than by ranks
@@ -147,12 +149,12 @@ def cosines_over(rows: np.ndarray, n_special: int, most: int, *, by_ranks: bool 
 
 
 def most_functions(n_classes: int) -> int:
-    """Return how many basis functions of all features can be fitted together in reasonable time."""
+    """Return the largest total number of basis functions that can be fitted in reasonable time."""
     return int(np.sqrt(_MOST_CURVATURES / max(1, n_classes - 1)))
 
 
 def leaves_room(levels: TableLevels, n_classes: int) -> bool:
-    """Return whether curves within the levels of all columns leave basis functions for surfaces.
+    """Return whether the curves of all columns leave enough basis functions for surfaces.
 
     Surfaces then serve pairs of numeric columns better than coarse pairs, which overlap if these depend smoothly.
     """

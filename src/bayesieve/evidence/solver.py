@@ -1,4 +1,6 @@
-"""The fit: coefficients with the highest posterior probability, under priors whose variances fit the rows best."""
+"""Solver: coefficients of highest posterior probability, under priors whose variances maximise the
+marginal likelihood.
+"""
 
 from __future__ import annotations
 
@@ -104,7 +106,7 @@ def solve(
 
     Deviations are normal around 0, with one variance for each group of basis functions of a feature. Variances maximise
     the marginal likelihood in its Laplace approximation, without held-out rows: s^2 = sum of squared coefficients /
-    effective number of coefficients, again and again (MacKay 1992, Wood and Fasiolo 2017). In a rough fit, and of
+    effective number of coefficients, repeated (MacKay 1992, Wood and Fasiolo 2017). In a rough fit, and of
     many rows, groups whose counted contributions are good as they are head for a variance of 0, and are dropped as soon
     as it is negligible. Otherwise variances have a prior themselves, as if one more coefficient of an expected size had
     been seen: with few rows, many weak features together are worth more than the few that stand out. The expected size
@@ -170,7 +172,7 @@ def solve(
 
 
 class VarianceSearch:
-    """The search for the variances of the priors and the coefficients, round by round.
+    """Alternating search for the prior variances and the coefficients.
 
     Parameters
     ----------
@@ -243,7 +245,7 @@ class VarianceSearch:
                 break
 
     def metric(self) -> Metric:
-        """Return the metric of the posterior, with the curvature of the last round if there is one."""
+        """Return the metric of the posterior, from the curvature of the last round if available."""
         if self.curvature is None:
             self.curvature = self.problem.curvature(self.mode.point, self.sample)
         return laplace_metric(self.problem.design, self.curvature, self.variances)
@@ -376,7 +378,7 @@ class VarianceSearch:
             self.improve(_ROUNDS_NEARBY, expected_variance, clock)
 
     def posterior_errors(self, *, settle: bool) -> PosteriorErrors:
-        """Return the posterior errors of the deviations, after a descent to the optimum if asked to ``settle``."""
+        """Return the posterior errors of the deviations. If ``settle`` is set, first converge to the optimum."""
         if settle:  # rounds stop before their optimum: the order of sums must not show in where they stop
             self.variances = np.exp(np.round(np.log(self.variances), _DIGITS_OF_VARIANCES))
         metric = self.metric()
@@ -400,7 +402,7 @@ class VarianceSearch:
 
 
 def choose_expected_variance(search: VarianceSearch, clock: Clock) -> VarianceSearch:
-    """Return the search with the expected variance, among multiples of 4, that predicts held-out rows best."""
+    """Return the search whose expected variance, among multiples of 4, predicts held-out rows best."""
     folds = deal_folds(search.whole)
     best, loss = search, held_out_loss(search, folds)
     for factor in (4.0, 0.25):
@@ -419,7 +421,9 @@ def choose_expected_variance(search: VarianceSearch, clock: Clock) -> VarianceSe
 
 
 def held_out_loss(search: VarianceSearch, folds: Sequence[np.ndarray]) -> float:
-    """Return the log loss of all rows in nats, those of each fold by a fit to the other folds with these variances."""
+    """Return the held-out log loss of all rows, in nats: each fold is predicted by a fit of the others with these
+    variances.
+    """
     metric, problem, total = search.metric(), search.problem, 0.0
     for number in range(_FOLDS):
         held_out = problem.of_chunks([fold == number for fold in folds])
@@ -431,8 +435,8 @@ def held_out_loss(search: VarianceSearch, folds: Sequence[np.ndarray]) -> float:
 
 
 def deal_folds(problem: EvidenceProblem) -> list[np.ndarray]:
-    """Return the fold of every row of each chunk: distinct rows of each class, in an order that follows from their
-    content, are dealt out in turn.
+    """Return the fold of every row of each chunk. The distinct rows of each class are dealt out in turn, in an order
+    that follows from their content.
     """
     classes = np.concatenate([chunk.classes for chunk in problem.chunks])
     pairs = np.stack([classes.astype(np.uint64), problem.row_hashes()])
@@ -444,8 +448,8 @@ def deal_folds(problem: EvidenceProblem) -> list[np.ndarray]:
 
 
 def start_with_more(fitted: Solution, before: Design, after: Design) -> Start:
-    """Return where a fit may start that has further features after those of ``fitted``, the solution of a problem of
-    the design ``before``.
+    """Return a starting point with further features after those of ``fitted``, the solution of a problem of the design
+    ``before``.
     """
     n_more = after.intercept - before.intercept
     point = np.zeros((after.n_parameters, after.n_logits))
@@ -454,8 +458,8 @@ def start_with_more(fitted: Solution, before: Design, after: Design) -> Start:
 
 
 def start_with_fewer(fitted: Solution, before: Design, kept: np.ndarray) -> Start:
-    """Return where a fit may start of the features marked in ``kept`` alone. Groups that do not deviate beside all
-    features may do so beside these.
+    """Return a starting point with only the features marked in ``kept``. Groups without deviations beside all features
+    may deviate beside these.
     """
     of_group = kept[before.feature]
     deviations = fitted.deviations[of_group]

@@ -1,4 +1,4 @@
-"""Standard errors of contributions: of the counts, of the weights, and of the fitted deviations."""
+"""Standard errors of contributions, from counts, weights and fitted deviations."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def posterior_errors(
     single = np.zeros((2, int(design.first_cell[-1]), design.n_logits))  # posterior and prior variances
     at = design.single[parameters[n + 1 :] - design.intercept - 1]
     single[:, at] = np.stack([metric.single**2, np.broadcast_to(priors[n + 1 :, None], metric.single.shape)])
-    # Main directions of the errors of rows: subspace iteration, logit by logit.
+    # Principal components of the errors of rows, by subspace iteration for each logit.
     of_logits = []
     for steps in metric.steps:
         directions = np.random.default_rng(0).normal(size=(n + 1, min(N_FACTORS, n + 1))).astype(steps.dtype)
@@ -82,7 +82,9 @@ def posterior_errors(
 
 
 def class_variances(variances: np.ndarray, n_classes: int) -> np.ndarray:
-    """Return variances (n_cells, n_classes) of contributions less their mean over the classes, from those of logits."""
+    """Return the variances (n_cells, n_classes) of contributions less their mean over the classes, from the variances
+    of logits.
+    """
     if variances.shape[1] == 1:  # the second class less the first
         return np.repeat(variances / 4.0, n_classes, axis=1)
     share = 1.0 / n_classes
@@ -90,13 +92,13 @@ def class_variances(variances: np.ndarray, n_classes: int) -> np.ndarray:
 
 
 def counting_variances(counts: np.ndarray) -> np.ndarray:
-    """Return variances (n_levels, n_classes) of log P(level | class) less its mean over the classes, by counts."""
+    """Return the sampling variances (n_levels, n_classes) of log P(level | class) less its mean over the classes."""
     of_logs = 1.0 / np.maximum(counts, 0.5) - 1.0 / np.maximum(counts.sum(axis=0), 1.0)
     return class_variances(np.maximum(of_logs, 0.0), counts.shape[1])
 
 
 def slope_variances(counts: np.ndarray, logs: np.ndarray) -> np.ndarray:
-    """Return variances (n_levels, n_classes) of ``logs`` times a weight that is fitted to all rows."""
+    """Return the variances (n_levels, n_classes) of ``logs`` times a weight fitted to all rows."""
     rows, total = counts.sum(axis=1), float(counts.sum())
     if total <= 0.0 or not np.isfinite(logs).all():
         return np.zeros_like(logs)

@@ -1,4 +1,4 @@
-"""Cuts of two columns whose rectangles explain an interaction that changes in steps."""
+"""Step interactions: cuts of two columns whose rectangles explain what the single columns do not."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def cut_grid(
 
 
 def _bounds(n_cells: int, n_special: int, is_cut: bool) -> np.ndarray:
-    """Return the first bounds of the intervals of a column: its cells, or a few intervals of about as many cells."""
+    """Return the initial interval bounds of a column: each cell, or a few intervals of about equal numbers of cells."""
     if not is_cut:
         return np.arange(n_cells + 1)
     few = np.arange(1, _FIRST_INTERVALS + 1) * (n_cells - n_special) // _FIRST_INTERVALS
@@ -108,7 +108,7 @@ def move_cuts(
                     strips.logs(np.full_like(places, lower), places),
                     strips.logs(places, np.full_like(places, upper)),
                 )
-                # Places of equal gain differ by rounding errors, in which the order of rows would show.
+                # Rounding errors depend on the order of rows, so gains within them count as equal.
                 best = int(np.argmax(np.round(strips.gains(rest[:, None] + below + above), _DIGITS_OF_GAINS)))
                 bounds[axis][k], logs[:, k - 1], logs[:, k] = places[best], below[:, best], above[:, best]
         if all(np.array_equal(own, other) for own, other in zip(bounds, before, strict=True)):
@@ -117,7 +117,7 @@ def move_cuts(
 
 
 class _Strips:
-    """Sums of the log loss over intervals of a column, by the intervals of the other one and of the column alone.
+    """Gradient and curvature sums over intervals of a column, by the intervals of the other column and in total.
 
     Parameters
     ----------
@@ -143,9 +143,9 @@ class _Strips:
 
 
 def _cut(gradient: np.ndarray, curvature: np.ndarray, n_special: int) -> tuple[np.ndarray, float]:
-    """Cut one column where it helps most, again and again; return the bounds of its intervals and their cost in nats.
+    """Cut one column greedily where the gain is largest. Return the bounds of its intervals and their cost in nats.
 
-    The nats that the column explains alone, by the same cuts, do not count.
+    Gains that the column achieves alone, by the same cuts, are excluded.
     """
     n_cells, n_cuts, cost, strips = len(gradient), 0, 0.0, _Strips(gradient, curvature)
     bounds = np.append(np.arange(n_special + 1), n_cells)

@@ -1,4 +1,4 @@
-"""Surfaces: contributions of two features together, where single ones leave something to explain."""
+"""Surfaces: joint contributions of two features, for effects that single features do not explain."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _CAUTION = 0.5
 
 @dataclass(frozen=True, eq=False)
 class SurfacePart:
-    """A feature as it takes part in surfaces.
+    """Feature as a component of surfaces.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class SurfacePart:
     rows: np.ndarray
 
     def with_steps(self, bin_of_cell: np.ndarray) -> SurfacePart:
-        """Return the feature with a step between other bins of its cells in place of a curve."""
+        """Return the feature with steps between other bins of its cells, instead of a curve."""
         if self.bins.kind != "numeric":
             return self
         assert self.cells is not None
@@ -76,7 +76,7 @@ class SurfacePart:
         return reached
 
     def code(self, cells: np.ndarray) -> np.ndarray:
-        """Return the bin of every row from its cell; the number of bins for none."""
+        """Return the bin of every row from its cell; the number of bins if it has none."""
         return np.append(self.bin_of_cell, self.bins.n_levels)[np.minimum(cells, self.bin_of_cell.size)]
 
 
@@ -129,7 +129,7 @@ class Surface:
         return self.first.bins.n_levels, self.second.bins.n_levels
 
     def codes(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """Return the cell of the grid of every row from its cells of both features; the size of the grid for none."""
+        """Return the grid cell of every row from its cells of both features; the size of the grid if it has none."""
         n_first, n_second = self.size
         first, second = self.first.code(first), self.second.code(second)
         inside = (first < n_first) & (second < n_second)
@@ -164,8 +164,8 @@ class Surface:
 def surface_parts(
     terms: Sequence[Term], levels: Sequence[FeatureLevels], options: FitOptions
 ) -> dict[int, SurfacePart]:
-    """Return the terms that may take part in surfaces, by position: quantile bins of numeric columns with a cosine
-    basis, and the groups of categorical ones. None if no feature has cells within levels.
+    """Return the terms that surfaces may combine, by position: quantile bins of numeric columns with a cosine basis,
+    and the groups of categorical ones. Return None if no feature has cells within levels.
     """
     parts: dict[int, SurfacePart] = {}
     if all(term.cells is None for term in terms):
@@ -203,10 +203,10 @@ def find_surfaces(
     codes: Sequence[np.ndarray],
     rows: CalibrationRows,
 ) -> dict[Surface, np.ndarray]:
-    """Return at most ``most`` surfaces that may pay, and their cells of the rows.
+    """Return at most ``most`` promising surfaces, and the cells of the rows in them.
 
-    Every pair is tested with all else as it is, and needs more evidence the more pairs there are. A surface is smooth,
-    or has steps if these explain the rows better.
+    Every pair is tested beside the fitted single features; the required Bayes factor grows with the number of pairs. A
+    surface is smooth, or has steps if these explain the rows better.
 
     Parameters
     ----------
@@ -256,7 +256,7 @@ def move_steps(
     curvature: np.ndarray,
     rows: CalibrationRows,
 ) -> tuple[Surface, tuple[np.ndarray, np.ndarray]]:
-    """Move the steps of a surface from the bounds of cells to the values between which they explain the rows best.
+    """Move the steps of a surface from cell bounds to the values at which they explain the rows best.
 
     Cells are quantiles, so that a step between two of them may be many rows off (benchmarks/decisions/surfaces.md).
 
@@ -302,13 +302,15 @@ def move_steps(
 
 
 def _steps(bin_of_cell: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Return a basis function for each bin, (n_bins, n_bins), of mean 0 over the ``rows`` of the cells."""
+    """Return a step basis over bins, (n_bins, n_bins), with mean 0 over the ``rows`` of the cells."""
     of_bins = np.bincount(bin_of_cell, rows)
     return np.eye(of_bins.size) - of_bins / of_bins.sum()
 
 
 def _nearest(with_rows: np.ndarray, basis: np.ndarray) -> np.ndarray:
-    """Return the cell most like each cell by all basis functions, among those ``with_rows``, (n_cells,) bool."""
+    """Return, for each cell, the most similar cell ``with_rows`` by all basis functions; ``with_rows`` is (n_cells,)
+    bool.
+    """
     other = np.flatnonzero(with_rows)
     nearest = [np.argmin(((basis[other] - cell) ** 2).sum(axis=1)) for cell in basis]  # all at once take gigabytes
     return other[nearest]

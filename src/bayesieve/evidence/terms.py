@@ -1,4 +1,4 @@
-"""Terms: the features that are fitted together, with their cells and the shapes of their deviations."""
+"""Terms: features that are fitted jointly, with their cells and the shapes of their deviations."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class FitOptions:
 
 @dataclass(frozen=True, eq=False)
 class Term:
-    """A feature that is fitted together with others.
+    """Feature that is fitted jointly with others.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class Term:
     correction: np.ndarray | None = None
 
     def weighted(self, weight: float) -> Term:
-        """Return the term with another weight."""
+        """Return a copy of the term with another weight."""
         shape = replace(self.shape, counted=weight * self.counted) if self.shape.rising.size else self.shape
         return replace(self, weight=weight, shape=shape)
 
@@ -175,7 +175,7 @@ def split_levels(
 
 
 def lines_between_levels(of_level: np.ndarray, rows: np.ndarray, n_special: int, counted: np.ndarray) -> np.ndarray:
-    """Replace the steps of counted contributions by lines between the middles of the levels, (n_cells, n_classes).
+    """Return counted contributions interpolated linearly between the middles of the levels, (n_cells, n_classes).
 
     Parameters
     ----------
