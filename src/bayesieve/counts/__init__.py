@@ -1,4 +1,4 @@
-"""Coded rows, additive summaries of them, and the log probabilities they give."""
+"""Coded rows, their counts by level and class, and log probabilities from counts."""
 
 from bayesieve.counts.coded import CodedTable
 from bayesieve.counts.contingency import ContingencyCounts, Smoothing, check_smoothing, log_probabilities

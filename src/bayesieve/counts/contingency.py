@@ -1,4 +1,4 @@
-"""Counts of every feature by level and class, and the log probabilities from them: the one place of smoothing."""
+"""Counts of every feature by level and class, and the smoothed log probabilities computed from them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class ContingencyCounts(ShortRepr):
         return ContingencyCounts(self.counts + other.counts, self.offsets, self.class_counts + other.class_counts)
 
     def __sub__(self, other: ContingencyCounts) -> ContingencyCounts:
-        """Return counts without the rows of ``other``, which must be a subset of these rows."""
+        """Return the counts without those of ``other``, whose rows must be a subset of these."""
         self._check_same(other)
         counts = left_over(self.counts, other.counts)
         return ContingencyCounts(counts, self.offsets, left_over(self.class_counts, other.class_counts))
@@ -60,7 +60,7 @@ class ContingencyCounts(ShortRepr):
 
 
 def left_over(counts: np.ndarray, taken: np.ndarray | float) -> np.ndarray:
-    """Subtract counts, or sums of weights; differences within rounding become 0."""
+    """Return the difference of two arrays of counts or weights, with differences within rounding set to 0."""
     left: np.ndarray = counts - taken
     left[left < 1e-12 * counts] = 0.0
     return left
@@ -72,7 +72,7 @@ _ROWS_A_CELL = 16  # in small tables, where adding up cells would take longer th
 
 @dataclass(frozen=True)
 class JointCodes:
-    """Features of few levels in groups, with one joint code for each combination of their levels.
+    """Groups of features with few levels, with one joint code per combination of levels.
 
     codes : (n_groups, n_rows) unsigned, of rows that stand class after class; n_cells : (n_groups,) combinations;
     starts : (n_classes + 1,) first row of each class; margins : (levels of all features, combinations of all groups)
@@ -88,7 +88,7 @@ class JointCodes:
 
     @classmethod
     def of(cls, coded: CodedTable) -> JointCodes:
-        """Compute joint codes for the features of a table whose rows are grouped by class."""
+        """Return the joint codes of the features of a table whose rows are grouped by class."""
         from scipy.sparse import csr_array
 
         complete = [bool(row.max(initial=0) < n) for row, n in zip(coded.codes, coded.n_levels, strict=True)]
@@ -117,7 +117,8 @@ class JointCodes:
         return cls(codes, n_cells, starts, margins, offsets, coded.engine)
 
     def weigh(self, weights: np.ndarray, classes: np.ndarray) -> ContingencyCounts:
-        """Return the weight of every level of every feature by class, equal to `CodedTable.counts` within rounding.
+        """Return the weighted counts of every level of every feature by class, equal to `CodedTable.counts` within
+        rounding.
 
         weights : (n_rows,); classes : (n_classes,) the class to count each class of the table as.
         """
@@ -132,9 +133,7 @@ class JointCodes:
 
 
 def _groups(n_codes: np.ndarray, most: int) -> list[np.ndarray]:
-    """Return positions of features in groups, those with most codes first, such that combinations stay within a
-    limit.
-    """
+    """Return groups of feature positions, largest features first, whose numbers of combinations stay within a limit."""
     groups: list[list[int]] = []
     n_cells = most + 1
     for k in np.argsort(-n_codes, kind="stable").tolist():
@@ -154,14 +153,15 @@ _FADING_ROWS = 20.0  # of a level, of equal classes, at which a fading prior has
 
 @dataclass(frozen=True)
 class Shrinkage:
-    """Smoothing of the ratio of observed to expected rows of a level and class; chosen by calibration.
+    """Smoothing that shrinks the ratio of observed to expected rows of a level and class towards 1; chosen by
+    calibration.
 
     Parameters
     ----------
     rows : float
-        Rows that both have more, all classes together.
+        Pseudo-rows added to the observed and to the expected rows, all classes together.
     fades : bool
-        Whether these become fewer with the expected rows, which lets frequent levels be nearly pure.
+        Whether pseudo-rows decrease with the expected rows, so that frequent levels can be nearly pure.
     """
 
     rows: float

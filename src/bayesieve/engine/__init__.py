@@ -1,4 +1,4 @@
-"""Storage of rows, in memory or in files, and threads: searches and counts walk rows block by block."""
+"""Storage of rows in memory or in files, threads, and block-wise reading for counts and searches."""
 
 from bayesieve.engine.base import IN_MEMORY, Engine, effective_jobs, map_in_abandonable_threads, map_in_threads
 from bayesieve.engine.files import Mapped

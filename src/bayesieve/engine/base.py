@@ -1,6 +1,4 @@
-"""`Engine`: storage of the arrays of a table and of a search, and the blocks in which their rows are read; and threads
-for work whose heavy parts release the interpreter lock.
-"""
+"""`Engine`: storage of the arrays of a table and of a search, and the blocks in which rows are read; and threads."""
 
 from __future__ import annotations
 
@@ -33,7 +31,7 @@ Result = TypeVar("Result")
 
 
 class Engine:
-    """Storage of the codes of rows and of the numbers of a search: in memory, or in files (`Mapped`).
+    """Storage of codes and of the arrays of a search: in memory, or in files (`Mapped`).
 
     Kernels read and write whole arrays, one block of rows after another, and add to the same sums: results do not
     depend on the engine nor on its blocks, to the last bit.
@@ -57,16 +55,16 @@ class Engine:
         self.block_rows = block_rows
 
     def array(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-        """Return a C-contiguous array to be filled; its last axis are rows."""
+        """Return a C-contiguous array to be filled; rows are its last axis."""
         return np.empty(shape, dtype)
 
     def release(self, n_bytes: int) -> None:
-        """Record that ``n_bytes`` of the arrays were read or written; arrays in files may then be dropped from
+        """Record that ``n_bytes`` of the arrays were read or written, so that arrays in files may be dropped from
         memory.
         """
 
     def is_one_block(self, n_rows: int) -> bool:
-        """Return whether so many rows are processed in one block."""
+        """Return whether this number of rows fits into one block."""
         return self.block_rows is None or n_rows <= self.block_rows
 
     def blocks(self, offsets: np.ndarray, row_bytes: int = 0) -> Iterable[np.ndarray]:
@@ -97,7 +95,7 @@ class Engine:
             self.release((end - begin) * row_bytes)
 
     def take(self, array: np.ndarray, rows: Any) -> np.ndarray:
-        """Return rows of an array, (n, n_rows), by position in any order."""
+        """Return rows of an array, (n, n_rows), by position, in any order."""
         return np.take(array, rows, axis=1)
 
 
@@ -120,7 +118,7 @@ def effective_jobs(n_jobs: int | None) -> int:
 
 
 def one_blas_thread() -> AbstractContextManager[Any]:
-    """Run BLAS single-threaded: reproducible sums, no spinning threads."""
+    """Run BLAS with one thread during the block: sums are reproducible, and no threads spin."""
     return _linear_algebra().limit(limits=1)
 
 
@@ -142,14 +140,14 @@ def map_in_threads(function: Callable[[Item], Result], items: Iterable[Item], n_
         try:
             return [future.result() for future in futures]
         except BaseException:
-            # An error or Ctrl-C must not wait for a queue of columns that nobody wants any more.
+            # After an error or Ctrl-C, queued items are cancelled instead of computed in vain.
             for future in futures:
                 future.cancel()
             raise
 
 
 def row_slices(n_rows: int, n_numbers: int) -> list[slice]:
-    """Return slices of rows for sums that do not depend on the number of threads. ``n_numbers`` is the count of numbers
+    """Return slices of rows whose sums do not depend on the number of threads. ``n_numbers`` is the count of numbers
     per row.
     """
     size = max(1, min(_MOST_ROWS_AT_ONCE, _MOST_NUMBERS_AT_ONCE // n_numbers))
@@ -191,7 +189,7 @@ def map_in_abandonable_threads(
 
 
 def _polled(results: IMapIterator[Result]) -> Result:
-    """Wait for the next result in short steps, since an endless wait misses Ctrl-C once a library (polars) has
+    """Wait for the next result in short steps, because an unlimited wait misses Ctrl-C once a library (polars) has
     installed its own signal handler.
     """
     while True:

@@ -1,4 +1,4 @@
-"""Callbacks of scikit-learn (version 1.9 and later) during a fit: its stages, and the moves of its search."""
+"""Callbacks of scikit-learn (from version 1.9) during a fit: its stages, and the moves of its search."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["CallbackSupportMixin", "FitTask", "fit_task", "with_callbacks"]
 
 
 class FitTask:
-    """Task of a fit that is reported to callbacks. Without callbacks it does nothing.
+    """Task of a fit that is reported to callbacks. It does nothing if there are no callbacks.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class FitTask:
 
     @contextmanager
     def subtask(self, name: str, n_subtasks: int | None = 0) -> Iterator[FitTask]:
-        """Report the begin and the end of a subtask to callbacks; ``n_subtasks`` is None if unknown."""
+        """Report the beginning and the end of a subtask to callbacks; ``n_subtasks`` is None if unknown."""
         if self._context is None:
             yield self
             return
@@ -65,7 +65,7 @@ _WITHOUT_CALLBACKS = FitTask(None, None)
 
 @contextmanager
 def fit_task(estimator: Any, n_subtasks: int | None = None) -> Iterator[FitTask]:
-    """Report the begin and the end of a fit to the callbacks of an estimator; for methods decorated by
+    """Report the beginning and the end of a fit to the callbacks of an estimator; used by methods with the decorator
     `with_callbacks`.
     """
     if not getattr(estimator, "_skl_callbacks", None):  # none were set, or scikit-learn knows no callbacks yet

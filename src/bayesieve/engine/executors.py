@@ -1,7 +1,7 @@
-"""`map_chunks`: apply one function to chunks of rows, here or by an executor, with results in order.
+"""`map_chunks`: apply a function to chunks of rows, locally or by an executor, with results in order.
 
-An executor is a Dask client or any `concurrent.futures.Executor`: a way to read rows that live elsewhere. Nothing
-outside this file sees a future, and the executor is never shut down.
+An executor is a Dask client or any `concurrent.futures.Executor`, and is a way to read rows that live elsewhere.
+Futures stay inside this module, and the executor is never shut down.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _ROOM = 1 << 30
 
 @dataclass
 class Traffic:
-    """Bytes sent with tasks, and received with results."""
+    """Number of bytes sent with tasks and received with results."""
 
     sent: int = 0
     received: int = 0
@@ -78,7 +78,7 @@ def map_chunks(
     Parameters
     ----------
     executor : Executor or None
-        None computes here, one chunk when it is asked for.
+        None computes locally, each chunk when its result is requested.
     function : callable
         A function of a module, so that it can be pickled.
     chunks : iterable
@@ -135,7 +135,7 @@ def _result_of(future: Future[bytes], clock: Clock | None) -> bytes:
 
 @contextmanager
 def _lost_workers_in_words() -> Iterator[None]:
-    """Turn errors of executors about lost workers into one sentence."""
+    """Convert errors of executors about lost workers into one clear message."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -145,7 +145,7 @@ def _lost_workers_in_words() -> Iterator[None]:
             f"A worker of the executor cannot import {error.name}; install bayesieve {__version__} there."
         ) from error
     except Exception as error:
-        # Dask's error is known by its name, so that Dask is not imported.
+        # Dask's error is recognised by its name, so that Dask need not be imported.
         if not isinstance(error, (BrokenExecutor, CancelledError)) and type(error).__name__ != "KilledWorker":
             raise
         raise RuntimeError(

@@ -1,4 +1,4 @@
-"""Rows in memory-mapped files, and the memory that they may use."""
+"""Rows in memory-mapped files, and the memory limit of a fit."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class Mapped(Engine):
             raise self._unwritable(error) from error
 
     def _take_memory(self, n_bytes: int) -> bool:
-        """Reserve ``n_bytes`` of memory; return whether enough was left."""
+        """Reserve ``n_bytes`` of memory. Return whether enough is left."""
         with self._lock:
             fits = n_bytes <= self._memory_left
             self._memory_left -= n_bytes if fits else 0
@@ -146,10 +146,10 @@ def _allocate(file: IO[bytes], n_bytes: int) -> None:
 
 
 def bytes_of(memory_limit: Any) -> int:
-    """Convert ``memory_limit`` to bytes: a number, text such as ``"4GiB"``, or None for 4 GiB, or half the memory of
-    the machine if that is less.
+    """Return ``memory_limit`` in bytes. It is a number, text such as ``"4GiB"``, or None for 4 GiB or half the memory
+    of the machine, whichever is less.
 
-    ValueError for anything else, and for less than 512 MiB.
+    Raise ValueError for any other value, and for less than 512 MiB.
     """
     if memory_limit is None:
         has = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else 2 * _DEFAULT
