@@ -20,7 +20,7 @@ class _Binner(IntervalCoder):
 
 
 class EqualFrequencyDiscretizer(_Binner):
-    """Bins with about the same number of rows; equal values stay together, so there may be fewer than ``n_bins`` bins.
+    """Bins with about equal numbers of rows. Equal values stay together, so there may be fewer than ``n_bins`` bins.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class EqualFrequencyDiscretizer(_Binner):
 
 
 def equal_parts(above: np.ndarray, n_parts: int) -> np.ndarray:
-    """Return the positions of the values at which bins of about equal weight begin, without the first bin.
+    """Return the positions at which bins of about equal weight begin, without the first bin.
 
     Each bin begins where the cumulated weight ``above`` is nearest to its target; of two, at the lower value.
     """
@@ -63,7 +63,7 @@ def equal_parts(above: np.ndarray, n_parts: int) -> np.ndarray:
 
 
 class EqualWidthDiscretizer(_Binner):
-    """Bins of the same width between the smallest and the largest value; empty bins are dropped.
+    """Bins of equal width between the smallest and the largest value; empty bins are dropped.
 
     Parameters
     ----------
@@ -101,9 +101,9 @@ class EqualWidthDiscretizer(_Binner):
         return cuts
 
     def _edges(self, low: float, high: float) -> np.ndarray:
-        """Return inner edges of bins between two values."""
+        """Return the inner edges of bins of equal width between two values."""
         share = np.arange(1, self.n_bins) / self.n_bins
-        # Between floating-point numbers that are nearly neighbours, rounding may leave their range or their order.
+        # Between nearly adjacent floating-point numbers, rounding may break the range or the order of edges.
         return np.maximum.accumulate(np.clip(low * (1.0 - share) + high * share, low, high))
 
 
@@ -113,7 +113,7 @@ _REAL_TOLERANCE = 4096  # units: sums of weights are rounded before their logari
 
 
 class MDLPDiscretizer(IntervalCoder):
-    """Entropy splits of Fayyad & Irani (1993), stopped by the minimum description length.
+    """Entropy-based splits of Fayyad & Irani (1993), stopped by the minimum description length.
 
     A column is cut where the classes on both sides have least entropy, and both parts are cut again, as long as a cut
     of N rows with k classes into two parts with k1 and k2 classes gains more than its description costs:

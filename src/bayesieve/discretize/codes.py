@@ -1,4 +1,4 @@
-"""Tables that are coded already: integers from 0, one column per feature."""
+"""Input that is coded already: integers from 0, one column per feature."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def read_codes(estimator: Any, X: Any, *, reset: bool) -> CodedTable:
             raise ValueError(f"Complex data not supported; {_REMEDY}") from None
         if isinstance(X, np.ndarray) and X.dtype.kind != "O":
             raise
-        # What fails here may be another library on the way to an array of numbers.
+        # The conversion runs code of other libraries, which may raise any error.
         _refuse_other_types(X)
         codes = validate_data(estimator, X, reset=reset, dtype=object, accept_sparse=False, ensure_all_finite=False)
     if codes.dtype.kind not in "biuf":
@@ -126,7 +126,7 @@ def _warn_of_fractions(codes: np.ndarray) -> None:
 
 
 def _numbers_of_objects(codes: np.ndarray) -> np.ndarray:
-    """Return codes among Python objects: numbers, or text of digits."""
+    """Return the codes in a column of Python objects: numbers, or texts of digits."""
     numbers = np.empty(codes.shape, dtype=np.float64)
     for (row, column), value in np.ndenumerate(codes):
         if is_missing(value):

@@ -1,4 +1,4 @@
-"""`CodingOptions`: how the rows of a fit are read and coded, besides the options of an encoder."""
+"""`CodingOptions`: how the rows of a fit are stored, read and coded, apart from the options of the encoder."""
 
 from __future__ import annotations
 

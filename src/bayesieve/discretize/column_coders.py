@@ -61,7 +61,7 @@ _ALLOWED = {
 
 
 class LevelsCoder(TransformerMixin, BaseEstimator):
-    """The scikit-learn interface of estimators that learn ``levels_`` and code with them."""
+    """Base class of estimators that learn ``levels_`` and code columns with them."""
 
     supervised: ClassVar[bool] = True
 
@@ -70,7 +70,7 @@ class LevelsCoder(TransformerMixin, BaseEstimator):
         with_shared_docs(cls)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Return names of the coded columns."""
+        """Return the names of the coded columns."""
         check_is_fitted(self, "levels_")
         return np.asarray([level.name for level in self.levels_], dtype=object)
 
@@ -93,7 +93,7 @@ class LevelsCoder(TransformerMixin, BaseEstimator):
 
 
 class TableCoder(LevelsCoder):
-    """Base of the encoders of whole tables."""
+    """Base class of encoders of whole tables."""
 
     levels_: Sequence[FeatureLevels]
     unseen_counts_: np.ndarray
@@ -121,7 +121,7 @@ class TableCoder(LevelsCoder):
         """Return the columns of `to_frame` before the counts."""
 
     def _add_unseen(self, unseen: np.ndarray) -> None:
-        """Count values without a level, of each feature."""
+        """Add the numbers of values without a level, by feature."""
         if not self.unseen_counts_.flags.writeable:  # as in a model that joblib mapped from a file
             self.unseen_counts_ = self.unseen_counts_.copy()
         # Counted under no lock: two concurrent calls may lose counts, never codes.
@@ -129,7 +129,7 @@ class TableCoder(LevelsCoder):
 
 
 class ColumnCoder(LevelsCoder):
-    """Base of the estimators that code columns of one kind.
+    """Base class of estimators that code columns of one kind.
 
     In a table of mixed columns, columns of the other kind are left out with a warning; ``get_feature_names_out``
     returns the names of the coded ones.
@@ -207,7 +207,7 @@ class ColumnCoder(LevelsCoder):
 
 
 class IntervalCoder(ColumnCoder):
-    """Base of the discretizers: they choose rows of `ValueBlocks` at which intervals begin."""
+    """Base class of discretizers: they choose the positions in `ValueBlocks` at which intervals begin."""
 
     kind = "numeric"
     joins: int = 0
@@ -232,7 +232,9 @@ class IntervalCoder(ColumnCoder):
         """
 
     def cut_points(self, blocks: ValueBlocks, starts: np.ndarray) -> np.ndarray:
-        """Return the cut points below intervals, given by their first rows, all but the lowest of each column."""
+        """Return the cut points below the intervals that begin at the given rows, except the lowest interval of each
+        column.
+        """
         return blocks.midpoints(starts)
 
     def fit_blocks(self, blocks: ValueBlocks, *, apart: bool) -> Intervals:
@@ -258,7 +260,7 @@ class IntervalCoder(ColumnCoder):
 
 
 class GroupCoder(ColumnCoder):
-    """Base of the coders of categories: they group values."""
+    """Base class of coders of categories, which group values."""
 
     kind = "categorical"
 
@@ -297,7 +299,7 @@ def price_of_cuts(n_columns: int, n_rows: float) -> float:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class _MODLCoder(ColumnCoder):
-    """Options of both coders."""
+    """Options shared by both MODL coders."""
 
     method: Method = "greedy"
     prior: Prior = "sizes"
@@ -415,7 +417,7 @@ _LEAST_MORE = 0.01  # that values save, as a share of what groups do: those are 
 
 
 class ValueCoder(GroupCoder):
-    """One level per distinct value, missing values included."""
+    """Coder with one level per distinct value, including missing values."""
 
     supervised = False
 
@@ -423,7 +425,7 @@ class ValueCoder(GroupCoder):
         counts = table.with_missing
         present = np.flatnonzero(counts.sum(axis=1) > 0)  # not in rows of weight 0 only
         counts = counts[present].astype(float)
-        # Nothing is searched: the criterion for groups is evaluated once, with every value in a group by itself.
+        # No search: the criterion for groups is evaluated once, with each value in its own group.
         n_values = present.size
         prior = np.log(n_values) + log_partitions(n_values, min(n_values, _MOST_COUNTED))[-1]
         cost = total_costs(counts, np.array([n_values]), np.array([prior]))
@@ -705,7 +707,7 @@ def _code_numbers(
 
 
 def _runs(together: np.ndarray, n_rows: int) -> list[range]:
-    """Return neighbouring columns to process together; the others one by one."""
+    """Return runs of neighbouring columns to process together; other columns form runs of one."""
     most = max(1, _BLOCK_CELLS // max(1, n_rows))
     ends = np.flatnonzero(np.diff(together.astype(np.int8))) + 1
     runs = []

@@ -64,11 +64,11 @@ _table_lock = threading.Lock()
 
 
 class TooManyBlocks(ValueError):
-    """A column has too many distinct values for the exact search."""
+    """Error for a column with too many distinct values for the exact search."""
 
 
 def check_prior(prior: object) -> None:
-    """Raise ValueError if ``prior`` is no name of one."""
+    """Raise ValueError unless ``prior`` is a known name."""
     if not (isinstance(prior, str) and prior in PRIORS):
         raise ValueError(f"prior must be 'sizes' or 'published', got {prior!r}.")
 
@@ -186,14 +186,14 @@ def interval_costs(
 
 
 def level_scores(costs: np.ndarray, null_costs: np.ndarray) -> np.ndarray:
-    """Return shares of the null costs that partitions save; 0 if they save nothing."""
+    """Return the shares of the null costs that partitions save; 0 if they save nothing."""
     scores = np.zeros_like(costs)
     np.divide(costs, null_costs, out=scores, where=null_costs > 0.0)
     return np.where(null_costs > 0.0, np.maximum(0.0, 1.0 - scores), 0.0)
 
 
 def pays(costs: np.ndarray, null_costs: np.ndarray | float) -> np.ndarray:
-    """Return whether partitions beat the single part by more than rounding."""
+    """Return whether partitions cost less than a single part, by more than rounding."""
     return costs < null_costs - _TOLERANCE
 
 
@@ -237,16 +237,16 @@ class Groups:
 
 
 def summed(values: np.ndarray, line: np.ndarray, n: int | None = None) -> np.ndarray:
-    """Sum the lines of ``values`` by the place that ``line`` assigns to each; there are ``n`` places, or as many as
-    ``line`` names.
-    """
+    """Return the sums of ``values`` by position: ``line`` assigns each value to one of ``n`` positions."""
     sums = np.zeros((int(line.max()) + 1 if n is None else n, *values.shape[1:]), dtype=values.dtype)
     np.add.at(sums, line, values)
     return sums
 
 
 def saved_by_values(counts: np.ndarray) -> float:
-    """Return the nats of the labels that class shares by value save; ``counts`` is (n_values, n_classes)."""
+    """Return the nats that class shares by value save in the cost of the labels; ``counts`` is
+    (n_values, n_classes).
+    """
     counts = counts[:, counts.any(axis=0)]  # a class may have no weight
     n_rows, of_class = counts.sum(), counts.sum(axis=0)
     tables = [np.unique(column, return_counts=True) for column in (*counts.T, counts.sum(axis=1))]
@@ -285,7 +285,7 @@ def search_intervals(
     intervals = []
     for n, total in set(zip(announced.tolist(), blocks.totals.tolist(), strict=True)):
         columns = np.flatnonzero((announced == n) & (blocks.totals == total))
-        # With every value alone the prior by sizes is free: parts of single rows, as identifiers have them, would cost
+        # With one value per part the prior by sizes is free: parts of single rows, as in identifiers, would cost
         # as little as a single part of balanced classes, and say nothing of new rows.
         parts = min(most, int(n), max(2, int(total / _ROWS_PER_PART))) if prior == "sizes" else most
         costs = interval_prior(n, parts, prior, price)

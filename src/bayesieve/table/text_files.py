@@ -51,7 +51,7 @@ def read_csv(
     levels: Mapping[str, FeatureLevels] | None = None,
     date_orders: dict[str, bool] | None = None,
 ) -> pl.DataFrame:
-    """Read a text table. ValueError names the file and its defect.
+    """Read a text table. Raise ValueError, naming the file and its defect, if it is invalid.
 
     Types are inferred from all rows, unless there are ``levels``. Then no types are inferred: columns of numbers whose
     values are all readable come as floats; all others as text, which `FeatureLevels.code` reads by value. Lines that
@@ -74,7 +74,7 @@ def read_csv(
 
 
 def read_header(path: Path) -> list[str]:
-    """Return the names of the columns of a text table, those without one numbered."""
+    """Return the column names of a text table; columns without a name are numbered."""
     return open_text(path, path, in_memory).names
 
 
@@ -140,7 +140,7 @@ def common_orders(orders: Sequence[Mapping[str, bool]]) -> dict[str, bool]:
 
 
 class TextTable:
-    """A text table, whole or in blocks, and the types of its columns, which follow from all values.
+    """Text table, read at once or in blocks, and the types of its columns, which follow from all values.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ class TextTable:
             self._learn()
 
     def _learn(self) -> None:
-        """Infer types from the first rows, or read all columns as text if a later row does not fit.
+        """Infer the types of columns from the first rows. If a later row does not fit, read all columns as text.
 
         Letting polars infer from all rows, dates included, takes a hundred times as long as reading them.
         """
@@ -191,7 +191,7 @@ class TextTable:
             self._learn_types(text.query(infer_schema=False), numbers)
 
     def _learn_types(self, query: pl.LazyFrame, numbers: Collection[str]) -> None:
-        """Take types from the query; infer the type of texts from all their values."""
+        """Take the types from the query, and infer the types of text columns from all their values."""
         self._query, types = query, dict(query.collect_schema())
         self._texts = {name: self._text_type(name, numbers) for name in types if types[name] == pl.String}
         self._empty = pl.Series([], dtype=pl.Boolean)
@@ -253,12 +253,12 @@ class TextTable:
         return pl.int_range(len(self._empty), eager=True) >= (int(rows[-1]) + 1 if len(rows) else 0)
 
     def frame(self) -> pl.DataFrame:
-        """Return all rows, of a table in memory."""
+        """Return all rows as a dataframe."""
         frame, blank = self._whole[:, list(self.schema)], self._blank_lines()
         return frame.filter(~blank) if blank.any() else frame
 
     def blocks(self, schema: pl.Schema) -> Iterator[pl.DataFrame]:
-        """The rows in these types."""
+        """Yield the rows in blocks, with the inferred types."""
         blank, first = self._blank_lines(), 0
         for block in self._blocks():
             rows = block.filter(~blank[first : first + block.height])
@@ -274,7 +274,7 @@ class TextTable:
 
 @dataclass(frozen=True)
 class Text:
-    """A text table in UTF-8: where it is (a path, or bytes in memory) and how it is cut into fields."""
+    """Text table in UTF-8: its location (a path, or bytes in memory), and how lines are split into fields."""
 
     path: Path
     source: Path | bytes
@@ -283,11 +283,11 @@ class Text:
 
     @property
     def names(self) -> list[str]:
-        """The names of the columns; those without one are numbered."""
+        """Column names; columns without a name are numbered."""
         return [name or f"column_{i + 1}" for i, name in enumerate(self.header)]
 
     def rows(self) -> Iterator[tuple[int, list[str]]]:
-        """Yield the line on which each row begins, from 1, and its fields. Slow; used only to locate errors."""
+        """Yield the first line number of each row, from 1, and its fields. Slow: used only to locate errors."""
         n_read = 0
 
         def counted(lines: Iterable[str]) -> Iterator[str]:
@@ -354,12 +354,12 @@ def open_text(path: Path, source: Path | bytes, keep: Keep, names: Collection[st
 
 
 def in_memory(chunks: Iterable[bytes]) -> bytes:
-    """Keep text in memory."""
+    """Keep the text in memory."""
     return b"".join(chunks)
 
 
 def in_folder(folder: Path, chunks: Iterable[bytes]) -> Path:
-    """Keep text in a new file of a folder."""
+    """Write the text to a new file in a folder."""
     target = folder / f"{len(list(folder.iterdir()))}{DECODED}"
     with target.open("wb") as file:
         file.writelines(chunks)
@@ -382,8 +382,8 @@ def _chunks(source: Path | bytes) -> Iterator[bytes]:
 
 
 def _western(source: Path | bytes) -> Iterator[bytes]:
-    """Yield lines in UTF-8. Lines that are not UTF-8 are read in the Western European encoding of Windows, one by one,
-    so that a wrong byte changes no other line.
+    """Yield lines in UTF-8. Lines that are not UTF-8 are read one by one in the Western European
+    encoding of Windows.
     """
     with opened(source) as lines:
         for line in lines:
@@ -398,7 +398,7 @@ def _line_in_utf8(line: bytes) -> bytes:
 
 
 def _first_lines(source: Path | bytes) -> tuple[bytes, bool]:
-    """Return the beginning of a text, the whole header at least, and whether there is more."""
+    """Return the beginning of a text, including the whole header, and whether more follows."""
     size = SAMPLE_BYTES
     with opened(source) as file:
         sample = file.read(size)
@@ -409,7 +409,7 @@ def _first_lines(source: Path | bytes) -> tuple[bytes, bool]:
 
 
 def look_at(path: Path, source: Path | bytes, names: Collection[str] = ()) -> Text:
-    """Find the separator and the header from the first lines, or from the names that should be in it."""
+    """Infer the separator and the header from the first lines, or from the expected column names."""
     sample, is_cut = _first_lines(source)
     if not sample.strip(b" \t\r\n\xef\xbb\xbf"):
         raise ValueError(f"{path} is empty; a table needs a header line and at least one row.")
@@ -453,7 +453,7 @@ def _fields(lines: Iterable[str], separator: str) -> Iterator[list[str]]:
 
 
 def _separator_of(text: str, names: Collection[str], prefer: str) -> str | None:
-    """Return the separator that cuts most of these names out of the header, None if none does: rows do not matter."""
+    """Return the separator that splits most of these names in the header, or None if none does. Rows are ignored."""
     wanted = set(names)
     counts = {}
     for separator in sorted(_SEPARATORS, key=lambda separator: separator != prefer):
@@ -464,7 +464,7 @@ def _separator_of(text: str, names: Collection[str], prefer: str) -> str | None:
 
 
 def sniff_separator(text: str, prefer: str = ",") -> str:
-    """Return the separator that cuts most lines into as many fields as the header; on ties, into more fields."""
+    """Return the separator that splits most lines into as many fields as the header; ties go to more fields."""
     best, best_score = prefer, (0.0, 0, False)
     for separator in _SEPARATORS:
         rows = _rows(text, separator)
@@ -534,7 +534,7 @@ def refuse_ragged(text: Text) -> list[bool]:
 
 
 def refuse_open_quote(text: Text) -> None:
-    """Raise ValueError that names the line of a quotation mark that is never closed."""
+    """Raise ValueError, naming the line, for a quotation mark that is never closed."""
     with opened(text.source) as file:
         odd = [number for number, line in enumerate(file, start=1) if line.count(b'"') % 2]
     if len(odd) % 2:

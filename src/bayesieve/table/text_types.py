@@ -19,20 +19,20 @@ if TYPE_CHECKING:
 
 Reader = Callable[["pl.Series"], "pl.Series"]
 _SAMPLE_ROWS = 100
-# Texts that other programs write for a missing number; in a text column they are ordinary values.
+# Texts that other programs write for missing numbers; in text columns they are ordinary values.
 _MISSING_NUMBERS = (
     *("", "?", ".", "-", "NA", "N/A", "n/a", "na", "#N/A", "#NA", "<NA>", "NaN", "nan", "NAN", "-nan", "-NaN"),
     *("null", "NULL", "Null", "None", "none", "NONE"),
 )
 _TRUE, _FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")  # as the reader of files has them
-# What other programs, such as DuckDB's reader of CSV, also take for booleans, and what people write for them.
+# Texts that other programs, such as DuckDB's CSV reader, read as booleans, and common spellings of people.
 _YES = (*_TRUE, "yes", "Yes", "YES", "t", "T", "y", "Y", "ja", "Ja", "JA", "oui", "Oui", "OUI")
 _NO = (*_FALSE, "no", "No", "NO", "f", "F", "n", "N", "nein", "Nein", "NEIN", "non", "Non", "NON")
 TRUTH_WORDS = (*_YES, "1", "1.0", *_NO, "0", "0.0")
 
 
 class TextType:
-    """The type of all values of a text column, whole or in parts.
+    """Type that fits all values of a text column read so far.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class TextType:
     def __init__(self, *, decimal_comma: bool = False, dates_only: bool = False) -> None:
         commas = [lambda texts: _floats(decimal_points(texts))] if decimal_comma else []
         self._order = DayMonthOrder()
-        # Lists of readers, each of which also reads all that the one before it does.
+        # Each reader of a list also reads everything that the reader before it reads.
         of_dates: list[list[Reader]] = [[partial(self._in_order, dates), partial(self._in_order, moments)]]
         others: list[list[Reader]] = [[_integers, _floats, *commas], [_booleans], [_times]]
         self._readers = of_dates if dates_only else [*others, *of_dates]
@@ -60,7 +60,7 @@ class TextType:
         self.has_values = False
 
     def add(self, column: pl.Series) -> pl.Series:
-        """Return more values in the type of all values so far. Text loses only surrounding blanks."""
+        """Return further values, converted to the type of all values so far. Text loses only surrounding blanks."""
         trimmed = _trimmed(column)
         if trimmed.null_count() == len(trimmed):
             return trimmed
@@ -79,11 +79,11 @@ class TextType:
 
     @property
     def day_first(self) -> bool | None:
-        """Whether the day comes before the month in the dates; None for other values, and without proof."""
+        """Whether dates begin with the day; None for other values, or if no value proves the order."""
         return self._order.day_first if self.dtype.is_temporal() else None
 
     def read(self, column: pl.Series) -> pl.Series:
-        """Return some of the values in the type of all."""
+        """Return some of the values, converted to the type of all."""
         trimmed = _trimmed(column)
         if not self.has_text or (self.has_values and not (self._readers and self._order.is_clear)):
             return trimmed
@@ -92,13 +92,13 @@ class TextType:
 
     @property
     def dtype(self) -> pl.DataType:
-        """The type of all; Null without values."""
+        """Type of all values; Null if there are none."""
         import polars as pl
 
         return self.read(pl.Series(dtype=pl.String)).dtype if self.has_values else pl.Null()
 
     def _in_order(self, reader: Reader, texts: pl.Series) -> pl.Series:
-        """Read dates; until a value proves the order of day and month, the day is taken to come first."""
+        """Read dates. The day is taken to come first until a value proves the order of day and month."""
         values = reader(texts)
         if values.null_count() == texts.null_count():
             return values
@@ -107,7 +107,7 @@ class TextType:
 
 
 class ScoredText:
-    """Reading rules of a text column for a fitted model: each value is read without regard to the others.
+    """Reading rules of a text column for a fitted model: each value is read independently of the others.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ def decimal_points(column: pl.Series) -> pl.Series:
 
 
 def numbers_of_texts(column: pl.Series, type_: str, day_first: bool | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Read every text as a number of a type by its value alone, whatever else the column holds.
+    """Read each text as a number of the given type, independently of other values in the column.
 
     Parameters
     ----------
@@ -199,7 +199,7 @@ def numbers_of_texts(column: pl.Series, type_: str, day_first: bool | None = Non
 
 
 def other_order(column: pl.Series, day_first: bool) -> str | None:
-    """Return the first text of a column that proves another order of day and month than training; None without."""
+    """Return the first text that proves another order of day and month than in training; None if there is none."""
     return DayMonthOrder(day_first).contradiction(trimmed_values(column))
 
 
@@ -239,7 +239,7 @@ def other_texts(
 
 
 def truth_of(value: Scalar) -> bool | None:
-    """Return the boolean that a value stands for in a column of booleans; None for other values."""
+    """Return the boolean that a value represents in a boolean column; None for other values."""
     text = canonical_text(value).strip()
     return True if text in (*_YES, "1", "1.0") else False if text in (*_NO, "0", "0.0") else None
 
@@ -269,7 +269,7 @@ def _of_text(text: str, among: frozenset[type]) -> Iterator[str]:
 
 
 def number_of(value: Any, type_: str, day_first: bool | None = None) -> float:
-    """Return the number that a value of a column of this type is read as; NaN if it is none."""
+    """Return the number that a value represents in a column of this type; NaN if it is not a number."""
     number = (
         value if is_number(value) else _number_of_text(canonical_text(value).strip(), number_type(type_), day_first)
     )
@@ -277,7 +277,7 @@ def number_of(value: Any, type_: str, day_first: bool | None = None) -> float:
 
 
 def _number_of_text(text: str, type_: str, day_first: bool | None = None) -> float | None:
-    """Return one trimmed text that the fast readers cannot read as a number; None if it cannot be read at all."""
+    """Return the number in a trimmed text that the fast readers cannot read; None if it is not a number."""
     import polars as pl
 
     if type_ == "number" and text in (*_TRUE, *_FALSE):
@@ -304,7 +304,7 @@ def _fast_numbers(cleaned: pl.Series, type_: str) -> np.ndarray:
 
 
 def trimmed_values(column: pl.Series) -> pl.Series:
-    """Return texts without surrounding blanks; texts that stand for missing numbers are null."""
+    """Return texts without surrounding blanks; texts that mean missing numbers become null."""
     return _without_marks(_trimmed(column)).drop_nulls()
 
 

@@ -1,4 +1,4 @@
-"""Copies in Parquet of text files, Arrow files, workbooks, databases, queries and dataframes."""
+"""Copies of text files, Arrow files, workbooks, databases, queries and dataframes in Parquet files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _BYTES_LEFT = 1 << 28
 
 
 class Folder:
-    """A temporary folder, deleted with the last object that holds it in the process that made it.
+    """Temporary folder that is deleted with the last object that uses it, in the process that created it.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class Folder:
 
 
 class Copies:
-    """Parquet files written for one scan, in a folder of their own.
+    """Parquet files written for one scan, in a folder that belongs to it.
 
     Parameters
     ----------
@@ -69,12 +69,12 @@ class Copies:
 
     @cached_property
     def folder(self) -> Folder:
-        """The folder, made when it is first needed."""
+        """Folder of the copies, created when it is first needed."""
         return Folder(self._parent)
 
     @contextmanager
     def deleted_after_errors(self) -> Iterator[None]:
-        """Delete the folder after an error, and after Ctrl-C."""
+        """Delete the folder if the block ends with an error or Ctrl-C."""
         try:
             yield
         except BaseException:
@@ -83,7 +83,7 @@ class Copies:
             raise
 
     def write(self, frames: Iterable[pl.DataFrame], schema: pl.Schema, origin: FileState | None = None) -> DataFile:
-        """Write frames of one schema into a new file; a generator of frames is closed, which ends its query.
+        """Write frames with one schema to a new file. A generator of frames is closed, which ends its query.
 
         Raises
         ------
@@ -115,7 +115,7 @@ class Copies:
         return self._written(path, look_at(path)[1], None)
 
     def scan(self, files: Sequence[DataFile], schema: pl.Schema, date_orders: Mapping[str, bool] | None = None) -> Scan:
-        """Return the scan of the files that were written."""
+        """Return the scan of the written files."""
         return Scan(tuple(files), schema, self.folder, date_orders=date_orders or {})
 
     def _new_path(self) -> Path:
@@ -141,7 +141,7 @@ class Copies:
 
 @contextmanager
 def _explained(folder: Path) -> Iterator[None]:
-    """Turn errors of writing rows into a folder into ValueErrors that name it."""
+    """Convert errors of writing to a folder into ValueErrors that name it."""
     try:
         yield
     except ValueError:
@@ -154,7 +154,7 @@ def _explained(folder: Path) -> Iterator[None]:
 
 
 def blocks_of(frames: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-    """Yield the rows of frames in blocks of `BLOCK_ROWS` rows, the last of fewer."""
+    """Yield the rows of frames in blocks of `BLOCK_ROWS` rows; the last block may be shorter."""
     waiting: list[pl.DataFrame] = []
     n_waiting = 0
     for frame in frames:
@@ -213,7 +213,7 @@ def copy_object(source: Any, columns: Sequence[str] | None, copies: Copies) -> S
 
 
 def frame_of(source: Any) -> pl.DataFrame:
-    """Return a dataframe in memory as one of polars."""
+    """Return a dataframe in memory as a polars dataframe."""
     if isinstance(source, pl.DataFrame):
         return source
     if nw.dependencies.is_pandas_dataframe(source):
@@ -226,7 +226,7 @@ def frame_of(source: Any) -> pl.DataFrame:
 
 
 def _from_pandas(frame: Any) -> pl.DataFrame:
-    """Return a dataframe of pandas as one of polars. Categories are texts, as in columns read in memory.
+    """Return a pandas dataframe as a polars dataframe. Categories become texts, as in columns read in memory.
 
     Raises
     ------
@@ -265,7 +265,7 @@ def quoted_name(name: str) -> str:
 
 
 def _readable(relation: Any) -> Any:
-    """Return a DuckDB relation with texts for types that only DuckDB has."""
+    """Return a DuckDB relation in which types that only DuckDB supports are texts."""
     columns = []
     for name, dtype in zip(relation.columns, map(str, relation.types), strict=True):
         if dtype == "INTERVAL":

@@ -1,4 +1,4 @@
-"""The canonical text of a category value, which makes two raw values the same category; dates and times as numbers."""
+"""Canonical texts of category values, by which equal values are recognised; and dates and times as numbers."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def is_missing(value: object) -> bool:
 
 
 def canonical_value(value: Any) -> Scalar:
-    """Return the plain Python scalar that stands for a raw value: bool, int, float or str (everything else as text)."""
+    """Return the plain Python scalar of a raw value: bool, int, float or str (any other value as text)."""
     if type(value) is str:  # nearly all categories are
         return value
     if isinstance(value, (bool, np.bool_)):
@@ -60,7 +60,7 @@ def canonical_value(value: Any) -> Scalar:
 
 
 def canonical_text(value: Any) -> str:
-    """Return the text through which category values are compared.
+    """Return the text by which category values are compared.
 
     ``3``, ``3.0``, ``np.int64(3)`` and ``"3"`` are all ``"3"``; True is ``"True"``; dates are written as in ISO 8601
     (a datetime at midnight as its date); anything else is ``str(value)``.
@@ -116,7 +116,7 @@ _ESCAPED_BYTE = re.compile(r"\\x[89a-f][0-9a-f]")
 
 
 def _canonical_number(value: Any) -> Scalar:
-    """Return a Decimal or Fraction as the int or float equal to it, else as text."""
+    """Return a Decimal or Fraction as an equal int or float if there is one, otherwise as text."""
     try:
         number = float(value)
     except OverflowError:
@@ -131,7 +131,7 @@ def _canonical_number(value: Any) -> Scalar:
 
 
 def _text_of_decimal(value: decimal.Decimal) -> str:
-    """Return all digits except trailing zeros."""
+    """Return the digits of a decimal without trailing zeros."""
     if not value.is_finite():
         return str(float(value))
     context = decimal.Context(prec=len(value.as_tuple().digits), Emin=decimal.MIN_EMIN, Emax=decimal.MAX_EMAX)
@@ -139,7 +139,7 @@ def _text_of_decimal(value: decimal.Decimal) -> str:
 
 
 def spelt_out(data: Any) -> Any:
-    """Return texts, also within lists and mappings, with half characters (lone surrogates) as escapes."""
+    """Return texts, also within lists and mappings, with lone surrogates as escapes."""
     if isinstance(data, str):
         return data.encode("utf-8", "backslashreplace").decode("utf-8")
     if isinstance(data, Mapping):
@@ -190,7 +190,7 @@ def date_to_days(date: dt.date) -> int:
 
 def datetime_to_microseconds(moment: dt.datetime) -> int:
     """Return microseconds since 1970-01-01, in UTC where the datetime has a time zone."""
-    # Subtracted as it is: near the years 1 and 9999 a datetime may have no other in UTC.
+    # Subtract before conversion: near the years 1 and 9999 a datetime may have no equivalent in UTC.
     midnight = _MIDNIGHT if moment.tzinfo is None else _MIDNIGHT.replace(tzinfo=dt.UTC)
     return (moment - midnight) // dt.timedelta(microseconds=1)
 
@@ -239,7 +239,7 @@ def text_of_moment(value: Any, type_: str) -> str:
 
 
 def shorten_iso(text: str) -> str:
-    """Return an ISO date and time without the parts that say nothing: trailing zero fractions, seconds at midnight."""
+    """Return an ISO date and time without redundant parts: trailing zero fractions, and seconds at midnight."""
     date, separator, time = text.partition("T")
     if not separator:
         return text
@@ -307,7 +307,7 @@ _PARSERS: dict[str, Callable[[str], float]] = {
 
 
 def number_type(type_: str) -> str:
-    """Return the type that values of a column of this type have as numbers."""
+    """Return the numeric type of the values of a column of this type."""
     return type_ if type_ in TEMPORAL else "number"
 
 

@@ -1,4 +1,4 @@
-"""Workbooks of Excel and LibreOffice: the first sheet as text, and cells so far away that it cannot be read."""
+"""Workbooks of Excel and LibreOffice: the first sheet as text, and checks against sheets too large to read."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _ROW, _VALUES, _BUNDLED_SHEET = 0, (*range(2, 12), 62), 156
 
 
 def first_sheet(path: Path) -> pl.DataFrame:
-    """Return the first sheet of a workbook, the values of its cells as text.
+    """Return the first sheet of a workbook, with the values of its cells as text.
 
     Raises
     ------
@@ -42,7 +42,7 @@ def first_sheet(path: Path) -> pl.DataFrame:
     try:
         content = path.read_bytes()
         refuse_far_cells(path, content)
-        # As text, a cell means the same whatever else is in its column.
+        # Cells are read as text, so that their meaning does not depend on other cells of the column.
         frame = pl.read_excel(content, read_options={"dtypes": "string"}, raise_if_empty=False)
     except ModuleNotFoundError:
         raise ValueError(
@@ -59,7 +59,7 @@ def first_sheet(path: Path) -> pl.DataFrame:
 
 
 class HugeWorkbook(ValueError):
-    """A workbook that takes far more memory than its values need."""
+    """Error for a workbook that would take far more memory than its values need."""
 
 
 def refuse_far_cells(path: Path, content: bytes) -> None:
@@ -95,7 +95,7 @@ def _refuse_bomb(path: Path, archive: zipfile.ZipFile, size: int) -> None:
         raise HugeWorkbook(
             f"{path} unpacks to {n_bytes / 2**30:,.1f} GiB, far more than a table of its size; save the table as CSV."
         )
-    # Sizes may be false: reading a part to its end raises an error if it is longer.
+    # Stated sizes may be false: reading a part to its end raises an error if it is longer.
     for part in parts if _DEFLATE_RATIO * size > _MOST_BYTES else ():
         with archive.open(part) as file:
             for _ in _chunks(file):
@@ -103,12 +103,12 @@ def _refuse_bomb(path: Path, archive: zipfile.ZipFile, size: int) -> None:
 
 
 def _most_cells(n_values: int) -> int:
-    """Return how many cells the rectangle around so many values may have."""
+    """Return the largest accepted rectangle, in cells, around this number of values."""
     return max(_MOST_CELLS, _MOST_PER_CELL * n_values)
 
 
 def _is_dense(sheet: bytes) -> bool:
-    """Return whether a sheet of Excel is surely not sparse, as the rows and the lengths of names of columns show.
+    """Return whether a sheet of Excel is certainly not sparse, judging by its rows and the lengths of its column names.
 
     This takes a tenth of the time of reading its XML. False for XML that is not written in the usual way.
     """
@@ -164,7 +164,7 @@ def _records(file: IO[bytes]) -> Iterator[tuple[int, bytes]]:
     """Yield the types and contents of the records of a part of a binary workbook (MS-XLSB, section 2.1.4)."""
 
     def number(most_bytes: int) -> int:
-        """Read a number of seven bits a byte; the last one has no high bit."""
+        """Read a number stored as seven bits per byte; the last byte has no high bit."""
         value = 0
         for k in range(most_bytes):
             byte = file.read(1)
@@ -180,7 +180,7 @@ def _records(file: IO[bytes]) -> Iterator[tuple[int, bytes]]:
 
 
 class _Cells:
-    """The extent of the cells of a sheet that have values.
+    """Extent of the cells of a sheet that have values.
 
     Attributes
     ----------

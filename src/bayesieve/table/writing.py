@@ -1,4 +1,4 @@
-"""Files written whole or not at all: at once, or frame after frame."""
+"""Files that appear complete or not at all, written at once or frame after frame."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _lock(file: IO[bytes]) -> None:
 
 
 class _NewFile:
-    """A file that is written under a temporary name in its folder, and put in place when it is whole."""
+    """File that is written under a temporary name in its folder, and renamed when it is complete."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = checked_path(path)
@@ -115,7 +115,7 @@ class _NewFile:
         return file
 
     def put(self, file: IO[bytes]) -> None:
-        """Put the file in place, so that it survives a power cut."""
+        """Move the file to its final name, so that it survives a power failure."""
         with file:
             file.flush()
             os.fsync(file.fileno())
@@ -128,7 +128,7 @@ class _NewFile:
                 os.close(folder)
 
     def discard(self, file: IO[bytes]) -> None:
-        """Delete the file, unless it is in place."""
+        """Delete the file unless it has its final name."""
         with contextlib.suppress(OSError):
             file.close()
         with contextlib.suppress(OSError):
@@ -143,7 +143,7 @@ class _NewFile:
 
     @contextlib.contextmanager
     def explained(self) -> Iterator[None]:
-        """Turn errors of the system and of polars into a sentence."""
+        """Convert errors of the system and of polars into one clear message."""
         try:
             yield
         except Exception as error:
@@ -155,7 +155,7 @@ class _NewFile:
             ) from error
 
 
-# Text that a spreadsheet takes for a formula, also by signs of full width; a sign alone is no formula.
+# Texts that spreadsheets read as formulas, including full-width signs; a sign alone is not a formula.
 _FORMULA = r"^(?s)[=+\-@\t\r\n＝＋－＠]."
 SEPARATORS = {".csv": ",", ".txt": "\t", ".tsv": "\t", ".tab": "\t"}
 _ENDINGS = ".csv, .tsv, .parquet or .arrow"
@@ -171,7 +171,7 @@ def is_folder(path: str | os.PathLike[str]) -> bool:
 
 
 def mark_of(path: Path) -> str | None:
-    """Return the mark in the metadata of a Parquet file; None for files without one and for other files."""
+    """Return the mark in the metadata of a Parquet file; None if there is none."""
     import polars as pl
 
     try:
@@ -204,7 +204,7 @@ def csv_text(frame: pl.DataFrame, *, include_header: bool = True, **options: Any
 
 
 def _guarded(column: pl.Series) -> pl.Series:
-    """Put an apostrophe before texts that are formulas and no numbers."""
+    """Prefix texts that spreadsheets would read as formulas, and that are not numbers, with an apostrophe."""
     import polars as pl
 
     if column.dtype not in (pl.String, pl.Categorical, pl.Enum):
@@ -218,7 +218,7 @@ def _guarded(column: pl.Series) -> pl.Series:
 
 
 class FrameFile:
-    """A CSV, TSV, Parquet or Arrow file that is written frame by frame; use as a context manager.
+    """CSV, TSV, Parquet or Arrow file that is written frame by frame; use as a context manager.
 
     Rows go to a temporary file in the same folder, which replaces ``path`` when the block ends without an error; after
     an error, and after Ctrl-C, nothing is left. What a killed process leaves is deleted by the next one that writes
@@ -285,7 +285,7 @@ class FrameFile:
 
 
 class _Text:
-    """Lines of text, in which no text starts a formula."""
+    """Text file in which no text begins a spreadsheet formula."""
 
     def __init__(self, file: IO[bytes], separator: str, zipped: bool) -> None:
         self._file, self._separator, self._has_header = file, separator, False
@@ -301,7 +301,7 @@ class _Text:
 
 
 class ColumnWriter:
-    """A Parquet or Arrow file, which polars writes in a thread as frames come.
+    """Parquet or Arrow file that polars writes in a thread as frames arrive.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Mappings in YAML files, which people edit: every value is read, and written, as text."""
+"""Mappings in YAML files that people edit: every value is read, and written, as text."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def read_yaml(path: str | os.PathLike[str], *, with_null: bool = False) -> dict[str, Any]:
-    """Read the mapping in a YAML file, with all values as they are written: "no", "007" and "12:30" are texts.
+    """Return the mapping in a YAML file, with all values as written: "no", "007" and "12:30" are texts.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def write_yaml(content: dict[str, Any]) -> str:
         return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=None if text.isprintable() else '"')
 
     def represent_number(dumper: Any, number: float) -> Any:
-        # YAML takes 1e+300 for a text, which needs no tag to be read as it is written.
+        # YAML reads 1e+300 as text anyway, so that it needs no quotes.
         text = repr(number)
         return dumper.represent_scalar(f"tag:yaml.org,2002:{'float' if '.' in text else 'str'}", text)
 
@@ -84,7 +84,7 @@ _TAGS = tuple(
 
 
 class _NodeReader:
-    """Turns the nodes of a file into dicts, lists and texts.
+    """Converter of YAML nodes to dicts, lists and texts.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ class _NodeReader:
 
 
 def _size(node: Any, sizes: dict[int, float]) -> float:
-    """Count the values that a node stands for; values of aliases count each time."""
+    """Return the number of values in a node; values of aliases count each time."""
     if id(node) not in sizes:
         sizes[id(node)] = 1.0  # a node inside of itself is refused when it is read
         if isinstance(node.value, list):
