@@ -1,4 +1,4 @@
-"""A fitted model in words."""
+"""Summary of a fitted model in words."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def rules_of(model: SelectiveNB) -> TableRules | None:
 
 
 def feature_note(model: SelectiveNB, k: int, rules: TableRules | None) -> str | None:
-    """Return the description of a feature, and a remark, or None."""
+    """Return the description of a feature, and a remark or None."""
     name = model.scorecard_.features[k].name
     label = Wording.of(model.scorecard_).labels.get(name, {})
     rule = None if rules is None else rules.rules.get(name)
@@ -54,7 +54,7 @@ def _remark(model: SelectiveNB, k: int) -> str | None:
 
 
 def _reason_against(model: SelectiveNB, k: int) -> str | None:
-    """Return why a feature is not in the model."""
+    """Return the reason why a feature is not in the model."""
     level, card = model.scorecard_.features[k].levels, model.scorecard_
     pairs = [one for one in card.used_features if one.kind == "pair" and level.name in one.columns]
     if level.kind != "pair" and pairs:
@@ -79,7 +79,7 @@ def left_out(model: SelectiveNB) -> dict[str, list[str]]:
 
 
 def _single_level(level: FeatureLevels, n_rows: int) -> str:
-    """Say why a feature has one level; it may still be informative about the target."""
+    """Return the reason why a feature has a single level; the feature may still be informative about the target."""
     if isinstance(level, PairLevels):
         return "One level: no grouping of its cells pays for itself."
     if level.kind == "numeric":

@@ -1,4 +1,4 @@
-"""Raw columns -> levels -> codes."""
+"""Discretization: from raw columns to levels, and from levels to codes."""
 
 from bayesieve.discretize.binning import EqualFrequencyDiscretizer, EqualWidthDiscretizer, MDLPDiscretizer
 from bayesieve.discretize.column_coders import MODLDiscretizer, MODLGrouper

@@ -1,4 +1,4 @@
-"""Pairs of columns as features: which pairs say more than their columns, and the levels of each."""
+"""Pairs of columns as features: the choice of pairs that are more informative than their columns, and their levels."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _PARALLEL_ROWS = 20_000  # from which starting threads to count pays
 
 
 class FrequentValues(GroupCoder):
-    """A level for each of the most frequent values, and one for all others."""
+    """Levels of the most frequent values, and one level for all others."""
 
     supervised = False
 
@@ -73,7 +73,7 @@ _FINER: dict[str, ColumnCoder] = {"numeric": EqualFrequencyDiscretizer(N_BINS), 
 
 
 def check_pairs(pairs: Any) -> None:
-    """Raise ValueError unless ``pairs`` is an option of `TableEncoder`."""
+    """Raise ValueError unless ``pairs`` is a valid option of `TableEncoder`."""
     if isinstance(pairs, Integral) and not isinstance(pairs, bool):
         is_option = int(pairs) >= 0
     elif isinstance(pairs, (list, tuple)):
@@ -196,7 +196,7 @@ class PairFinder:
         unpaired: Collection[str] = (),
         skips_numbers: bool = False,
     ) -> tuple[TableLevels, np.ndarray]:
-        """Return levels and codes, (n_features, n_rows), of the columns followed by their pairs.
+        """Return the levels and codes, (n_features, n_rows), of the columns and of their pairs after them.
 
         Parameters
         ----------
@@ -213,7 +213,7 @@ class PairFinder:
             columns = sorted([i for i in best_first if fitted.levels.names[i] not in unpaired][:MOST_COLUMNS])
         else:
             columns = sorted({i for pair in named for i in pair})
-        # A column with a single level takes part by quantile bins, or by its most frequent values.
+        # A column with a single level enters by quantile bins or by its most frequent values.
         n_levels = fitted.levels.n_levels.tolist()
         parts = {i: _PairColumn(fitted.levels, i, codes[i], n_levels[i]) for i in columns if n_levels[i] > 1}
         uncut = [i for i in columns if n_levels[i] == 1]
@@ -300,7 +300,7 @@ class PairFinder:
         return [grouped for _, grouped in gains[:most]]
 
     def _fitted(self, cells: np.ndarray, price: float) -> tuple[float, Sequence[float], Groups | None]:
-        """Group the cells of a pair.
+        """Return the groups of the cells of a pair.
 
         Returns
         -------
@@ -309,7 +309,7 @@ class PairFinder:
         fits : nats that the levels of each column save.
         groups : groups of the cells; None, with a gain of 0, if no groups could gain anything.
         """
-        # The columns are credited with all that their levels fit: pairs do not save the price of these.
+        # Columns are credited with the full fit of their levels: a pair does not save the cost of announcing them.
         null = float(part_cost(cells.sum(axis=(0, 1))))
         fits = [max(0.0, null - float(part_cost(cells.sum(axis=axis)).sum())) for axis in (1, 0)]
         if most_saved(cells, null, self.prior) <= sum(fits) + price:
@@ -383,7 +383,7 @@ class PairFinder:
 
 @dataclass(frozen=True)
 class _PairColumn:
-    """A column of a pair: the feature at ``at`` of ``levels``, and the codes of the rows."""
+    """Column of a pair: the feature at position ``at`` of ``levels``, and the codes of the rows."""
 
     levels: TableLevels
     at: int

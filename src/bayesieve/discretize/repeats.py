@@ -1,4 +1,4 @@
-"""Copies of rows, from oversampling or joins, and row weights with which each distinct row counts once.
+"""Repeated rows from oversampling or joins, and row weights with which each distinct row counts once.
 
 Cut points adapt to copies: every value of a number stands in several rows of one class, so that chance looks like
 information. Rows that are equal because their columns have few values are no copies: their classes differ as often as
@@ -64,7 +64,7 @@ class Repeats:
 
     @property
     def caution(self) -> Caution:
-        """The share of the repeated rows, and the remedy."""
+        """Caution that names the share of repeated rows and the remedy."""
         counted = "Equal rows were counted once" if self.is_whole else "Rows that share them were counted as one"
         effect = f"{counted}, with each class at its share of all rows; keep one row of each"
         return _caution(self.n_repeated, self.n_rows, self.columns, effect)
@@ -129,7 +129,7 @@ def find_repeats(
     n_jobs: int | None,
     row_hashes: Callable[[], np.ndarray] | None = None,
 ) -> Repeats | None:
-    """Return the repeated rows of a table in memory, or None if rows are equal no more often than by chance.
+    """Return the repeated rows of a table in memory, or None if no more rows are equal than by chance.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ def find_repeats(
 
 
 def _may_repeat(table: Table, n_jobs: int | None) -> bool:
-    """Return whether some rows are equal in a few of the columns."""
+    """Return whether some rows are equal in a few columns."""
     few = table.select(list(range(0, table.n_columns, -(-table.n_columns // _GLANCE_COLUMNS))))
     sample = np.arange(0, table.n_rows, max(1, table.n_rows // MOST_JUDGED_ROWS))
     possible, hashes = _possible_identifiers(few, sample), hash_rows(few, n_jobs)
@@ -217,7 +217,7 @@ def _columns_of_copies(distinct: Table, counts: np.ndarray) -> tuple[str, ...]:
 
 
 def _stand_apart(distinct: Table) -> bool:
-    """Return whether hardly any distinct rows become equal if one of the columns is left out."""
+    """Return whether hardly any distinct rows become equal if one of the columns is ignored."""
     hashes = hash_rows(distinct)
     for i in range(distinct.n_columns):
         if _n_equal(hashes - hash_rows(distinct.select([i]))) > _MOST_NEARLY_EQUAL * hashes.size:
@@ -271,7 +271,7 @@ def _copied_columns(table: Table, target: Target, sample: np.ndarray) -> list[in
 
 
 def _copied(table: Table, target: Target, sample: np.ndarray, columns: Sequence[int]) -> dict[int, np.ndarray]:
-    """Return, for each of these columns that may be copied, the number of the value of each row, -1 if missing."""
+    """Return, for each possibly copied column, the number of each row's value, -1 if missing."""
     groups, some = dict[int, np.ndarray](), np.array(columns, dtype=np.int64)
     if some.size == 0:
         return groups
@@ -291,7 +291,7 @@ def _copied(table: Table, target: Target, sample: np.ndarray, columns: Sequence[
 
 
 def are_copies(values: np.ndarray, counts: np.ndarray, in_sample: bool = False) -> bool:
-    """Return whether distinct rows stand several times in a table because they were copied.
+    """Return whether repeated rows are copies rather than equal by chance.
 
     Rows are recognised as copies by a numeric column that tells most of the distinct rows apart: rows with its next
     lower and higher values are of other classes, but copies hardly ever are. If neighbours are nearly always of one
@@ -337,7 +337,7 @@ def are_copies(values: np.ndarray, counts: np.ndarray, in_sample: bool = False) 
 
 
 def _possible_identifiers(table: Table, sample: np.ndarray) -> list[int]:
-    """Return columns that may number or name the rows, at a glance at up to 1,000 of them."""
+    """Return the columns that may number or name rows, judged by up to 1,000 rows."""
     kinds, types = table.kinds(), table.types()
     numbers = [i for i, kind in enumerate(kinds) if kind == "numeric" and types[i] == "number"]
     glance = sample[:: max(1, sample.size // _GLANCE_ROWS)]
@@ -358,13 +358,13 @@ def _is_distinct(table: Table, i: int, rows: np.ndarray) -> bool:
 
 
 def _n_equal(hashes: np.ndarray) -> int:
-    """Return rows that repeat another."""
+    """Return the number of rows that repeat another row."""
     ordered = np.sort(hashes)
     return int(np.count_nonzero(ordered[1:] == ordered[:-1]))
 
 
 def _spread(values: np.ndarray, rows: np.ndarray, n_rows: int) -> np.ndarray:
-    """Return an array of all rows with the values of some rows, and zeros elsewhere."""
+    """Return an array over all rows with the values of some rows, and zeros elsewhere."""
     every = np.zeros(n_rows, dtype=values.dtype)
     every[rows] = values
     return every
@@ -373,14 +373,14 @@ def _spread(values: np.ndarray, rows: np.ndarray, n_rows: int) -> np.ndarray:
 def weights_of_distinct(
     cells: np.ndarray, classes: np.ndarray, weights: np.ndarray | None, shared: bool = False
 ) -> np.ndarray:
-    """Return weights with which each distinct row of a class counts once; see `Repeats`.
+    """Return row weights with which each distinct row of a class counts once; see `Repeats`.
 
     Parameters
     ----------
     cells : (n_rows,) equal for equal rows of a class.
     shared : whether equal rows share the weight; otherwise one of them has it.
     """
-    # Any copy may stand for the others, but not always the first one: those of often copied classes come early.
+    # Keep a random copy rather than the first: first copies of frequently copied classes lie early in the table.
     order = np.argsort(mixed(np.arange(cells.size)))
     _, first, n_copies = np.unique(cells[order], return_index=True, return_counts=True)
     row, first = np.unique(cells, return_inverse=True)[1], order[first]

@@ -1,4 +1,4 @@
-"""The columns of many rows, counted and coded block by block: in memory, or in a scan (`scan_passes`)."""
+"""Counting and coding of many rows block by block, in memory or in a scan (`scan_passes`)."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Blocks(Protocol):
     def reading_bytes(self) -> int | None: ...
 
     def total(self, positions: Sequence[int], count: Any, add: Any, options: Sequence[Any]) -> list[Any]:
-        """Sum a statistic of the columns at ``positions`` over all blocks; return one sum per column.
+        """Return the sum of a statistic over all blocks, for each column at ``positions``.
 
         ``count(column, rows, option)`` computes the statistic in one block, whose `BlockRows` are ``rows``, and
         ``add([one, other], option)`` adds two of them. ``options`` holds the option of each column.
@@ -119,7 +119,7 @@ class CountedColumns:
         return columns
 
     def _grids(self, coarse: dict[int, value_sums.Grid]) -> dict[int, value_sums.Grid]:
-        """Count rows in grids of quantiles; cells that turn out too full are split, and all rows counted again."""
+        """Count rows in grids of quantiles. Cells with too many rows are split, and all rows are counted again."""
         grids, split = dict(coarse), list(coarse)
         for _ in range(1 + value_sums.MOST_ROUNDS):
             if split:
@@ -141,7 +141,7 @@ class CountedColumns:
         return self._blocks.codes(positions, levels)
 
     def cautions(self) -> list[Caution]:
-        """Return cautions about columns that were not counted value by value."""
+        """Return cautions about columns in which not every value was counted."""
         columns, names = self.columns, self._blocks.table.names
         rare = np.flatnonzero(self._left_out).tolist()
         joined = tuple(names[i] for i in rare)

@@ -1,4 +1,4 @@
-"""Tasks of a pass over a scan: the rows of a chunk are read, and their values counted or coded, here or in a worker."""
+"""Tasks of a pass over a scan: read the rows of a chunk, and count or code their values, locally or in a worker."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ counts of fractional weights are added in the order of the blocks, so that all o
 
 
 def block_slices(n_rows: int) -> list[slice]:
-    """Return the blocks of so many rows."""
+    """Return the slices of blocks with this number of rows."""
     return [slice(begin, min(begin + BLOCK_ROWS, n_rows)) for begin in range(0, n_rows, BLOCK_ROWS)]
 
 
 @dataclass(frozen=True)
 class RowChunk:
-    """Rows of a scan that one task reads: a block, or a part of it.
+    """Rows of a scan that one task reads: a block or some of its rows.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class RowChunk:
 
 @dataclass(frozen=True)
 class Reading:
-    """Columns that tasks read.
+    """Columns that tasks read, and how.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ def _row_in_scan(first: int, mask: np.ndarray | None, row: int) -> int:
 
 
 def _check_visible(files: Sequence[FileRows]) -> None:
-    """Raise ValueError, which names the file, if a worker does not see the files of the caller."""
+    """Raise ValueError, naming the file, if a worker cannot see the files of the caller."""
     for file in {rows.file.path: rows.file for rows in files}.values():
         try:
             size = os.stat(file.path).st_size
@@ -168,7 +168,7 @@ def code_rows(task: CodeTask) -> tuple[list[np.ndarray], pl.DataFrame | None]:
 
 
 def _without_other_texts(rows: pl.DataFrame) -> pl.DataFrame:
-    """Copy the texts of some rows: polars would keep those of the whole frame that the rows were taken from."""
+    """Return a copy of the texts of some rows, because polars would otherwise keep the texts of the whole frame."""
     import polars as pl
 
     copied: pl.DataFrame = pickle.loads(pickle.dumps(rows)) if pl.String in rows.dtypes else rows

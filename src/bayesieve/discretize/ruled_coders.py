@@ -1,4 +1,4 @@
-"""Coders of single columns that keep to what is asked of their levels by hand."""
+"""Coders of columns with rules for their levels by hand."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _MOST_COMPARED, _MOST_TYPING_ERRORS = 5000, 20  # values of a column, and values
 
 
 def ruled_coders(rules: TableRules, table: Table, coders: Sequence[ColumnCoder], pairs: Any) -> list[ColumnCoder]:
-    """Return the coder of each column by its rule; the given coders decide what a rule leaves open.
+    """Return the coder of each column by its rule. The given coders decide everything that rules leave open.
 
     ValueError, which names it, for a column that is in one of the ``pairs`` but can be in none.
     """
@@ -123,7 +123,7 @@ def _absent_special(table: Table, i: int, level: FeatureLevels) -> tuple[list[st
 
 
 def _free(coder: Any) -> Any:
-    """Return the coder that may learn the levels that this coder has by hand."""
+    """Return the coder that may learn the levels that this coder takes from its rule."""
     rule = coder.rule.learnt
     return coder.base if rule == LevelRule() else type(coder)(coder.base, rule, coder.name, coder.type)
 
@@ -142,7 +142,7 @@ def for_other_rows(coder: ColumnCoder, levels: Sequence[FeatureLevels], i: int, 
 
 
 class Ruled:
-    """Coder of one column that follows a rule, and otherwise another coder."""
+    """Coder of one column that follows a rule, and another coder in everything else."""
 
     is_alone = True
     is_as_learnt = False
@@ -175,7 +175,7 @@ class Ruled:
 
     @property
     def may_be_learnt(self) -> bool:
-        """Whether levels by hand may be those that the rows give."""
+        """Whether the rows may give the same levels as the rule."""
         return self.rule.is_by_hand and self.rule.learnt is not None
 
     def keeps_limits(self, counts: np.ndarray, n_rows: float) -> bool:
@@ -188,7 +188,7 @@ class Ruled:
 
 
 class RuledIntervals(Ruled, IntervalCoder):
-    """Intervals of one numeric column."""
+    """Coder of the intervals of one numeric column by a rule."""
 
     joins = NEVER
     separates_missing = True
@@ -246,7 +246,7 @@ class RuledIntervals(Ruled, IntervalCoder):
         )
 
     def _joined(self, lowest: Sequence[float], cuts: Sequence[float]) -> int:
-        """Return the level that missing values join."""
+        """Return the level to which missing values are joined."""
         names, asked = [*dict(self.rule.special)], self.rule.missing
         if canonical_text(asked) in names:
             return names.index(canonical_text(asked))
@@ -274,7 +274,7 @@ class RuledIntervals(Ruled, IntervalCoder):
         return [cuts[k - 1] for k in firsts[1:].tolist()], list(np.add.reduceat(own, firsts, axis=0))
 
     def _found(self, low: np.ndarray, high: np.ndarray, counts: np.ndarray) -> list[float]:
-        """Return the cut points of the base coder, with further ones in levels of too many rows."""
+        """Return the cut points of the base coder, with additional ones in levels with too many rows."""
         if len(low) < 2 or not counts.any():
             return []
         nothing = np.zeros(counts.shape[1], dtype=counts.dtype)
@@ -301,7 +301,7 @@ class RuledIntervals(Ruled, IntervalCoder):
 
 
 class RuledGroups(Ruled, GroupCoder):
-    """Groups of the values of one categorical column."""
+    """Coder of the groups of one categorical column by a rule."""
 
     def with_values(self, table: ValueCounts) -> ValueCounts:
         texts, groups, learnt = [*map(canonical_text, table.values)], self._texts(table), self.rule.learnt
@@ -372,7 +372,7 @@ class RuledGroups(Ruled, GroupCoder):
         return Groups(tuple(groups), sums, self._cost(groups, counts, null), null)
 
     def _coarser(self, groups: list[np.ndarray], counts: np.ndarray, missing: int) -> list[np.ndarray]:
-        """Join groups by the criterion of the base coder. A group of missing values only stays separate."""
+        """Return groups joined by the criterion of the base coder. A group of missing values stays separate."""
         others, alone = _apart(groups, missing)
         if len(others) < 2 or not counts[np.concatenate(others)].any():
             return groups
@@ -382,7 +382,7 @@ class RuledGroups(Ruled, GroupCoder):
         return [np.concatenate([found[0], left]), *found[1:], *alone]
 
     def meant(self) -> str:
-        """Ask whether a similar value, or 'apart' or 'unseen', was meant to be joined by missing values."""
+        """Return a question that suggests the intended value: a similar one, 'apart' or 'unseen'."""
         hint = did_you_mean(str(self.rule.missing), ["apart", "unseen", *self.others[:_MOST_COMPARED]])
         return f"; {hint}" if hint else ""
 

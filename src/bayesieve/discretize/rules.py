@@ -1,4 +1,4 @@
-"""Levels by hand: what is asked of the levels of single columns, and files of it."""
+"""Rules for the levels of single columns, and files with rules."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class LevelRule:
 
     @classmethod
     def of(cls, name: str, given: Any) -> LevelRule:
-        """Return the rule of the column ``name``; ValueError, which names it, for one that cannot be kept."""
+        """Return the rule of the column ``name``. Raise ValueError, naming the column, for invalid options."""
         if isinstance(given, LevelRule):
             return given
         if not isinstance(given, Mapping):
@@ -145,7 +145,7 @@ class LevelRule:
 
     @property
     def in_words(self) -> str:
-        """The request of a rule as a sentence."""
+        """Rule as a sentence."""
         if self.exclude:
             return "Excluded by hand."
         fields = [name for name in self.__dataclass_fields__ if name != "learnt"]
@@ -154,7 +154,7 @@ class LevelRule:
 
     @property
     def options(self) -> dict[str, str]:
-        """Options that are not at their defaults, each with its value as text."""
+        """Options that differ from their defaults, with their values as text."""
         fields = [name for name in self.__dataclass_fields__ if name != "learnt"]
         given = {name: getattr(self, name) for name in fields if getattr(self, name) != getattr(LevelRule, name)}
         texts = {name: "yes" if value is True else str(value) for name, value in given.items()}
@@ -179,7 +179,7 @@ class LevelRule:
 
     @property
     def is_exact(self) -> bool:
-        """Whether all values of a level by hand are scored alike."""
+        """Whether all values of a level by hand get the same contribution."""
         return (self.cuts is not None or self.groups is not None) and not (self.exclude or self.cells)
 
     @property
@@ -218,7 +218,7 @@ class LevelRule:
         return replace(self, cuts=tuple(cuts), missing=missing, learnt=learnt)
 
     def with_sign_of(self, side: int) -> LevelRule:
-        """Return the rule with a sign that is given times ``side``."""
+        """Return the rule with its sign multiplied by ``side``."""
         learnt = None if self.learnt is None else self.learnt.with_sign_of(side)
         sign = side * int(self.monotone) if self.monotone in (1, -1) else self.monotone
         return replace(self, monotone=sign, learnt=learnt)
@@ -322,7 +322,7 @@ def _without_quotes(given: Any) -> Any:
 
 
 def _plain_number(text: str) -> str | int | float:
-    """Return the number that is written as this text, or the text itself."""
+    """Return the number whose text this is, or the text itself."""
     for kind in (int, float):
         with suppress(ValueError):
             if str(kind(text)) == text:
@@ -424,7 +424,7 @@ def _list(name: str, option: str, value: Any) -> Sequence[Any]:
 
 
 def _is_in_reach(value: Any) -> bool:
-    """Return whether a value is not a whole number beyond all numbers that columns can hold."""
+    """Return whether a value is not a whole number beyond the range of columns."""
     return not isinstance(value, Integral) or abs(int(value)) <= sys.float_info.max
 
 

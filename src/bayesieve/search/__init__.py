@@ -1,4 +1,4 @@
-"""How subsets of features are walked: problems, objectives, states of subsets, searches, and the trace they leave."""
+"""Searches over subsets of features: problems, objectives, states, searches, and traces."""
 
 from bayesieve.criteria import ScoredRows
 from bayesieve.engine.progress import Clock

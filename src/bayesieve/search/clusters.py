@@ -1,4 +1,4 @@
-"""Clusters of dependent features, and subsets that take at most one feature of each."""
+"""Search over clusters of dependent features: subsets with at most one feature of each cluster."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _Q_OF_MANY, _Q_OF_FEW = 0.4, 0.6
 
 @dataclass(frozen=True)
 class FeatureClusters:
-    """Features in a tree of clusters, the most dependent ones together.
+    """Tree of feature clusters, in which the most dependent features are joined first.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class FeatureClusters:
     def of(
         cls, dependence: np.ndarray, features: np.ndarray, method: str = "complete", *, diagonal: bool = True
     ) -> FeatureClusters:
-        """Cluster by the dissimilarities H = (M* - M) / M*, with M* the largest entry of M.
+        """Cluster features by the dissimilarities H = (M* - M) / M*, with M* the largest entry of M.
 
         ``diagonal`` : whether the dependence of features and themselves counts for M*.
         """
@@ -67,7 +67,7 @@ class FeatureClusters:
 
     @property
     def order(self) -> np.ndarray:
-        """(n,) the features as the leaves of the tree, from left to right."""
+        """Features in the order of the leaves of the tree, (n,), from left to right."""
         from scipy.cluster.hierarchy import leaves_list
 
         return self.features[leaves_list(self.linkage)] if len(self.linkage) else self.features
@@ -91,7 +91,7 @@ class FeatureClusters:
     def draw(
         self, n_cuts: int | None, n_combinations: int, q: float, rng: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return subsets that algorithm 1 of Blanquero et al. (2021) evaluates.
+        """Return the subsets that algorithm 1 of Blanquero et al. (2021) evaluates.
 
         Returns
         -------
@@ -131,7 +131,7 @@ def _combinations(
 
 @dataclass(frozen=True)
 class ClusterCandidates:
-    """Clusters and candidates of a search.
+    """Clusters and candidate subsets of a search.
 
     clusters : the tree; subsets : (n, n_features) bool, each once; cut : (n,) height of the cut that first drew it, NaN
     for the full set; q : the share of clusters that gave a feature; values : what the subsets are worth; trace : of the

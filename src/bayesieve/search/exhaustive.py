@@ -1,4 +1,6 @@
-"""All subsets of up to 25 features: in a tree of products if possible, else one feature at a time."""
+"""Evaluation of all subsets of up to 25 features: in a tree of products if possible, otherwise one
+feature at a time.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ _LARGEST_LOG = 470.0  # nats: the kernel multiplies a ratio of this size with pr
 
 @dataclass(frozen=True)
 class ExhaustiveSearch(Search):
-    """Every subset of the candidate features; ValueError beyond 25 of them.
+    """Search that evaluates every subset of the candidate features. It raises ValueError for more than 25.
 
     The cost of Boulle (2007) of unweighted rows in memory comes from one walk through a tree of products, several times
     as fast as any other criterion. For those, the walk flips one of all features but the last; from each of its 2^(k-1)
@@ -93,7 +95,7 @@ def _walk(state: SearchState, recorder: TraceRecorder, clock: Clock) -> None:
 
 @dataclass(frozen=True)
 class EverySubset:
-    """The values of all subsets of the candidate features.
+    """Values of all subsets of the candidate features.
 
     Subset number b holds the candidates at the positions of the bits of b; number 0 is the empty one.
 
@@ -183,7 +185,7 @@ def evaluate_every_subset(
 
 
 def obstacle_to_walk(problem: SubsetProblem) -> str | None:
-    """Return a sentence why `evaluate_every_subset` cannot solve the problem, or None if it can."""
+    """Return the reason why `evaluate_every_subset` cannot solve the problem, as a sentence, or None if it can."""
     k = problem.candidates.size
     if k > MAX_FEATURES:
         return f"{_too_many(k)}."
@@ -217,7 +219,7 @@ def _cut(problem: SubsetProblem) -> int:
 
 
 def _gray(numbers: np.ndarray) -> np.ndarray:
-    """Return the reflected Gray code."""
+    """Return the reflected Gray code of a number."""
     return numbers ^ (numbers >> 1)
 
 

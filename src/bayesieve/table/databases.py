@@ -33,7 +33,7 @@ _DUCKDB_CONFIG: dict[str, Any] = {
 }
 # SQLite calls back after this many steps of its virtual machine, about a millisecond.
 _STEPS = 10_000
-# The class of a value of SQLite, where values have types and columns do not; blanks and dates are texts.
+# Type of each value: in SQLite values have types and columns do not. Dates are texts.
 _CLASS = """CASE WHEN coalesce({0}, '') = '' THEN NULL WHEN typeof({0}) <> 'text' THEN typeof({0})
 WHEN {0} GLOB '*[0-9][-./][0-9]*[-./][0-9]*' THEN 'date' ELSE 'text' END"""
 
@@ -94,7 +94,7 @@ def _query_of(file: Path, inside: str, tables: Sequence[tuple[str, str]]) -> str
 
 
 def _scan_duckdb(file: Path, inside: str, copies: Copies) -> Scan:
-    """Copy rows of a DuckDB file, over a connection that can only access this file and the folder of the copy."""
+    """Copy rows from a DuckDB file, over a connection that can only access this file and the folder of the copy."""
     import duckdb
 
     folder = "'" + str(copies.folder.path).replace("'", "''") + "'"
@@ -150,7 +150,7 @@ def _scan_sqlite(file: Path, inside: str, copies: Copies, levels: Mapping[str, F
 
 @contextmanager
 def _stoppable(connection: sqlite3.Connection) -> Iterator[None]:
-    """Let Ctrl-C stop long queries: the handler is Python code, in which signals are delivered."""
+    """Let Ctrl-C stop long queries: SQLite calls a Python handler, in which signals are delivered."""
     connection.set_progress_handler(lambda: 0, _STEPS)
     try:
         yield
@@ -162,7 +162,7 @@ def _stoppable(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 class _SqliteColumn:
-    """One column of a query of SQLite, with the type that holds its values.
+    """Column of a SQLite query, with a type that holds all its values.
 
     Parameters
     ----------
@@ -184,14 +184,14 @@ class _SqliteColumn:
 
     @property
     def dtype(self) -> pl.DataType:
-        """The type in which `read` returns values."""
+        """Type of the values that `read` returns."""
         if self._number is not None:
             return self._number
         return pl.String() if self.dates is None else self.dates.dtype
 
     @property
     def sql(self) -> str:
-        """The expression that selects the column."""
+        """SQL expression that selects the column."""
         column = quoted_name(self.name)
         if self._number is None:
             return column
@@ -210,7 +210,7 @@ class _SqliteColumn:
 def _sqlite_columns(
     connection: sqlite3.Connection, rows: str, levels: Mapping[str, FeatureLevels] | None
 ) -> list[_SqliteColumn]:
-    """Find the types of the columns of ``rows``, the FROM clause of a query."""
+    """Return the columns of ``rows``, the FROM clause of a query, with types that hold their values."""
     names = [column[0] for column in connection.execute(f"SELECT * {rows} LIMIT 0").description]
     lists = ", ".join(f"group_concat(DISTINCT {_CLASS.format(quoted_name(name))})" for name in names)
     classes = connection.execute(f"SELECT {lists} {rows}").fetchone()

@@ -1,4 +1,4 @@
-"""Levels of features made of columns: pairs of columns, and indicators of scores."""
+"""Levels of features derived from columns: pairs of columns, and indicators of scores."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bayesieve.table.levels import FeatureLevels, SavedLevels, counts_of, saved_
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PairLevels(FeatureLevels):
-    """Levels of two columns together: groups of *cells*, each of which is a level of one and a level of the other.
+    """Levels of a pair of columns: groups of *cells*, the combinations of a level of each column.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class PairLevels(FeatureLevels):
         name: str = "",
         **more: Any,
     ) -> PairLevels:
-        """Return the pair of these parts; its name is made of theirs unless given."""
+        """Return the pair of these levels; by default its name combines theirs."""
         name = name or pair_name(*(part.name for part in parts))
         return cls(name, "pair", "pair", level_score=level_score, parts=tuple(parts), grid=grid, cells=cells, **more)
 
@@ -95,7 +95,7 @@ class PairLevels(FeatureLevels):
         return np.pad(self.grid, ((0, 1), (0, 1)), constant_values=self.n_levels).astype(self.code_dtype)
 
     def code_parts(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """Return the level of every row, from the codes of both parts."""
+        """Return the level of every row from the codes of both columns."""
         cells = np.minimum(first, self.parts[0].n_levels).astype(np.intp) * (self.grid.shape[1] + 1)
         cells += np.minimum(second, self.parts[1].n_levels)
         return self._level_of_codes.ravel()[cells]
@@ -221,7 +221,7 @@ class IndicatorLevels(FeatureLevels):
 
     @property
     def threshold(self) -> float:
-        """The number that the score is compared with."""
+        """Threshold with which the score is compared."""
         assert self.cut_points is not None
         return float(self.cut_points[0])
 

@@ -1,4 +1,4 @@
-"""Readable labels of levels: intervals and groups as short text."""
+"""Short labels of levels: intervals and groups as text."""
 
 from __future__ import annotations
 
@@ -49,7 +49,9 @@ def interval_labels(
 
 
 def cut_texts(cut_points: np.ndarray, type_: str) -> list[str]:
-    """Cut points as short texts that differ from those of their neighbours; exact if the exact text is short."""
+    """Return short texts of cut points that differ from those of their neighbours, or exact texts if
+    these are short.
+    """
     cuts = [float(cut) for cut in cut_points]
     if type_ == "date":
         return _date_texts(cuts)
@@ -61,14 +63,14 @@ def cut_texts(cut_points: np.ndarray, type_: str) -> list[str]:
 
 
 def _date_texts(cuts: Sequence[float]) -> list[str]:
-    """Name cuts between two days after the first day, as no date lies between them."""
+    """Name each cut between two days by the first day, because no date lies between them."""
     days = [math.floor(cut) for cut in cuts]
     distinct = len(set(days)) == len(days)
     return [format_temporal(day if distinct else cut, "date") for day, cut in zip(days, cuts, strict=True)]
 
 
 def _short_temporal(cut: float, type_: str, gap: float) -> str:
-    """Return whole seconds if neighbours are far enough away."""
+    """Return moments to the second if neighbouring cuts are far enough away."""
     seconds = round(cut / 1e6) * 1e6
     return format_temporal(seconds if abs(cut - seconds) <= gap / 100 else cut, type_)
 

@@ -1,4 +1,4 @@
-"""`ScannedTable`: columns of a source, read a block of rows at a time, and the rows of its target."""
+"""`ScannedTable`: columns of a source that are read block by block, and the rows with a known target."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _BLOCK_CELLS = 1 << 23  # values of a block, 64 MiB of numbers
 
 @dataclass(frozen=True, eq=False)
 class RowSample:
-    """Some rows of a scanned table in memory.
+    """Sample of the rows of a scanned table in memory.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class RowSample:
 
 
 class ScannedTable(Table):
-    """Columns of a `Scan`; rows are read when asked for, a block at a time.
+    """Columns of a `Scan`; rows are read block by block when they are needed.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ class ScannedTable(Table):
 
         self.source, self.known, self.runs, self.labels, self.sample = source, known, runs, labels, sample
         self.given_kinds = dict(kinds or {})
-        # Types follow from the schema, so that no row has to be read for them.
+        # Types come from the schema, so that no row is read for them.
         super().__init__(_columns_of(pl.DataFrame(schema=source.schema), self.given_kinds), 0, True)
         self.n_rows = source.n_rows if known is None else int(np.count_nonzero(known))
 
@@ -89,7 +89,7 @@ class ScannedTable(Table):
 
     @property
     def row_bytes(self) -> float:
-        """Bytes that a row takes in memory, about."""
+        """Approximate memory of a row, in bytes."""
         return 8 * self.n_columns + sum(self.source.text_bytes.values())
 
     def blocks(self) -> Iterator[tuple[slice, Table]]:
@@ -111,12 +111,12 @@ class ScannedTable(Table):
             begin = end
 
     def column(self, i: int) -> Column:
-        """Return the column at position ``i``, all of it in memory."""
+        """Return the column at position ``i`` in memory."""
         i = range(self.n_columns)[i]
         return self.select([i]).collected().column(0)
 
     def collected(self) -> Table:
-        """Return the rows in memory."""
+        """Return all rows in memory."""
         import polars as pl
 
         table = self._in_memory(pl.concat(list(self.frames())))
@@ -140,7 +140,7 @@ class ScannedTable(Table):
         return self._read(ordered)[position]
 
     def _read(self, rows: np.ndarray) -> pl.DataFrame:
-        """Return ascending rows of the source."""
+        """Return rows of the source, given by ascending positions."""
         import polars as pl
 
         at = None if self.sample is None else self.sample.at(rows)
@@ -170,7 +170,7 @@ class ScannedTable(Table):
         return self._with(source=self.source.select([self.names[i] for i in positions]))
 
     def restricted_to(self, rows: np.ndarray) -> ScannedTable:
-        """Return a table of which only some rows count: ascending positions among those that count here."""
+        """Return a table restricted to some rows, given by ascending positions."""
         known = np.zeros(self.source.n_rows, dtype=bool)
         known[rows if self.known is None else np.flatnonzero(self.known)[rows]] = True
         return ScannedTable(self.source, known, kinds=self.given_kinds)
@@ -204,7 +204,7 @@ class ScannedTable(Table):
 
 
 def table_of_frame(frame: pl.DataFrame, kinds: Mapping[str, Any], row_number: Callable[[int], int] = int) -> Table:
-    """Return a dataframe of rows of a scan as a table; ``row_number`` gives the number of a row in the scan."""
+    """Return a dataframe with rows of a scan as a table; ``row_number`` maps its rows to rows of the scan."""
     return Table(_columns_of(frame, kinds, row_number), frame.height, True)
 
 

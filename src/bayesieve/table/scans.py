@@ -30,7 +30,7 @@ CopyProgress = Callable[[int, int], Any]
 
 @dataclass(frozen=True)
 class FileState:
-    """A file as it was at the time of the scan.
+    """State of a file at the time of the scan.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class FileState:
 
     @classmethod
     def of(cls, path: Path) -> FileState:
-        """Return the state of a file now."""
+        """Return the current state of a file."""
         state = path.stat()
         return cls(path.absolute(), state.st_size, state.st_mtime_ns)
 
@@ -93,7 +93,7 @@ class FileRows:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Scan:
-    """A table whose rows lie in one or several Parquet files and are read only when needed; it can be pickled.
+    """Table in one or several Parquet files, whose rows are read only when they are needed. It can be pickled.
 
     Attributes
     ----------
@@ -116,22 +116,22 @@ class Scan:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the columns."""
+        """Names of the columns."""
         return tuple(self.schema)
 
     @cached_property
     def _ends(self) -> list[int]:
-        """The number of rows up to the end of each file."""
+        """Cumulated number of rows up to the end of each file."""
         return list(accumulate(file.n_rows for file in self.files))
 
     @property
     def n_rows(self) -> int:
-        """The number of rows."""
+        """Number of rows."""
         return self._ends[-1] if self.files else 0
 
     @property
     def n_bytes(self) -> int:
-        """The size of the files."""
+        """Size of the files in bytes."""
         return sum(file.size for file in self.files)
 
     @property
@@ -146,7 +146,7 @@ class Scan:
         return f"Scan({self.n_rows} rows, {len(self.schema)} columns)"
 
     def select(self, names: Sequence[str]) -> Scan:
-        """Return the scan with these columns only, in this order.
+        """Return the scan restricted to these columns, in this order.
 
         Raises
         ------
@@ -188,7 +188,7 @@ class Scan:
 
     @cached_property
     def text_bytes(self) -> dict[str, float]:
-        """The mean bytes of the texts of each column of texts, in the first rows."""
+        """Mean size of the texts in each text column, in bytes, over the first rows."""
         import polars as pl
 
         texts = {name: dtype for name, dtype in self.schema.items() if dtype == pl.String}

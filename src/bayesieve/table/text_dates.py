@@ -1,4 +1,4 @@
-"""Dates and times written as text: ISO 8601 and other common forms, whose order of day and month values must prove."""
+"""Dates and times in text: ISO 8601 and other common forms, whose order of day and month follows from their values."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class DayMonthOrder:
         self._proofs: dict[str, set[bool]] = {}  # by separator: whether the day comes first
 
     def add(self, texts: pl.Series) -> None:
-        """Collect the proofs of more values."""
+        """Examine more values for proofs of the order."""
         import polars as pl
 
         parts = _parts(texts.filter(texts.str.contains(_OTHER_FORM)), _YEAR_LAST)
@@ -59,12 +59,12 @@ class DayMonthOrder:
 
     @property
     def day_first(self) -> bool | None:
-        """Whether the day comes first, as the values prove; None if they prove nothing, or both orders."""
+        """Whether the day comes first; None if the values prove neither order, or both."""
         proofs = {proof for mark, proofs in self._proofs.items() if mark != "." for proof in proofs}
         return proofs.pop() if len(proofs) == 1 else None
 
     def contradiction(self, texts: pl.Series) -> str | None:
-        """Return the first text that proves another order than that of the training table; None without."""
+        """Return the first text that proves another order than in training; None if there is none."""
         import polars as pl
 
         dated = texts.filter(texts.str.contains(_OTHER_FORM))
