@@ -166,7 +166,7 @@ def _about_columns(card: Scorecard, marks: Mapping[str, str], about_table: Seque
         "taken for one of the last training rows. Use the time since some event instead, or leave dates out.",
     )
 
-    # Columns that separate the classes without an exception are hardly known before the target.
+    # A column that separates the classes perfectly is rarely available before the target is known.
     targets = {name for caution in about_table if caution.kind == "target" for name in caution.columns}
     for level in (feature.levels for feature in card.features if feature.levels.level_score > _SUSPICIOUS_SCORE):
         if level.name in targets:
@@ -262,7 +262,7 @@ def order_cautions(coded: CodedTable, card: Scorecard, marks: Mapping[str, str])
         sentence += _LATER + _REMEDY.format(f", time={name!r}", f" {name}")
         return [Caution("order", (name,), sentence, drift >= _LARGE)]
 
-    # The classes of the rows that count, in the order in which they were given.
+    # Classes of the rows with positive weight, in their original order.
     classes, runs, weights = coded.class_codes, coded.rows.runs, coded.weights
     codes = np.asarray(classes if runs is None else runs.codes)
     if weights is not None and not np.all(weights):

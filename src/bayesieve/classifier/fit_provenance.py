@@ -75,7 +75,7 @@ def provenance_of(
 
 def _selector_facts(selector: CodedSelector, coded: CodedTable) -> SelectorFacts:
     remark = "Informative alone, but adds too little beside the other features."
-    # The name and the sentence of a base class do not describe a derived one.
+    # A derived class inherits the name and sentence of its base, which do not describe it.
     described = type(selector).__dict__
     sentence = described.get("sentence", "A selector of your own found the weights.")
     if isinstance(selector, RankedSelector):

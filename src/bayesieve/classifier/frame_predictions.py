@@ -95,7 +95,7 @@ def _of_lazy_frame(model: SelectiveNB, frame: pl.LazyFrame) -> pl.LazyFrame:
     refuse_fork()
     schema = frame.collect_schema()
     model.scorecard_.reader.check(schema.names())
-    # At least one column, so that there are as many predictions as rows.
+    # Keep at least one column: without columns the number of rows would be lost.
     columns = [name for name in model.scorecard_.reader.needed if name in schema] or schema.names()[:1]
     for name in columns:
         if schema[name] == pl.Object:
@@ -155,7 +155,7 @@ def _of_relation(model: SelectiveNB, relation: Any) -> Any:
     columns += [f"{conversion} AS {_quoted(name)}" for name, conversion in read.items()]
     query = model.export(to="sql", dialect="duckdb", table="bayesieve_prepared", keep=[*kept]).rstrip().rstrip(";")
 
-    # The query gives the columns kept, the probabilities and the label, which are named by their positions here.
+    # The columns of the query are matched by position: kept columns, probabilities, label.
     label, *shares = prediction_names(model)
     named = ", ".join(map(_quoted, [*kept, *shares, label]))
     dtype = _label_dtype(model.classes_.tolist())

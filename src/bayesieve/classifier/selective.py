@@ -300,7 +300,7 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
 
             self._fit_codes(coded, plan, task, rows, shift)
 
-        # Cautions: one look at the rows and the model, after the fit.
+        # Cautions: check the rows and the model after the fit.
         self.cautions_ = fit_cautions(rows, coded, plan, self.scorecard_, self.trace_)
         issue(self.cautions_)
         return self
@@ -348,7 +348,7 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
             positive = positive_position(coded.classes, coded.counts.class_counts, plan.positive)
         signs = steps.signs_of(plan, coded.n_classes, sign_of_positive(coded.classes, positive))
         selector, encoder = plan.selector, plan.encoder
-        # Class after class is the order in which counts and searches read rows fastest.
+        # Counts and searches read rows fastest if they are grouped by class.
         searched = coded if selector.needs_row_order else coded.by_class
 
         # Search: every subset visited is in the trace; weights follow from it (Boulle 2007, section 6). The time limit

@@ -254,7 +254,7 @@ BENEFIT = Option(
 )
 JOBS = Option("--jobs -j N", "Threads; -1 is one per core.", -1)
 QUIET = Option("--quiet -q", "Print warnings and errors only.")
-# The error handling reads this option from the raw arguments, because parsing them may be what fails.
+# Read this option from the raw arguments, because parsing them may be what fails.
 DEBUG = Option("--debug", "Show the traceback of an error.")
 
 

@@ -266,7 +266,7 @@ def _learn(model: Any, data: CommandRows, screen: Screen) -> Any:
     """Return the fitted model; warn if the search was interrupted."""
     if screen.shows_progress:
         screen.note(f"Fitting {plural(data.n_rows, 'row')} of {plural(len(data.names), 'feature')} ...")
-    # The library's own warning of an interrupted search is about Python objects.
+    # The warning of the library refers to Python objects, so the command prints its own.
     warnings.filterwarnings("ignore", message="The search was interrupted", category=UserWarning)
     with compiling.announced(screen):
         model = data.fit(model)

@@ -116,7 +116,7 @@ def _labelled_rows(models: Sequence[Any], path: Path, given: Any, screen: Screen
         screen.warn(f"{plural(n_unknown, 'row')} of {path} without a class in {quoted(target)} were skipped")
     if given.time is not None:
         rows = rows.with_columns(_numbers_of(rows[given.time]))
-    # A file may have its columns in any order, and lack those that are not in the model.
+    # A file may have its columns in another order, and lack columns that the model does not use.
     names = [name for model in models for name in model.scorecard_.columns] + [*given.by]
     names = list(dict.fromkeys([*names, *filter(None, [given.time])]))
     columns = {name: rows[name] if name in rows.columns else pl.lit(None, pl.Float64) for name in names}

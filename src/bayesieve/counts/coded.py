@@ -63,7 +63,7 @@ class CodedTable(ShortRepr):
     unseen: np.ndarray | None
     recoder: Any
     engine: Engine
-    # Read off the codes and the rows once, as searches ask for them all the time.
+    # Cache these properties: searches read them at every step.
     n_rows: int
     n_features: int
     class_codes: np.ndarray | None
@@ -149,7 +149,7 @@ class CodedTable(ShortRepr):
     @property
     def by_class(self) -> CodedTable:
         """Table with its rows grouped by class, the order that counts and searches read fastest."""
-        # A table that kept itself would live, with the files of its rows, until the garbage collector runs.
+        # Do not cache the table itself: the cycle would keep it, and its files, until the garbage collector runs.
         return self if self.class_codes is None or self.rows.is_sorted_by_class else self._sorted_by_class
 
     @cached_property

@@ -246,7 +246,7 @@ def log_probabilities_of_all(counts: np.ndarray, offsets: np.ndarray, total: flo
     """
     n_levels, n_classes = np.diff(offsets), counts.shape[1]
     feature = np.repeat(np.arange(n_levels.size) * n_classes, n_levels)
-    # Added up in their order, as `log_probabilities` does.
+    # Add in the same order as `log_probabilities`, so that both agree to the last bit.
     sums = np.bincount((feature[:, None] + np.arange(n_classes)).ravel(), counts.ravel(), n_levels.size * n_classes)
     class_counts = np.repeat(sums.reshape(-1, n_classes), n_levels, axis=0)
     if isinstance(smoothing, Shrinkage):

@@ -160,7 +160,7 @@ class MAPCost(LogLoss):
         self.n_features = n_features
         selected = np.arange(1, n_features + 1)
         self._prior = np.full(n_features + 1, np.log(n_features + 1))
-        # log C(K + m - 1, m), and nothing to choose when no feature is selected.
+        # log C(K + m - 1, m); an empty subset leaves nothing to choose.
         self._prior[1:] += gammaln(n_features + selected) - gammaln(selected + 1.0) - gammaln(max(n_features, 1))
 
     @classmethod

@@ -125,7 +125,7 @@ def best_threshold(
     values = np.empty(cuts.size)
     for first in range(0, cuts.size, _BLOCK):
         some_below = below[:, first : first + _BLOCK]
-        # Entries of the same cell are neighbours in memory, so that sums over classes are fast.
+        # Entries of one cell are contiguous in memory, so that sums over classes are fast.
         confusion = np.stack([some_below, total - some_below], axis=1).transpose(2, 0, 1)
         values[first : first + _BLOCK] = _checked(measure(confusion), some_below.shape[1])
     best = np.flatnonzero(values == values.max())

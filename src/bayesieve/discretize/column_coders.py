@@ -124,7 +124,7 @@ class TableCoder(LevelsCoder):
         """Add the numbers of values without a level, by feature."""
         if not self.unseen_counts_.flags.writeable:  # as in a model that joblib mapped from a file
             self.unseen_counts_ = self.unseen_counts_.copy()
-        # Counted under no lock: two concurrent calls may lose counts, never codes.
+        # No lock: concurrent calls may lose counts, but never codes.
         self.unseen_counts_ += unseen
 
 
@@ -248,7 +248,7 @@ class IntervalCoder(ColumnCoder):
             useless = (n_levels > 1) & ~pays(costs, null_costs)
             if not self.must_pay or not useless.any():
                 break
-            # A column whose intervals do not pay gets a single one.
+            # A column gets a single interval unless its intervals cost less.
             starts = np.union1d(starts[~np.repeat(useless, n_levels)], blocks.starts[:-1])
         inner = np.ones(starts.size, dtype=bool)
         inner[np.cumsum(n_levels) - n_levels] = False
@@ -506,7 +506,7 @@ def fit_columns(
     missing : as in `TableEncoder`; "share" lets missing values share a level with the lowest values.
     engine : storage of the codes.
     """
-    # Codes are bytes, unless a column has over 255 levels: threads write the columns before all levels are known.
+    # Codes are bytes unless a column has over 255 levels: threads write columns before the levels of all are known.
     codes = engine.array((table.n_columns, table.n_rows), np.uint8)
     wide: dict[int, np.ndarray] = {}
 
@@ -623,7 +623,7 @@ def _join(
     numeric = [intervals for intervals, levels in parts if levels is None]
     cuts = np.concatenate([np.zeros(0), *(intervals.cut_points for intervals in numeric)])
     counts = np.concatenate([parts[0][0].counts[:0], *(intervals.counts for intervals in numeric)])
-    # Columns with one value need no announcement under the prior "sizes": they cost no more than their labels.
+    # Under the prior "sizes", a column with one value has nothing to announce: it costs no more than its labels.
     n_constant, first = 0, 0
     by_column: dict[int, FeatureLevels] = {}
     for intervals, levels in parts:

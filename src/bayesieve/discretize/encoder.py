@@ -175,7 +175,8 @@ class TableEncoder(TableCoder):
         by_column = [coders[kind] for kind in table.kinds()]
         if rules is not None:
             by_column = ruled_coders(rules, table, by_column, self.pairs)
-        # Cuts cost more in a table of many columns, some of which chance would cut: coders depend on the table's size.
+        # Chance would cut some of many columns, so cuts cost more in wide tables: coders depend on the size of the
+        # table.
         in_table = {coder: coder.in_table(table.n_columns, float(training.order.total)) for coder in set(by_column)}
         by_column = [in_table[coder] for coder in by_column]
         fitter = LevelFitter(training, self.missing, self.n_quantiles, self.n_jobs)
@@ -265,7 +266,7 @@ class TableEncoder(TableCoder):
         table, levels = X if isinstance(X, Table) else self.read(X), TableLevels.of(self.levels_)
         codes, unseen = code_columns(table, levels, self.n_jobs)
         self._add_unseen(unseen)
-        # A model whose cells are finer than these levels may get only this table: the refitter keeps the raw values.
+        # The refitter keeps the raw values, because a model with cells finer than these levels may get only this table.
         refitter = LevelRefitter.of(levels, table, (), "sizes", self.missing, Rows(), self.n_jobs)
         return CodedTable(codes, levels.n_levels, levels.names, levels=levels, unseen=unseen, recoder=refitter)
 

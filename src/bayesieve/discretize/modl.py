@@ -334,7 +334,7 @@ def _search_greedily(cumulated: np.ndarray, prior: np.ndarray) -> np.ndarray:
     target = int((_COARSE_WORK / cumulated.shape[1]) ** 0.5)
     coarse = kernels.join_neighbours(cumulated, table, target)
     chosen = np.append(coarse[search_bounds(cumulated[coarse], prior, "optimal")], n_blocks)
-    # Joined blocks leave every bound a little off its place: put right first, this spares a scan of all blocks each.
+    # Joining blocks misplaces every bound slightly. Correcting them first avoids a scan of all blocks for each.
     return kernels.improve_bounds(cumulated, chosen, 2 * n_blocks // target, prior, table)[:-1]
 
 
@@ -486,7 +486,7 @@ def _by_sizes(counts: np.ndarray, prior: np.ndarray, method: Method, useful: flo
     if method == "optimal" or len(counts) <= _FEW_VALUES:
         return _optimal_groups(np.column_stack([counts, np.ones_like(counts[:, 0])]), prior, "values")
     log_table = log_factorials(counts.sum(axis=0)[None])
-    # The distinct class counts, with the number of values that have them, and the row of each value.
+    # Values with equal class counts are interchangeable, so work on distinct class counts and their multiplicities.
     table, row = np.column_stack([counts, np.ones_like(counts[:, 0])]), np.arange(len(counts))
     if counts.dtype != np.float64 and len(counts) > _MAX_UNITS // 2:
         factors = np.random.default_rng(0).integers(1, 1 << 62, counts.shape[1]) | 1
@@ -506,7 +506,7 @@ def _by_sizes(counts: np.ndarray, prior: np.ndarray, method: Method, useful: flo
         is_hard = threshold == 0 and alone > hopeless
         if is_hard and settle_values(table, cheapest[place], prior, log_table) > hopeless:
             return np.zeros(len(counts), dtype=int)
-        # So are the two best groups met by merging what is most alike, whatever the sizes.
+        # Also improve the two best partitions from merging the most similar values, whatever their frequencies.
         unsized = units.copy()
         unsized[:, -1] = 0
         states, totals = merge_pairs(unsized, units[:, -1].copy(), log_table)
@@ -547,7 +547,7 @@ def _coarse(table: np.ndarray, frequency: np.ndarray, threshold: float) -> np.nd
     label[frequent] = np.arange(frequent.size)
     if frequent.size < _MAX_UNITS:
         return label
-    # The most frequent half of the labels keep their place; the others are joined by majority class and its share.
+    # The most frequent half of the labels stay separate; others are joined by majority class and its share.
     half = _MAX_UNITS // 2
     rest = frequent[np.argsort(-frequency[frequent], kind="stable")[half:]]
     of_class = table[rest, :-1].astype(float)

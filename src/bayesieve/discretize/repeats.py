@@ -100,7 +100,7 @@ def scan_caution(
             return _scan_caution(n_rows - max(n_values), n_rows, copied)
     if row_hashes is None:
         return None
-    # Rows of the lowest hashes, with all copies: a sample of the distinct rows.
+    # Rows with the lowest hashes, and all their copies, are a random sample of the distinct rows.
     one_in = np.uint64(max(1, row_hashes.size // _HASHED_ROWS))
     few = np.flatnonzero(row_hashes < np.uint64(2**64 - 1) // one_in)
     if rows.weights is not None:
@@ -253,7 +253,7 @@ def _copied_columns(table: Table, target: Target, sample: np.ndarray) -> list[in
     """
     numeric = [i for i, kind in enumerate(table.kinds()) if kind == "numeric"]
     sample = sample[np.argsort(mixed(np.arange(sample.size)))]  # in an arbitrary but fixed order
-    # In a wide table, a few columns show whether to look at the others.
+    # Examine a few columns first: in a wide table they show whether the others need examining.
     first = numeric[:: max(1, -(-len(numeric) // _GLANCE_COLUMNS))]
     groups = _copied(table, target, sample, first)
     if len(groups) > 1 and len(first) < len(numeric):

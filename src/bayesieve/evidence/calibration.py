@@ -161,8 +161,8 @@ class LeaveOneOutLoss:
         self.prior = log_prior if rows.offset is None else log_prior + rows.offset
         n_classes = log_prior.size
         (self._codes, self._codes_of_classes), self._slices = rows.codes, row_slices(rows.classes.size, n_classes)
-        # Leaving out a row takes a typical weight from the counts: one of the rows that a whole weight stands for, so
-        # that a weight of 2 equals the row repeated; all of it if weights are below 1. Of unequal weights, the mean.
+        # Leave-one-out subtracts one typical row, so that a weight of 2 equals a repeated row; the whole weight if
+        # weights are below 1; and the mean weight if weights differ.
         share = rows.effective_share
         left_out = min(1.0, float(rows.weights.mean()) / share) / share
         tables = [leave_one_out_logs(table, left_out, rows.total, smoothing) for table in counts]
@@ -171,7 +171,7 @@ class LeaveOneOutLoss:
             logs = np.concatenate([log_probabilities(table, rows.total, smoothing) for table in of_folds])
             tables[k] = logs, logs
             n_rows[k] = np.concatenate([table.sum(axis=1) for table in of_folds])
-        # Rows whose value is in no level: the feature adds its mean over all others.
+        # For rows without a level, the feature adds its mean over all other rows.
         sizes = [len(others) for others, _ in tables]
         for k in np.flatnonzero(self._codes.max(axis=1, initial=0) >= sizes).tolist():
             others, same = tables[k]
@@ -180,7 +180,7 @@ class LeaveOneOutLoss:
         self._n_levels = np.array([len(others) for others, _ in tables], dtype=np.int64)
         self._starts = (np.cumsum(self._n_levels) - self._n_levels) * n_classes
         self._feature = np.repeat(np.arange(len(counts)), self._n_levels * n_classes)
-        # Entries of all features in one array, and at the same positions their differences for the class of the row.
+        # Concatenate the tables of all features, and the corrections for the class of the row at the same positions.
         table = np.concatenate([others for others, _ in tables])
         same = np.concatenate([same for _, same in tables]) - table
         if n_classes == 2:  # one number is enough: the second class less the first

@@ -179,7 +179,7 @@ def _log_bayes_by_size(counts: np.ndarray) -> np.ndarray:
     logs = np.zeros(sizes.size)
     for table, of_table, sign in ((counts, sizes, 1.0), (of_classes[None], together, -1.0)):
         for i, size in enumerate(of_table.tolist()):
-            # Probability of the counts if shares follow the Dirichlet distribution, over that if they are at its mean.
+            # Likelihood of the counts with Dirichlet-distributed shares, relative to fixed shares at their mean.
             parameters = size * shares
             total = float(parameters.sum())
             of_counts = gammaln(table + parameters) - gammaln(parameters) - table * np.log(parameters / total)

@@ -176,7 +176,7 @@ def fit_to_sample(
         terms = [term.weighted(float(share * term.weight)) for term, share in zip(fit.terms, trust, strict=True)]
         fit = replace(fit, terms=terms)
 
-    # The final fit goes on from the rough one.
+    # The final fit starts from the rough one.
     start = start_with_fewer(solution, problem.design, kept)
     return fit, solve(fit.problem(options.n_jobs), clock, start, followed=followed)
 

@@ -171,7 +171,7 @@ def build_design(shapes: Sequence[Shape], n_logits: int) -> Design:
         feature += [k] * shape.n_groups
         is_jump += [False] * n_usual + [True] * shape.n_jumps
         expected += [1.0] * n_usual + [_RARE] * shape.n_jumps
-        # Rows in no cell read one more line: the mean of the others, or nothing.
+        # Rows without a cell read an additional line: the mean of the others, or zeros.
         last, parameters = np.int64(first_cell[k + 1] - 1), intercept + 1 + n_single + np.arange(shape.n_cells)
         if shape.shares.size:
             means = np.bincount(shape.functions, shape.shares[shape.cells] * shape.values, shape.groups.size)
@@ -273,7 +273,7 @@ class EvidenceProblem:
         n_classes = offset.shape[1]
         n_logits, total = 1 if n_classes == 2 else n_classes, float(weights.sum())
         shares = np.bincount(classes, weights, n_classes) / total
-        # The rarer one of two classes is, the less its rows say about weak features.
+        # The rarer one class is, the less its rows inform about weak features.
         expected = _EXPECTED_VARIANCE * (4.0 * float(shares.prod()) if n_logits == 1 else 1.0)
         offset = np.diff(offset, axis=1) if n_logits == 1 else offset
         n_cells = np.array([shape.n_cells for shape in shapes], dtype=np.int64)
@@ -435,7 +435,7 @@ class EvidenceProblem:
         """Return hashes of the codes of each row, (n_rows,), that depend neither on the order of rows and features nor
         on the scale of weights.
         """
-        # Features are distinguished by the shares of their cells, without the last digits of their sums.
+        # Identify features by the shares of their cells, rounded because the last digits depend on the order of sums.
         shares = np.round(self.rows_of_cells() / self.total, _DIGITS_OF_SHARES) + 0.0  # one zero
         of_cells, last = mixed(shares.view(np.uint64)), self.design.first_cell[1:] - 1
         of_cells[last[[not shape.shares.size for shape in self.shapes]]] = 0  # no row is in no cell
@@ -485,7 +485,7 @@ class EvidenceProblem:
             if not single_cells and not functions.any():
                 continue
             stays.append(k)
-            # The entries of the basis functions that remain, and new numbers of these and of their groups.
+            # Keep the basis entries of the remaining functions, and renumber their functions and groups.
             some, number = functions[shape.functions], np.cumsum(functions) - 1
             groups, group = np.unique(shape.groups[functions], return_inverse=True)
             shapes.append(
@@ -575,7 +575,7 @@ def laplace_metric(design: Design, curvature: Curvature, variances: np.ndarray) 
     diagonal = np.diag_indices(n_dense)
     factorized, inverted = get_lapack_funcs(("potrf", "trtri"), (curvature.dense,))
     for logit, of_loss in enumerate(curvature.dense):
-        # In units of the prior deviations the matrix has eigenvalues of at least 1.
+        # Scaling by the prior deviations makes all eigenvalues at least 1, so that the inversion is well conditioned.
         scaled = of_loss * spread
         scaled *= spread[:, None]
         scaled[diagonal] += 1.0

@@ -133,7 +133,7 @@ def solve(
     expected_variance = 0.0 if not few else problem.expected_variance if nearby is None else nearby.expected_variance
     errors, log_bayes, effects, complete = None, None, None, False
     jumps = np.zeros(design.n_groups, dtype=bool)
-    # One thread: matrices are small, and sums come in one order.
+    # One thread: matrices are small, and a fixed order of sums makes results reproducible.
     with one_blas_thread():
         search = VarianceSearch(problem, point, first**2, nearby is not None)
         try:
@@ -220,13 +220,13 @@ class VarianceSearch:
         """
         self.variances, self.expected_variance = self.variances * factor, expected_variance
         for number in range(n_rounds):
-            # Coefficients, for these variances.
+            # Coefficients for the current variances.
             if number <= 2 or number % 2 == 0:  # in one later round it changes little
                 self.curvature = None
             metric = self.metric()
             self.mode = find_mode(self.problem, self.mode, metric, Stop(self._steps, self._slope))
-            # Variances, for these coefficients: the sum of squared coefficients of each group over their effective
-            # number, and somewhat further. With an expected variance, one more coefficient of it is counted.
+            # Variances for the current coefficients: the sum of squares of each group over its effective number,
+            # extrapolated. With an expected variance, one pseudo-coefficient of that size is added.
             design = self.problem.design
             effective = np.bincount(design.group, metric.effective, design.n_groups + 1)[:-1]
             of_logits = np.bincount(design.group, (self.mode.point**2).sum(axis=1), design.n_groups + 1)[:-1]
@@ -258,14 +258,14 @@ class VarianceSearch:
         """
         design, priors = self.problem.design, metric.priors
         assert self.curvature is not None
-        # A Newton step to the optimum, where the posterior of a group less its prior is its likelihood.
+        # A Newton step reaches the optimum, where dividing the posterior of a group by its prior gives its likelihood.
         gradient = self.mode.gradient + self.mode.point / priors[:, None]
         point = self.mode.point - metric.move(metric.move(gradient, transposed=True))
         n, (square, share) = metric.steps.shape[1], logit_scale(design.n_logits)
         variances = TRIED_VARIANCES / square
         logs = np.zeros((design.n_groups, variances.size))
         squares = np.zeros((design.n_groups, design.n_logits, variances.size))
-        # Basis functions: the axes of the posterior of a group are independent.
+        # Basis functions: along the axes of its posterior, the coefficients of a group are independent.
         order = np.argsort(design.group[: n - 1], kind="stable")
         ends = np.searchsorted(design.group[order], np.arange(design.n_groups + 1))
         for j in range(design.n_logits):
@@ -279,7 +279,7 @@ class VarianceSearch:
                     pulls = (axes.T @ point[at, j]) / posterior
                     logs[group] += log_bayes_factors(pulls[:, None], precisions[:, None], variances).sum(axis=0)
                     squares[group, j] = expected_squares(pulls, precisions, variances)
-        # Single cells are independent of each other.
+        # Correlations between single cells are ignored, so that each cell has a Bayes factor by itself.
         single = np.arange(n, design.n_parameters)
         posterior = np.maximum(metric.single**2, _LEAST_POSTERIOR)
         precisions = np.maximum(1.0 / posterior - (1.0 / priors[single])[:, None], 0.0)

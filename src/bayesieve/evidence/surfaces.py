@@ -177,7 +177,7 @@ def surface_parts(
         if isinstance(level, PairLevels) or rows.sum() <= 0:
             continue
         if cells is not None and cells.kind == "numeric":
-            # Intervals of about as many rows each, besides those that the cut points of the levels add.
+            # Quantile intervals, in addition to the cut points of the levels.
             first = cells.n_special_levels
             assert cells.cut_points is not None
             shares = rows[first:] / rows[first:].sum()

@@ -114,7 +114,7 @@ def collect_terms(
     for k, of_rows in zip(features.tolist(), codes, strict=True):
         of_level = coarser_codes(cells[k], levels[k]) if k in cells else np.arange(coded.n_levels[k])
         seen, sign = rows.count_classes(of_rows, of_level.size).sum(axis=1), options.signs.get(k, 0)
-        # Counted contributions: merged over levels in the wrong order, and lines instead of steps within a curve.
+        # Counted contributions: levels in the wrong order are merged, and curves replace steps by lines.
         counted = (merged_evidence(logs[k], rising_cells(levels[k], sign)) if sign else logs[k])[of_level]
         is_curve = k in cells and cells[k].kind == "numeric"
         if is_curve:

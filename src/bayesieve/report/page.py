@@ -100,7 +100,7 @@ class Figure:
     def to_svg(self) -> str:
         """Return a picture as SVG; ImportError without vl-convert-python."""
         svg: str = self._converter().vegalite_to_svg(self._as_text())
-        # The last digits differ between machines.
+        # Round: the last digits differ between machines.
         svg = _PLACES.sub(lambda place: _FRACTION.sub(_in_thousandths, place[0]), svg)
         number: dict[str, int] = {}  # parts are numbered by process otherwise
         return _NUMBERED.sub(lambda match: f"{match[1]}{number.setdefault(match[0], len(number) + 1)}", svg)

@@ -23,7 +23,8 @@ def in_date_orders(card: Scorecard, date_orders: Mapping[str, bool]) -> Scorecar
     levels_by_id: dict[int, FeatureLevels] = {}
 
     def ordered(level: FeatureLevels) -> FeatureLevels:
-        # Features share levels, and pairs the levels of columns: equal objects stay equal objects.
+        # Features share level objects, and pairs those of their columns: replace each object once, so that they stay
+        # shared.
         if id(level) in levels_by_id:
             return levels_by_id[id(level)]
         new = level

@@ -256,8 +256,7 @@ class SearchTrace(ShortRepr):
         steps = [nothing, *(step for walk in walks for step in walk.steps)]
         moves = Moves(*(np.concatenate([getattr(step, one.name) for step in steps]) for one in fields(Moves)))
         walk_of = np.repeat(np.arange(len(walks)), [sum(step.cost.size for step in walk.steps) for walk in walks])
-        # A subset counts once however often it is met: at its first record, in the order of the starts. Key 0 is the
-        # empty subset.
+        # Count each subset once, at its first record in the order of the starts. Key 0 is the empty subset.
         distinct = np.zeros(moves.key.size, dtype=bool)
         distinct[np.unique(moves.key, return_index=True)[1]] = True
         distinct &= moves.key != 0
@@ -411,7 +410,7 @@ class SearchTrace(ShortRepr):
         total = weigh(starts).sum() + weight.sum()
         if total <= 0.0:
             return np.zeros(len(self.names))
-        # A rejected move counts for its own subset only; an accepted one for all that follow in its walk.
+        # A rejected move belongs to its own subset only; an accepted one to all later subsets of its walk.
         following = weight.copy()
         ends = np.searchsorted(self.walk_of, np.arange(len(self.starts) + 1)).tolist()
         for walk in map(slice, ends, ends[1:]):

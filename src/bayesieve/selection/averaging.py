@@ -189,7 +189,7 @@ class BayesianAveraging(ModelAveraging):
     sentence = "Weights are posterior probabilities, averaged over the models of the search (Boullé 2007, SNB(BMA))."
 
     def weights_of(self, costs: np.ndarray, trace: SearchTrace) -> np.ndarray:
-        # Relative to the best model, so that no exponential underflows where it matters.
+        # Scale by the best model, so that the exponentials of good models do not underflow.
         return np.exp(trace.best_criterion - costs)
 
 

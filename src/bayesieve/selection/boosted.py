@@ -179,7 +179,7 @@ class BoostedSelector(CodedSelector):
             return f"after {_MAX_IDLE} rounds without a new feature"
         return None
 
-    # Read from the trace, which models that were saved and loaded have too.
+    # Read from the trace, which loaded models have, too.
     @property
     def alphas_(self) -> np.ndarray:
         with np.errstate(divide="ignore"):  # an edge of 1 has an infinite alpha
@@ -202,7 +202,7 @@ class _Weights:
         self._coded, n_rows = coded, coded.n_rows
         row_weights = np.ones(n_rows) if coded.weights is None else coded.weights
         self._inverse = np.divide(1.0, row_weights, out=np.zeros(n_rows), where=row_weights > 0)
-        # The weights sum to the number of rows, so that the first round smooths as `DiscreteNB` does.
+        # Weights sum to the number of rows, so that smoothing in the first round equals that of `DiscreteNB`.
         self._weights = [row_weights.astype(float) for _ in targets]
         self._own = [(np.asarray(coded.class_codes) == target).astype(np.uint8) for target in targets]
         self._classes = [(np.arange(coded.n_classes) == target).astype(np.int64) for target in targets]

@@ -99,7 +99,7 @@ class RankedSelector(CodedSelector):
 
     _remedy = "pass n_features_to_select as a number"
 
-    # Read from the trace, which models that were saved and loaded have too.
+    # Read from the trace, which loaded models have, too.
     @property
     def ranking_(self) -> np.ndarray:
         return self.trace_.walk_moves(0).feature

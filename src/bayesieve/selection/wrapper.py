@@ -390,7 +390,7 @@ class AccuracySelector(TrainingSelector):
     def _wrapper(self) -> WrapperSelector:
         if not self.until_decay:
             return super()._wrapper()
-        # The best addition may lower the accuracy by nothing but rounding, and a perfect one does not end the walk.
+        # Rounding must not count as a loss of accuracy, and a perfect subset does not end the walk.
         search = GreedySearch("forward", tol=_ROUNDING, max_seconds=self.max_seconds, n_jobs=self.n_jobs)
         return super()._wrapper().set_params(search=search)
 

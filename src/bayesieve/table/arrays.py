@@ -36,7 +36,7 @@ def _array_of_rows(rows: Sequence[Any]) -> np.ndarray:
         raise ValueError("The rows of X differ in length; every row needs one value per column.")
     cells = list(chain.from_iterable(row for row in rows if isinstance(row, (list, tuple))))
     if any(isinstance(cell, tuple) for cell in cells) and len(cells) == len(rows) * len(rows[0]):
-        # NumPy takes tuples of one length for an axis.
+        # NumPy would read tuples of equal length as another axis.
         return np.fromiter(cells, dtype=object).reshape(len(rows), -1)
     try:
         array = np.asarray(rows)

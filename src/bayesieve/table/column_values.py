@@ -357,7 +357,7 @@ def _encoded_arrow(column: Any) -> tuple[np.ndarray, list[Any]]:
         column = column.dictionary_encode()
     elif pt.is_string(kind.value_type) and not any(chunk.dictionary.null_count for chunk in column.chunks):
         column = column.unify_dictionaries()  # Arrow cannot do so for all types, and garbles half floats
-    # Chunks may have dictionaries of their own: the codes of each begin after the values of those before it.
+    # Chunks may have different dictionaries: shift the codes of each past the values of earlier chunks.
     codes_by_chunk: list[np.ndarray] = []
     values: list[Any] = []
     dictionary, first = None, 0

@@ -317,7 +317,7 @@ class Column:
             categories = self.categories(merged=False)
             code_of_category = [names.get(canonical_text(value).strip(), -1) for value in categories.values]
             codes[is_text] = np.array([*code_of_category, -1])[categories.codes[is_text]]
-        # Ordinary numbers that are as low as those of special values move just above them.
+        # Special values are coded as numbers below all others: move ordinary numbers in that range just above it.
         numbers[(codes < 0) & (numbers <= HIGHEST_SPECIAL) & np.isfinite(numbers)] = np.nextafter(HIGHEST_SPECIAL, 0)
         is_special = codes >= 0
         numbers[is_special] = special_number(codes[is_special])
@@ -329,7 +329,7 @@ class Column:
             self._refuse_unreadable(TooLarge(self.values.type))
         natural, values, missing = self.values.type, self.values.numbers, self.values.missing
         numbers = np.ascontiguousarray(values, dtype=np.float64)
-        # Floats hold all whole numbers of 32 bits.
+        # Floats represent all 32-bit integers exactly.
         is_wide = values.dtype.kind in "iu" and values.dtype.itemsize == 8
         if natural == "number" and values.size and (is_wide or self.values.exact is not None):
             self._warn_of_merged(values, numbers)

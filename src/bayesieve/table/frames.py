@@ -205,7 +205,7 @@ def _read(X: Any, library: str | None = None) -> Table:
     """
     X = nw.to_native(X, pass_through=True)
     names: list[str] | None = None
-    # Common types come first: narwhals takes long to find out that an object is no frame.
+    # Test common types first: narwhals is slow to recognise that an object is not a frame.
     if isinstance(X, np.ndarray) or hasattr(X, "tocsc"):  # a sparse matrix
         matrix = as_array(X) if isinstance(X, np.ndarray) else as_csc(X)
         columns = []

@@ -264,7 +264,7 @@ class FeatureLevels(ShortRepr):
             chunks = [self.code_categories(chunk.categories(merged=False)) for chunk in column.in_chunks()]
             return chunks[0] if len(chunks) == 1 else np.concatenate(chunks)
         if self.n_levels == 1 and column.type not in (self.type, "text", "category", "mixed"):
-            # A column without values in training has no type: any value is in its only level.
+            # A column without values in training has no type, so any value belongs to its only level.
             missing = self.n_levels if self.missing_code is None else self.missing_code
             return np.where(column.categories().codes < 0, missing, 0).astype(self.code_dtype)
         one_level = self.n_levels == 1  # anything is in it
@@ -542,7 +542,7 @@ def counts_of(rows: Counts) -> np.ndarray | None:
 
 def _value_to_json(value: object) -> Any:
     plain = None if value is None else canonical_value(value)
-    # A category that is infinite is compared by its text, which JSON can hold.
+    # Compare infinite categories by their text, because JSON has no infinity.
     return str(plain) if isinstance(plain, float) and not math.isfinite(plain) else plain
 
 

@@ -28,7 +28,7 @@ _CONTINUOUS = (
     "regression target with continuous values."
 )
 _LEAST_WEIGHT, _MOST_WEIGHT = 1e-100, 1e18  # products must not vanish, and rounded it must fit into 64 bits
-# Beyond any target that is not an identifier, or close to it.
+# More classes than any target but an identifier has.
 _IDENTIFIERS, _LEAST_ROWS = 200, 2
 _MANY_CLASSES, _FEW_ROWS, _MOST_GIBIBYTES = 1000, 5, 4
 _TOO_LARGE = "The labels in y are whole numbers beyond 64 bits; convert them to text, for example with y.astype(str)."
@@ -226,7 +226,7 @@ def _label_column(y: Any) -> tuple[Column, bool]:
     is_list = isinstance(y, (list, tuple))
     if hasattr(y, "to_numpy") and not hasattr(y, "__array__"):
         y = y.to_numpy(zero_copy_only=False)  # pyarrow.Array
-    # A list of text stays Python objects: NumPy's fixed-width text takes twice as long to make and to encode.
+    # Keep lists of text as Python objects: NumPy's fixed-width text takes twice as long to create and encode.
     of_text = is_list and len(y) > 0 and isinstance(y[0], str)
     try:
         array = np.array(y, dtype=object) if of_text else unmasked(y)
@@ -476,7 +476,7 @@ class ClassRuns:
     def __init__(self, codes: np.ndarray, n_classes: int) -> None:
         self.codes = codes
         counts = [np.bincount(codes[at : at + _RUN], minlength=n_classes) for at in range(0, codes.size, _RUN)]
-        # Rows of each class above each run of rows of the source.
+        # Number of rows of each class before each run.
         self._above = np.vstack([np.zeros((1, n_classes), dtype=np.int64), np.cumsum(counts, axis=0)])
         self.offsets = np.concatenate([[0], np.cumsum(self._above[-1])])
 

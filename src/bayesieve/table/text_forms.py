@@ -59,7 +59,7 @@ def form_of(texts: Sequence[str]) -> TextForm | None:
             len(values) >= _FEWEST["number"] and len(trimmed_values(column)) < (column.str.strip_chars() != "").sum()
         )
         return TextForm("number", values[0], [], len(values)) if is_marked else None
-    # Patterns and calendars take long, and columns of words need none of them.
+    # Skip columns of words early: matching patterns and calendars is slow.
     if int((~values.str.contains(_BEGINNING)).sum()) > _MOST_OTHERS * len(values):
         return None
     formatted = numbers | values.str.contains(_FORMATTED)

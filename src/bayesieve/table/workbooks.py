@@ -21,7 +21,7 @@ _MOST_BYTES = 1 << 28  # of a sheet that is looked at as a whole, and of any wor
 _MOST_RATIO = 200  # bytes for each byte of the file, beyond that; sheets of numbered cells stay below 50
 _DEFLATE_RATIO = 1032  # the most that a zip archive can pack
 _PLACE = re.compile(r"([A-Z]{1,3})(\d{1,7})")
-# Excel stores a time of day as a moment of day 0, and a date as its midnight.
+# Excel stores times of day as moments of day 0, and dates as midnights.
 _TIME = r"^1899-12-3[01] (\d\d:\d\d:\d\d(?:\.\d+)?)$"
 _DATE = r"^(\d{4}-\d\d-\d\d) 00:00:00$"
 _MAX_ROW, _MAX_COLUMN = 1 << 20, 1 << 14

@@ -197,7 +197,7 @@ def csv_text(frame: pl.DataFrame, *, include_header: bool = True, **options: Any
     texts = pl.DataFrame([_guarded(column) for column in frame.get_columns()])
     if not include_header:
         return texts.write_csv(include_header=False, **options)
-    # The header is written as a row: guarding may give two columns one name, which a frame cannot have.
+    # Write the header as a row: two guarded column names may be equal, which a frame does not allow.
     names = _guarded(pl.Series(frame.columns, dtype=pl.String)).to_list()
     header = pl.DataFrame([[name] for name in names], schema=[str(i) for i in range(len(names))])
     return header.write_csv(include_header=False, **options) + texts.write_csv(include_header=False, **options)

@@ -63,7 +63,7 @@ def write_yaml(content: dict[str, Any]) -> str:
         return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=None if text.isprintable() else '"')
 
     def represent_number(dumper: Any, number: float) -> Any:
-        # YAML reads 1e+300 as text anyway, so that it needs no quotes.
+        # YAML reads 1e+300 as text, so that it can be written without quotes or a tag.
         text = repr(number)
         return dumper.represent_scalar(f"tag:yaml.org,2002:{'float' if '.' in text else 'str'}", text)
 

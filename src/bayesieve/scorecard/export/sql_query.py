@@ -293,7 +293,7 @@ class Query:
         """Add the stage of probabilities, the predicted class and reasons from the log odds of the positive class."""
         first, zero = self._reference, self.number(0.0)
         one, most, least = self.number(1.0), self.number(700.0), self.number(-700.0)
-        # EXP of higher numbers is an error in some engines.
+        # Clip the argument: EXP overflows with an error in some engines.
         odds = self.case([(score > most, most), (score < least, least)], score)
         inverse = self.case([(score > most, least), (score < least, most)], exp.Neg(this=score))
         shares = [exp.var(self.written(one / exp.paren(one + exp.Exp(this=power)))) for power in (odds, inverse)]
@@ -314,7 +314,7 @@ class Query:
         columns, low = [self.number(0.0), *map(self.column, scores)], self.number(-700.0)
         greatest = self.extreme("GREATEST", columns, self.column(scores[-1]))
         top, *_ = self.stage({self.new("top"): greatest, **reasons}, scores)
-        # EXP of lower numbers is an error in some engines.
+        # Clip the argument: EXP underflows with an error in some engines.
         weights = {
             self.new("weight"): exp.Exp(this=self.case([(score - top < low, low)], score - top)) for score in columns
         }
