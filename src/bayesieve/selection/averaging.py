@@ -194,7 +194,7 @@ class BayesianAveraging(ModelAveraging):
 
 
 class CompressionAveraging(ModelAveraging):
-    """Weight of a feature = compression achieved by the models that contain it, w_k = sum_M a_k c(M) / sum_M c(M).
+    """Feature weights by compression-based averaging of models: w_k = sum_M a_k c(M) / sum_M c(M).
 
     c(M) = 1 - cost(M) / cost(empty subset); only models that compress (c > 0) count, each distinct subset that the
     search evaluated once, or as often as it was met with ``count="evaluations"``. Nearly equivalent models thus share

@@ -172,7 +172,7 @@ class BoostedSelector(CodedSelector):
                 return
 
     def _limit(self, walk: _AgainstRest) -> str | None:
-        """Return the limit of rounds that was reached, if one was."""
+        """Return the limit of rounds that was reached, if any."""
         if walk.n_rounds == self.n_rounds:
             return f"after {_counted(walk.n_rounds, 'round')}"
         if self.n_rounds is None and walk.idle_rounds == _MAX_IDLE:
@@ -250,7 +250,7 @@ class _AgainstRest:
         return len(self.recorder.steps)
 
     def end(self, reason: str | None) -> None:
-        """End for a reason, unless it is None or the walk has ended before."""
+        """Record the reason for the end of the search, unless it is None or one is recorded already."""
         self.ended = self.ended or reason
 
     def round(self, candidates: np.ndarray, clock: Clock) -> str | None:

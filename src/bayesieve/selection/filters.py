@@ -66,7 +66,7 @@ class RankedSelector(CodedSelector):
 
     @property
     def _score(self) -> Score:
-        """Name of the score by which the features are ranked."""
+        """Name of the score that ranks the features."""
         return self.scores[0]
 
     def _worthwhile(self, coded: CodedTable) -> np.ndarray:
@@ -473,8 +473,8 @@ def _merit(relevance: np.ndarray, redundancy: np.ndarray, form: Form) -> np.ndar
 
 
 def nested_values(objective: Objective, ranking: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
-    """Return (n_features + 1,) values of an objective for the leading features of a ranking, from the empty subset on:
-    one pass over its rows for each feature.
+    """Return the values of an objective, (n_features + 1,), for the nested subsets of a ranking, from the empty subset
+    on, with one pass over the rows per feature.
     """
     state = SearchState(SubsetProblem.bare(objective), n_jobs=n_jobs)
     costs = [state.cost]
@@ -501,10 +501,10 @@ def leading(ranking: np.ndarray, size: int, candidates: int | None = None) -> np
 
 
 def rank(scores: np.ndarray) -> np.ndarray:
-    """Return positions of the features, the highest score first; the lower column on ties (within rounding)."""
+    """Return the positions of the features by descending score; ties (within rounding) go to the lower column."""
     return np.argsort(-np.round(scores, _DIGITS), kind="stable")
 
 
 def above(scores: np.ndarray, threshold: float) -> np.ndarray:
-    """Return the weights of features, (n_features,): 1 if the rounded score exceeds the threshold, otherwise 0."""
+    """Return the weights of the features, (n_features,): 1 if the rounded score exceeds the threshold, otherwise 0."""
     return (np.round(scores, _DIGITS) > threshold).astype(float)

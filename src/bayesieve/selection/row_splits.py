@@ -1,4 +1,4 @@
-"""Which rows learn and which are scored: training rows, held-out rows, leave-one-out, folds and splitters."""
+"""Rows that learn and rows that are scored: training rows, held-out rows, leave-one-out, folds and splitters."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ BLIND_SHARE = 0.8
 
 @dataclass(frozen=True)
 class EvaluationRows:
-    """The rows that guide a search, and those that choose the size of the subset.
+    """Rows that guide a search, and rows that choose the size of the subset.
 
     evaluation : where that is, as a `SearchTrace` has it; recoded : whether the levels were learnt without the rows
     that are scored, None if levels do not depend on the classes, or all rows are training rows; learnt : the rows
@@ -57,7 +57,7 @@ def evaluation_rows(
 
     Of ``"holdout"`` the fitted half guides, of ``"validation"`` the rows held out. ``recode`` is `WrapperSelector`'s.
 
-    ValueError if the rows cannot be split that way, or their levels cannot be learnt again.
+    Raise ValueError if the rows cannot be split that way, or their levels cannot be refitted.
     """
     if isinstance(evaluation, str) and evaluation in ("holdout", "validation"):
         recoder, recoded = recoder_for(coded, recode, 1)
@@ -91,7 +91,7 @@ def recoder_for(
     """Return the recoder that refits the levels this many times, and whether it is used; None if refitting is
     unnecessary.
 
-    ValueError if it is asked for, and the raw values are not at hand.
+    Raise ValueError if it is requested but the raw values are not available.
     """
     recoder = coded.recoder
     thresholds = coded.levels is not None and all(isinstance(level, IndicatorLevels) for level in coded.levels)
@@ -121,7 +121,7 @@ def validation_criterion(validation: str | Criterion, coded: CodedTable) -> Crit
 
 
 def check_evaluation(evaluation: Any) -> None:
-    """Raise ValueError unless ``evaluation`` is one of the ways to measure."""
+    """Raise ValueError unless ``evaluation`` is a supported option."""
     if isinstance(evaluation, str):
         if evaluation in NAMES:
             return
@@ -167,12 +167,12 @@ def hold_out(
 
 
 def is_number_of_folds(value: Any) -> bool:
-    """Return whether this is a whole number; True and False are not."""
+    """Return whether the value is a whole number; booleans are not."""
     return isinstance(value, Integral) and not isinstance(value, (bool, np.bool_))
 
 
 def is_splitter(value: Any) -> bool:
-    """Return whether this is a splitter of scikit-learn. Texts also have a method ``split``, and classes are not
+    """Return whether the value is a scikit-learn splitter. Texts also have a method ``split``, and classes are not
     instances.
     """
     return hasattr(value, "split") and not isinstance(value, (str, bytes, bytearray, type))
@@ -234,7 +234,7 @@ def row_splits(
 def pairs_of(splitter: Any, labels: np.ndarray, groups: Any = None, weights: np.ndarray | None = None) -> RowSplits:
     """Return positions of training and test rows by a scikit-learn splitter, of rows with these class labels (n_rows,).
 
-    With ``weights``, rows of weight 0 are in no part, as if they were not there.
+    With ``weights``, rows of weight 0 are ignored.
     A class smaller than the number of folds is missing from some of them: no reason to warn.
     """
     with warnings.catch_warnings():

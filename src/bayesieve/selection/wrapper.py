@@ -1,4 +1,4 @@
-"""Wrapper selection by any criterion, in any direction, on any rows; each step is one pass over them."""
+"""Wrapper selection by any criterion, in any direction, on any rows; each step takes one pass over the rows."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _OF_DIRECTIONS = ("direction", "n_features_to_select", "tol", "max_seconds", "re
 
 
 class SubsetSelector(CodedSelector):
-    """Base of the selectors that search for the subset of features with which naive Bayes does best.
+    """Base class of selectors that search for the feature subset with which naive Bayes performs best.
 
     Subclasses have these options of `WrapperSelector`.
     """
@@ -57,7 +57,7 @@ class SubsetSelector(CodedSelector):
 
     @property
     def takes_groups(self) -> bool:
-        """Whether ``groups`` make a difference to the search: folds may keep them together."""
+        """Whether ``groups`` affect the search, because folds may keep them together."""
         return takes_groups(self.evaluation)
 
     @property
@@ -83,8 +83,8 @@ class SubsetSelector(CodedSelector):
     def _problem(
         self, coded: CodedTable, rows: EvaluationRows, criterion: Criterion, validation: Criterion | None = None
     ) -> SubsetProblem:
-        """Return the search problem: the criterion on the rows that guide the search, and another one on those that
-        choose, if any.
+        """Return the search problem: the criterion on the rows that guide the search and, if different, on the rows
+        that choose the subset.
         """
         constraints = make_constraints(self.constraints, coded)
         judged = None
@@ -304,7 +304,7 @@ class WrapperSelector(CallbackSupportMixin, SubsetSelector):
 
 
 class TrainingSelector(CodedSelector):
-    """A `WrapperSelector` by one criterion of the training rows, on the path of a search forward."""
+    """`WrapperSelector` with a criterion on the training rows and a forward search."""
 
     criterion: ClassVar[str]
     _allowed = SHARED_OPTIONS | {"tol": WrapperSelector._allowed["tol"]}
@@ -437,7 +437,7 @@ class AUCSelector(TrainingSelector):
 
 
 def _keeps_constraints(objective: Objective, chosen: np.ndarray) -> bool:
-    """Return whether a subset keeps all constraints; warn if it does not."""
+    """Return whether a subset satisfies all constraints; warn if it does not."""
     if not objective.constraints:
         return True
     evaluated = evaluate_subsets(objective, chosen[None])

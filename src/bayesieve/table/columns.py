@@ -89,7 +89,7 @@ class ColumnError(ValueError):
 
 
 class ValueInRow(ColumnError):
-    """A value that a column cannot hold.
+    """Error for a value that is invalid in its column, with its row.
 
     Parameters
     ----------
