@@ -59,11 +59,11 @@ class ModelEditor:
         return f"ModelEditor({plural(len(self._steps), 'edit')})"
 
     def cut(self, feature: str, old: Any, new: Any) -> ModelEditor:
-        """Move a cut of a feature of numbers or moments; add one if ``old`` is None, remove it if ``new`` is None.
+        """Move a cut of a numeric or date feature; add one if ``old`` is None, remove it if ``new`` is None.
 
-        The interval that grows keeps what it adds; both sides of an added cut start with what their interval added, and
-        intervals between which a cut is removed are merged. The training rows between the old cut and the new one are
-        those of the cells there; a cell that is divided shares its rows in proportion.
+        The interval that grows keeps its contribution. Both sides of an added cut start with the contribution of their
+        interval, and intervals between which a cut is removed are merged. The rows of a cell that is split are divided
+        in proportion.
         """
         return self._of_feature("cut", feature, lambda one: edits.cut(one, old, new))
 

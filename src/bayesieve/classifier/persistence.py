@@ -1,4 +1,6 @@
-"""Model files: written whole or not at all, every number exact; reading executes nothing and refuses damaged files."""
+"""Saving and loading of model files: written completely or not at all, exact to the last bit, and read without
+executing anything.
+"""
 
 from __future__ import annotations
 
@@ -160,7 +162,7 @@ def _refuse_constant(text: str) -> float:
 
 
 def _numbers_of(model: SelectiveNB) -> tuple[np.ndarray, ...]:
-    """Return all that predictions depend on, the cells apart."""
+    """Return all numbers that predictions depend on, except cells."""
     card = model.scorecard_
     tables = np.concatenate([np.zeros(0), *(feature.table.ravel() for feature in card.used_features)])
     return tables, card.intercept, card.class_counts, model.feature_weights_, model.classes_

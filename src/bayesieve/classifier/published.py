@@ -24,7 +24,7 @@ from bayesieve.selection import (
 )
 from bayesieve.words import did_you_mean, named
 
-# The papers' prior of levels, no pairs, and the counted contributions as they are.
+# Published methods: the prior of the papers, no pairs, and counted contributions.
 _AS_PRINTED: Mapping[str, Any] = {"prior": "published", "pairs": 0, "calibrate": False}
 # Boulle (2007): a model counts as often as the search evaluates it, and K counts constant columns.
 _SEARCH: Mapping[str, Any] = {"exhaustive": False, "constant_columns": True}

@@ -161,7 +161,7 @@ def text_hashes(texts: Sequence[Any] | pl.Series) -> np.ndarray:
     series = texts if isinstance(texts, pl.Series) else pl.Series(spelt_out(list(map(str, texts))), dtype=pl.String)
     ends = np.cumsum(series.str.len_bytes().fill_null(0).to_numpy(), dtype=np.int64)
     hashes = np.empty(len(series), dtype=np.uint64)
-    # Long texts are joined a part at a time, as this copies them twice.
+    # Join long texts in parts, because joining copies them twice.
     first = begin = 0
     while first < len(series):
         stop = max(first + 1, int(np.searchsorted(ends, begin + _JOINED_BYTES)))

@@ -143,8 +143,8 @@ def best_class_weights(
 ) -> tuple[np.ndarray, float]:
     """Return class weights of mean 1 for which `weighted_class` has a large measure, and its value.
 
-    One weight after the other takes its best value, found in one sort, until none improves the measure: a local
-    optimum, the better of those from equal weights and from the inverse shares of the classes.
+    One weight after the other takes its best value, found in one sort, until none improves the measure. The result is
+    the better of two local optima, from equal weights and from the inverse class shares.
     """
     probability, n_classes = np.asarray(probability, dtype=np.float64), probability.shape[1]
     counted = np.ones(codes.size) if weights is None else weights

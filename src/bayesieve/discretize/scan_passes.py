@@ -1,4 +1,4 @@
-"""Passes over a scanned table: tasks count its values, then code them, here or in the workers of an executor."""
+"""Passes over a scanned table: tasks count and then code its values, locally or in the workers of an executor."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ class ScannedBlocks:
         return codes, pl.concat(columns, how="horizontal") if columns else pl.DataFrame()
 
     def _steps(self, positions: Sequence[int], options: Sequence[Any]) -> list[_Step]:
-        """Cut a pass over columns with these options into steps, one group of columns after another.
+        """Divide a pass over columns with these options into steps, one group of columns after another.
 
         Wide tables, and options of many bytes that are sent to workers, are read in groups of columns: blocks always
         have the same rows. Only a column of long texts is read in parts of a block.
@@ -290,7 +290,7 @@ class RowScatter:
             self._sizes = np.bincount(classes, minlength=len(self._starts)).tolist()
 
     def put(self, values: np.ndarray, into: np.ndarray) -> None:
-        """Write the values of the rows, such as codes, into an array of all rows."""
+        """Write the values of a block's rows (such as codes) into an array of all rows."""
         for rows, own in self._runs(values):
             into[rows] = own
 
@@ -299,12 +299,12 @@ class RowScatter:
         map_in_threads(lambda both: self.put(*both), list(zip(values, into, strict=True)), n_jobs)
 
     def add(self, values: np.ndarray, into: np.ndarray) -> None:
-        """Add the values of the rows to those in an array of all rows."""
+        """Add the values of a block's rows to those in an array of all rows."""
         for rows, own in self._runs(values):
             into[rows] += own
 
     def _runs(self, values: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-        """Yield neighbouring rows, and their values."""
+        """Yield runs of neighbouring rows, with their values."""
         if self._order is None:
             yield self._rows, values
             return

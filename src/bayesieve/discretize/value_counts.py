@@ -1,4 +1,4 @@
-"""Class counts of the values of columns: what levels are learnt from. They add up over blocks of rows."""
+"""Class counts of the values of columns, from which levels are learnt. Counts add up over blocks of rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class ClassOrder:
-    """Rows sorted by class, those of weight zero left out; not to be changed.
+    """Row numbers sorted by class, without rows of weight zero; not to be changed.
 
     codes : (n_rows,) class codes; listed : (n,) row numbers, class after class, or None for all rows; offsets :
     (n_classes + 1,) where each class starts; weights : (n,) in that order, or empty when every row counts once;

@@ -38,7 +38,7 @@ class BlockRows:
 
 
 class Distinct:
-    """Estimate of the number of distinct hashes, from the smallest of them."""
+    """Estimator of the number of distinct hashes, from the smallest of them."""
 
     def __init__(self, hashes: np.ndarray) -> None:
         if hashes.size > 16 * _SMALLEST:  # sorting all takes longer
@@ -57,7 +57,7 @@ class Distinct:
 
 @dataclass
 class CellCounts:
-    """Rows by class, and the lowest and the highest value, of the cells of a grid; they add up over blocks.
+    """Class counts and the lowest and highest value of each cell of a grid; they add up over blocks.
 
     Attributes
     ----------
@@ -138,14 +138,14 @@ class Grid:
         return bool(np.any(rows[low < high] * n_cells > _TOO_FULL * rows.sum()))
 
     def value_counts(self, n_distinct: int) -> ValueCounts:
-        """Return the counts of cells with rows, of a column with ``n_distinct`` distinct values."""
+        """Return the counts of the cells with rows, for a column with ``n_distinct`` distinct values."""
         counts, ends = whole_if_possible(self.cells.counts), self.cells.ends
         met = np.flatnonzero(counts[1:].any(axis=1)) + 1
         return ValueCounts(ends[0, met], counts[met], counts[0], ends[1, met], n_distinct)
 
 
 def whole_if_possible(counts: np.ndarray) -> np.ndarray:
-    """Return counts as whole numbers, if they are."""
+    """Return counts as integers if all are whole numbers."""
     whole = counts.sum() < 2**31 and np.array_equal(counts, np.floor(counts))
     return counts.astype(np.int32) if whole else counts
 
@@ -328,12 +328,12 @@ def count_cells(column: Column, rows: BlockRows, cuts: np.ndarray) -> CellCounts
 
 
 def add_cells(parts: Sequence[CellCounts], _: Any) -> CellCounts:
-    """Return the sum over blocks."""
+    """Return the sum of the cell counts of several blocks."""
     return reduce(add, parts)
 
 
 def count_marked(column: Column, rows: BlockRows, marks: np.ndarray) -> ValueCounts:
-    """Count the categories of a block that are in marked buckets."""
+    """Count the categories of a block that fall in marked buckets."""
     parts = []
     for part, of_part in _parts_of_texts(column, rows):
         counts = _count_categories(part, of_part)
@@ -342,7 +342,7 @@ def count_marked(column: Column, rows: BlockRows, marks: np.ndarray) -> ValueCou
 
 
 def add_marked(parts: Sequence[ValueCounts], _: Any) -> ValueCounts:
-    """Return the sum over blocks."""
+    """Return the sum of the marked counts of several blocks."""
     return ValueCounts.sum(parts)
 
 
@@ -366,7 +366,7 @@ class RunningSum:
         self.parts: list[tuple[int, Any]] = []
 
     def push(self, part: Any) -> None:
-        """Add a block."""
+        """Add the counts of a block."""
         n = 1
         while self.parts and (self.parts[-1][0] == n or not _grows(part) or not _grows(self.parts[-1][1])):
             size, before = self.parts.pop()
@@ -383,7 +383,7 @@ def _grows(part: Any) -> bool:
 
 
 def most_frequent(counts: ValueCounts, most: int) -> ValueCounts:
-    """Return the categories with most rows, of as many rows the first by text."""
+    """Return the most frequent categories; ties go to the first text."""
     if len(counts.values) <= most:
         return counts
     rows = np.round(counts.counts.sum(axis=1, dtype=float), 6)

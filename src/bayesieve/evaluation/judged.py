@@ -82,7 +82,7 @@ class JudgedRows:
         return np.exp(self.log_proba) if self.exact is None else self.exact
 
     def take(self, rows: np.ndarray) -> JudgedRows:
-        """Return these rows only, by position; groups and missing values are dropped."""
+        """Return the rows at these positions; groups and missing values are dropped."""
         names = ("labels", "weights", "log_proba", "decided", "exact", "moments", "benefits", "copies")
         of_rows = {name: getattr(self, name) for name in names}
         fields: dict[str, Any] = {name: None if values is None else values[rows] for name, values in of_rows.items()}
@@ -164,7 +164,7 @@ def known_labels(model: Any, table: Table, y: Any, sample_weight: Any) -> tuple[
 
 
 def _column(table: Table, role: str, value: Any) -> Column | None:
-    """Return the column that is given, or named."""
+    """Return a column that is given as values or by name."""
     if value is None:
         return None
     if isinstance(value, str):

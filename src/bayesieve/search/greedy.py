@@ -94,7 +94,7 @@ class GreedySearch(Search):
 
 
 class _GreedyRun:
-    """One greedy search under way."""
+    """State of one greedy search."""
 
     def __init__(self, options: GreedySearch, problem: SubsetProblem, progress: Progress | None) -> None:
         self._options = options
@@ -209,7 +209,7 @@ class _GreedyRun:
 
 
 class _Resumed:
-    """The moves of an earlier search, handed out again in order."""
+    """Moves of an earlier search, replayed in order."""
 
     def __init__(self, trace: SearchTrace | None, names: tuple[str, ...]) -> None:
         if trace is not None and trace.names != names:
@@ -474,7 +474,7 @@ class _Waves:
 
 
 class _Walk:
-    """One start: a walk through subsets that only ever goes to cheaper ones."""
+    """Walk of one start through subsets of decreasing cost."""
 
     def __init__(self, waves: _Waves, state: SearchState, rng: np.random.Generator) -> None:
         self._state, self._rng, self._clock = state, rng, waves.clock
@@ -496,7 +496,7 @@ class _Walk:
             end = at + max(size, self._n_ahead)
             batch, keys = order[at:end], self._key ^ toggles[at:end]
 
-            # Costs of subsets met before are looked up.
+            # Reuse the costs of subsets that were evaluated before.
             costs = np.array(list(map(self.costs.get, keys.tolist())), dtype=float)  # NaN if a subset is new
             is_new = np.isnan(costs)
             if is_new.any():
@@ -515,7 +515,7 @@ class _Walk:
                 outcome, self._key = state.validate(), keys[-1]
             moves = (batch, ways[at:end], self._sign * costs, accepted[at:end], keys)
             self.recorder.record(*moves, self._clock.seconds, *outcome)
-            # Evaluating ahead pays while nothing is accepted: the rows' state is read once for the whole batch.
+            # While no move is accepted, score moves in batches: the state of the rows is read once per batch.
             size = 1 if better[first] else min(2 * size, 16)
             at = end
         return improved

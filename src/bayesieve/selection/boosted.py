@@ -212,7 +212,7 @@ class _Weights:
         return float(self._weights[number].sum())
 
     def of_class(self, number: int) -> float:
-        """Return the weight of the rows of the class."""
+        """Return the total weight of the rows of a class."""
         return float(self._weights[number][self._own[number] > 0].sum())
 
     def counts(self, number: int) -> ContingencyCounts:

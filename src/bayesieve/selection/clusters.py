@@ -113,7 +113,7 @@ def _coded(X: Any, y: Any, encoder: Any, sample_weight: Any) -> CodedTable:
 
 
 class PairStatistics(BaseEstimator):
-    """Stand-in estimator: gives `read_codes` a name for its error messages."""
+    """Stand-in estimator whose name appears in the error messages of `read_codes`."""
 
 
 class DependenceClusterSelector(SubsetSelector):
@@ -231,7 +231,7 @@ class DependenceClusterSelector(SubsetSelector):
 
     @property
     def kernel_families(self) -> Sequence[str]:
-        """By measure: AUC has its own kernels."""
+        """Kernel families by measure; AUC has separate kernels."""
         return ("clusters", "search", "auc", "auc-levels") if self.scoring == "auc" else ("clusters", "search")
 
     def _search(self, coded: CodedTable, *, groups: Any = None, task: FitTask | None = None) -> np.ndarray:

@@ -45,8 +45,8 @@ _WHOLE_MATRIX = 2048  # features up to which all pairs are counted at once, 32 M
 
 
 class RankedSelector(CodedSelector):
-    """Base of the selectors that rank all features and keep the leading ones: a fixed number of them, those that pass a
-    threshold, or as many as do best on rows that are held out.
+    """Base class of selectors that rank all features and keep the leading ones: a fixed number of them, those that pass
+    a threshold, or as many as predict held-out rows best.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class RankedSelector(CodedSelector):
         return self.scores[0]
 
     def _worthwhile(self, coded: CodedTable) -> np.ndarray:
-        """Return (n_features,) bool: features worth selecting."""
+        """Return a mask of the features worth selecting, (n_features,) bool."""
         return np.ones(coded.n_features, dtype=bool)
 
     def _search(self, coded: CodedTable) -> np.ndarray:
@@ -113,7 +113,7 @@ class RankedSelector(CodedSelector):
 
 
 class FilterSelector(RankedSelector):
-    """Base of the selectors that score every feature alone.
+    """Base class of selectors that score every feature by itself.
 
     Attributes
     ----------
@@ -132,11 +132,13 @@ class FilterSelector(RankedSelector):
     scores = (Score("score", of="feature"),)
 
     def score_features(self, coded: CodedTable) -> np.ndarray:
-        """Return (n_features,) scores of the features of a coded table with classes, higher is better."""
+        """Return the scores of the features of a coded table with classes, (n_features,); higher is better."""
         raise NotImplementedError(f"{type(self).__name__} must define score_features().")
 
     def weigh(self, scores: np.ndarray, ranking: np.ndarray) -> np.ndarray:
-        """Return (n_features,) weights, from the scores and the positions of the features, the highest score first."""
+        """Return the weights of the features, (n_features,), from their scores and their positions by
+        descending score.
+        """
         return above(scores, 0.0)
 
     def _rank(self, fit: CodedTable, coded: CodedTable) -> tuple[np.ndarray, np.ndarray]:

@@ -1,4 +1,4 @@
-"""Selectors by name."""
+"""Registry of selectors by name."""
 
 from __future__ import annotations
 

@@ -266,10 +266,10 @@ def _are_seconds(distinct: np.ndarray) -> bool:
 
 
 def _rises_evenly(values: np.ndarray, rows: np.ndarray) -> bool:
-    """Return whether numbers follow the rows more evenly than numbers drawn at random and sorted do.
+    """Return whether numbers follow the rows more evenly than sorted random numbers do.
 
-    From row to row those rise like a Poisson process at best: the variance of a rise is its mean times the mean rise
-    of a row.
+    Differences between neighbouring sorted random numbers are those of a Poisson process: the variance of a difference
+    between two rows is its mean times the mean difference per row.
     """
     from scipy.special import chdtr
 

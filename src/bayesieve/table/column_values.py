@@ -306,7 +306,8 @@ def to_arrow(column: Any) -> Any:
     if pa.types.is_null(column.type):
         return column.cast(pa.float64())
     if pa.types.is_run_end_encoded(column.type):
-        # Arrow decodes few types of values, and Python has no dates after the year 9999: take each row's run instead.
+        # Take the run of each row instead of decoding: Arrow decodes few types, and Python has no dates after the year
+        # 9999.
         chunks = [to_arrow(chunk.values).take(_runs(chunk)) for chunk in column.chunks]
         plain = [piece for chunk in chunks for piece in chunk.chunks]
         return pa.chunked_array(plain) if plain else to_arrow(pa.chunked_array([], column.type.value_type))

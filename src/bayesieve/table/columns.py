@@ -120,7 +120,7 @@ INFINITE_REMEDY = "replace infinite values by a missing value (NaN) or by a fini
 
 @contextmanager
 def rows_from(first: int) -> Iterator[None]:
-    """Count the rows in errors from the first row of a block of a table."""
+    """Add ``first``, the position of a block in its table, to row numbers in errors raised in the block."""
     try:
         yield
     except ValueInRow as error:

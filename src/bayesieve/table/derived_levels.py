@@ -169,7 +169,7 @@ def pair_name(first: str, second: str) -> str:
 
 
 def unused_pair_name(first: str, second: str, taken: Collection[str], more: str = " (pair)") -> str:
-    """Return the name of a pair, or one with ``more`` after it: a column, or another pair, may have that name."""
+    """Return the name of a pair, with a suffix from ``more`` if a column or another pair has that name."""
     name = pair_name(first, second)
     while name in taken:
         name += more

@@ -24,7 +24,7 @@ _BLOCK_CELLS = 1 << 23  # values of a block, 64 MiB of numbers
 
 @dataclass(frozen=True, eq=False)
 class RowSample:
-    """Sample of the rows of a scanned table in memory.
+    """Sample of the rows of a scanned table, in memory.
 
     Attributes
     ----------

@@ -25,7 +25,7 @@ _MISSING_NUMBERS = (
     *("null", "NULL", "Null", "None", "none", "NONE"),
 )
 _TRUE, _FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")  # as the reader of files has them
-# Texts that other programs, such as DuckDB's CSV reader, read as booleans, and common spellings of people.
+# Texts that DuckDB and other programs read as booleans, and other common spellings.
 _YES = (*_TRUE, "yes", "Yes", "YES", "t", "T", "y", "Y", "ja", "Ja", "JA", "oui", "Oui", "OUI")
 _NO = (*_FALSE, "no", "No", "NO", "f", "F", "n", "N", "nein", "Nein", "NEIN", "non", "Non", "NON")
 TRUTH_WORDS = (*_YES, "1", "1.0", *_NO, "0", "0.0")

@@ -41,14 +41,14 @@ class Query:
 
     def __init__(self, plan: Plan, options: Any) -> None:
         self.plan, self.options, self.dialect = plan, options, options.dialect
-        self.kept = list(plan.columns) if options.keep is None else [*options.keep]
-        self.taken = {name.casefold() for name in self.kept}
+        self.table_columns = list(plan.columns) if options.keep is None else [*options.keep]
+        self.taken = {name.casefold() for name in self.table_columns}
         self.selects: list[Any] = []
         self._check()
 
     def _check(self) -> None:
         """Raise ValueError if the dialect cannot hold the model."""
-        names = {*self.plan.columns, *self.kept}
+        names = {*self.plan.columns, *self.table_columns}
         tells_case_apart = self.dialect in ("clickhouse", "oracle", "postgres", "snowflake")
         if not tells_case_apart and len({name.casefold() for name in names}) < len(names):
             raise self.plan.refuse(self.dialect, "names that differ in case only", "rename columns before the fit")
@@ -252,7 +252,7 @@ class Query:
         """
         lines = ["t.*"]
         if carried is not None:
-            old = {name: self.column(name) for name in (*self.kept, *carried)}
+            old = {name: self.column(name) for name in (*self.table_columns, *carried)}
             lines = filled([self.written(exp.alias_(tree, name, quoted=True)) for name, tree in old.items()])
         expressions = [exp.alias_(tree, name, quoted=True, copy=False) for name, tree in new.items()]
         expressions = [*map(exp.var, lines), *expressions]
