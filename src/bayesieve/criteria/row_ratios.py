@@ -545,7 +545,7 @@ class RowRatios(LogRatios):
                 "The smoothing makes probabilities too extreme to compare; use a larger number, such as 1e-9, or "
                 "'m-estimate'."
             )
-        # A ratio rounded to 0 stays 0 until all ratios are recomputed, so allow no more moves than could bring it back.
+        # A ratio rounded to 0 stays 0 until all are recomputed: the limit leaves room for all moves in between.
         self._max_moves = tables.max_moves
         self._lowest = -min(700.0, _LOWEST + (self._max_moves + 1) * largest)
         self._ratios: np.ndarray | None = None
