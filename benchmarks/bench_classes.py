@@ -19,11 +19,11 @@ FIT = """
 import json, resource, sys, time, warnings
 import numpy as np, polars as pl
 import bayesieve
-from bayesieve.criteria import row_ratios
+from bayesieve.criteria import scored_rows
 
 n_classes, by_class, rows, columns, informative = map(int, sys.argv[1:])
 if not by_class:
-    row_ratios.MANY_CLASSES = 1 << 30
+    scored_rows.MANY_CLASSES = 1 << 30
 warnings.simplefilter("ignore")
 
 def table(n):

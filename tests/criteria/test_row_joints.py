@@ -8,8 +8,7 @@ import pytest
 
 from bayesieve import TableEncoder
 from bayesieve.counts import CodedTable
-from bayesieve.criteria.losses import RowJoints
-from bayesieve.criteria.row_ratios import RowRatios
+from bayesieve.criteria.base import RowJoints, RowRatios
 from bayesieve.discretize.coding_options import CodingOptions
 from bayesieve.engine import Engine
 from bayesieve.search import SearchState, SubsetProblem

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from bayesieve.counts import CodedTable
-from bayesieve.criteria import ClassBlock, ErrorProbability, row_ratios
+from bayesieve.criteria import ClassBlock, ErrorProbability, scored_rows
 from bayesieve.search import SearchState, SubsetProblem
 from tests.criteria.coded_tables import coded_table, log_joint, slow_cost
 from tests.limits import Limits
@@ -61,7 +61,7 @@ def test_random_moves(problem: tuple[CodedTable, list[int]], smoothing: float | 
 def test_tables_built_when_asked_for(problem: tuple[CodedTable, list[int]]) -> None:
     coded, moves = problem
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(row_ratios, "_PRECOMPUTED_BYTES", 0)
+        patch.setattr(scored_rows, "_PRECOMPUTED_BYTES", 0)
         assert not SubsetProblem.of(coded).objective.rows.tables.store()
         walk_and_check(coded, moves)
 

@@ -12,7 +12,7 @@ import pytest
 
 from bayesieve import CFSSelector, WrapperSelector
 from bayesieve.counts import CodedTable
-from bayesieve.criteria import Brier, Error, ErrorProbability, LogLoss, MAPCost, row_ratios
+from bayesieve.criteria import Brier, Error, ErrorProbability, LogLoss, MAPCost, base, scored_rows
 from bayesieve.search import (
     BestFirst,
     GreedySearch,
@@ -21,7 +21,6 @@ from bayesieve.search import (
     SearchState,
     SearchTrace,
     SubsetProblem,
-    problem,
 )
 from tests.criteria.coded_tables import coded_table, slow_cost
 from tests.limits import Watch
@@ -161,12 +160,12 @@ def test_work_cut_into_parts_for_many_classes_is_the_same(monkeypatch: pytest.Mo
     coded = coded_table(5, n_rows=200, n_features=6, n_classes=4, strength=0.9)
     whole = GreedySearch("forward-backward").run(problem_of(coded, criterion))
     for module_of, name, value in (
-        *((module, "VERY_MANY_CLASSES", 2) for module in (row_ratios, problem)),
-        (row_ratios, "_MAX_RATIOS", 100),
-        *((row_ratios, "_PIECE", 7), (row_ratios, "_PRECOMPUTED_BYTES", -1)),
+        *((module, "VERY_MANY_CLASSES", 2) for module in (scored_rows, base)),
+        (scored_rows, "_MAX_RATIOS", 100),
+        *((scored_rows, "_PIECE", 7), (scored_rows, "_PRECOMPUTED_BYTES", -1)),
     ):
         monkeypatch.setattr(module_of, name, value)
-    assert len(list(row_ratios._short_parts(np.arange(5) * 50, 3))) == 4
+    assert len(list(scored_rows._short_parts(np.arange(5) * 50, 3))) == 4
     parts = GreedySearch("forward-backward").run(problem_of(coded, criterion))
     left, right = whole.to_frame(), parts.to_frame()
     assert left.drop("seconds", "criterion").equals(right.drop("seconds", "criterion"))
@@ -175,7 +174,8 @@ def test_work_cut_into_parts_for_many_classes_is_the_same(monkeypatch: pytest.Mo
 
 def test_tables_of_many_classes_and_levels_are_refused_before_they_fill_the_memory(coded: CodedTable) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(row_ratios, "_MAX_GIBIBYTES", 1e-9)
+        patch.setattr(scored_rows, "_PRECOMPUTED_BYTES", -1)  # larger tables are not stored
+        patch.setattr(scored_rows, "_MAX_GIBIBYTES", 1e-9)
         with pytest.raises(ValueError, match=r"levels and 3 classes take tables of .* GiB; join rare classes"):
             problem_of(coded)
 

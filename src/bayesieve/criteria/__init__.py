@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from bayesieve.criteria.auc import AUC
+from bayesieve.criteria.base import Criterion, LogLoss, MAPCost, RowRatios
 from bayesieve.criteria.decisions import (
     Accuracy,
     BalancedAccuracy,
@@ -19,9 +20,8 @@ from bayesieve.criteria.decisions import (
     Precision,
     Recall,
 )
-from bayesieve.criteria.losses import Brier, Criterion, ErrorProbability, LogLoss, MAPCost, RowLoss, Scorer
-from bayesieve.criteria.row_ratios import ClassBlock, RatioTables, RowRatios
-from bayesieve.criteria.scored_rows import ScoredRows
+from bayesieve.criteria.losses import Brier, ErrorProbability, RowLoss, Scorer
+from bayesieve.criteria.scored_rows import ClassBlock, RatioTables, ScoredRows
 from bayesieve.parts import Registry
 
 __all__ = [

@@ -22,7 +22,7 @@ import numpy as np
 
 from bayesieve.compiling import jit, jit_inner
 from bayesieve.counts._kernels import count_bits
-from bayesieve.criteria.row_ratios import THREE_WAY
+from bayesieve.criteria.scored_rows import THREE_WAY
 
 BLOCK = 1024  # rows whose work memory stays in the first-level cache
 
@@ -170,22 +170,22 @@ def fill_keys(scan, moves, candidate, n_codes, wanted, logs, ratios, is_wide, of
         factors, n_others = moves.factors[moves.factor_starts[candidate] :], ratios.shape[0]
         for s in range(offsets.size - 1):  # the odds of the class, from the ratios of the other classes to the true one
             begin, end = offsets[s], offsets[s + 1]
-            own = wanted - np.int64(wanted > scan.classes[s]) if scan.classes[s] != wanted else -1
+            position = wanted - np.int64(wanted > scan.classes[s]) if scan.classes[s] != wanted else -1
             start = s * n_others * n_codes
             for i in range(begin, end):
-                odds[i] = 0.0 if own < 0 else 1.0
+                odds[i] = 0.0 if position < 0 else 1.0
             for o in range(n_others):
                 factor = factors[start + o * n_codes : start + (o + 1) * n_codes]
-                if o != own:
+                if o != position:
                     for i in range(begin, end):
                         odds[i] += ratios[o, i] * factor[levels[i]]
-            if own < 0:
+            if position < 0:
                 for i in range(begin, end):
                     odds[i] = 1.0 / odds[i]
             else:
-                factor = factors[start + own * n_codes : start + (own + 1) * n_codes]
+                factor = factors[start + position * n_codes : start + (position + 1) * n_codes]
                 for i in range(begin, end):
-                    odds[i] = ratios[own, i] * factor[levels[i]] / odds[i]
+                    odds[i] = ratios[position, i] * factor[levels[i]] / odds[i]
         for i in range(keys.size):
             keys[i] = bits[i] >> SPARE_BITS
         if is_wide.shape[0] > 0:
@@ -261,8 +261,8 @@ def _fill_slots(keys, buckets, offsets, positive, tolerance, words, places, slot
     total = 0
     for k in range(n_slots):
         entry = slots[2 * k]
-        of_slot, own = entry >> 32, entry & _LOW
-        slots[2 * k] = (total << 32) | own | np.int64(2 * of_slot != own)
+        of_slot, twice_same = entry >> 32, entry & _LOW
+        slots[2 * k] = (total << 32) | twice_same | np.int64(2 * of_slot != twice_same)
         total += of_slot
     slots[2 * n_slots], slots[2 * n_slots + 1] = total << 32, _BEYOND
     return n_extras
@@ -338,8 +338,8 @@ def slot_pairs(keys, offsets, positive, tolerance, words, slots, ints):
                 at = np.uint64(place[i]) << np.uint64(1)
                 entry = slots[at]
                 above = key[i] - slots[at | np.uint64(1)]
-                own = (entry & _LOW) >> 1
-                twice += 2 * (entry >> 32) + own * (np.int64(above > tolerance) + np.int64(above >= -tolerance))
+                ties = (entry & _LOW) >> 1
+                twice += 2 * (entry >> 32) + ties * (np.int64(above > tolerance) + np.int64(above >= -tolerance))
                 unsure[np.uint64(n_unsure)] = first + i
                 n_unsure += entry & 1
     for u in range(n_unsure):  # rows in slots of several keys: those beside the slot's own
@@ -515,11 +515,11 @@ def _of_cells(values, first_of, item_groups, n):
     if values is None:
         return None
     else:  # noqa: RET505 - compiled to one of both, by the type of the argument
-        taken = np.empty((values.shape[0], n), dtype=values.dtype)
+        columns = np.empty((values.shape[0], n), dtype=values.dtype)
         for o in range(values.shape[0]):
             for k in range(n):
-                taken[o, k] = values[o, first_of[item_groups[k]]]
-        return taken
+                columns[o, k] = values[o, first_of[item_groups[k]]]
+        return columns
 
 
 @jit

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from bayesieve.compiling import jit, jit_inner, jit_sum
-from bayesieve.criteria.row_ratios import THREE_WAY
+from bayesieve.criteria.scored_rows import THREE_WAY
 
 BLOCK = 512
 _STEP_ROWS = 128  # whose logarithms by all features stay in the second-level cache
@@ -149,10 +149,10 @@ def log_loss_sums(
 
 @jit
 def multiply_ratios(ratios, codes, offsets, low, high, kind, start, n_codes, table, highest):
-    """Compute ratios[o, i] *= factor of one feature; return whether one of them is now beyond ``highest``."""
+    """Compute ratios[o, i] *= factor of one feature; return whether one of them is now n_too_large ``highest``."""
     n_others = ratios.shape[0]
     factor = np.empty(BLOCK)
-    beyond = 0
+    n_too_large = 0
     for segment in range(offsets.size - 1):
         for begin in range(offsets[segment], offsets[segment + 1], BLOCK):
             n = min(BLOCK, offsets[segment + 1] - begin)
@@ -164,8 +164,8 @@ def multiply_ratios(ratios, codes, offsets, low, high, kind, start, n_codes, tab
                 for i in range(n):
                     ratio[i] *= factor[i]
                 for i in range(n):
-                    beyond += int(ratio[i] > highest)
-    return beyond > 0
+                    n_too_large += int(ratio[i] > highest)
+    return n_too_large > 0
 
 
 @jit
@@ -208,11 +208,11 @@ def add_steps(steps, codes, offsets, signs, columns, lows, highs, kinds, n_codes
 
 
 @jit
-def classify(steps, offsets, right, wrong, margin, kept, states):
+def classify(steps, offsets, right, wrong, margin, scanned, states):
     """Find rows that no single move can change: states[i] = 1 (right for sure), 2 (wrong for sure) or 0, plus 4 for
     rows within the ``margin`` of mattering.
 
-    Returns how many rows are within the margin, and whether a row outside ``kept`` matters.
+    Returns how many rows are within the margin, and whether a row outside ``scanned`` matters.
     """
     near = 0
     lost = 0
@@ -229,7 +229,7 @@ def classify(steps, offsets, right, wrong, margin, kept, states):
             is_near = int(top >= right[segment] - margin and top <= wrong[segment] + margin)
             states[i] = state + 4 * is_near
             near += is_near
-            lost += int(state == 0 and not kept[i])
+            lost += int(state == 0 and not scanned[i])
     return near, lost > 0
 
 
@@ -475,7 +475,7 @@ def start_joint(joint, codes, offsets, weights, classes, columns, lows, highs, k
 
 
 @jit
-def sum_own(codes, offsets, weights, classes, columns, lows, highs, kinds, starts, logs, sums):
+def sum_true_logs(codes, offsets, weights, classes, columns, lows, highs, kinds, starts, logs, sums):
     """Compute sums[f] += sum over rows of the logarithm of the level of feature f for the true class."""
     for f in range(columns.size):
         code = codes[columns[f]]

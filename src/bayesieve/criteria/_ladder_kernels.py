@@ -165,21 +165,23 @@ def binary_pairs(ladder, codes, bound, negative_steps, positive_steps, sign, tol
 
     ``negative_steps``, ``positive_steps``: shifts of the two levels in each class, times ``sign``.
     """
-    own = pairs[ladder.negatives.size + 1 :]
+    positive_pairs = pairs[ladder.negatives.size + 1 :]
     _sum_prefixes(codes, bound, ladder.negatives, ladder.number, pairs)
     prefixes = pairs.view(np.int32)  # two for each score, of level 0 and of level 1
     if ladder.positive_number.size > 0:
-        _sum_prefixes(codes, bound, ladder.positives, ladder.positive_number, own)
-    rows_up_to = own.view(np.int32)
-    apart_0 = sign * (positive_steps[0] - negative_steps[0])
-    apart_1 = sign * (positive_steps[1] - negative_steps[1])
+        _sum_prefixes(codes, bound, ladder.positives, ladder.positive_number, positive_pairs)
+    rows_up_to = positive_pairs.view(np.int32)
+    within_0 = sign * (positive_steps[0] - negative_steps[0])
+    within_1 = sign * (positive_steps[1] - negative_steps[1])
     cross_0 = sign * (positive_steps[0] - negative_steps[1])
     cross_1 = sign * (positive_steps[1] - negative_steps[0])
     # Not literals, for each of which the loops would be compiled again.
-    with_own, same, other = apart_0 == 0 and apart_1 == 0, np.int32(0), np.int32(1)
-    twice = _moved_pairs(ladder, codes, bound, cross_0, cross_1, tolerance, prefixes, rows_up_to, other, with_own)
-    if not with_own:
-        twice += _moved_pairs(ladder, codes, bound, apart_0, apart_1, tolerance, prefixes, rows_up_to, same, with_own)
+    adds_same, same, other = within_0 == 0 and within_1 == 0, np.int32(0), np.int32(1)
+    twice = _moved_pairs(ladder, codes, bound, cross_0, cross_1, tolerance, prefixes, rows_up_to, other, adds_same)
+    if not adds_same:
+        twice += _moved_pairs(
+            ladder, codes, bound, within_0, within_1, tolerance, prefixes, rows_up_to, same, adds_same
+        )
     return twice
 
 
@@ -193,14 +195,14 @@ def _sum_prefixes_at(prefixes, twice, levels, counts, other):
 
 
 @jit_inner
-def _compare(scores, different, levels, counts, places, move_0, apart, tolerance, prefixes, other, unsure):
+def _compare(scores, different, levels, counts, places, move_0, difference, tolerance, prefixes, other, unsure):
     """Count the pairs of the rows in ``unsure``, which bits cannot decide, by comparing their scores one by one."""
     twice = 0
     for u in range(unsure.size):
         i = np.uint64(unsure[u])
         start = np.uint64(places[i] >> 1)  # never too far: a bit may stand for several scores
-        moved = scores[i] + move_0 + apart * np.int64(levels[i])
-        lower, upper = moved - tolerance, moved + tolerance
+        shifted = scores[i] + move_0 + difference * np.int64(levels[i])
+        lower, upper = shifted - tolerance, shifted + tolerance
         first, last = start, start
         for k in range(PADDING):  # nearly always enough, and without a branch
             first += np.uint64(different[start + np.uint64(k)] < lower)
@@ -211,21 +213,21 @@ def _compare(scores, different, levels, counts, places, move_0, apart, tolerance
             last = first
             while different[last] <= upper:
                 last += np.uint64(1)
-        wanted = np.uint64(levels[i] ^ other)
-        more = np.int64(prefixes[2 * first + wanted]) + np.int64(prefixes[2 * last + wanted])
-        twice += np.int64(counts[i]) * (more - 2 * np.int64(prefixes[2 * start + wanted]))
+        half = np.uint64(levels[i] ^ other)
+        more = np.int64(prefixes[2 * first + half]) + np.int64(prefixes[2 * last + half])
+        twice += np.int64(counts[i]) * (more - 2 * np.int64(prefixes[2 * start + half]))
     return twice
 
 
 @jit_inner
-def _moved_pairs(ladder, codes, bound, move_0, move_1, tolerance, prefixes, rows_up_to, other, with_own):
+def _moved_pairs(ladder, codes, bound, move_0, move_1, tolerance, prefixes, rows_up_to, other, adds_same):
     """Return twice the pairs of a positive row and the negatives of the other level (``other`` = 1) or its own (0).
 
-    ``with_own``: and of its own level in the order of the current subset. Rows that share a bucket with a negative, so
-    that the bits do not tell their order, are listed and compared. The loops are apart so that they vectorise: a loop
-    that reads words and writes to other arrays does not.
+    ``adds_same``: and of its own level in the order of the current subset. Rows that share a bucket with a negative, so
+    that the bits do not tell their order, are listed and compared. The loops are separate so that they vectorise: a
+    loop that reads words and writes to other arrays does not.
     """
-    apart, start = move_1 - move_0, move_0 - tolerance - ladder.low
+    difference, start = move_1 - move_0, move_0 - tolerance - ladder.low
     last_bucket = np.int64(ladder.words.size * 32 - 1)
     work = np.empty((4, BLOCK + 1), dtype=np.int32)
     is_grouped = ladder.positive_number.size > 0
@@ -248,8 +250,8 @@ def _moved_pairs(ladder, codes, bound, move_0, move_1, tolerance, prefixes, rows
                     level[i] = codes[row[i]] > bound
                     count[i] = 1
             for i in range(n):
-                moved = score[i] + start + apart * np.int64(level[i])
-                place[i] = np.int32(min(max(moved >> ladder.shift, 0), last_bucket))
+                shifted = score[i] + start + difference * np.int64(level[i])
+                place[i] = np.int32(min(max(shifted >> ladder.shift, 0), last_bucket))
             n_unsure = 0  # twice how many negative scores are below, by the bits, plus one where bits do not tell
             for i in range(n):
                 bucket = np.int64(place[i])
@@ -259,17 +261,17 @@ def _moved_pairs(ladder, codes, bound, move_0, move_1, tolerance, prefixes, rows
                 unsure[np.uint64(n_unsure)] = i
                 n_unsure += is_unsure
             twice += 2 * _sum_prefixes_at(prefixes, place, level, count, other)
-            if with_own:
+            if adds_same:
                 below = _sum_prefixes_at(prefixes, ladder.first[rows], level, count, same)
                 if many_tie:
                     twice += below + _sum_prefixes_at(prefixes, ladder.last[rows], level, count, same)
                 else:
                     twice += 2 * below
             twice += _compare(
-                *(score, ladder.scores, level, count, place, move_0, apart, tolerance, prefixes, other),
+                *(score, ladder.scores, level, count, place, move_0, difference, tolerance, prefixes, other),
                 unsure[:n_unsure],
             )
-    if with_own and not many_tie:
+    if adds_same and not many_tie:
         for t in range(ladder.tied.size):  # negatives of its own level with which every positive row ties
             i = np.uint64(ladder.tied[t])
             level_of = np.int64(codes[ladder.positives[i]] > bound)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesieve.criteria.losses import Criterion
-from bayesieve.criteria.row_ratios import TWO_WAY, ClassBlock, LogRatios, RatioTables
+from bayesieve.criteria.base import Criterion, LogRatios
+from bayesieve.criteria.scored_rows import TWO_WAY, ClassBlock, RatioTables
 
 if TYPE_CHECKING:
     from bayesieve.criteria._auc_kernels import AreaMoves, Scores
@@ -134,18 +134,15 @@ class RowScores(LogRatios):
     same number. All rows stay, however certain their class is.
     """
 
-    _scores: Scores | None
-    _ladders: tuple[Ladder | None] | None
-
-    def forget(self) -> None:
-        self._scores = self._ladders = None
+    _ladder: tuple[Scores, Ladder | None] | None = None  # sorted rows, of the scores beside them
 
     def scan(self) -> Scores:
         """Return the arrays that a pass over candidates reads, computed once per move."""
         # Threads may come here together: each computes the same, and the last one stores it.
-        scores = self._scores
+        scores: Scores | None = self._scan
         if scores is None:
-            scores = self._scores = self._prepare()
+            self._ladder = None
+            scores = self._scan = self._prepare()
         return scores
 
     def ladder(self, features: np.ndarray) -> tuple[Ladder, np.ndarray] | None:
@@ -168,11 +165,11 @@ class RowScores(LogRatios):
             return None
         # Every row of the second list is looked up in the first one, which takes longer than passing over that.
         lists = filled[np.argsort(-sizes[filled], kind="stable")]
-        ladders = self._ladders
-        if ladders is None:
+        ladder = self._ladder
+        if ladder is None or ladder[0] is not scan:
             negative, positive = (tuple(block.offsets[segment : segment + 2]) for segment in lists)
-            ladders = self._ladders = (climb(scan.logs[0], negative, positive, scan.tolerance),)
-        return None if ladders[0] is None else (ladders[0], lists)
+            ladder = self._ladder = scan, climb(scan.logs[0], negative, positive, scan.tolerance)
+        return None if ladder[1] is None else (ladder[1], lists)
 
     def _prepare(self) -> Scores:
         from bayesieve.criteria._auc_kernels import Scores, group_rows

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from bayesieve.criteria.losses import Criterion
-from bayesieve.criteria.row_ratios import ClassBlock, RatioTables, RowRatios, Saturation
+from bayesieve.criteria.base import Criterion, RowRatios, Saturation
+from bayesieve.criteria.scored_rows import ClassBlock, RatioTables
 from bayesieve.words import listed
 
 _SURE = 1e-9  # nats: beyond all ties

@@ -1,21 +1,356 @@
-"""Rows on which a criterion is measured, and the tables that their probabilities are learnt from."""
+"""Rows on which a criterion is measured, and the tables of factors that their probabilities are learnt from.
+
+Rows are listed in segments of one class. Tables hold, for every level of a feature, by how much it changes the ratio of
+every other class to the true one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain, pairwise
+from typing import Any
 
 import numpy as np
 
 from bayesieve.counts import CodedTable, ContingencyCounts, Smoothing
 from bayesieve.counts.contingency import left_over, log_probabilities_of_all, smoothed_logs
 from bayesieve.counts.row_hashes import hash_codes
-from bayesieve.criteria.row_ratios import IMPOSSIBLE, ClassBlock, RatioTables
 from bayesieve.discretize.refitting import LevelRefitter
+from bayesieve.engine import IN_MEMORY, Engine
 from bayesieve.table.levels import smallest_unsigned
-from bayesieve.table.target import Rows
+from bayesieve.table.target import Rows, count_classes
+
+VERY_MANY_CLASSES = 500
+"""Number of classes from which work is cut into pieces, so that Python receives signals in between."""
+
+_MAX_RATIOS = 1 << 22  # in one of the pieces that work of very many classes is cut into
+
+# How a kernel finds the factor of a row's code, fastest first.
+TWO_WAY, THREE_WAY, FOUR_CODES, LOOK_UP = range(4)
+
+MANY_CLASSES = 24
+"""Number of classes from which rows that share their tables are scored by tables of classes, not of pairs of classes.
+Both take about as long for 20 to 30 classes of 20 rows or more.
+"""
+
+IMPOSSIBLE = 1e300
+"""The ratio of a class to the true one if the true one has no rows to learn from; times the share of that class."""
 
 _MAX_SEGMENTS = 4096  # of leave-one-out: one per class and distinct weight
+
+# Tables of factors.
+_PRECOMPUTED_BYTES = 64 << 20  # tables of all features are stored up to this size, larger ones built when needed
+_MAX_GIBIBYTES = 4  # of the log factors of one feature
+_MAX_LOG_FACTOR = 700.0  # whose exponential is a double still
+_MAX_MOVES = 64  # between two looks at the logarithms, for the sake of rounding
+_REACH = 500.0  # nats that these moves may cover together
+_PIECE = 1 << 21  # entries of a table worked on at once: Python receives signals in between
+
+
+@dataclass
+class ClassBlock:
+    """Coded rows listed segment after segment; not to be changed.
+
+    The rows of a segment share their class and the tables that score them: plain training rows have one segment per
+    class, cross-validation has one per fold and class.
+
+    Attributes
+    ----------
+    codes : unsigned array, shape (n_columns, n_rows)
+    offsets : int array, shape (n_segments + 1,)
+        Rows of segment s are ``offsets[s]`` to ``offsets[s + 1]``; a segment may be empty.
+    classes : int array, shape (n_segments,)
+        The class of each segment.
+    weights : float array, shape (n_rows,), or empty
+        Empty: every row counts once.
+    columns, lows, highs : arrays, shape (n_features,)
+        Where a feature stands in ``codes``. A feature of two levels has level 0 up to ``lows``, level 1 below
+        ``highs`` and is unseen (or missing) from there on; the other features take the code as it is.
+    kinds : uint8 array, shape (n_features,)
+        How its factors are looked up.
+    n_codes : int array, shape (n_features,)
+        Levels and one more, for unseen values.
+    engine : Engine
+        Where the rows live.
+    row_columns : mapping of str to array, each of shape (n_rows, ...)
+        Further columns of the rows, as `Rows` has them.
+    n_rows, n_features, n_segments : int
+    is_whole : bool
+        Whether the engine has all rows in one block.
+    """
+
+    codes: np.ndarray
+    offsets: np.ndarray
+    classes: np.ndarray
+    weights: np.ndarray
+    columns: np.ndarray
+    lows: np.ndarray
+    highs: np.ndarray
+    kinds: np.ndarray
+    n_codes: np.ndarray
+    engine: Engine = IN_MEMORY
+    row_columns: Mapping[str, np.ndarray] = field(default_factory=dict)
+    n_rows: int = field(init=False)
+    n_features: int = field(init=False)
+    n_segments: int = field(init=False)
+    is_whole: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.n_rows, self.n_features, self.n_segments = int(self.offsets[-1]), self.columns.size, self.classes.size
+        self.is_whole = self.engine.is_one_block(self.n_rows)
+
+    @classmethod
+    def of(
+        cls,
+        coded: CodedTable,
+        rows: np.ndarray | None = None,
+        offsets: np.ndarray | None = None,
+        classes: np.ndarray | None = None,
+    ) -> ClassBlock:
+        """Return rows of a coded table in segments.
+
+        Parameters
+        ----------
+        rows : positions in the order of the segments; a row may come several times. None: all rows, one segment per
+            class; the codes are not copied if the rows are listed by class already.
+        offsets, classes : where each segment begins, and its class; needed with ``rows`` only.
+        """
+        if coded.class_codes is None:
+            raise ValueError("A search needs the classes of the rows; code the table together with its target.")
+        if rows is None:
+            class_codes, classes = np.asarray(coded.class_codes), np.arange(coded.n_classes)
+            offsets = np.append(0, np.cumsum(count_classes(class_codes, coded.n_classes)))
+            rows = None if coded.rows.is_sorted_by_class else np.argsort(class_codes, kind="stable")
+        codes, weights, columns = coded.codes, coded.weights, coded.rows.columns
+        if rows is not None:
+            codes, weights = coded.engine.take(codes, rows), None if weights is None else weights[rows]
+            columns = {name: column[rows] for name, column in columns.items()}
+        n_levels, engine, dtype = coded.n_levels, coded.engine, codes.dtype
+        if codes.shape[0] == 0:
+            codes = np.zeros((1, codes.shape[1]), dtype=np.uint8)  # something to read if there is no feature
+        highest = np.zeros(len(codes), dtype=np.int64)
+        for bounds in engine.blocks(np.array([0, codes.shape[1]]), len(codes) * dtype.itemsize):
+            np.maximum(highest, codes[:, slice(*bounds)].max(axis=1, initial=0), out=highest)
+        highest = highest[: coded.n_features]
+        if np.any(highest > n_levels):
+            # Every level not seen in training shares one code, which changes no ratio.
+            clipped = engine.array(codes.shape, dtype)
+            for k, highest_code in enumerate(n_levels.tolist()):
+                np.minimum(codes[k], min(highest_code, np.iinfo(dtype).max), out=clipped[k])
+                engine.release(2 * codes[k].nbytes)
+            codes = clipped
+        cases = (n_levels == 2) & (highest < 2), n_levels == 2, n_levels < 4
+        kinds = np.select(cases, (TWO_WAY, THREE_WAY, FOUR_CODES), LOOK_UP)
+        return cls(
+            codes=codes,
+            offsets=np.asarray(offsets, dtype=np.int64),
+            classes=np.asarray(classes, dtype=np.int64),
+            weights=np.zeros(0) if weights is None else weights,
+            columns=np.arange(coded.n_features),
+            lows=np.zeros(coded.n_features, dtype=dtype),
+            highs=np.full(coded.n_features, 2, dtype=dtype),
+            kinds=kinds.astype(np.uint8),
+            n_codes=n_levels + 1,
+            engine=engine,
+            row_columns=columns,
+        )
+
+    def blocks(self, row_bytes: int = 0, n_others: int = 0, n_moves: int = 1) -> Iterable[np.ndarray]:
+        """Yield ``offsets`` cut to each block of the engine in turn; ``row_bytes`` of each row are read or written.
+
+        Blocks are cut further if ratios to very many other classes are computed for each row and move, so that Python
+        hears signals in between.
+        """
+        blocks = (self.offsets,) if self.is_whole else self.engine.blocks(self.offsets, row_bytes)
+        if n_others < VERY_MANY_CLASSES:
+            return blocks
+        return chain.from_iterable(_short_parts(bounds, n_others * n_moves) for bounds in blocks)
+
+    def level_codes(self, feature: int, rows: Any = slice(None)) -> np.ndarray:
+        """Return levels of one feature, from 0 to ``n_codes - 1`` (unseen)."""
+        codes = self.codes[self.columns[feature], rows]
+        if self.kinds[feature] > THREE_WAY:
+            return codes
+        return (codes > self.lows[feature]).astype(codes.dtype) + (codes >= self.highs[feature])
+
+    def segments(self, rows: np.ndarray) -> np.ndarray:
+        """Return the segment of each of these rows."""
+        return np.searchsorted(self.offsets, rows, side="right") - 1
+
+    def class_totals(self, n_classes: int) -> np.ndarray:
+        """Return (n_classes,) rows, or weight, of every class."""
+        if self.weights.size:  # segment by segment: light rows count next to heavy ones
+            sizes = np.array([self.weights[a:b].sum() for a, b in pairwise(self.offsets.tolist())])
+        else:
+            sizes = np.diff(self.offsets).astype(float)
+        return np.bincount(self.classes, weights=sizes, minlength=n_classes)
+
+    def take(self, rows: np.ndarray | slice) -> ClassBlock:
+        """Return some of the rows, in ascending order."""
+        rows = np.arange(*rows.indices(self.n_rows)) if isinstance(rows, slice) else rows
+        codes, offsets = self.engine.take(self.codes, rows), np.searchsorted(rows, self.offsets)
+        weights = self.weights[rows] if self.weights.size else self.weights
+        columns = {name: column[rows] for name, column in self.row_columns.items()}
+        return replace(self, codes=codes, offsets=offsets, weights=weights, row_columns=columns)
+
+
+def _short_parts(offsets: np.ndarray, n_ratios: int) -> Iterator[np.ndarray]:
+    """Return the segments in pieces with a few million ratios each; segments are not divided."""
+    n_parts = -(-int(offsets[-1] - offsets[0]) * n_ratios // _MAX_RATIOS)
+    ends = offsets[np.linspace(0, offsets.size - 1, max(1, min(offsets.size - 1, n_parts)) + 1).astype(int)]
+    return (np.clip(offsets, begin, end) for begin, end in pairwise(ends.tolist()) if begin < end)
+
+
+class RatioTables:
+    """Per feature, segment and other class: log of P(level | other class) / P(level | class of the segment).
+
+    Tables of all features are stored if they are not too large, else each is made when it is needed.
+
+    Parameters
+    ----------
+    logs : float array, shape (n_learnt, sum of n_codes, n_classes)
+        log P(level | class) as learnt from one set of rows or several, all features one after another; 0 for the last
+        code of each, which stands for unseen values.
+    n_codes : int array, shape (n_features,)
+    source, classes : int arrays, shape (n_segments,)
+        Which of the ``logs`` scores a segment, and the class of the segment.
+    true_logs : as ``logs``, optional
+        The same of the class of a row, if that is learnt without the row.
+
+    Attributes
+    ----------
+    by_class : ``logs`` of the only set of rows if there are many classes, or None
+        Many classes that share their tables are scored by them; tables of pairs of classes wait until they are needed.
+    bounds : float array, shape (n_segments,)
+        Largest absolute value of any log factor of the segment's rows, in nats.
+    starts : int array, shape (n_features + 1,)
+        Where each feature starts in flat tables.
+    log_unit : float
+        The step, in nats, in which sums of log factors are counted: a power of two so small that rounding does not
+        matter, and so large that the sum over all features fits a 64-bit integer.
+    log_reach : float
+        What no sum of log factors exceeds, in nats.
+    largest_log_factor : float
+        Largest of the ``bounds``.
+    max_moves : int
+        Moves that ratios may take before they are computed again from their logarithms.
+    """
+
+    def __init__(
+        self,
+        logs: np.ndarray,
+        n_codes: np.ndarray,
+        source: np.ndarray,
+        classes: np.ndarray,
+        true_logs: np.ndarray | None = None,
+    ) -> None:
+        self._learnt, self._leaves_out = logs, true_logs is not None
+        self._true_logs = logs if true_logs is None else true_logs
+        self._source, self._classes = source.tolist(), classes.tolist()
+        self.n_codes = np.asarray(n_codes, dtype=np.int64)
+        self.n_segments, self.n_classes = len(classes), logs.shape[2]
+        self._code_starts = np.concatenate([[0], np.cumsum(self.n_codes)])
+        self.starts = self._code_starts * self.n_segments * (self.n_classes - 1)
+        self.by_class = logs[0] if self.n_classes >= MANY_CLASSES and len(logs) == 1 and true_logs is None else None
+        self._fits = 16 * int(self._code_starts[-1]) * self.n_segments * (self.n_classes - 1) <= _PRECOMPUTED_BYTES
+        self._logs: np.ndarray | None = None
+        # The largest log factor of each segment, and the sum of every feature's largest one.
+        self.bounds, most_by_code = np.zeros(self.n_segments), np.zeros(len(logs[0]))
+        high, low = logs.max(axis=2), logs.min(axis=2)
+        for segment, (number, true_class) in enumerate(zip(self._source, self._classes, strict=True)):
+            of_true, most, least = self._true_logs[number, :, true_class], high[number], low[number]
+            if self._leaves_out:
+                others = np.delete(logs[number], true_class, axis=1)
+                most, least = others.max(axis=1, initial=-np.inf), others.min(axis=1, initial=np.inf)
+            largest = np.maximum(most - of_true, of_true - least)
+            self.bounds[segment] = largest.max(initial=0.0)
+            np.maximum(most_by_code, largest, out=most_by_code)
+        by_feature = np.maximum.reduceat(most_by_code, self._code_starts[:-1]) if most_by_code.size else np.zeros(1)
+        reach = float(np.cumsum(by_feature)[-1])
+        self.largest_log_factor = float(self.bounds.max(initial=0.0))
+        self.max_moves = max(1, min(_MAX_MOVES, int(_REACH / max(self.largest_log_factor, 1e-3))))
+        self.log_reach = reach + 1000.0
+        self.log_unit = 2.0 ** -min(52, 59 - int(np.ceil(np.log2(self.log_reach))))
+        if self.by_class is None and not self.store():
+            self._refuse_large()
+
+    def _refuse_large(self) -> None:
+        """Refuse log factors of a feature that would fill the memory: they grow with the square of the classes."""
+        most = int(np.max(self.n_codes, initial=0))
+        gibibytes = 8 * self.n_segments * (self.n_classes - 1) * most / 2**30
+        if gibibytes > _MAX_GIBIBYTES:
+            raise ValueError(
+                f"A column of {most - 1:,} levels and {self.n_classes:,} classes take tables of {gibibytes:,.0f} GiB; "
+                "join rare classes, or code the columns in fewer levels."
+            )
+
+    def store(self) -> bool:
+        """Compute the tables of all features, one after another, if they are to be stored; return whether they are."""
+        if self._logs is None and self._fits:
+            logs = np.empty(int(self.starts[-1]))
+            starts, sizes = (np.repeat(facts, self.n_codes) for facts in (self._code_starts[:-1], self.n_codes))
+            at = np.arange(starts.size) + starts * (self.n_segments * (self.n_classes - 1) - 1)
+            for source, true_class in zip(self._source, self._classes, strict=True):
+                for other in range(self.n_classes):
+                    if other != true_class:
+                        logs[at] = self._learnt[source, :, other] - self._true_logs[source, :, true_class]
+                        at = at + sizes
+            factors = _factors_of(logs)
+            self._flat = np.concatenate([factors, 1.0 / factors])
+            self._log_steps = np.rint(logs / self.log_unit).astype(np.int64)
+            self._logs = logs
+        return self._fits
+
+    def log_factors(self, feature: int) -> np.ndarray:
+        """Return the log factors of one feature, (n_segments, n_classes - 1, n_codes)."""
+        if self._logs is not None:
+            stored = self._logs[self.starts[feature] : self.starts[feature + 1]]
+            return stored.reshape(self.n_segments, self.n_classes - 1, -1)
+        self._refuse_large()
+        codes = slice(self._code_starts[feature], self._code_starts[feature + 1])
+        factors = np.empty((self.n_segments, self.n_classes - 1, int(self.n_codes[feature])))
+        for segment, (source, true_class) in enumerate(zip(self._source, self._classes, strict=True)):
+            of_true = self._true_logs[source, codes, true_class, None]
+            factors[segment] = (np.delete(self._learnt[source, codes], true_class, axis=1) - of_true).T
+        return factors
+
+    def gather_steps(self, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Gather the log factors of added features in whole ``log_unit``s, so that sums over moves never drift."""
+        if self.store():
+            return self._log_steps, self.starts[features]
+        tables = [self.log_factors(int(feature)) for feature in features]
+        return _end_to_end([_in_pieces(lambda logs: np.rint(logs / self.log_unit), t, np.int64) for t in tables])
+
+    def gather(self, features: np.ndarray, adding: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return a flat table of factors, and where each candidate (a feature, added or dropped) starts in it: entry
+        ``start + (segment * n_others + other) * n_codes + code``.
+        """
+        if self._logs is not None or self.store():
+            return self._flat, self.starts[features] + ~adding * self.starts[-1]
+        tables = []
+        for f, add in zip(features, adding, strict=True):
+            factors = _factors_of if add else lambda logs: _factors_of(-logs)
+            tables.append(_in_pieces(factors, self.log_factors(int(f)), np.float64))
+        return _end_to_end(tables)
+
+
+def _factors_of(logs: np.ndarray) -> np.ndarray:
+    return np.exp(np.clip(logs, -_MAX_LOG_FACTOR, _MAX_LOG_FACTOR))
+
+
+def _end_to_end(tables: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Return one table after another, and where each starts."""
+    starts = np.concatenate([[0], np.cumsum([table.size for table in tables])]).astype(np.int64)
+    return tables[0] if len(tables) == 1 else np.concatenate(tables), starts[:-1]
+
+
+def _in_pieces(function: Callable[[np.ndarray], np.ndarray], table: np.ndarray, dtype: Any) -> np.ndarray:
+    """Apply a function to a table, piece by piece, and return the flat result."""
+    flat, result = table.reshape(-1), np.empty(table.size, dtype)
+    for at in range(0, flat.size, _PIECE):
+        result[at : at + _PIECE] = function(flat[at : at + _PIECE])
+    return result
 
 
 @dataclass(frozen=True)
@@ -117,16 +452,16 @@ class ScoredRows:
 
         # Log probabilities of the levels; 0 for the last code of each feature, that of unseen values.
         logs = np.zeros((len(learnt), int(block.n_codes.sum()), n_classes))
-        logs_of_own = np.zeros_like(logs) if learnt[-1].weight else None
+        true_logs = np.zeros_like(logs) if learnt[-1].weight else None
         starts = np.cumsum(block.n_codes) - block.n_codes
         for number, tables in enumerate(learnt):
             counts, offsets = tables.counts.counts, tables.counts.offsets
             total = max(float(tables.counts.class_counts.sum()) - tables.weight, 1e-12)
             codes = np.arange(len(counts)) + np.repeat(starts - offsets[:-1], np.diff(offsets))
             logs[number, codes] = log_probabilities_of_all(counts, offsets, total, tables.smoothing)
-            if logs_of_own is not None:
-                logs_of_own[number, codes] = tables.logs_of_own(total)
-        ratio_tables = RatioTables(logs, block.n_codes, source, classes, logs_of_own)
+            if true_logs is not None:
+                true_logs[number, codes] = tables.true_logs(total)
+        ratio_tables = RatioTables(logs, block.n_codes, source, classes, true_logs)
         return cls(block, ratio_tables, ratios, block.class_totals(n_classes))
 
     def impossible(self) -> int | None:
@@ -159,7 +494,7 @@ class _Learnt:
     smoothing: Smoothing
     weight: float = 0.0
 
-    def logs_of_own(self, total: float) -> np.ndarray:
+    def true_logs(self, total: float) -> np.ndarray:
         """Return (n_levels of all features, n_classes) log P(level | class) for the row's own class, without
         the row.
         """

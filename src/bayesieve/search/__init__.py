@@ -4,8 +4,8 @@ from bayesieve.criteria import ScoredRows
 from bayesieve.engine.progress import Clock
 from bayesieve.search.clusters import ClusterCandidates, ClusterSearch, FeatureClusters
 from bayesieve.search.exhaustive import ExhaustiveSearch
-from bayesieve.search.greedy import DIRECTIONS, BestFirst, GreedySearch, MultiStart, RankedPath
-from bayesieve.search.problem import Constraint, Objective, Search, SearchState, SubsetProblem, first_record
+from bayesieve.search.greedy import DIRECTIONS, BestFirst, GreedySearch, RankedPath
+from bayesieve.search.problem import Constraint, MultiStart, Objective, Search, SearchState, SubsetProblem, first_record
 from bayesieve.search.subset_values import SubsetValues, evaluate_subsets
 from bayesieve.search.trace import SearchTrace, StepRecorder, TraceRecorder, WalkStart
 

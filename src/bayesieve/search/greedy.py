@@ -1,31 +1,22 @@
-"""Searches that move one feature at a time: greedy ones, best-first, and fast passes from several random orders."""
+"""Searches that evaluate every feature before each move: greedy ones, best-first, and a path of ranked features."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from operator import itemgetter
 
 import numpy as np
 
 from bayesieve.counts.information import class_information
-from bayesieve.counts.row_hashes import listed_by_counts
-from bayesieve.criteria import MAPCost
-from bayesieve.engine import effective_jobs
 from bayesieve.engine.progress import Clock, Progress
-from bayesieve.search.problem import Search, SearchState, SubsetProblem, first_record
+from bayesieve.search.problem import MultiStart, Search, SubsetProblem, first_record
 from bayesieve.search.trace import Point, SearchTrace, StepRecorder, TraceRecorder
 
 DIRECTIONS = ("forward", "backward", "forward-backward", "backward-forward", "fast")
 
 _TIE = 1e-12
 _MAX_PASSES = 50  # of the fast search; it stops by itself when a round changes nothing
-_WAVE = 4  # starts that run without knowing of each other: fixed, so that threads do not change results
-_QUICK_WORK = 2_000_000  # rows x candidates x other classes below which threads cost more than they bring
-_THOROUGH = 4  # times as many starts
-_AHEAD_WORK, _MAX_AHEAD = 20_000, 256  # rows, and moves, evaluated ahead before waste outweighs the calls saved
 
 
 @dataclass(frozen=True)
@@ -360,162 +351,3 @@ def flipped(subset: np.ndarray, feature: int) -> np.ndarray:
     other = subset.copy()
     other[feature] = not other[feature]
     return other
-
-
-@dataclass(frozen=True)
-class MultiStart(Search):
-    """Multi-start fast forward-backward search.
-
-    Each start shuffles the features and adds every one that lowers the cost, shuffles again and drops every one whose
-    absence lowers it, until nothing changes or ``max_iter`` rounds are over. ``n_starts=None`` means log2(K N) starts;
-    ``thorough``: four times as many where they are quick, so that less depends on ``seed``.
-
-    A move must improve the criterion by more than ``tol``. Costs of subsets met before are looked up. Starts run in
-    waves of four; a wave sees the costs found by earlier waves, which makes the result independent of ``n_jobs``.
-    """
-
-    n_starts: int | None = None
-    max_iter: int = 5
-    seed: int = 0
-    max_seconds: float | None = None
-    n_jobs: int | None = -1
-    tol: float = 0.0
-    thorough: bool = False
-
-    def run(self, problem: SubsetProblem, progress: Progress | None = None) -> SearchTrace:
-        """Search, and return all evaluated subsets; Ctrl-C or the end of ``max_seconds`` keeps those so far."""
-        clock, rng = Clock(self.max_seconds, progress), np.random.default_rng(self.seed)
-        criterion, candidates = problem.objective.criterion, problem.candidates
-        # Columns of one value may not be among the K features of the cost.
-        n_varied = criterion.n_features if isinstance(criterion, MAPCost) else len(problem.names)
-        n_starts, workers = self._schedule(problem, n_varied)
-
-        # Every subset has a key, the exclusive or of the keys of its features (Zobrist).
-        if problem.learnt is not None:  # names and orders of columns make no difference
-            candidates = listed_by_counts(problem.learnt.counts, candidates)
-        keys = np.zeros(len(problem.names), dtype=np.uint64)
-        keys[candidates] = rng.integers(1, 2**63, size=n_varied, dtype=np.uint64)[: candidates.size]
-
-        walks: list[TraceRecorder] = []
-        waves = _Waves(self, problem, candidates, keys, clock)
-        for first in range(0, n_starts, _WAVE):
-            seeds = rng.integers(0, 2**63, size=min(_WAVE, n_starts - first)).tolist()
-            with clock:
-                for walk in waves.run(seeds, workers):
-                    waves.costs.update(walk.costs)
-                    walks.append(walk.recorder)
-                clock.show(len(walks), n_starts, problem.objective.sign * min(waves.costs.values(), default=np.inf))
-            if clock.is_up or not clock.complete:
-                break
-        complete = clock.complete and len(walks) == n_starts
-        with clock.ended_by_interrupt():  # the walks are not lost while they are put together
-            return problem.trace(walks, complete=complete, seconds=clock.seconds)
-
-    def _schedule(self, problem: SubsetProblem, n_varied: int) -> tuple[int, int]:
-        """Return the number of starts, and of threads."""
-        rows = problem.rows_for(self)
-        n_ratios = rows.block.n_rows * max(1, rows.tables.n_classes - 1)
-        is_quick = n_ratios * max(1, problem.candidates.size) < _QUICK_WORK
-        n_starts = int(self.n_starts or 0)
-        if not n_starts:
-            n_starts = max(1, math.ceil(math.log2(max(2.0, n_varied * problem.objective.total))))
-            n_starts *= _THOROUGH if self.thorough and is_quick else 1
-        if is_quick:
-            return n_starts, 1
-        most = rows.block.engine.most_state_bytes // (8 * n_ratios)
-        return n_starts, max(1, min(effective_jobs(self.n_jobs), _WAVE, most))
-
-
-@dataclass
-class _Waves:
-    """Starts of one search, run in waves; a start knows by key the costs of subsets evaluated before its wave."""
-
-    options: MultiStart
-    problem: SubsetProblem
-    candidates: np.ndarray
-    keys: np.ndarray
-    clock: Clock
-    costs: dict[int, float] = field(default_factory=dict)
-    _spare: list[SearchState] = field(default_factory=list)
-
-    def run(self, seeds: list[int], workers: int) -> list[_Walk]:
-        """Return walks by their seeds, in order; Ctrl-C, or the end of the time, ends them all."""
-        walks: list[_Walk] = []
-        if workers == 1:
-            with self.clock:
-                for seed in seeds:
-                    walks.append(self._walk(seed))
-                    if not self.clock.complete:
-                        break
-            return walks
-        with ThreadPoolExecutor(workers) as pool:
-            futures = [pool.submit(self._walk, seed) for seed in seeds]
-            pending = set(futures)
-            while pending:
-                with self.clock:  # a wait without limit could not be interrupted on every platform
-                    _, pending = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
-            return [future.result() for future in futures]
-
-    def _walk(self, seed: int) -> _Walk:
-        """Add and drop features in turn until nothing changes, from the empty subset."""
-        try:
-            state = self._spare.pop()
-            state.reset()
-        except IndexError:  # a test before would not do: another thread may take the last one in between
-            state = SearchState(self.problem)
-        walk = _Walk(self, state, np.random.default_rng(seed))
-        with self.clock:  # everything recorded so far stands; the move under way was not recorded yet
-            for _ in range(self.options.max_iter):
-                improved = [walk.try_all(adding=adding) for adding in (True, False)]
-                if self.clock.stops() or not any(improved):
-                    break
-        self._spare.append(state)
-        return walk
-
-
-class _Walk:
-    """Walk of one start through subsets of decreasing cost."""
-
-    def __init__(self, waves: _Waves, state: SearchState, rng: np.random.Generator) -> None:
-        self._state, self._rng, self._clock = state, rng, waves.clock
-        self._candidates, self._keys, self._key = waves.candidates, waves.keys, np.uint64(0)
-        self._tol, self._sign = waves.options.tol, waves.problem.objective.sign
-        n_rows = waves.problem.objective.rows.block.n_rows
-        self._n_ahead = max(1, min(_MAX_AHEAD, _AHEAD_WORK // max(1, n_rows)))
-        self.costs = waves.costs.copy()
-        self.recorder = first_record(state)
-
-    def try_all(self, *, adding: bool) -> bool:
-        """Try to add, or to drop, every feature once, in random order; return whether any move was accepted."""
-        state = self._state
-        order = self._rng.permutation(self._candidates)
-        order = order[state.selected[order] != adding]
-        toggles, ways, accepted = self._keys[order], np.full(order.size, adding), np.zeros(order.size, dtype=bool)
-        at, size, improved = 0, 1, False
-        while at < order.size and not self._clock.stops():
-            end = at + max(size, self._n_ahead)
-            batch, keys = order[at:end], self._key ^ toggles[at:end]
-
-            # Reuse the costs of subsets that were evaluated before.
-            costs = np.array(list(map(self.costs.get, keys.tolist())), dtype=float)  # NaN if a subset is new
-            is_new = np.isnan(costs)
-            if is_new.any():
-                costs[is_new] = new = state.candidates(batch[is_new])
-                self.costs.update(zip(keys[is_new].tolist(), new.tolist(), strict=True))
-
-            rank = state.rank
-            better = state.ranks(batch, costs) < rank - max(self._tol, 1e-10 * (1.0 + abs(rank)))
-            first = int(better.argmax())
-            outcome = (float("nan"), 0.0)
-            if better[first]:
-                end = at + first + 1
-                batch, keys, costs = batch[: first + 1], keys[: first + 1], costs[: first + 1]
-                accepted[end - 1] = improved = True
-                state.flip(int(batch[-1]), float(costs[-1]))
-                outcome, self._key = state.validate(), keys[-1]
-            moves = (batch, ways[at:end], self._sign * costs, accepted[at:end], keys)
-            self.recorder.record(*moves, self._clock.seconds, *outcome)
-            # While no move is accepted, score moves in batches: the state of the rows is read once per batch.
-            size = 1 if better[first] else min(2 * size, 16)
-            at = end
-        return improved

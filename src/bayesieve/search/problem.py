@@ -1,29 +1,37 @@
-"""Input of every search: a problem with its objective and rows, and the state of the current subset."""
+"""Input of every search (a problem with its objective and rows), the state of the current subset, and the fast search
+from several random orders that a fit uses by default.
+"""
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from bayesieve.counts import CodedTable, Smoothing
+from bayesieve.counts.row_hashes import listed_by_counts
 from bayesieve.criteria import Criterion, MAPCost, ScoredRows, check_criterion, make_criterion
-from bayesieve.criteria.row_ratios import VERY_MANY_CLASSES
-from bayesieve.engine import effective_jobs, map_in_threads
-from bayesieve.engine.progress import Progress
+from bayesieve.criteria.base import RunningCriterion
+from bayesieve.engine import effective_jobs
+from bayesieve.engine.progress import Clock, Progress
 from bayesieve.search.trace import SearchTrace, TraceRecorder, WalkStart
 from bayesieve.table.levels import TableLevels
 
 _TIE = 1e-12  # that rounding may add to a measure, and the distance of one on its bound
-_PARALLEL_WORK = 20_000_000  # rows x candidates x other classes below which threads cost more than they bring
-_CANDIDATES_AT_ONCE = 1024  # the kernels keep a few cache lines for each
 _PENALTY = 1e6  # times the cost of the empty subset, for a constraint missed by 1: more than any criterion gains
 _MISSED = 1e-3  # added to what subsets miss their constraints by, so that those on a bound lose to all that beat it
+
+# The fast search.
+_WAVE = 4  # starts that run without knowing of each other: fixed, so that threads do not change results
+_QUICK_WORK = 2_000_000  # rows x candidates x other classes below which threads cost more than they bring
+_THOROUGH = 4  # times as many starts
+_AHEAD_WORK, _MAX_AHEAD = 20_000, 256  # rows, and moves, evaluated ahead before waste outweighs the calls saved
 
 
 @dataclass(frozen=True)
@@ -192,7 +200,8 @@ class SubsetProblem:
         if not constant_columns and isinstance(coded.levels, TableLevels):
             n_varied -= coded.levels.n_constant
         rows = ScoredRows.training(coded, coded.counts, smoothing)
-        return cls.on(Objective(MAPCost(n_varied) if criterion is None else criterion, rows), coded)
+        objective = Objective(MAPCost(n_varied) if criterion is None else criterion, rows)
+        return cls(objective, coded.names, np.flatnonzero(coded.n_levels > 1), learnt=coded)
 
     @classmethod
     def on(
@@ -385,67 +394,158 @@ def _counted(violations: Any) -> Any:
     return violations + _MISSED * (violations > 0.0)
 
 
-class RunningCriterion:
-    """A criterion on some rows that follows the moves of a search: costs of the current subset and of candidates."""
+@dataclass(frozen=True)
+class MultiStart(Search):
+    """Multi-start fast forward-backward search.
 
-    def __init__(self, rows: ScoredRows, criterion: Criterion, leave_out: bool, n_jobs: int | None) -> None:
-        effective_jobs(n_jobs)  # refuses other values before anything runs
-        self._rows, self._criterion, self._n_jobs = rows, criterion, n_jobs
-        self.sign = 1.0 if criterion.lower_is_better else -1.0
-        self._move_work = rows.block.n_rows * (rows.tables.n_classes - 1)
-        leaves = leave_out and criterion.saturation(rows.tables.n_classes) is not None
-        options: dict[str, Any] = {"leave_out": True} if leaves else {}  # criteria of others may not know the option
-        self._state: Any = criterion.start(rows.block, rows.tables, rows.priors, **options)
+    Each start shuffles the features and adds every one that lowers the cost, shuffles again and drops every one whose
+    absence lowers it, until nothing changes or ``max_iter`` rounds are over. ``n_starts=None`` means log2(K N) starts;
+    ``thorough``: four times as many where they are quick, so that less depends on ``seed``.
 
-    def reset(self) -> None:
-        self._state.reset(self._rows.priors)
+    A move must improve the criterion by more than ``tol``. Costs of subsets met before are looked up. Starts run in
+    waves of four; a wave sees the costs found by earlier waves, which makes the result independent of ``n_jobs``.
+    """
 
-    def move(self, features: Sequence[int], adding: Sequence[bool]) -> None:
-        self._state.multiply(features, adding)
+    n_starts: int | None = None
+    max_iter: int = 5
+    seed: int = 0
+    max_seconds: float | None = None
+    n_jobs: int | None = -1
+    tol: float = 0.0
+    thorough: bool = False
 
-    def of_subsets(self, subsets: np.ndarray) -> np.ndarray:
-        """Return the costs of subsets (n_subsets, n_features); the current subset is then the last of them."""
-        # From the logarithms, so that the way from one subset to another makes no difference.
-        state, criterion = self._state, self._criterion
-        sums = np.array([criterion.sums(state, state.no_move())[0] for _ in state.walk(subsets)])
-        return self.sign * criterion.values(sums, subsets.sum(axis=1), self._rows.class_totals)
+    def run(self, problem: SubsetProblem, progress: Progress | None = None) -> SearchTrace:
+        """Search, and return all evaluated subsets; Ctrl-C or the end of ``max_seconds`` keeps those so far."""
+        clock, rng = Clock(self.max_seconds, progress), np.random.default_rng(self.seed)
+        criterion, candidates = problem.objective.criterion, problem.candidates
+        # Columns of one value may not be among the K features of the cost.
+        n_varied = criterion.n_features if isinstance(criterion, MAPCost) else len(problem.names)
 
-    def candidates(self, features: np.ndarray, adding: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        """Return the cost of each subset that adds one of ``features`` to the current one, or drops it.
+        # Threads pay on long work only; quick starts run one after another.
+        rows = problem.rows_for(self)
+        n_ratios = rows.block.n_rows * max(1, rows.tables.n_classes - 1)
+        is_quick = n_ratios * max(1, candidates.size) < _QUICK_WORK
+        workers = 1
+        if not is_quick:
+            most_states = rows.block.engine.most_state_bytes // (8 * n_ratios)
+            workers = max(1, min(effective_jobs(self.n_jobs), _WAVE, most_states))
+        n_starts = int(self.n_starts or 0)
+        if not n_starts:
+            n_starts = max(1, math.ceil(math.log2(max(2.0, n_varied * problem.objective.total))))
+            n_starts *= _THOROUGH if self.thorough and is_quick else 1
 
-        ``adding`` states for each feature whether it is added, and ``sizes`` how large the subset then is.
-        """
-        state, criterion, n = self._state, self._criterion, features.size
-        very_many = self._rows.tables.n_classes > VERY_MANY_CLASSES
-        if n <= _CANDIDATES_AT_ONCE and self._move_work * n < _PARALLEL_WORK and not very_many:
-            sums = criterion.sums(state, state.moves(features, adding))
-        else:
+        # Every subset has a key, the exclusive or of the keys of its features (Zobrist).
+        if problem.learnt is not None:  # names and orders of columns make no difference
+            candidates = listed_by_counts(problem.learnt.counts, candidates)
+        keys = np.zeros(len(problem.names), dtype=np.uint64)
+        keys[candidates] = rng.integers(1, 2**63, size=n_varied, dtype=np.uint64)[: candidates.size]
 
-            def piece(chosen: slice) -> np.ndarray:
-                return criterion.sums(state, state.moves(features[chosen], adding[chosen]))
+        walks: list[TraceRecorder] = []
+        waves = _Waves(self, problem, candidates, keys, clock)
+        for first in range(0, n_starts, _WAVE):
+            seeds = rng.integers(0, 2**63, size=min(_WAVE, n_starts - first)).tolist()
+            with clock:
+                for walk in waves.run(seeds, workers):
+                    waves.costs.update(walk.costs)
+                    walks.append(walk.recorder)
+                clock.show(len(walks), n_starts, problem.objective.sign * min(waves.costs.values(), default=np.inf))
+            if clock.is_up or not clock.complete:
+                break
+        complete = clock.complete and len(walks) == n_starts
+        with clock.ended_by_interrupt():  # the walks are not lost while they are put together
+            return problem.trace(walks, complete=complete, seconds=clock.seconds)
 
-            state.scan()  # what threads share
-            # Threads would not end at Ctrl-C before their piece is done.
-            sums = np.concatenate(map_in_threads(piece, self._pieces(n), 1 if very_many else self._n_jobs))
-        return self.sign * criterion.values(sums, sizes, self._rows.class_totals)
 
-    def path(self, features: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        """Add features one after another; the costs of the subsets on the way."""
-        sums = self._criterion.path_sums(self._state, features)  # type: ignore[attr-defined]
-        return self.sign * self._criterion.values(sums, sizes, self._rows.class_totals)
+@dataclass
+class _Waves:
+    """Starts of one search, run in waves; a start knows by key the costs of subsets evaluated before its wave."""
 
-    def current(self, size: int) -> float:
-        """Return the cost of the current subset, which has this size."""
-        sums = self._criterion.sums(self._state, self._state.no_move())
-        return self.sign * float(self._criterion.values(sums, np.array([size]), self._rows.class_totals)[0])
+    options: MultiStart
+    problem: SubsetProblem
+    candidates: np.ndarray
+    keys: np.ndarray
+    clock: Clock
+    costs: dict[int, float] = field(default_factory=dict)
+    _spare: list[SearchState] = field(default_factory=list)
 
-    def _pieces(self, n: int) -> list[slice]:
-        """Return the candidates in pieces that are scored together; the result does not depend on the pieces."""
-        if self._rows.tables.n_classes > VERY_MANY_CLASSES:
-            return [slice(a, a + 1) for a in range(max(1, n))]
-        n_pieces = -(-n // _CANDIDATES_AT_ONCE)
-        if self._move_work * n >= _PARALLEL_WORK:
-            workers = effective_jobs(self._n_jobs)
-            n_pieces = min(n, max(workers, -(-n_pieces // workers) * workers))
-        ends = np.linspace(0, n, max(1, n_pieces) + 1).astype(int)
-        return [slice(a, b) for a, b in pairwise(ends.tolist())]
+    def run(self, seeds: list[int], workers: int) -> list[_Walk]:
+        """Return walks by their seeds, in order; Ctrl-C, or the end of the time, ends them all."""
+        walks: list[_Walk] = []
+        if workers == 1:
+            with self.clock:
+                for seed in seeds:
+                    walks.append(self._walk(seed))
+                    if not self.clock.complete:
+                        break
+            return walks
+        with ThreadPoolExecutor(workers) as pool:
+            futures = [pool.submit(self._walk, seed) for seed in seeds]
+            pending = set(futures)
+            while pending:
+                with self.clock:  # a wait without limit could not be interrupted on every platform
+                    _, pending = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
+            return [future.result() for future in futures]
+
+    def _walk(self, seed: int) -> _Walk:
+        """Add and drop features in turn until nothing changes, from the empty subset."""
+        try:
+            state = self._spare.pop()
+            state.reset()
+        except IndexError:  # a test before would not do: another thread may take the last one in between
+            state = SearchState(self.problem)
+        walk = _Walk(self, state, np.random.default_rng(seed))
+        with self.clock:  # everything recorded so far stands; the move under way was not recorded yet
+            for _ in range(self.options.max_iter):
+                improved = [walk.try_all(adding=adding) for adding in (True, False)]
+                if self.clock.stops() or not any(improved):
+                    break
+        self._spare.append(state)
+        return walk
+
+
+class _Walk:
+    """Walk of one start through subsets of decreasing cost."""
+
+    def __init__(self, waves: _Waves, state: SearchState, rng: np.random.Generator) -> None:
+        self._state, self._rng, self._clock = state, rng, waves.clock
+        self._candidates, self._keys, self._key = waves.candidates, waves.keys, np.uint64(0)
+        self._tol, self._sign = waves.options.tol, waves.problem.objective.sign
+        n_rows = waves.problem.objective.rows.block.n_rows
+        self._n_ahead = max(1, min(_MAX_AHEAD, _AHEAD_WORK // max(1, n_rows)))
+        self.costs = waves.costs.copy()
+        self.recorder = first_record(state)
+
+    def try_all(self, *, adding: bool) -> bool:
+        """Try to add, or to drop, every feature once, in random order; return whether any move was accepted."""
+        state = self._state
+        order = self._rng.permutation(self._candidates)
+        order = order[state.selected[order] != adding]
+        toggles, ways, accepted = self._keys[order], np.full(order.size, adding), np.zeros(order.size, dtype=bool)
+        at, size, improved = 0, 1, False
+        while at < order.size and not self._clock.stops():
+            end = at + max(size, self._n_ahead)
+            batch, keys = order[at:end], self._key ^ toggles[at:end]
+
+            # Reuse the costs of subsets that were evaluated before.
+            costs = np.array(list(map(self.costs.get, keys.tolist())), dtype=float)  # NaN if a subset is new
+            is_new = np.isnan(costs)
+            if is_new.any():
+                costs[is_new] = new = state.candidates(batch[is_new])
+                self.costs.update(zip(keys[is_new].tolist(), new.tolist(), strict=True))
+
+            rank = state.rank
+            better = state.ranks(batch, costs) < rank - max(self._tol, 1e-10 * (1.0 + abs(rank)))
+            first = int(better.argmax())
+            outcome = (float("nan"), 0.0)
+            if better[first]:
+                end = at + first + 1
+                batch, keys, costs = batch[: first + 1], keys[: first + 1], costs[: first + 1]
+                accepted[end - 1] = improved = True
+                state.flip(int(batch[-1]), float(costs[-1]))
+                outcome, self._key = state.validate(), keys[-1]
+            moves = (batch, ways[at:end], self._sign * costs, accepted[at:end], keys)
+            self.recorder.record(*moves, self._clock.seconds, *outcome)
+            # While no move is accepted, score moves in batches: the state of the rows is read once per batch.
+            size = 1 if better[first] else min(2 * size, 16)
+            at = end
+        return improved

@@ -1,0 +1,716 @@
+"""The base of all criteria, the state of rows under the current subset, and the log losses.
+
+Class probabilities are kept as the ratio of every other class to the true one; tables of factors change the ratios when
+a feature is added or dropped. A criterion is a figure of a subset of features, computed for all candidate moves in one
+pass over the rows.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.special import gammaln
+
+from bayesieve.criteria.scored_rows import IMPOSSIBLE, VERY_MANY_CLASSES, ClassBlock, RatioTables, ScoredRows
+from bayesieve.engine import effective_jobs, map_in_threads
+
+SURE = 33.0
+"""Nats by which a class must lead for its row to be taken as certain: all rows together then change a mean by less than
+1e-14."""
+
+_PARALLEL_WORK = 20_000_000  # rows x candidates x other classes below which threads cost more than they bring
+_CANDIDATES_AT_ONCE = 1024  # the kernels keep a few cache lines for each
+_MAX_MULTIPLIED = 80.0  # nats: larger factors do not multiply safely
+
+# Logarithms and ratios of rows.
+MANY_MOVES = 3  # at once: cheaper in the logarithms than in the ratios, which are needed after the last only
+_NEVER = 2**61  # beyond all limits, in steps
+_HIGHEST_EXACT = 82.0  # nats: eight factors of this size still multiply safely
+_HIGHEST = 165.0  # nats: the reciprocals of four such factors still add up safely
+_CERTAIN = 40.0  # nats: what a true class that far behind is worth is lost in rounding
+_LOWEST = 60.0  # nats below what moves can make up for: smaller ratios are 0 and do not become denormal numbers
+_MAX_STEPS = 1 << 23  # logarithms of many subsets in memory
+_MAX_SUMMED = 1 << 33  # of them, before Python receives signals
+_KEPT_SHARE = 0.75  # rows are gathered again when fewer than this share of those scanned matter
+_SCANNED_CODES = 1 << 18  # codes below which leaving rows out costs more than it saves
+
+
+class Criterion(ABC):
+    """Measure of a subset of features on some rows.
+
+    A criterion is evaluated for many candidates at once: each candidate is the current subset with one feature added or
+    dropped. ``start`` makes the state of the rows, whose ``moves(features, adding)`` describe candidates and whose
+    ``no_move()`` is the current subset. ``sums`` passes once over the rows, and ``values`` turns sums into the figures.
+    Write a `RowLoss` instead if plain NumPy over the class probabilities is fast enough.
+
+    Attributes
+    ----------
+    name : str
+        In traces, saved models and options of selectors.
+    title, unit : str
+        The criterion in words, for the middle of a sentence, and what it is measured in, for reports; a criterion that
+        has its own name and no title is called by its name.
+    lower_is_better : bool
+    best : float or None
+        The value that no subset exceeds, if there is one.
+    additive : bool
+        Whether sums of several blocks of rows may be added; False: the criterion needs all rows at once.
+    exact : bool
+        Whether a row that is wrong beyond 1e-17 still has to say how wrong it is, as the log loss asks.
+    needs_options : bool
+        Whether a selector cannot take it by its name.
+    row_columns : tuple of str
+        Further columns of `Rows` that it reads, such as ``"benefit"``.
+    """
+
+    name: str = ""
+    title: ClassVar[str] = ""
+    unit: ClassVar[str] = ""
+    lower_is_better: bool = True
+    best: ClassVar[float | None] = None
+    additive: ClassVar[bool] = True
+    exact: ClassVar[bool] = False
+    needs_options: ClassVar[bool] = False
+    row_columns: ClassVar[tuple[str, ...]] = ()
+
+    @classmethod
+    def by_default(cls, n_features: int) -> Criterion:
+        """Return the criterion that a name stands for, on a table with this many features."""
+        return cls()
+
+    def saturation(self, n_classes: int) -> Saturation | None:
+        """Return when a row may leave the scan because no single move can change its contribution; None for never."""
+        return None
+
+    def check(self, classes: Any) -> None:  # noqa: B027  # most criteria take any classes
+        """Raise ValueError if the criterion cannot be taken for these class labels."""
+
+    def start(self, block: ClassBlock, tables: RatioTables, priors: np.ndarray, *, leave_out: bool = False) -> Any:
+        """Return the state of a block of rows under the empty subset; ``leave_out``: rows may leave the scan."""
+        saturation = self.saturation(tables.n_classes) if leave_out else None
+        return RowRatios(block, tables, priors, exact=self.exact, saturation=saturation)
+
+    @abstractmethod
+    def sums(self, rows: Any, moves: Any) -> np.ndarray:
+        """Return the sums of the rows by move, (n_moves, n_sums); ``moves`` are those of the state of the rows."""
+
+    def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
+        """Return the criterion of each candidate, (n_candidates,), from the sums over all rows, the sizes of the
+        subsets, and the rows (or weight) of each class. By default it is the mean over rows of the only sum.
+        """
+        return sums[:, 0] / class_totals.sum()
+
+
+class RunningCriterion:
+    """A criterion on some rows that follows the moves of a search: costs of the current subset and of candidates.
+
+    Attributes
+    ----------
+    sign : float
+        1 if lower values of the criterion are better, otherwise -1.
+    move, reset : functions
+        ``move(features, adding)`` adds features to the subset or drops them, ``reset()`` empties it.
+    """
+
+    def __init__(self, rows: ScoredRows, criterion: Criterion, leave_out: bool, n_jobs: int | None) -> None:
+        effective_jobs(n_jobs)  # refuses other values before anything runs
+        self._rows, self._criterion, self._n_jobs = rows, criterion, n_jobs
+        self.sign = 1.0 if criterion.lower_is_better else -1.0
+        self._move_work = rows.block.n_rows * (rows.tables.n_classes - 1)
+        leaves = leave_out and criterion.saturation(rows.tables.n_classes) is not None
+        options: dict[str, Any] = {"leave_out": True} if leaves else {}  # criteria of others may not know the option
+        self._state: Any = criterion.start(rows.block, rows.tables, rows.priors, **options)
+        self.move, self.reset = self._state.multiply, self._state.reset
+
+    def of_subsets(self, subsets: np.ndarray) -> np.ndarray:
+        """Return the costs of subsets (n_subsets, n_features); the current subset is then the last of them."""
+        # From the logarithms, so that the way from one subset to another makes no difference.
+        state, criterion = self._state, self._criterion
+        sums = np.array([criterion.sums(state, state.no_move())[0] for _ in state.walk(subsets)])
+        return self.sign * criterion.values(sums, subsets.sum(axis=1), self._rows.class_totals)
+
+    def candidates(self, features: np.ndarray, adding: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+        """Return the cost of each subset that adds one of ``features`` to the current one, or drops it.
+
+        ``adding`` states for each feature whether it is added, and ``sizes`` how large the subset then is.
+        """
+        state, criterion, n = self._state, self._criterion, features.size
+        very_many = self._rows.tables.n_classes > VERY_MANY_CLASSES
+        if n <= _CANDIDATES_AT_ONCE and self._move_work * n < _PARALLEL_WORK and not very_many:
+            sums = criterion.sums(state, state.moves(features, adding))
+        else:
+
+            def piece(chosen: slice) -> np.ndarray:
+                return criterion.sums(state, state.moves(features[chosen], adding[chosen]))
+
+            state.scan()  # what threads share
+            # Threads would not end at Ctrl-C before their piece is done.
+            sums = np.concatenate(map_in_threads(piece, self._pieces(n), 1 if very_many else self._n_jobs))
+        return self.sign * criterion.values(sums, sizes, self._rows.class_totals)
+
+    def path(self, features: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+        """Add features one after another; the costs of the subsets on the way."""
+        sums = self._criterion.path_sums(self._state, features)  # type: ignore[attr-defined]
+        return self.sign * self._criterion.values(sums, sizes, self._rows.class_totals)
+
+    def current(self, size: int) -> float:
+        """Return the cost of the current subset, which has this size."""
+        sums = self._criterion.sums(self._state, self._state.no_move())
+        return self.sign * float(self._criterion.values(sums, np.array([size]), self._rows.class_totals)[0])
+
+    def _pieces(self, n: int) -> list[slice]:
+        """Return the candidates in pieces that are scored together; the result does not depend on the pieces."""
+        if self._rows.tables.n_classes > VERY_MANY_CLASSES:
+            return [slice(a, a + 1) for a in range(max(1, n))]
+        n_pieces = -(-n // _CANDIDATES_AT_ONCE)
+        if self._move_work * n >= _PARALLEL_WORK:
+            workers = effective_jobs(self._n_jobs)
+            n_pieces = min(n, max(workers, -(-n_pieces // workers) * workers))
+        ends = np.linspace(0, n, max(1, n_pieces) + 1).astype(int)
+        return [slice(a, b) for a, b in pairwise(ends.tolist())]
+
+
+class LogRatios:
+    """State of one block of rows under the current subset: for each row and other class, the logarithm of its ratio to
+    the true class.
+
+    ``priors`` (n_segments, n_classes - 1) are the ratios under the empty subset, where it begins.
+
+    A logarithm is a sum of whole steps of ``tables.log_unit``, so that moves are exact and undo each other, whatever
+    the number of features.
+    """
+
+    def __init__(self, block: ClassBlock, tables: RatioTables, priors: np.ndarray) -> None:
+        self.block, self.tables = block, tables
+        self.n_others = tables.n_classes - 1
+        self.n_selected = 0
+        self._steps = block.engine.array((self.n_others, block.n_rows), np.int64)
+        with np.errstate(divide="ignore"):
+            logs = np.log(priors)
+        # A class of prior 0 stays impossible, however large the contributions of features for it are.
+        never = 2.0 * tables.log_reach
+        logs = np.where(priors > 0.0, logs + np.where(priors > IMPOSSIBLE * 1e-20, never, 0.0), -never)
+        self._empty = np.rint(logs / tables.log_unit).astype(np.int64)
+        self._start: np.ndarray | None = self._empty  # steps of the segments, for rows that do not have them yet
+        self._pending: list[tuple[int, bool]] = []
+        self._scan: Any = None  # arrays that a criterion reads, computed from the logarithms when needed
+
+    def reset(self) -> None:
+        """Return to the empty subset."""
+        self._start, self.n_selected, self._scan = self._empty, 0, None
+        self._pending.clear()
+
+    def forget(self) -> None:
+        """Discard what a criterion reads; it is computed from the logarithms when needed."""
+        self._scan = None
+
+    def multiply(self, features: Sequence[int], adding: Sequence[bool]) -> None:
+        """Add features to the subset, or drop them."""
+        self._pending += zip(features, adding, strict=True)
+        self.n_selected += 2 * sum(adding) - len(adding)
+        self._scan = None
+
+    def settle(self) -> np.ndarray:
+        """Return (n_classes - 1, n_rows) the logarithms, in steps."""
+        if self._start is not None:
+            self._fill(self._steps, self._start)
+            self._start = None
+        together = self.tables.store()
+        for moves in [self._pending] if together and self._pending else [[move] for move in self._pending]:
+            features, adding = np.array([move[0] for move in moves]), np.array([move[1] for move in moves])
+            self._add(self._steps[None], features, adding, np.array([features.size]), np.arange(features.size))
+        self._pending.clear()
+        return self._steps
+
+    def walk(self, subsets: np.ndarray) -> Iterator[None]:
+        """Go from the empty subset to each of (n_subsets, n_features) in turn. Many subsets are summed at once if
+        memory allows.
+        """
+        assert self._start is not None
+        start, n_ratios = self._start, max(1, self.n_others * self.block.n_rows)
+        at_once = 1
+        if self.block.is_whole and self.tables.store():
+            room = min(_MAX_STEPS // n_ratios, _MAX_SUMMED // (n_ratios * max(1, subsets.shape[1])))
+            at_once = max(at_once, room)
+        for begin in range(0, len(subsets), at_once):
+            some_subsets = subsets[begin : begin + at_once]
+            summed = self._steps_of(some_subsets, start) if at_once > 1 else [None]
+            for subset, steps in zip(some_subsets, summed, strict=True):
+                features = np.flatnonzero(subset)
+                if steps is None:
+                    self._start, self._pending = start, [(int(feature), True) for feature in features]
+                else:
+                    self._start, self._pending, self._steps = None, [], steps
+                self.n_selected, self._scan = features.size, None
+                yield
+
+    def _steps_of(self, subsets: np.ndarray, start: np.ndarray) -> np.ndarray:
+        """Return (n_subsets, n_classes - 1, n_rows) the logarithms of many subsets, in steps."""
+        steps = np.empty((len(subsets), self.n_others, self.block.n_rows), dtype=np.int64)
+        for of_subset in steps:
+            self._fill(of_subset, start)
+        used = np.flatnonzero(subsets.any(axis=0))
+        number, members = np.nonzero(subsets[:, used])
+        ends = np.bincount(number, minlength=len(subsets)).cumsum()
+        self._add(steps, used, np.ones(used.size, dtype=bool), ends, np.ascontiguousarray(members))
+        return steps
+
+    def _fill(self, array: np.ndarray, of_segments: np.ndarray) -> None:
+        """Give the rows (n_classes - 1, n_rows) the values of their segments (n_segments, n_classes - 1)."""
+        for bounds in self.block.blocks(8 * self.n_others):
+            for values, (begin, end) in zip(of_segments, pairwise(bounds.tolist()), strict=True):
+                array[:, begin:end] = values[:, None]
+
+    def _add(
+        self, steps: np.ndarray, features: np.ndarray, adding: np.ndarray, ends: np.ndarray, members: np.ndarray
+    ) -> None:
+        """Add the steps of features that enter each subset, subtract those of features that leave it."""
+        from bayesieve.criteria._kernels import add_steps
+
+        block = self.block
+        table, starts = self.tables.gather_steps(features)
+        places = (block.columns, block.lows, block.highs, block.kinds, block.n_codes)
+        moves = (np.where(adding, 1, -1), *(place[features] for place in places), starts, table)
+        for bounds in block.blocks(8 * self.n_others, self.n_others, features.size):
+            add_steps(steps, block.codes, bounds, *moves, ends, members)
+
+
+@dataclass(frozen=True)
+class Saturation:
+    """Condition under which a row contributes the same, up to rounding, after any single move.
+
+    right : nats by which the true class must stay ahead; the row then contributes as if it were certain.
+    wrong : nats by which it must stay behind; infinite if a wrong row always matters.
+    """
+
+    right: float
+    wrong: float = np.inf
+
+
+@dataclass(frozen=True)
+class RatioScan:
+    """The rows that a move may change, ready for the kernels.
+
+    block : those rows; ratios : (n_classes - 1, n_rows) P(other) / P(true) divided by the row's scale; base :
+    (n_rows,) 1 divided by the row's scale, which is 1 but for rows with ratios too large to multiply, or empty if
+    all are 1; log_scale : sum over rows of the logarithm of the scale (times the weight); wrong : (n_segments,) rows
+    (or weight) left out for being wrong for sure.
+
+    Only sums of log losses need the scale. For the rest too large ratios are lowered until they are safe to multiply
+    and the base stays 1: the true class has no probability to speak of either way.
+    """
+
+    block: ClassBlock
+    ratios: np.ndarray
+    base: np.ndarray
+    log_scale: float
+    wrong: np.ndarray
+
+    def blocks(self, moves: tuple[Any, ...]) -> Iterable[np.ndarray]:
+        """Return offsets of the segments of ``block`` cut to one block of rows after another, for kernels that add the
+        sums of each to those of the blocks before.
+        """
+        n_others, n_moves = len(self.ratios), moves[0].size
+        if self.block.is_whole and n_others < VERY_MANY_CLASSES:
+            return (self.block.offsets,)
+        return self.block.blocks(8 * n_others + n_moves * self.block.codes.itemsize, n_others, n_moves)
+
+    def add(self, kernel: Callable[..., None], moves: tuple[Any, ...], sums: np.ndarray, *facts: Any) -> np.ndarray:
+        """Add the kernel's sums for each move to ``sums``; ``facts`` are further arguments of the kernel."""
+        for bounds in self.blocks(moves):
+            kernel(self.ratios, self.block.codes, bounds, *facts, *moves, sums)
+        return sums
+
+    def wrong_by_class(self) -> np.ndarray:
+        """Rows (or weight) that were left out because they are wrong for sure, (n_classes,)."""
+        return np.bincount(self.block.classes, weights=self.wrong, minlength=len(self.ratios) + 1)
+
+
+class RowRatios(LogRatios):
+    """State of one block of rows under the current subset of features, for criteria of the class probabilities.
+
+    The ratios are multiplied move by move, and computed again from their logarithms before rounding errors, or ratios
+    out of range, could matter.
+
+    With ``saturation``, rows that no move can change leave the scan until a move could bring them back.
+    """
+
+    def __init__(
+        self,
+        block: ClassBlock,
+        tables: RatioTables,
+        priors: np.ndarray,
+        *,
+        exact: bool = False,
+        saturation: Saturation | None = None,
+    ) -> None:
+        self._exact = exact
+        largest = tables.largest_log_factor
+        self._highest = (_HIGHEST_EXACT if exact else _HIGHEST) - np.log(tables.n_classes) - largest
+        if not exact and self._highest < _CERTAIN:
+            raise ValueError(
+                "The smoothing makes probabilities too extreme to compare; use a larger number, such as 1e-9, or "
+                "'m-estimate'."
+            )
+        # A ratio rounded to 0 stays 0 until all are recomputed: the limit leaves room for all moves in between.
+        self._max_moves = tables.max_moves
+        self._lowest = -min(700.0, _LOWEST + (self._max_moves + 1) * largest)
+        self._ratios = block.engine.array(((tables.n_classes - 1) * block.n_rows,), np.float64)  # of the last scan
+        self._n_multiplied = 0
+        self._clipped = False
+        self._saturation = saturation if block.n_rows * block.n_features >= _SCANNED_CODES else None
+        self._is_scanned = block.engine.array((block.n_rows if self._saturation else 0,), bool)
+        self._is_scanned[:] = True
+        self._scanned_rows: np.ndarray | None = None
+        self._scanned_block = block
+        self._no_move: tuple[Any, ...] | None = None
+        super().__init__(block, tables, priors)
+
+    def moves(self, features: np.ndarray, adding: np.ndarray) -> tuple[Any, ...]:
+        """Return the kernel arguments of each move: features to be added, or else dropped."""
+        table, starts = self.tables.gather(features, adding)
+        block = self.block
+        places = block.columns[features], block.lows[features], block.highs[features], block.kinds[features]
+        return *places, starts, block.n_codes[features], table
+
+    def no_move(self) -> tuple[Any, ...]:
+        """Return the kernel arguments of the move that changes nothing."""
+        if self._no_move is None:
+            dtype = self.block.codes.dtype
+            first, code = np.zeros(1, dtype=np.int64), np.full(1, np.iinfo(dtype).max, dtype=dtype)
+            ones = np.ones(3 * self.block.n_segments * self.n_others)
+            self._no_move = first, code, code, np.zeros(1, dtype=np.uint8), first, np.full(1, 3), ones
+        return self._no_move
+
+    def multiply(self, features: Sequence[int], adding: Sequence[bool]) -> None:
+        """Add features to the subset, or drop them."""
+        scan = self._scan
+        super().multiply(features, adding)  # without a scan until all segments are done
+        if scan is None or self._saturation is not None or len(features) >= MANY_MOVES:
+            return
+        from bayesieve.criteria._kernels import multiply_ratios
+
+        for feature, add in zip(features, adding, strict=True):
+            if self._clipped or self._n_multiplied >= self._max_moves:
+                return
+            move = RowRatios.moves(self, np.array([feature]), np.array([add]))
+            column, *place = (values[0] for values in move[:-1])
+            self._n_multiplied += 1
+            is_too_large = False
+            for bounds in scan.blocks(move):
+                code = scan.block.codes[column]
+                is_too_large |= multiply_ratios(scan.ratios, code, bounds, *place, move[-1], np.exp(self._highest))
+            if is_too_large:
+                return
+        self._scan = scan
+
+    def path(self, features: np.ndarray, by_row: bool) -> np.ndarray:
+        """Add features one after another; (n_features, 1) sums over the rows of log(sum over classes of the ratios)."""
+        from bayesieve.criteria._kernels import walk_path
+
+        sums = np.zeros((features.size, 1))
+        at = 0
+        while at < features.size:
+            scan, block = self.scan(), self._scanned_block
+            most = self._max_moves - self._n_multiplied
+            some_features = features[at : at + most + 1]
+            done = walk_path(
+                *(scan.ratios, scan.base, block.codes, block.offsets, block.weights),
+                *self.moves(some_features, np.ones(some_features.size, dtype=bool)),
+                *(by_row, np.exp(self._highest), most, sums[at : at + some_features.size]),
+            )
+            sums[at : at + done] += scan.log_scale
+            self._pending += [(int(feature), True) for feature in some_features[:done]]
+            self._scan = None
+            at += done
+        return sums
+
+    def scan(self) -> RatioScan:
+        """Return the rows that matter to a move, with their ratios."""
+        if self._scan is None:
+            start, unit = self._start, self.tables.log_unit
+            is_empty = self._saturation is None and not self._pending and start is not None
+            if is_empty and start is not None and start.max(initial=0) * unit <= self._highest:
+                # A search begins with the empty subset, for which all rows of a segment have the same ratios.
+                ratios = self._ratios.reshape(self.n_others, self.block.n_rows)
+                self._fill(ratios, np.exp(start * unit))
+                self._n_multiplied, self._clipped = 0, False
+                self._scan = RatioScan(self.block, ratios, np.zeros(0), 0.0, np.zeros(self.block.n_segments))
+            else:
+                self.settle()
+                self._scan = self._scale(self._leave_out())
+        scan: RatioScan = self._scan
+        return scan
+
+    def _scale(self, wrong: np.ndarray) -> RatioScan:
+        block = self._scanned_block
+        ratios = self._ratios[: self.n_others * block.n_rows].reshape(self.n_others, block.n_rows)
+        base = np.zeros(0)
+        scales = []
+        self._n_multiplied, self._clipped = 0, False
+        for bounds in block.blocks(24 * self.n_others):
+            begin, end = bounds[[0, -1]].tolist()
+            rows, logs = slice(begin, end), ratios[:, begin:end]
+            scanned = rows if self._scanned_rows is None else self._scanned_rows[rows]
+            np.multiply(self._steps[:, scanned], self.tables.log_unit, out=logs)
+            if logs.max(initial=-np.inf) > self._highest:
+                top = logs.max(axis=0)
+                over = np.flatnonzero(top > self._highest)
+                if self._exact:
+                    logs[:, over] -= top[over]
+                    if not base.size:
+                        base = block.engine.array((block.n_rows,), np.float64)
+                        base[:] = 1.0
+                    base[begin + over] = np.exp(-top[over])
+                    scales.append(top[over] * (block.weights[begin + over] if block.weights.size else 1.0))
+                else:
+                    logs[:, over] -= top[over] - self._highest
+                    self._clipped = True
+            low = logs < self._lowest if logs.min(initial=np.inf) < self._lowest else None
+            np.exp(logs, out=logs)
+            if low is not None:
+                logs[low] = 0.0
+        return RatioScan(block, ratios, base, float(np.concatenate(scales).sum()) if scales else 0.0, wrong)
+
+    def _leave_out(self) -> np.ndarray:
+        """Choose the rows to scan. Return the rows (or weight) of each segment that were left out because they are
+        wrong for sure.
+        """
+        block = self.block
+        if self._saturation is None:
+            return np.zeros(block.n_segments)
+        from bayesieve.criteria._kernels import classify
+
+        away = self.tables.bounds  # no class may stay further than that, wherever one move takes it
+        right = (-self._saturation.right - np.log(self.n_others) - away) / self.tables.log_unit
+        wrong = (self._saturation.wrong + away) / self.tables.log_unit
+        limits = [np.clip(limit, -float(_NEVER), float(_NEVER)).astype(np.int64) for limit in (right, wrong)]
+        margin = int(2.0 * away.max(initial=0.0) / self.tables.log_unit)
+        states = block.engine.array((block.n_rows,), np.uint8)
+        near, lost, row_bytes = 0, False, 8 * self.n_others + 2
+        for bounds in block.blocks(row_bytes):
+            of_block = classify(self._steps, bounds, *limits, margin, self._is_scanned, states)
+            near, lost = near + of_block[0], lost or of_block[1]
+        n_scanned = self._scanned_block.n_rows
+        if lost or near < _KEPT_SHARE * n_scanned:
+            if near < _KEPT_SHARE * block.n_rows:
+                for bounds in block.blocks(row_bytes):
+                    rows = slice(*bounds[[0, -1]])
+                    np.greater_equal(states[rows], 4, out=self._is_scanned[rows])
+                self._scanned_rows = np.flatnonzero(self._is_scanned)
+                self._scanned_block = block.take(self._scanned_rows)
+            elif self._scanned_rows is not None:
+                self._is_scanned[:] = True
+                self._scanned_rows, self._scanned_block = None, block
+        if self._scanned_rows is None:
+            return np.zeros(block.n_segments)
+        wrong_rows = np.flatnonzero((states & 3 == 2) & ~self._is_scanned)
+        weights = block.weights[wrong_rows] if block.weights.size else None
+        return np.bincount(block.segments(wrong_rows), weights=weights, minlength=block.n_segments).astype(float)
+
+
+class LogLoss(Criterion):
+    """(1/N) sum_i -log P_S(y_i | x_i), in nats per row."""
+
+    name = "log_loss"
+    unit = "nats per row"
+    exact = True
+
+    def saturation(self, n_classes: int) -> Saturation:
+        return Saturation(right=SURE)
+
+    def start(self, block: ClassBlock, tables: RatioTables, priors: np.ndarray, *, leave_out: bool = False) -> Any:
+        # Many classes are scored faster by one table per class, which is exact unless a class is next to impossible.
+        is_safe = tables.largest_log_factor <= _MAX_MULTIPLIED and not np.any(priors > IMPOSSIBLE * 1e-20)
+        if not leave_out and tables.by_class is not None and is_safe:
+            return RowJoints(block, tables, priors)
+        saturation = Saturation(right=SURE) if leave_out else None
+        return RowRatios(block, tables, priors, exact=True, saturation=saturation)
+
+    def path_sums(self, rows: RowRatios | RowJoints, features: np.ndarray) -> np.ndarray:
+        """Return (n_features, 1) sums of the subsets that grow by one feature after another; the rows follow."""
+        if isinstance(rows, RowRatios) and rows.block.is_whole:
+            return rows.path(features, rows.tables.largest_log_factor > _MAX_MULTIPLIED)
+        sums = np.zeros((features.size, 1))
+        for at, feature in enumerate(features.tolist()):
+            sums[at] = self.sums(rows, rows.moves(features[at : at + 1], np.array([True])))
+            rows.multiply([feature], [True])
+        rows.forget()  # as after a path
+        return sums
+
+    def sums(self, rows: RowRatios | RowJoints, moves: tuple[Any, ...]) -> np.ndarray:
+        from bayesieve.criteria._kernels import LANES, log_loss_sums
+
+        if isinstance(rows, RowJoints):
+            return rows.sums(moves)
+        scan = rows.scan()
+        block, losses = scan.block, np.zeros(moves[0].size)
+        by_row = rows.tables.largest_log_factor > _MAX_MULTIPLIED
+        products = np.empty((losses.size, 2, LANES))
+        for number, bounds in enumerate(scan.blocks(moves)):
+            is_last = bool(bounds[-1] == block.offsets[-1])
+            of_rows = scan.ratios, scan.base, block.codes, bounds, block.weights
+            log_loss_sums(*of_rows, *moves, by_row, products, number == 0, is_last, losses)
+        return (losses + scan.log_scale)[:, None]
+
+
+class MAPCost(LogLoss):
+    """cost(M) = log(K + 1) + log C(K + K_m - 1, K_m) - sum_n log P_M(y_n | x_n), in nats; lower is better.
+
+    K is the number of features of the table, informative or not; K_m the number selected. Selectors leave constant
+    columns out of K unless ``constant_columns=True``.
+    Additive over rows but for the prior.
+
+    References
+    ----------
+    Boulle (2007), Compression-based averaging of selective naive Bayes classifiers, JMLR 8, equation 4.
+    """
+
+    name = "map"
+    title = "MAP cost"
+    unit = "nats"
+
+    def __init__(self, n_features: int) -> None:
+        self.n_features = n_features
+        selected = np.arange(1, n_features + 1)
+        self._prior = np.full(n_features + 1, np.log(n_features + 1))
+        # log C(K + m - 1, m); an empty subset leaves nothing to choose.
+        self._prior[1:] += gammaln(n_features + selected) - gammaln(selected + 1.0) - gammaln(max(n_features, 1))
+
+    @classmethod
+    def by_default(cls, n_features: int) -> MAPCost:
+        return cls(n_features)
+
+    def prior(self, n_selected: np.ndarray | int) -> np.ndarray | float:
+        """Return the cost in nats of announcing a subset of this size."""
+        return self._prior[n_selected]
+
+    def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
+        return sums[:, 0] + self._prior[n_selected]
+
+
+class RowJoints:
+    """State of one block of rows under the current subset of features, as `RowRatios`, for log losses of many classes.
+
+    ``priors`` (n_segments, n_classes - 1) are the ratios of other classes to the true one under the empty subset.
+
+    A row takes as many operations as there are classes, all next to each other, and the tables of a feature one number
+    for each level and class; those of `RowRatios` have one for each two classes.
+    """
+
+    def __init__(self, block: ClassBlock, tables: RatioTables, priors: np.ndarray) -> None:
+        assert tables.by_class is not None
+        self.block, self.tables, self._logs = block, tables, tables.by_class
+        n_classes = self._logs.shape[1]
+        self._starts = np.concatenate([[0], np.cumsum(block.n_codes)]).astype(np.int64)
+        factors = np.exp(self._logs)
+        # Factors of features added, of features dropped, and of no move.
+        self._factors = np.concatenate([factors, 1.0 / factors, np.ones((2, n_classes))])
+        self._max_moves = tables.max_moves
+        self._joint = block.engine.array((block.n_rows, n_classes), np.float64)
+        self._true_sums = self._sum_true_logs()
+        with np.errstate(divide="ignore"):
+            logs = np.log(priors)
+        true_classes = block.classes
+        self._priors = np.zeros((true_classes.size, priors.shape[1] + 1))
+        others = np.arange(priors.shape[1]) + (np.arange(priors.shape[1]) >= true_classes[:, None])
+        np.put_along_axis(self._priors, others, logs, axis=1)
+        self.reset()
+
+    def reset(self) -> None:
+        """Return to the empty subset."""
+        self._selected = np.zeros(self.block.n_features, dtype=bool)
+        self._left = 0
+
+    def forget(self) -> None:
+        """Discard the probabilities; they are computed from the logarithms when needed."""
+        self._left = 0
+
+    def multiply(self, features: Sequence[int], adding: Sequence[bool]) -> None:
+        """Add features to the subset, or drop them."""
+        from bayesieve.criteria._kernels import multiply_joint
+
+        self._selected[list(features)] = adding
+        if len(features) >= MANY_MOVES:
+            self.forget()
+        for feature, add in zip(features, adding, strict=True):
+            if self._left == 0:
+                return
+            self._left -= 1
+            *move, true_sums = self.moves(np.array([feature]), np.array([add]))
+            place = [values[0] for values in move]
+            rows = self._joint, self.block.codes
+            for bounds in self._blocks(1):
+                multiply_joint(*rows, bounds, self.block.weights, *place, self._factors, self._lead)
+            self._lead[0] -= true_sums[0]
+
+    def walk(self, subsets: np.ndarray) -> Iterator[None]:
+        """Go to each of some subsets (n_subsets, n_features) in turn."""
+        for self._selected in subsets.astype(bool):
+            self.forget()
+            yield
+
+    def scan(self) -> RowJoints:
+        """Scan the moves with probabilities of the current subset."""
+        if self._left == 0:
+            self._start()
+        return self
+
+    def sums(self, moves: tuple[np.ndarray, ...]) -> np.ndarray:
+        """Return (n_moves, 1) sums of log losses."""
+        from bayesieve.criteria._kernels import joint_sums
+
+        self.scan()
+        *places, true_sums = moves
+        sums = np.zeros(true_sums.size)
+        for bounds in self._blocks(sums.size):
+            joint_sums(self._joint, self.block.codes, bounds, self.block.weights, *places, self._factors, sums)
+        return (sums + self._lead - true_sums)[:, None]
+
+    def moves(self, features: np.ndarray, adding: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Return the kernel arguments of each move, and its sum over the true classes of all rows."""
+        *places, starts = self._added(features)
+        true_sums = np.where(adding, 1.0, -1.0) * self._true_sums[features]
+        return *places, starts + np.where(adding, 0, self._starts[-1]), true_sums
+
+    def no_move(self) -> tuple[np.ndarray, ...]:
+        """Return the kernel arguments of the move that changes nothing."""
+        highest = np.iinfo(self.block.codes.dtype).max
+        nothing = np.full(1, highest, dtype=self.block.codes.dtype)
+        last = np.array([len(self._factors) - 2])  # for level 0, and 1 of the highest code
+        return np.zeros(1, dtype=np.int64), nothing, nothing, np.zeros(1, dtype=np.uint8), last, np.zeros(1)
+
+    def _start(self) -> None:
+        """Compute the probabilities from the logarithms."""
+        from bayesieve.criteria._kernels import start_joint
+
+        block, features = self.block, np.flatnonzero(self._selected)
+        places = self._added(features)
+        self._lead, self._left = np.zeros(1), self._max_moves
+        for bounds in self._blocks(features.size):
+            start_joint(
+                *(self._joint, block.codes, bounds, block.weights, block.classes),
+                *(*places, self._priors, self._logs, self._lead),
+            )
+
+    def _sum_true_logs(self) -> np.ndarray:
+        """Return (n_features,) sums over the rows of log P(level | true class)."""
+        from bayesieve.criteria._kernels import sum_true_logs
+
+        block, every, sums = self.block, np.arange(self.block.n_features), np.zeros(self.block.n_features)
+        for bounds in block.blocks(block.codes.itemsize * every.size):
+            sum_true_logs(block.codes, bounds, block.weights, block.classes, *self._added(every), self._logs, sums)
+        return sums
+
+    def _added(self, features: np.ndarray) -> tuple[np.ndarray, ...]:
+        block = self.block
+        places = block.columns[features], block.lows[features], block.highs[features], block.kinds[features]
+        return *places, self._starts[features]
+
+    def _blocks(self, n_features: int) -> Iterable[np.ndarray]:
+        return self.block.blocks(8 * self._joint.shape[1] + n_features * self.block.codes.itemsize)
