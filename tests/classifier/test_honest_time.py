@@ -17,11 +17,10 @@ from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.model_selection import GroupKFold, PredefinedSplit, ShuffleSplit, TimeSeriesSplit
 
 from bayesieve import SelectiveNB, TableEncoder, scan
-from bayesieve.classifier.cautions import order_cautions
+from bayesieve.classifier.cautions import association, in_blocks, likeness_of_neighbours, order_cautions
 from bayesieve.classifier.report_data import report_data
 from bayesieve.counts import CodedTable
 from bayesieve.evaluation.splits import time_splits
-from bayesieve.table.cautions import association, in_blocks, likeness_of_neighbours
 
 N = 3000
 RNG = np.random.default_rng(3)

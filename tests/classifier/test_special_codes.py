@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from bayesieve import CautionWarning, SelectiveNB
-from bayesieve.classifier.special_codes import standing_out
+from bayesieve.classifier.cautions import standing_out
 
 N = 2000
 RNG = np.random.default_rng(1)

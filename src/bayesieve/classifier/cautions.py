@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import xlogy
 
-from bayesieve.classifier.column_cautions import column_cautions
 from bayesieve.classifier.fit_steps import TrainingRows
 from bayesieve.classifier.plan import FitPlan
 from bayesieve.counts import CodedTable
@@ -16,22 +18,17 @@ from bayesieve.discretize import TableEncoder
 from bayesieve.evidence.monotone import rising_cells
 from bayesieve.scorecard import Scorecard
 from bayesieve.search import SearchTrace
-from bayesieve.table import FeatureLevels
-from bayesieve.table.cautions import (
-    Caution,
-    about_columns,
-    association,
-    in_blocks,
-    likeness_of_neighbours,
-    n_runs,
-    weights_caution,
-)
+from bayesieve.table import FeatureLevels, Table
+from bayesieve.table.cautions import Caution, about_columns, weights_caution
 from bayesieve.table.derived_levels import PairLevels
-from bayesieve.table.levels import columns_behind
+from bayesieve.table.levels import TableLevels, columns_behind
 from bayesieve.table.scanned import ScannedTable
 from bayesieve.table.target import as_sample_weight
-from bayesieve.words import agreeing, listed
+from bayesieve.table.text_forms import TextForm, form_of
+from bayesieve.table.values import HIGHEST_SPECIAL, canonical_text
+from bayesieve.words import agreeing, listed, named, quoted_text
 
+# The model and the order of the rows.
 _SUSPICIOUS_SCORE = 0.95
 _FEWEST_ROWS_PER_CLASS = 10
 _FEWEST_ROWS_OF_LEVEL = 10
@@ -43,6 +40,29 @@ _NEIGHBOURS_ALIKE = 0.8  # at least, in such a table
 _MAX_DRIFTING = 10  # columns, the most important ones, that are looked at
 _ORDERED_ROWS = 20_000  # in which they are
 _FEWEST_NATS = 3.0  # by which rows say more with the opposite sign: odds of 20 to 1
+_BLOCKS = 20  # of neighbouring rows, in which shares are compared
+_FEWEST_IN_BLOCK = 25
+_SURELY, _DEVIATIONS = 1e-5, 5.0  # p value, and standard deviations of shuffled rows: none of 1,000 tables cries wolf
+_FEWEST_EXPECTED = 5  # in each block, for chi-squared to hold
+_FEWEST_OTHERS = 50  # rows of all classes but the most frequent one, for neighbours to be compared
+
+# Raw columns.
+_NEARLY_ALL = 0.9  # of the rows have a unique value in a column that looks like an identifier
+_MAX_OTHERS = 5  # values that a caution names
+_LONGEST_LIST = 400  # characters
+_SAMPLES = (1000, 5000)  # rows in which columns are compared, value by value, as long as they look alike
+_OFTEN = 20  # rows a value, from which the rows that share a value show a copy: repeated rows share all values
+_MAX_GROUPS = 3
+_CELLS_AT_ONCE = 1 << 22  # searched for codes
+
+# Numbers that look like codes.
+_FEWEST_ROWS_OF_CODE = 10  # of a code, among the rows that are looked at
+_LEAST_SHARE, _LEAST_SHARE_OF_ANY = 0.002, 0.01  # of the rows: of numbers that look like codes, and of others
+_MAX_SHARE = 0.5
+_FEWEST_OTHERS, _FEWEST_OTHERS_OF_ANY = 3, 10  # different other values
+_GAP, _GAP_OF_ANY = 0.25, 1.0  # to the other values, in ranges of these
+_MAX_CODES = 4  # at one end of a column
+_CODE_TEXT = re.compile(r"-[789]|-?(9{2,}|8{2,}|7{2,}|9+[5678])")
 
 
 def fit_cautions(
@@ -68,6 +88,327 @@ def fit_cautions(
         cautions += [*encoder.cautions_, *column_cautions(coded, encoder)]
     of_model = model_cautions(card, trace, encoder.marks_, cautions)
     return (*of_model, *order_cautions(coded, card, encoder.marks_))
+
+
+def column_cautions(coded: CodedTable, encoder: TableEncoder) -> list[Caution]:
+    """Return cautions about the raw columns that ``encoder`` has coded."""
+    assert coded.recoder is not None
+    table: Table = coded.recoder.table
+    kinds = encoder.kinds if encoder.rules_ is None else encoder.rules_.kinds(encoder.kinds)
+    every = np.arange(coded.n_rows, dtype=np.min_scalar_type(coded.n_rows))
+    rows = every if coded.weights is None else np.flatnonzero(coded.weights > 0)
+    columns = _Columns(table, rows, coded, TableLevels.of(encoder.levels_).replaced(pairs=()))
+    target = _copies_of_target(columns)
+    as_categories = {name for name, kind in (kinds or {}).items() if kind == "categorical"}
+    texts = _numbers_as_text(columns.levels, as_categories)
+    return [
+        *target,
+        *texts,
+        *_identifiers(columns, encoder.marks_, {c.columns[0] for c in texts}),
+        *_copies(columns, {name for caution in target for name in caution.columns}),
+        *_code_cautions(columns, encoder),
+    ]
+
+
+class _Columns:
+    """Raw columns of the rows that count, with their codes."""
+
+    def __init__(self, table: Table, rows: np.ndarray, coded: CodedTable, levels: TableLevels) -> None:
+        self.rows, self.coded, self.levels = rows, coded, levels
+        self.table = table
+        self.small_sample, self.large_sample = map(coded.drawn, _SAMPLES)
+
+    def partition(self, k: int, rows: np.ndarray) -> bytes:
+        """Return bytes that identify which rows share a level."""
+        codes = self.codes(k, rows)
+        return (codes != codes[0]).tobytes() if self.levels.n_levels[k] == 2 else pattern(codes)
+
+    def known(self, k: int, rows: np.ndarray) -> np.ndarray:
+        """Return whether a column is not missing, as far as its levels show, (rows.size,) bool."""
+        codes, missing = self.codes(k, rows), self.levels[k].missing_code
+        has_value = codes < self.levels.n_levels[k]
+        return has_value if missing is None else has_value & (codes != missing)
+
+    def codes(self, k: int, rows: np.ndarray) -> np.ndarray:
+        """Return codes of the levels, shape (rows.size,)."""
+        return np.asarray(self.coded.codes_at([k], slice(None) if rows.size == self.coded.n_rows else rows)[0])
+
+    @property
+    def rows_at_hand(self) -> np.ndarray:
+        """The rows that count, of a table in files the larger sample of them."""
+        return self.large_sample if self.table.reads_rows else self.rows
+
+    def values(self, k: int, rows: np.ndarray) -> np.ndarray:
+        """Return numbers, NaN = missing, or codes of categories, -1 = missing, shape (rows.size,)."""
+        table = self.table.select([k])
+        column = (table.take(rows) if rows.size < table.n_rows else table).column(0)
+        return column.numbers() if column.kind == "numeric" else column.categories().codes
+
+
+def _copies_of_target(columns: _Columns) -> list[Caution]:
+    """Return columns that are known in most rows and have one value for each class."""
+    coded, levels = columns.coded, columns.levels
+    assert coded.class_codes is not None
+    names = []
+    for k in np.flatnonzero((levels.n_levels - 1 <= coded.n_classes) & (levels.n_levels >= coded.n_classes)).tolist():
+        counts = np.asarray(levels.class_counts(k))
+        if np.count_nonzero(np.count_nonzero(counts > 0, axis=1) > 1) > 1:
+            continue  # more levels of several classes than that of missing values
+        has_level = columns.known(k, columns.large_sample)
+        rows = columns.large_sample[has_level]
+        if 2 * rows.size < columns.large_sample.size:
+            continue
+        classes = pattern(coded.class_codes[rows])
+        if pattern(columns.codes(k, columns.large_sample)[has_level]) == classes == pattern(columns.values(k, rows)):
+            names.append(coded.names[k])
+    return about_columns(
+        "target",
+        names,
+        "[Column|Columns] {} [has|have] one value for each class of the target, as a copy of it has: leave [it|them] "
+        "out unless [it is|they are] known before the target is.",
+    )
+
+
+def _numbers_as_text(levels: TableLevels, as_categories: Collection[str]) -> list[Caution]:
+    """Return columns that are read as text, although nearly all of their values are numbers or dates.
+
+    Parameters
+    ----------
+    as_categories : names of columns that the user asks to read as categories.
+    """
+    cautions = []
+    for level in levels.created:
+        if level.groups is None or level.type not in ("text", "mixed") or level.name in as_categories:
+            continue
+        form = form_of([canonical_text(value) for group in level.groups for value in group if value is not None])
+        if form is not None:
+            cautions.append(Caution("numbers as text", (level.name,), _form_sentence(level.name, form)))
+    return cautions
+
+
+def _form_sentence(name: str, form: TextForm) -> str:
+    others, numeric = (
+        listed([*map(quoted_text, form.others)], _MAX_OTHERS),
+        f"TableEncoder(kinds={{{name!r}: 'numeric'}})",
+    )
+    if form.kind == "number" and not form.others:
+        return (
+            f"Column {name!r} is read as text, but its values are numbers, except marks of missing ones. Read it as "
+            f"numbers: --numeric {name} ({numeric})."
+        )
+    if form.kind == "number":
+        none = "is no number" if len(form.others) == 1 else "are no numbers"
+        them = "it" if len(form.others) == 1 else "them"
+        listing = f"{form.others}"  # of all of them, as the rest must be numbers
+        if len(listing) > _LONGEST_LIST:
+            listing = f"a list of all {len(form.others):,}"
+        return (
+            f"Column {name!r} is read as text: {len(form.others):,} of its {form.n_texts:,} different values {none}, "
+            f"{others}. Give {them} a level, special: {listing} in levels= or --levels, which reads the rest as "
+            f"numbers; or correct {them}: --numeric {name} ({numeric}) names the line of what is left."
+        )
+    reasons = [f"{others} {'is' if len(form.others) == 1 else 'are'} no {form.kind.split()[-1]}"] if form.others else []
+    if form.kind == "formatted number":
+        return (
+            f"Column {name!r} is read as text: its numbers have thousands separators, decimal commas, or signs of "
+            f"percent or currency, such as {form.example!r}{', and ' + reasons[0] if reasons else ''}. Write them as "
+            "1234.5, or read the column as categorical."
+        )
+    if form.kind == "date" and form.is_ordered and not reasons:
+        return (
+            f"Column {name!r} is read as text, but it holds dates such as {form.example!r}. Convert it to dates before "
+            "the fit, or fit the file, where dates of this form are recognised."
+        )
+    if form.kind == "short date":
+        reasons.insert(0, "their years have two digits")
+    if not form.is_ordered:
+        reasons.insert(0, "the values do not prove one order of day and month")
+    return (
+        f"Column {name!r} is read as text: it holds dates such as {form.example!r}, but {' and '.join(reasons)}. Write "
+        "dates as 2024-12-31."
+    )
+
+
+def _identifiers(columns: _Columns, marks: Mapping[str, str], others: Collection[str]) -> list[Caution]:
+    """Return columns that name rows: nearly every row has a unique value. Uninformative numbers are harmless and are
+    skipped.
+    """
+    names = [
+        name
+        for k, name in enumerate(columns.coded.names[: len(columns.levels)])
+        if marks.get(name) in ("counter", "identifier") and name not in others and _are_different(columns, k)
+    ]
+    return about_columns(
+        "identifier",
+        names,
+        "[Column|Columns] {} [looks like an identifier|look like identifiers]: nearly every row has a value of its "
+        "own, and new rows will have others. Leave [it|them] out.",
+    )
+
+
+def _are_different(columns: _Columns, k: int) -> bool:
+    """Return whether nearly all categories of a column are different, or informative numbers."""
+    level = columns.levels[k]
+    if level.groups is None:
+        values = columns.values(k, columns.large_sample) if level.n_levels > 1 else np.zeros(0)
+        return bool(np.unique(values).size > _NEARLY_ALL * np.count_nonzero(~np.isnan(values)))
+    n_values = sum(map(len, level.groups)) - (level.missing_code is not None)
+    n_known = columns.rows.size if len(level.groups) == 1 else np.count_nonzero(columns.known(k, columns.rows))
+    return bool(n_values >= _NEARLY_ALL * n_known)
+
+
+def _copies(columns: _Columns, skipped: set[str]) -> list[Caution]:
+    """Return cautions about columns that are copies of each other, also in other units or words; ``skipped`` names
+    columns that take no part."""
+    names = columns.coded.names
+    groups = [[k for k in np.flatnonzero(columns.levels.n_levels > 1).tolist() if names[k] not in skipped]]
+    if columns.coded.weights is None:  # sums of weights may differ in the last digit
+        groups = _split_groups(
+            groups, lambda k: repr(sorted(np.asarray(columns.levels.class_counts(k)).tolist())).encode()
+        )
+    for rows in (columns.small_sample, columns.large_sample):
+        groups = _split_groups(groups, lambda k, rows=rows: columns.partition(k, rows))  # type: ignore[misc]
+        groups = _split_groups(groups, lambda k, rows=rows: pattern(columns.values(k, rows)))  # type: ignore[misc]
+    if columns.large_sample.size < columns.rows.size:
+        groups = _split_groups(groups, lambda k: columns.partition(k, columns.rows))
+    if not groups:
+        return []
+    copies = [tuple(names[k] for k in group) for group in groups]
+    examples = "; ".join(named(group) for group in copies[:_MAX_GROUPS])
+    more = f"; and {len(copies) - _MAX_GROUPS:,} more groups of columns" if len(copies) > _MAX_GROUPS else ""
+    sentence = (
+        f"Columns say the same in every row: {examples}{more}. Leave out all but one, or they share their weight."
+    )
+    return [Caution("copies", tuple(name for group in copies for name in group), sentence)]
+
+
+def _code_cautions(columns: _Columns, encoder: TableEncoder) -> list[Caution]:
+    """Return numbers that look like codes. Marked and excluded columns, and columns with special values or cuts by
+    hand, are skipped.
+    """
+    rules, names = {} if encoder.rules_ is None else encoder.rules_.rules, columns.coded.names
+    settled = {name for name, rule in rules.items() if rule.exclude or rule.special or rule.cuts is not None}
+    settled |= set(encoder.marks_)
+    numeric = [k for k in np.flatnonzero(columns.levels.is_numeric).tolist() if names[k] not in settled]
+    at_once, codes_by_column = max(1, _CELLS_AT_ONCE // max(1, columns.large_sample.size)), dict[int, StandingOut]()
+    for first in range(0, len(numeric), at_once):
+        some = np.array(numeric[first : first + at_once])
+        sample = columns.table.select(some.tolist()).take(columns.large_sample)
+        numbers = np.asarray(sample.numbers(np.arange(some.size)))
+        codes_by_column |= {int(some[i]): out for i, out in standing_out(numbers).items()}
+    return [_code_caution(columns, k, out, encoder.positive) for k, out in codes_by_column.items()]
+
+
+def _code_caution(columns: _Columns, k: int, out: StandingOut, positive: Any) -> Caution:
+    rows, coded = columns.rows_at_hand, columns.coded
+    inside = np.isin(columns.values(k, rows), out.codes)
+    weights = np.ones(rows.size) if coded.weights is None else np.asarray(coded.weights)[rows]
+    classes, labels = np.asarray(coded.class_codes)[rows], np.asarray(coded.classes).tolist()
+    shares = [
+        np.bincount(classes[chosen], weights[chosen], len(labels)) / max(weights[chosen].sum(), np.finfo(float).tiny)
+        for chosen in (inside, ~inside)
+    ]
+    j = int(np.abs(shares[0] - shares[1]).argmax()) if positive not in labels else labels.index(positive)
+    j = 1 if len(labels) == 2 and positive not in labels else j
+    name, codes = coded.names[k], [*map(canonical_text, out.codes)]
+    share, here, there = (100 * part for part in (weights[inside].sum() / weights.sum(), shares[0][j], shares[1][j]))
+    return Caution(
+        "special code",
+        (name,),
+        f"Column {name!r} is {listed(codes, _MAX_OTHERS)} in {share:.1f} % of the rows, far from its other values "
+        f"({out.low:.6g} to {out.high:.6g}); class {canonical_text(labels[j])} has {here:.1f} % of these rows and "
+        f"{there:.1f} % of the others. If that is a code, give it a level: special: [{', '.join(codes)}] in levels= or "
+        "--levels.",
+    )
+
+
+def _split_groups(groups: list[list[int]], key: Callable[[int], bytes]) -> list[list[int]]:
+    """Return the groups split by a key, without groups of one."""
+    parts = []
+    for group in groups:
+        of_key: dict[bytes, list[int]] = {}
+        for k in group:
+            of_key.setdefault(key(k), []).append(k)
+        parts += [part for part in of_key.values() if len(part) > 1]
+    return parts
+
+
+def pattern(values: np.ndarray) -> bytes:
+    """Return bytes that are equal for columns that are copies of each other, also in another unit or under other names.
+    They describe which rows share a value, or, for numbers without frequent values, the order of the rows.
+    """
+    distinct, first, codes = np.unique(values, return_index=True, return_inverse=True)
+    codes = codes.astype(np.int32)
+    if _OFTEN * first.size <= values.size and np.all(distinct == np.floor(distinct)):
+        rank = np.empty(first.size, dtype=np.int32)
+        rank[np.argsort(first)] = np.arange(first.size, dtype=np.int32)
+        return rank[codes].tobytes()
+    return min(codes.tobytes(), (first.size - 1 - codes).astype(np.int32).tobytes())
+
+
+class StandingOut(NamedTuple):
+    """Numbers of a column that stand out, with the smallest and the largest of all others."""
+
+    codes: tuple[float, ...]
+    low: float
+    high: float
+
+
+def standing_out(values: np.ndarray) -> dict[int, StandingOut]:
+    """Find numbers that stand out at either end of columns.
+
+    They are far from all other values and come often: a number of nines, eights or sevens (or such as 97 and 998) from
+    a gap of a quarter of the range of the others on, or if it is the only negative one; any other number from a gap as
+    wide as this range on. Long tails have gaps, too, but no value comes often there.
+
+    Parameters
+    ----------
+    values : (n_columns, n_rows) numbers; NaN is missing, and so are special values, which are read as numbers below all
+        others.
+
+    Returns
+    -------
+    dict from the position of a column to its codes
+    """
+    is_number = values > HIGHEST_SPECIAL
+    n_numbers = is_number.sum(axis=1)
+    low = np.where(is_number, values, np.inf).min(axis=1, initial=np.inf)
+    high = np.where(is_number, values, -np.inf).max(axis=1, initial=-np.inf)
+    often = np.maximum(_FEWEST_ROWS_OF_CODE, _LEAST_SHARE * n_numbers)
+    ends = [(values == end[:, None]).sum(axis=1) >= often for end in (low, high)]
+    codes_by_column = {}
+    for k in np.flatnonzero((ends[0] | ends[1]) & (low < high)).tolist():
+        numbers, counts = np.unique(values[k, is_number[k]], return_counts=True)
+        codes = [*_codes_at_end(numbers, counts, 1), *_codes_at_end(numbers, counts, -1)]
+        others = numbers[~np.isin(numbers, codes)]
+        if codes and others.size:
+            codes_by_column[k] = StandingOut(tuple(sorted(map(float, codes))), float(others[0]), float(others[-1]))
+    return codes_by_column
+
+
+def _codes_at_end(numbers: np.ndarray, counts: np.ndarray, end: int) -> list[float]:
+    """Return the codes at the upper (1) or lower (-1) end of ascending numbers, by the rows of each."""
+    if end < 0:
+        numbers, counts = numbers[::-1], counts[::-1]
+    n_rows = counts.sum()
+    for n in range(1, min(_MAX_CODES, numbers.size - 2) + 1):
+        codes, others, rows = numbers[-n:], numbers[:-n], counts[-n:]
+        if rows.min() < _FEWEST_ROWS_OF_CODE or rows.sum() > _MAX_SHARE * n_rows:
+            return []
+        gap, width = abs(codes[0] - others[-1]), abs(others[-1] - others[0])
+        is_negative = end < 0 and codes[0] < 0 <= others[-1]
+        is_far = gap >= _GAP * width or is_negative
+        is_often = others.size >= _FEWEST_OTHERS and rows.sum() >= _LEAST_SHARE * n_rows
+        if is_far and is_often and all(map(_looks_like_code, codes.tolist())):
+            return [*map(float, codes)]
+        is_alone = n == 1 and gap >= _GAP_OF_ANY * width and others.size >= _FEWEST_OTHERS_OF_ANY
+        if is_alone and rows.sum() >= _LEAST_SHARE_OF_ANY * n_rows:
+            return [float(codes[0])]
+    return []
+
+
+def _looks_like_code(number: float) -> bool:
+    return float(number).is_integer() and _CODE_TEXT.fullmatch(str(int(number))) is not None
 
 
 def model_cautions(
@@ -313,3 +654,48 @@ def _drifting(coded: CodedTable, card: Scorecard, marks: Mapping[str, str]) -> t
         if association(in_blocks(codes)) >= _LARGE and marks.get(name) != "date":
             (sorted_by if n_runs(codes) == np.unique(codes).size else drifting).append(name)
     return drifting, sorted_by
+
+
+def in_blocks(codes: np.ndarray) -> np.ndarray:
+    """Return rows of each code in up to 20 blocks of neighbouring rows, (n_blocks, n_codes)."""
+    n_blocks = max(1, min(_BLOCKS, codes.size // _FEWEST_IN_BLOCK))
+    ends = np.arange(n_blocks + 1) * codes.size // n_blocks
+    n_codes = int(codes.max(initial=0)) + 1
+    return np.array([np.bincount(codes[i:j], minlength=n_codes) for i, j in pairwise(ends)])
+
+
+def association(counts: np.ndarray) -> float:
+    """Return the largest Cramér's V of one column of a table of counts against all others, without what chance adds to
+    it; 0 if it may be by chance. It shows how far shares change from line to line. Columns of few rows are skipped.
+    """
+    from scipy.special import chdtrc
+
+    counts = counts[:, counts.sum(axis=0) >= _FEWEST_EXPECTED * len(counts)]
+    counts = counts[counts.sum(axis=1) > 0].astype(np.float64)
+    n_lines, n_columns = counts.shape
+    if min(n_lines, n_columns) < 2:
+        return 0.0
+    n_rows, total = counts.sum(), counts.sum(axis=0)
+    expected = np.outer(counts.sum(axis=1), total) / n_rows
+    chi = ((counts - expected) ** 2 / expected).sum(axis=0)
+    strength = (chi / (1 - total / n_rows)).max() - (n_lines - 1)
+    is_sure = chdtrc((n_lines - 1) * (n_columns - 1), chi.sum()) < _SURELY
+    return float(np.sqrt(max(0.0, strength) / n_rows)) if is_sure else 0.0
+
+
+def likeness_of_neighbours(codes: np.ndarray) -> float:
+    """Return Cohen's kappa of the classes of neighbouring rows: how much more often they agree than in shuffled rows. 0
+    if it may be by chance.
+    """
+    counts, n_rows = np.bincount(codes).astype(np.float64), codes.size
+    if n_rows - counts.max() < _FEWEST_OTHERS:
+        return 0.0
+    by_chance = float(counts @ (counts - 1)) / (n_rows * (n_rows - 1))
+    excess = float(np.mean(codes[1:] == codes[:-1])) - by_chance
+    is_sure = excess > _DEVIATIONS * np.sqrt(by_chance * (1 - by_chance) / (n_rows - 1))
+    return excess / (1 - by_chance) if is_sure else 0.0
+
+
+def n_runs(codes: np.ndarray) -> int:
+    """Return stretches of equal neighbours."""
+    return 1 + int(np.count_nonzero(codes[1:] != codes[:-1]))

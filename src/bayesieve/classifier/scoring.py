@@ -27,10 +27,13 @@ from bayesieve.table.frames import is_scan, new_table, whole_frame
 from bayesieve.table.levels import columns_of
 from bayesieve.table.scanned import scanned_rows
 from bayesieve.table.scanning import scan, scan_to_score
-from bayesieve.table.scans import CopyProgress, Scan
+from bayesieve.table.scans import Scan
 
 if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB
+
+
+_SAMPLE_SIZE = 50_000  # rows of a scan in which performance is measured
 
 
 def labelled(model: SelectiveNB, labels: Mapping[str, Any]) -> SelectiveNB:
@@ -54,9 +57,9 @@ def levels_of_columns(*models: SelectiveNB) -> dict[str, FeatureLevels]:
     return {level.column: level for of_model in levels for level in of_model}
 
 
-def scan_for(model: SelectiveNB, source: Any, progress: CopyProgress | None = None) -> Scan:
+def scan_for(model: SelectiveNB, source: Any) -> Scan:
     """Return a source whose text files are read by the levels of a model."""
-    return scan_to_score(source, levels_of_columns(model), progress)
+    return scan_to_score(source, levels_of_columns(model))
 
 
 def columns_to_read(model: SelectiveNB, source: Scan) -> list[str]:
@@ -178,7 +181,7 @@ def rows_in_memory(model: SelectiveNB, X: Any) -> Any:
 
 
 def drawn_from(
-    model: SelectiveNB, X: Any, y: Any, sample_weight: Any, time: Any = None, n_rows: int = 50_000
+    model: SelectiveNB, X: Any, y: Any, sample_weight: Any, time: Any = None
 ) -> tuple[Any, Any, Any, Any, Caution | None]:
     """Return a sample of the rows of a source, with their labels, weights and times, and a caution if it is not all of
     them.
@@ -187,7 +190,7 @@ def drawn_from(
         raise ValueError("time must be the name of a column of the scanned table.")
     source, names = scan(X), {*model.scorecard_.columns, y, sample_weight, time}
     rows = scanned_rows(source.select([name for name in source.names if name in names]), y, sample_weight)
-    drawn = drawn_from_scan(*rows[:3], n_rows)
+    drawn = drawn_from_scan(*rows[:3], _SAMPLE_SIZE)
     caution = None
     if drawn.size < rows.table.n_rows:
         sentence = (

@@ -181,13 +181,13 @@ class Clock:
 
 @contextmanager
 def search_progress(
-    title: str, verbose: int, criterion: str | Callable[[float], str] | None = None, noun: str = ""
+    title: str, verbose: int, criterion: str | Callable[[float], str] | None = None
 ) -> Iterator[SearchProgress | None]:
     """Yield a progress that a search shows on the error stream, or None without ``verbose``; see `SearchProgress`."""
     if not verbose:
         yield None
         return
-    progress = SearchProgress(title, criterion, noun)
+    progress = SearchProgress(title, criterion)
     try:
         yield progress
     finally:

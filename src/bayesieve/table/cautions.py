@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -310,55 +309,3 @@ def _are_even(distinct: np.ndarray, counts: np.ndarray) -> bool:
     even = (distinct - distinct[0]) / max(1.0, distinct[-1] - distinct[0])
     farthest = np.abs((np.cumsum(counts) - 0.5 * counts) / n - even).max()
     return bool(farthest < _EVEN or np.mean(gaps <= 2 * gaps.min()) > 0.5)
-
-
-_BLOCKS = 20  # of neighbouring rows, in which shares are compared
-_FEWEST_IN_BLOCK = 25
-_SURELY, _DEVIATIONS = 1e-5, 5.0  # p value, and standard deviations of shuffled rows: none of 1,000 tables cries wolf
-_FEWEST_EXPECTED = 5  # in each block, for chi-squared to hold
-_FEWEST_OTHERS = 50  # rows of all classes but the most frequent one, for neighbours to be compared
-
-
-def in_blocks(codes: np.ndarray) -> np.ndarray:
-    """Return rows of each code in up to 20 blocks of neighbouring rows, (n_blocks, n_codes)."""
-    n_blocks = max(1, min(_BLOCKS, codes.size // _FEWEST_IN_BLOCK))
-    ends = np.arange(n_blocks + 1) * codes.size // n_blocks
-    n_codes = int(codes.max(initial=0)) + 1
-    return np.array([np.bincount(codes[i:j], minlength=n_codes) for i, j in pairwise(ends)])
-
-
-def association(counts: np.ndarray) -> float:
-    """Return the largest Cramér's V of one column of a table of counts against all others, without what chance adds to
-    it; 0 if it may be by chance. It shows how far shares change from line to line. Columns of few rows are skipped.
-    """
-    from scipy.special import chdtrc
-
-    counts = counts[:, counts.sum(axis=0) >= _FEWEST_EXPECTED * len(counts)]
-    counts = counts[counts.sum(axis=1) > 0].astype(np.float64)
-    n_lines, n_columns = counts.shape
-    if min(n_lines, n_columns) < 2:
-        return 0.0
-    n_rows, total = counts.sum(), counts.sum(axis=0)
-    expected = np.outer(counts.sum(axis=1), total) / n_rows
-    chi = ((counts - expected) ** 2 / expected).sum(axis=0)
-    strength = (chi / (1 - total / n_rows)).max() - (n_lines - 1)
-    is_sure = chdtrc((n_lines - 1) * (n_columns - 1), chi.sum()) < _SURELY
-    return float(np.sqrt(max(0.0, strength) / n_rows)) if is_sure else 0.0
-
-
-def likeness_of_neighbours(codes: np.ndarray) -> float:
-    """Return Cohen's kappa of the classes of neighbouring rows: how much more often they agree than in shuffled rows. 0
-    if it may be by chance.
-    """
-    counts, n_rows = np.bincount(codes).astype(np.float64), codes.size
-    if n_rows - counts.max() < _FEWEST_OTHERS:
-        return 0.0
-    by_chance = float(counts @ (counts - 1)) / (n_rows * (n_rows - 1))
-    excess = float(np.mean(codes[1:] == codes[:-1])) - by_chance
-    is_sure = excess > _DEVIATIONS * np.sqrt(by_chance * (1 - by_chance) / (n_rows - 1))
-    return excess / (1 - by_chance) if is_sure else 0.0
-
-
-def n_runs(codes: np.ndarray) -> int:
-    """Return stretches of equal neighbours."""
-    return 1 + int(np.count_nonzero(codes[1:] != codes[:-1]))

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
+from typing import Any, ClassVar, Literal, NoReturn
 
 import narwhals as nw
 import numpy as np
@@ -36,9 +36,6 @@ from bayesieve.table.values import (
     unmasked,
 )
 from bayesieve.words import quoted_text
-
-if TYPE_CHECKING:
-    pass
 
 Kind = Literal["numeric", "categorical"]
 KINDS = ("numeric", "categorical")
@@ -186,21 +183,12 @@ class Column:
 
     def read_as(self, name: str, kind: Kind | SpecialValues | None) -> Column:
         """Return the column under another name or, unless `kind` is None, as another kind."""
-        return Column(name, self._same_values, self.given_kind if kind is None else kind, self.row_number)
-
-    def _same_values(self) -> RawValues:
-        return self.values
+        return Column(name, lambda: self.values, self.given_kind if kind is None else kind, self.row_number)
 
     def take(self, rows: np.ndarray) -> Column:
         """Return the column of these rows only (positions); the values are gathered when they are used."""
-        return Column(self.name, partial(self._values_at, rows), self.given_kind, partial(self._number_of, rows))
-
-    def _values_at(self, rows: np.ndarray) -> RawValues:
-        return self.values.take(rows)
-
-    def _number_of(self, rows: np.ndarray, row: int) -> int:
-        """Return the number of a row of `take` in the table."""
-        return self.row_number(int(rows[row]))
+        number = self.row_number
+        return Column(self.name, lambda: self.values.take(rows), self.given_kind, lambda row: number(int(rows[row])))
 
     def converted(self) -> RawValues:
         """Return the numbers or the categories of the column as its values; special values stay as they are."""

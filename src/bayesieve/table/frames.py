@@ -421,6 +421,6 @@ def _other_names(fitted: list[str], given: list[str], owner: str) -> str:
     return message
 
 
-def _names_in_lines(names: list[str], most: int = 5) -> str:
-    lines = [f"- {name}\n" for name in names[:most]]
-    return "".join(lines) + ("- ...\n" if len(names) > most else "")
+def _names_in_lines(names: list[str]) -> str:
+    lines = [f"- {name}\n" for name in names[:5]]
+    return "".join(lines) + ("- ...\n" if len(names) > 5 else "")
