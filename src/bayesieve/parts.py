@@ -140,7 +140,7 @@ class Registry(Mapping[str, Part], Generic[Part]):
                 package = f" of {point.dist.name}" if point.dist else ""
                 reason = " ".join(str(error).split()).rstrip(".") or type(error).__name__
                 warnings.warn(
-                    f"The entry point {point.name!r}{package} in {self._group!r} is left out: {reason}; mend or "
+                    f"The entry point {point.name!r}{package} in {self._group!r} was skipped: {reason}. Fix or "
                     "uninstall that package.",
                     UserWarning,
                     stacklevel=2,

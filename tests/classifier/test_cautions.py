@@ -128,7 +128,7 @@ CASES: dict[str, tuple[Callable[[], tuple[Any, ...]], list[str]]] = {
     "nearly a copy": (lambda: (pl.DataFrame({"nearly": np.where(ROWS < 12, 1 - Y, Y)}),), []),
     "known after the target": (
         lambda: (known_after(False), np.arange(3000) % 2),
-        ["Feature amount tells the classes apart almost alone (level score 0.98"],
+        ["Feature amount almost separates the classes by itself (level score 0.98"],
     ),
     "known before it once": (lambda: (known_after(True), np.arange(3000) % 2), []),
     "identifiers": (

@@ -513,8 +513,8 @@ def _about_columns(card: Scorecard, marks: Mapping[str, str], about_table: Seque
         if level.name in targets:
             continue
         sentence = (
-            f"Feature {level.name} tells the classes apart almost alone (level score {level.level_score:.3f}): make "
-            "sure that it is known before the target is."
+            f"Feature {level.name} almost separates the classes by itself (level score {level.level_score:.3f}): "
+            "make sure that it is known before the target."
         )
         pure = bool(np.all(np.count_nonzero(np.asarray(level.counts), axis=1) <= 1))
         cautions.append(Caution("separates the classes", (level.name,), sentence, warns=pure))

@@ -63,7 +63,7 @@ def _parts(data: dict[str, Any], dumps: _Write) -> dict[str, list[str]]:
             for key, value in data.items()
         }
     except RecursionError:
-        raise Damaged("it is nested too deep") from None
+        raise Damaged("it is nested too deeply") from None
     except ValueError:
         raise Damaged("it holds a number that is not finite") from None
 

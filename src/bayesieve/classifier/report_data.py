@@ -158,7 +158,7 @@ def _check_rows(X: Any, y: Any, about: Mapping[str, Any]) -> None:
         raise ValueError("A report on rows needs the rows and their classes: pass y together with X.")
     for name, value in about.items():
         if X is None and value is not None:
-            raise ValueError(f"{name}= is about rows whose class is known: pass X and y, too.")
+            raise ValueError(f"{name}= needs rows with known classes: pass X and y, too.")
     test = about["test"]
     if test is not None and not (isinstance(test, Sequence) and 2 <= len(test) <= 3):
         raise ValueError("test must be the rows and their classes, (X, y), or with weights, (X, y, sample_weight).")

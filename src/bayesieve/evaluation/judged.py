@@ -217,7 +217,7 @@ def groups_of(column: Column, every: str) -> tuple[np.ndarray, list[Any]]:
     values = [_PERIODS[every](value) if isinstance(value, dt.date) else value for value in values]
     groups = sorted(set(values), key=str if any(isinstance(value, str) for value in values) else None)
     if len(groups) > _MOST_GROUPS:
-        most = f"at most {format_count(_MOST_GROUPS)} groups are told apart"
+        most = f"at most {format_count(_MOST_GROUPS)} groups are supported"
         raise ValueError(f"by has {format_count(len(groups))} values, but {most}; join some, or dates by every=.")
     position = {value: i for i, value in enumerate(groups)}
     group = np.array([*(position[value] for value in values), len(groups)], dtype=np.int32)[codes]
