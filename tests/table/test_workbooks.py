@@ -45,6 +45,44 @@ def test_workbooks_on_the_command_line(tmp_path: Path, monkeypatch: pytest.Monke
     assert Path(".xlsx.csv").read_bytes() == Path(".csv.csv").read_bytes()
 
 
+def workbook(path: Path, lines: list[list[Any]], start: str = "A1") -> Path:
+    book = xlsxwriter.Workbook(path)
+    sheet = book.add_worksheet()
+    row, column = int(start[1:]) - 1, ord(start[0]) - 65
+    for i, line in enumerate(lines):
+        sheet.write_row(row + i, column, line)
+    book.close()
+    return path
+
+
+@pytest.mark.parametrize("start", ["A1", "C3"])
+@pytest.mark.parametrize("value", [b"", b"<v></v>", b"<v/>"])
+def test_formulas_without_values_are_refused(tmp_path: Path, start: str, value: bytes) -> None:
+    path = workbook(tmp_path / "t.xlsx", [["size", "twice"], [1, "=A2*2"], [2, "=A3*2"]], start)
+    assert read_table(path)["twice"].to_list() == [0, 0]  # values that this writer stores
+    with zipfile.ZipFile(path) as book:
+        contents = {name: book.read(name) for name in book.namelist()}
+    sheet = "xl/worksheets/sheet1.xml"
+    contents[sheet] = contents[sheet].replace(b"</f><v>0</v>", b"</f>" + value)
+    with zipfile.ZipFile(path, "w") as book:
+        for name, content in contents.items():
+            book.writestr(name, content)
+    with pytest.raises(ValueError, match=r"Column 'twice' of .*t\.xlsx has formulas without stored values\. Open"):
+        read_table(path)
+
+
+@pytest.mark.parametrize(("names", "start"), [(["size", "kind"], "A1"), (["size", "kind", "class"], "B2")])
+def test_a_title_above_the_names_is_refused(tmp_path: Path, names: list[str], start: str) -> None:
+    path = workbook(tmp_path / "t.xlsx", [["Report of May"], names, [1, "a", "x"][: len(names)]], start)
+    with pytest.raises(ValueError, match=r"t\.xlsx has the title 'Report of May' above the names"):
+        read_table(path)
+
+
+def test_columns_without_a_name_are_no_title(tmp_path: Path) -> None:
+    path = workbook(tmp_path / "t.xlsx", [[None, "size"], [1, 5], [2, 6]])
+    assert read_table(path)["size"].to_list() == [5, 6]
+
+
 def test_workbooks_that_cannot_be_read(tmp_path: Path) -> None:
     path = tmp_path / "t.xlsx"
     path.write_bytes(b"PK no workbook")

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 from xml.parsers import expat
 
+from bayesieve.words import quoted
+
 if TYPE_CHECKING:
     import polars as pl
 
@@ -25,6 +27,11 @@ _PLACE = re.compile(r"([A-Z]{1,3})(\d{1,7})")
 _TIME = r"^1899-12-3[01] (\d\d:\d\d:\d\d(?:\.\d+)?)$"
 _DATE = r"^(\d{4}-\d\d-\d\d) 00:00:00$"
 _MAX_ROW, _MAX_COLUMN = 1 << 20, 1 << 14
+_UNNAMED = "__UNNAMED__"  # begins the names that the reader gives to columns without one
+# A formula without the value that a spreadsheet program stores beside it; a stored empty text has the type "str".
+_FORMULA = re.compile(
+    rb'<c r="([A-Z]{1,3})\d+"(?![^>]* t="str")[^>]*>\s*<f\b(?:[^>]*/>|[^>]*>[^<]*</f>)\s*(?:<v\s*/>|<v>\s*</v>)?\s*</c>'
+)
 # Types of records of binary workbooks: rows, cells with a value, and the sheets of a book (MS-XLSB, section 2.3).
 _ROW, _VALUES, _BUNDLED_SHEET = 0, (*range(2, 12), 62), 156
 
@@ -35,13 +42,14 @@ def first_sheet(path: Path) -> pl.DataFrame:
     Raises
     ------
     ValueError
-        If it cannot be read, or a cell is so far from the others that the sheet does not fit into memory.
+        If it cannot be read, a cell is so far from the others that the sheet does not fit into memory, a title stands
+        above the names of the columns, or formulas have no stored values.
     """
     import polars as pl
 
     try:
         content = path.read_bytes()
-        refuse_far_cells(path, content)
+        sheet = refuse_far_cells(path, content)
         # Cells are read as text, so that their meaning does not depend on other cells of the column.
         frame = pl.read_excel(content, read_options={"dtypes": "string"}, raise_if_empty=False)
     except ModuleNotFoundError:
@@ -54,6 +62,13 @@ def first_sheet(path: Path) -> pl.DataFrame:
         raise ValueError(
             f"{path} cannot be read as a workbook; it is damaged or has a wrong file extension."
         ) from error
+    named = [name for name in frame.columns if not name.startswith(_UNNAMED)]
+    if len(named) == 1 and (frame.width > 2 or named == frame.columns[:1] != frame.columns):
+        raise ValueError(
+            f"{path} has the title {quoted(named[0])} above the names of its columns. Delete the rows above the names "
+            "in a spreadsheet program, or save the table as CSV without them."
+        )
+    _refuse_formulas(path, sheet, frame.columns)
     texts = (column.cast(pl.String) for column in frame.get_columns())
     return pl.DataFrame([text.str.replace(_TIME, "$1").str.replace(_DATE, "$1") for text in texts])
 
@@ -62,20 +77,21 @@ class HugeWorkbook(ValueError):
     """Error for a workbook that would take far more memory than its values need."""
 
 
-def refuse_far_cells(path: Path, content: bytes) -> None:
+def refuse_far_cells(path: Path, content: bytes) -> bytes:
     """Raise HugeWorkbook for a sheet with few cells in a rectangle of very many, and for one that unpacks to far more
-    bytes than tables do.
+    bytes than tables do. Return the first sheet if it is XML of Excel, at most 256 MiB of it; otherwise nothing.
     """
     if not zipfile.is_zipfile(io.BytesIO(content)):
-        return  # of .xls, which has 16 million cells at most
+        return b""  # of .xls, which has 16 million cells at most
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         _refuse_bomb(path, archive, len(content))
         name = _first_sheet_name(archive)
         if name is None:
-            return
-        is_excel, size = name.endswith(".xml") and name != "content.xml", archive.getinfo(name).file_size
-        if is_excel and size < _MOST_BYTES and _is_dense(archive.read(name)):
-            return
+            return b""
+        is_excel = name.endswith(".xml") and name != "content.xml"
+        sheet = archive.read(name) if is_excel and archive.getinfo(name).file_size < _MOST_BYTES else b""
+        if sheet and _is_dense(sheet):
+            return sheet
         counter = _XlsxCells() if is_excel else _OdsCells() if name == "content.xml" else _XlsbCells()
         with archive.open(name) as file:
             counter.read(file)
@@ -85,6 +101,20 @@ def refuse_far_cells(path: Path, content: bytes) -> None:
             "cell is far from the others. Delete it (Ctrl+End goes to the last row and column), or save the table as "
             "CSV."
         )
+    return sheet
+
+
+def _refuse_formulas(path: Path, sheet: bytes, names: list[str]) -> None:
+    """Raise ValueError if formulas of a sheet have no stored values, as in files that no spreadsheet program saved."""
+    if b"<f" not in sheet or (found := _FORMULA.search(sheet)) is None:
+        return
+    first = min(map(_column_number, {letters.decode() for letters in re.findall(rb'<c r="([A-Z]{1,3})', sheet)}))
+    at = _column_number(found[1].decode()) - first
+    name = quoted(names[at]) if at < len(names) else found[1].decode()
+    raise ValueError(
+        f"Column {name} of {path} has formulas without stored values. Open the workbook in a spreadsheet program, save "
+        "it, and read it again."
+    )
 
 
 def _refuse_bomb(path: Path, archive: zipfile.ZipFile, size: int) -> None:
