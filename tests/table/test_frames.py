@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from scipy import sparse
 
 from bayesieve import MAPSelector, SelectiveNB
 from bayesieve.table import as_table
-from bayesieve.table.frames import results_frame, take_rows
+from bayesieve.table.frames import in_library, results_frame, take_rows
 
 
 @pytest.mark.parametrize(
@@ -154,3 +155,21 @@ def test_take_rows_keeps_the_kind_of_table() -> None:
     assert take_rows(frame.to_arrow(), rows).to_pylist() == [{"a": 3, "b": "z"}, {"a": 1, "b": "x"}]
     assert take_rows([[1, "x"], [2, "y"], [3, "z"]], rows).tolist() == [[3, "z"], [1, "x"]]
     assert take_rows(np.arange(3)[:, None], rows).tolist() == [[2], [0]]
+
+
+@pytest.mark.parametrize("texts", [["a text", None, "b", "a text"], ["", "\x00"], [None, None], []])
+def test_texts_of_results_in_pandas(texts: list[str | None]) -> None:
+    frame = in_library(pl.DataFrame({"text": pl.Series(texts, dtype=pl.String)}), "pandas")
+    assert frame["text"].astype(object).where(frame["text"].notna(), None).tolist() == texts
+
+
+def test_repeated_texts_of_results_are_one_object() -> None:
+    frame = pl.DataFrame({"text": ["a level with a long label", "another level with a long label", None] * 5000})
+    in_library(frame[:3], "pandas")
+    tracemalloc.start()
+    try:
+        in_library(frame, "pandas")
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 80 * frame.height  # 58 bytes with what pandas needs; 102 if each text is an object of its own

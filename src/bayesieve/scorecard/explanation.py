@@ -184,37 +184,28 @@ class Explanation(ShortRepr):
         labels (`SelectiveNB.with_labels`) the readable ``name``.
         """
         n_rows, n_features, n_classes = self.contributions.shape
-        errors: dict[str, np.ndarray] = {}
+        # Texts are read once and taken by position: a line for each row, class and feature repeats them many times.
+        lines = np.arange(n_rows * n_classes * n_features)
+        row, of_class, feature = lines // (n_classes * n_features), lines // n_features % n_classes, lines % n_features
+        texts = {"value": self.values, "level": self.levels} | ({} if self.cells is None else {"cell": self.cells})
+        names = {"feature": list(self.features)} | ({} if self.names is None else {"name": list(self.names)})
+        of_features = frame_of_columns(names | {"weight": self.weights}, texts=names)[feature]
+        of_cells = frame_of_columns({name: table.ravel().tolist() for name, table in texts.items()}, texts=texts)
+        of_classes = frame_of_columns({"class": self.classes.tolist(), "prior": self.prior}, texts=())[of_class]
+        numbers = {"row": np.asarray(self.rows, dtype=np.int64)[row]}
+        numbers["contribution"] = self.contributions.transpose(0, 2, 1).ravel()
         if self.standard_errors is not None and self.intervals is not None:
-            of_class = (self.all_probabilities(), self.intervals[..., 0], self.intervals[..., 1])
-            errors = {"standard_error": self.standard_errors.transpose(0, 2, 1).ravel()}
-            names = ("probability", "low", "high")
-            errors |= {name: np.repeat(one.ravel(), n_features) for name, one in zip(names, of_class, strict=True)}
-        labels = self.classes.tolist()
-        cells = {} if self.cells is None else {"cell": _for_each_class(self.cells, n_classes)}
-        readable = {} if self.names is None else {"name": list(self.names) * (n_rows * n_classes)}
-        per_row = n_classes * n_features
-        return frame_of_columns(
-            {
-                "row": np.repeat(np.asarray(self.rows, dtype=np.int64), per_row),
-                "class": [label for _ in range(n_rows) for label in labels for _ in range(n_features)],
-                "feature": list(self.features) * (n_rows * n_classes),
-                "value": _for_each_class(self.values, n_classes),
-                "level": _for_each_class(self.levels, n_classes),
-                **cells,
-                "weight": np.tile(self.weights, n_rows * n_classes),
-                "contribution": self.contributions.transpose(0, 2, 1).ravel(),
-                "prior": np.tile(np.repeat(self.prior, n_features), n_rows),
-                **errors,
-                **readable,
-            },
-            texts=("feature", "value", "level", "cell"),
-        )
-
-
-def _for_each_class(texts: np.ndarray, n_classes: int) -> list[str | None]:
-    n_rows, n_features = texts.shape
-    return np.broadcast_to(texts[:, None, :], (n_rows, n_classes, n_features)).ravel().tolist()
+            numbers["standard_error"] = self.standard_errors.transpose(0, 2, 1).ravel()
+            for name, values in (
+                ("probability", self.all_probabilities()),
+                ("low", self.intervals[..., 0]),
+                ("high", self.intervals[..., 1]),
+            ):
+                numbers[name] = np.repeat(values.ravel(), n_features)
+        parts = (frame_of_columns(numbers, texts=()), of_classes, of_features, of_cells[row * n_features + feature])
+        columns = {column.name: column for part in parts for column in part}
+        order = ("row", "class", "feature", *texts, "weight", "contribution", "prior")
+        return of_features.select(columns.pop(name) for name in order).with_columns(columns.values())
 
 
 def columns_of_texts(columns: Sequence[Any], n_rows: int) -> np.ndarray:

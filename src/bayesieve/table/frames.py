@@ -340,9 +340,20 @@ def in_library(frame: Any, library: str) -> Any:
     if library == "pandas":
         import pandas as pd
 
-        columns = {each.name: each.to_list() if each.dtype.is_nested() else each.to_numpy() for each in frame}
+        columns = {each.name: each.to_list() if each.dtype.is_nested() else _array_of(each) for each in frame}
         return pd.DataFrame(columns)
     return frame.to_arrow() if library == "pyarrow" else frame
+
+
+def _array_of(column: Any) -> np.ndarray:
+    """Return a column (polars) as an array; equal texts are one object, as texts of results often repeat."""
+    import polars as pl
+
+    if column.dtype != pl.String:
+        return np.asarray(column.to_numpy())
+    texts = column.drop_nulls().unique()
+    codes = column.cast(pl.Enum(texts)).to_physical().fill_null(texts.len()).to_numpy()
+    return np.array([*texts.to_list(), None], dtype=object)[codes]
 
 
 def in_library_of(X: Any, frame: Any) -> Any:
