@@ -232,6 +232,7 @@ def page(
     """
     data = {"charts": {name: one.payload() for name, one in drawn.items()}, "more": more, "program": program}
     data["themes"] = [theme() | {"background": None}, theme(dark=True) | {"background": None}]
+    content = json.dumps(plain(data), ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
     scripts = "".join(map(text, ("page.js", *([script] if isinstance(script, str) else script))))
     style = text("page.css")
     return fill(
@@ -244,14 +245,10 @@ def page(
         bundle=_packed_bundle()[0],
         bundle_hash=_packed_bundle()[1],
         program_hash=policy_hash(program),
-        data_packed=_packed(_as_json(data)),
+        data_packed=base64.b64encode(gzip.compress(content, mtime=0)).decode(),
         written=words.local_now(),
         **context,
     )
-
-
-def _as_json(data: Any) -> bytes:
-    return json.dumps(plain(data), ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
 def plain(value: Any) -> Any:
@@ -281,10 +278,6 @@ def _packed_bundle() -> tuple[str, str]:
     """Return the scripts that draw charts, and their hash."""
     packed = FOLDER.joinpath("bundle", "charts.js.gz").read_bytes()
     return base64.b64encode(packed).decode(), policy_hash(gzip.decompress(packed).decode())
-
-
-def _packed(data: bytes) -> str:
-    return base64.b64encode(gzip.compress(data, mtime=0)).decode()
 
 
 def _in_thousandths(digits: re.Match[str]) -> str:
