@@ -81,7 +81,6 @@ def test_what_is_no_code_is_refused_in_one_sentence(name: str) -> None:
         read_codes(Reader(), X, reset=True)
 
 
-@pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize(
     "X",
     [

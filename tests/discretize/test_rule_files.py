@@ -61,7 +61,6 @@ def test_every_text_survives_a_file(tmp_path: Path) -> None:
     assert read == {"c\x85": {"groups": groups, "special": {text: [text] for text in ODD_TEXTS}}}
 
 
-@pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize(
     "kinds", [None, dict.fromkeys(["whole", "decimal", "date", "datetime", "time"], "categorical")]
 )
@@ -157,7 +156,6 @@ def test_switches_and_numbers_of_a_file_are_such(tmp_path: Path) -> None:
     assert (rules["b"].exclude, rules["c"].min_rows) == (True, 0.05)
 
 
-@pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize(
     ("values", "rule"),
     [

@@ -67,7 +67,6 @@ def test_auc_without_a_pair_to_order() -> None:
     assert metrics.auc(three, np.array([0, 0, 1, 1])) == 0.5  # the class without rows is left out
 
 
-@pytest.mark.filterwarnings("error")
 def test_auc_takes_rows_without_weight_for_none() -> None:
     log_proba, codes, _ = random_rows(3)
     weights = (codes != 1).astype(float)

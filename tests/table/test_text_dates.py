@@ -120,7 +120,6 @@ def ordered(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     return model, dt.datetime.strptime("11/02/2024", request.param).date()
 
 
-@pytest.mark.filterwarnings("ignore:Column 'sold' holds dates", "ignore:The shares of the classes change")
 def test_one_date_of_two_readings_is_read_in_the_order_of_training(
     ordered: tuple[SelectiveNB, dt.date], tmp_path: Path
 ) -> None:
@@ -148,7 +147,6 @@ def test_a_date_that_contradicts_the_order_of_training_gets_one_sentence(ordered
     np.testing.assert_array_equal(both, model.predict_proba(days))
 
 
-@pytest.mark.filterwarnings("ignore:Column 'sold' holds dates", "ignore:The shares of the classes change")
 def test_every_source_of_training_proves_the_order(tmp_path: Path) -> None:
     rows = _dated_rows("%m/%d/%Y")
     rows.write_csv(tmp_path / "one.csv")

@@ -50,7 +50,6 @@ def test_form_of_texts(texts: list[str], kind: str | None, others: list[str]) ->
     assert (form.others if form else []) == others
 
 
-@pytest.mark.filterwarnings("ignore::UserWarning")
 def test_remedies_of_numbers_read_as_text(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     amounts = rng.normal(100, 30, 1500).round(2)
@@ -98,7 +97,6 @@ def test_text_in_frames_that_a_file_would_give_as_numbers_or_dates(texts: list[s
     assert not any("Leave it out" in caution.sentence for caution in model.cautions_)
 
 
-@pytest.mark.filterwarnings("ignore:Column 'size' is read as text", "ignore:No feature is kept")
 @pytest.mark.parametrize("n_others", [1, 3, 30, 90])
 def test_the_special_values_that_a_caution_prints_are_all_that_a_fit_needs(n_others: int) -> None:
     y = np.arange(1200) % 2
