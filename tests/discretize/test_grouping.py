@@ -117,11 +117,11 @@ def test_values_are_counted_as_one_by_one(seed: int, weighted: bool) -> None:
 def test_100_000_categories_in_seconds(n_classes: int) -> None:
     rng = np.random.default_rng(n_classes)
     chances = rng.dirichlet(np.full(n_classes, 0.5), size=3)  # each value is of one of three kinds
-    counts = np.array([rng.multinomial(3, chances[v % 3]) for v in range(100_000)], dtype=np.int32)
+    counts = rng.multinomial(3, chances[np.arange(100_000) % 3]).astype(np.int32)
     group_values(counts[:50])  # compiled
-    start = time.perf_counter()
+    start = time.process_time()
     found = group_values(counts)
-    assert time.perf_counter() - start < 20.0
+    assert time.process_time() - start < 20.0
     assert found.cost <= found.null_cost
     np.testing.assert_array_equal(np.sort(np.concatenate(found.groups)), np.arange(100_000))
 
