@@ -55,7 +55,6 @@ def model() -> SelectiveNB:
     return SelectiveNB(levels=RULES, n_jobs=1).fit(*loans())
 
 
-@pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("calibrate", ["auto", "cells", "levels", "weights", True, False])
 def test_values_of_a_level_by_hand_are_scored_alike_whatever_is_fitted(calibrate: Any) -> None:
     frame, y = loans()
@@ -77,7 +76,6 @@ def test_a_card_has_a_line_for_each_level_by_hand(model: SelectiveNB) -> None:
     assert lines["income"] == ["refused", "<= 1000", "1000 < .. <= 3000", "> 3000"]
 
 
-@pytest.mark.filterwarnings("ignore::UserWarning")
 def test_levels_by_hand_stay_so_in_files_and_scorecards(model: SelectiveNB, tmp_path: Path) -> None:
     frame, y = loans()
     expected = model.predict_proba(frame)
@@ -98,7 +96,6 @@ def test_levels_by_hand_stay_so_in_files_and_scorecards(model: SelectiveNB, tmp_
         assert_array_equal(same.predict_proba(frame), kept.predict_proba(frame))
 
 
-@pytest.mark.filterwarnings("ignore::UserWarning")
 def test_levels_that_happen_to_be_learnt_are_by_hand_all_the_same(tmp_path: Path) -> None:
     frame, y = loans()
     free = SelectiveNB(n_jobs=1).fit(frame, y)
@@ -195,7 +192,6 @@ def test_each_of_several_values_that_no_row_has_gets_its_hint() -> None:
         SelectiveNB(levels={"job": {"groups": [["A"], ["B"]]}}).fit(frame, y)
 
 
-@pytest.mark.filterwarnings("ignore::UserWarning")
 def test_a_list_of_all_codes_is_no_identifier_and_need_not_pay_for_its_length() -> None:
     rng = np.random.default_rng(0)
     codes = [f"z{k:04d}" for k in range(5000)]

@@ -41,7 +41,6 @@ def column(values: Any) -> np.ndarray:
 
 
 @pytest.mark.parametrize("coder", [*NUMERIC, MODLGrouper()], ids=repr)
-@pytest.mark.filterwarnings("ignore:.* left out:UserWarning")
 def test_columns_of_the_kind_are_coded_with_the_same_result_by_threads_and_weights(coder: Any) -> None:
     fitted = clone(coder).set_params(n_jobs=1).fit(X, Y)
     names = ["colour"] if isinstance(coder, MODLGrouper) else ["strong", "noise", "weak"]

@@ -22,7 +22,6 @@ from bayesieve.discretize.rules import LevelRule, TableRules
 from bayesieve.table.columns import SpecialValues
 from bayesieve.table.yaml_files import read_yaml
 
-pytestmark = pytest.mark.filterwarnings("ignore:Column .last. holds dates")
 N = 900
 
 
@@ -524,7 +523,6 @@ def test_typing_errors_in_missing_are_refused_with_a_suggestion(column: Any, mis
         SelectiveNB(levels={"a": {"missing": missing}}).fit(frame, [0, 1, 1] * 20)
 
 
-@pytest.mark.filterwarnings("ignore:No feature is kept", "ignore:Column 'a' is informative")
 def test_typing_errors_in_missing_get_a_caution_if_no_value_is_missing() -> None:
     frame = pl.DataFrame({"a": ["red", "green", "blue"] * 20})
     for missing, end in (("bleu", "did you mean 'blue'?"), ("xyz", "give one of its values, 'apart' or 'unseen'.")):
