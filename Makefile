@@ -38,16 +38,17 @@ test-all: $(VENV)/installed-dev
 	CI=true $(BIN)/python -m pytest $(PYTEST_ARGS) -m slow
 	CI=true $(BIN)/python -m pytest $(PYTEST_ARGS) lab/tests
 
-# All extras too, and the newest tools of tests; in an environment apart.
+# All extras too, in an environment apart: what reads tables, exports and draws, and runs on executors, threads and terminals.
 LOWEST := build/lowest
-LOWEST_TESTS ?= tests/cli/test_app.py tests/cli/test_ids.py tests/datasets tests/table tests/classifier/test_persistence.py tests/scorecard
+LOWEST_TESTS ?= tests/table tests/datasets tests/engine tests/scorecard tests/classifier/test_persistence.py tests/report/test_figures.py \
+  tests/cli/test_app.py tests/cli/test_ids.py
 test-lowest: $(VENV)/installed-dev
 	$(PIP) install --quiet uv
 	mkdir -p build
 	$(BIN)/uv pip compile --quiet --resolution lowest-direct --python $(BIN)/python --extra scale --extra export --extra excel --extra figures --extra test pyproject.toml --output-file build/lowest.txt
 	$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(LOWEST)
 	$(BIN)/uv pip install --quiet --python $(LOWEST)/bin/python --requirement build/lowest.txt --editable .
-	CI=true $(LOWEST)/bin/python -m pytest $(PYTEST_ARGS) $(LOWEST_TESTS)
+	CI=true $(LOWEST)/bin/python -m pytest $(PYTEST_ARGS) -m "not slow" $(LOWEST_TESTS)
 
 # DATA is a folder with catalogue.csv and its tables.
 test-exports: $(VENV)/installed-dev
