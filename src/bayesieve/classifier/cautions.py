@@ -562,8 +562,8 @@ def _level_texts(levels: Sequence[tuple[FeatureLevels, int]]) -> str:
 
 
 def monotone_gain(counts: np.ndarray, levels: FeatureLevels, sign: int) -> float:
-    """Return nats that shares of the second class which do not fall (1), or do not rise (-1), over the intervals of
-    numbers save in the rows of these intervals, against the same share in all; ``counts`` is (n_levels, 2).
+    """Return the nats that monotone class shares save over the intervals of a number, compared with one share for all.
+    The share of the second class does not fall (1) or does not rise (-1); ``counts`` is (n_levels, 2).
     """
     from sklearn.isotonic import isotonic_regression
 

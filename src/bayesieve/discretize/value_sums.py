@@ -242,7 +242,7 @@ class TextSketch:
     def fullest(self, most_buckets: int, room: Room) -> np.ndarray:
         """Mark the buckets with most rows, as few as hold about the number of categories that there is room for."""
         n = max(1, min(most_buckets, room.values * _BUCKETS // max(1, int(self.distinct))))
-        # A bucket with rows holds one text at least, however few these are.
+        # A bucket holds at least one text, so the memory for texts also bounds the number of buckets.
         n = max(1, min(n, room.text_bytes * self.n_texts // max(1, self.n_bytes)))
         marks = np.zeros(_BUCKETS, dtype=bool)
         marks[np.argsort(-np.round(self.rows, 6), kind="stable")[:n]] = True
