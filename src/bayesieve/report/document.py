@@ -120,7 +120,7 @@ def _contents(data: ReportData, drift: Any) -> list[list[Any]]:
         [*_monitoring(data, drift), to_complete["Monitoring plan"]],
         [*by_hand, *([] if data.edits else [_TEXTS["no_edits"]])],
         [
-            TextTable(_TEXTS["signed"], [(task, *[""] * 4) for task in _TEXTS["tasks"]], texts=range(5)),
+            TextTable(_TEXTS["signed"], [(task, *[""] * 4) for task in _TEXTS["tasks"]], texts=range(5), kind="items"),
             _items((name, "") for name in _TEXTS["opinion"]),
         ],
     ]
