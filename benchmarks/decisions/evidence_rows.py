@@ -11,7 +11,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 
 from bayesieve import SelectiveNB
-from bayesieve.evidence import calibration_rows
+from bayesieve.evidence import calibration
 from benchmarks.common.measuring import Report, markdown_table, options
 
 KINDS = ("additive", "pairs", "smooth", "values", "rare class", "noise", "three classes")
@@ -64,16 +64,16 @@ def by_rows_used(kind: str, n_rows: int, used: Sequence[int]) -> list[str]:
     """Log loss beyond the truth in millinats, and processor seconds, by the rows of the last fit."""
     X, y, truth = table(kind, n_rows + NEW_ROWS, 0)
     least, line = log_loss(truth[n_rows:], y[n_rows:]), [kind]
-    before = calibration_rows._MOST_LAST_ROWS, calibration_rows._MOST_TERMS
+    before = calibration._MOST_LAST_ROWS, calibration._MOST_TERMS
     for most in used:
-        calibration_rows._MOST_LAST_ROWS = most
-        calibration_rows._MOST_TERMS = _EVERY_TERM
+        calibration._MOST_LAST_ROWS = most
+        calibration._MOST_TERMS = _EVERY_TERM
         began = time.process_time()
         model = SelectiveNB().fit(X[:n_rows], y[:n_rows])
         seconds = time.process_time() - began
         excess = log_loss(model.predict_log_proba(X[n_rows:]), y[n_rows:]) - least
         line.append(f"{1000 * excess:.2f} ({seconds:.1f} s)")
-        calibration_rows._MOST_LAST_ROWS, calibration_rows._MOST_TERMS = before
+        calibration._MOST_LAST_ROWS, calibration._MOST_TERMS = before
     return line
 
 

@@ -27,7 +27,7 @@ from bayesieve.discretize.value_sums import (
     most_frequent,
 )
 from bayesieve.engine import IN_MEMORY, Engine, Mapped
-from bayesieve.evidence.cells import cells_of
+from bayesieve.evidence.terms import cells_of
 from bayesieve.table import FeatureLevels, columns
 from bayesieve.table.columns import column_of_series
 from tests.limits import Limits, interrupted

@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 from bayesieve import DiscreteNB, MODLGrouper, SelectiveNB, TableEncoder
 from bayesieve.counts import CodedTable, Smoothing, log_probabilities
 from bayesieve.counts.contingency import Shrinkage
-from bayesieve.evidence import calibration, calibration_rows
+from bayesieve.evidence import calibration
 from bayesieve.evidence.calibration import (
     PRIOR_DEVIATION,
     ROWS_PER_WEIGHT,
@@ -20,9 +20,9 @@ from bayesieve.evidence.calibration import (
     LeaveOneOutLoss,
     calibrate,
     fit_weights,
+    share_of_effective_rows,
 )
-from bayesieve.evidence.calibration_rows import share_of_effective_rows
-from bayesieve.evidence.standard_errors import slope_variances
+from bayesieve.evidence.fitting import slope_variances
 from tests.limits import Limits, interrupted
 
 
@@ -259,14 +259,14 @@ def test_groups_of_rare_values_are_weighed_by_rows_that_did_not_make_them() -> N
     coded = TableEncoder(prior="published").fit_transform_coded(X, y)
     rows = CalibrationRows.of(coded, np.arange(5))
     assert list(rows.counts_of_folds) == [0, 1, 2, 3]  # numbers keep the levels of all rows
-    assert all(len(tables) == calibration_rows.FOLDS for tables in rows.counts_of_folds.values())
-    folds = calibration_rows._folds(coded, np.arange(5))
+    assert all(len(tables) == calibration.FOLDS for tables in rows.counts_of_folds.values())
+    folds = calibration._folds(coded, np.arange(5))
     loss = LeaveOneOutLoss(rows, [coded.counts.feature(k) for k in range(5)], np.log([0.5, 0.5]), 1.0)
     expected, in_none = np.zeros((y.size, 2)), np.zeros((4, y.size), dtype=bool)
     tables: list[list[np.ndarray]] = [[] for _ in range(4)]
-    for number in range(calibration_rows.FOLDS):
+    for number in range(calibration.FOLDS):
         own = folds == number
-        assert abs(own.sum() - y.size / calibration_rows.FOLDS) <= 2
+        assert abs(own.sum() - y.size / calibration.FOLDS) <= 2
         encoder = TableEncoder(prior="published")
         fit = encoder.fit_transform_coded(X.filter(~own), y[~own])
         part = encoder.transform_coded(X.filter(own))
@@ -286,7 +286,7 @@ def test_rare_values_no_longer_make_predictions_overconfident(limits: Limits) ->
     X, y = many_values()
     new, truth = many_values(540, seed=0)[0][270:], y[270:]
     losses = []
-    for least in (0, calibration_rows.LEAST_ROWS_PER_VALUE):
+    for least in (0, calibration.LEAST_ROWS_PER_VALUE):
         limits(least_rows_per_value=least)
         model = SelectiveNB(encoder=TableEncoder(categorical=MODLGrouper())).fit(X[:270], y[:270])
         losses.append(-model.predict_log_proba(new)[np.arange(270), truth].mean())

@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax
 
 from bayesieve import SelectiveNB
-from bayesieve.evidence.pruning import worth_keeping
+from bayesieve.evidence.joint_fit import worth_keeping
 
 
 def rows_of(contributions: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -17,7 +17,7 @@ from bayesieve.engine.callbacks import FitTask
 from bayesieve.engine.executors import executor_of
 from bayesieve.engine.files import bytes_of
 from bayesieve.engine.progress import Clock
-from bayesieve.evidence.calibration_rows import rows_to_keep
+from bayesieve.evidence.calibration import rows_to_keep
 from bayesieve.evidence.shapes import leaves_room
 from bayesieve.parts import Allowed, arguments, check_allowed, is_choice, is_sign, options_of, require_objects
 from bayesieve.selection import CodedSelector, CompressionAveraging, make_selector

@@ -13,19 +13,13 @@ from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.counts.contingency import Shrinkage, class_log_prior, log_probabilities_of_tables
 from bayesieve.engine.progress import Clock
 from bayesieve.evidence.calibration import CalibratedWeights, calibrate
-from bayesieve.evidence.cells import coarser_codes
 from bayesieve.evidence.joint_fit import JointFit, fit_jointly
 from bayesieve.evidence.monotone import merged_evidence, monotone, rising_cells
 from bayesieve.evidence.neutral import filled, start_of_curve
-from bayesieve.evidence.problem import EvidenceProblem
+from bayesieve.evidence.problem import EvidenceProblem, PosteriorErrors, class_variances
 from bayesieve.evidence.shapes import Shape
 from bayesieve.evidence.solver import Solution, solve
-from bayesieve.evidence.standard_errors import (
-    counting_variances,
-    errors_of_deviations,
-    slope_variances,
-)
-from bayesieve.evidence.terms import FitOptions, Term, choose_shapes, collect_terms
+from bayesieve.evidence.terms import FitOptions, Term, choose_shapes, coarser_codes, collect_terms
 from bayesieve.table import FeatureLevels
 from bayesieve.table.cautions import warn_caller
 from bayesieve.table.derived_levels import PairLevels
@@ -313,3 +307,38 @@ def fit_around(
         errors, factors = errors_of_deviations(solution.errors, k, feature.errors**2)
         refitted.append(replace(feature, table=table, errors=errors, factors=factors))
     return refitted, solution.intercept, solution.errors.intercept
+
+
+def counting_variances(counts: np.ndarray) -> np.ndarray:
+    """Return the sampling variances (n_levels, n_classes) of log P(level | class) less its mean over the classes."""
+    of_logs = 1.0 / np.maximum(counts, 0.5) - 1.0 / np.maximum(counts.sum(axis=0), 1.0)
+    return class_variances(np.maximum(of_logs, 0.0), counts.shape[1])
+
+
+def slope_variances(counts: np.ndarray, logs: np.ndarray) -> np.ndarray:
+    """Return the variances (n_levels, n_classes) of ``logs`` times a weight fitted to all rows."""
+    rows, total = counts.sum(axis=1), float(counts.sum())
+    if total <= 0.0 or not np.isfinite(logs).all():
+        return np.zeros_like(logs)
+    shares = counts.sum(axis=0) / total
+    centred = logs - rows @ logs / total
+    curvature = float(rows @ ((centred - (centred @ shares)[:, None]) ** 2 @ shares))
+    squares: np.ndarray = (centred - centred.mean(axis=1, keepdims=True)) ** 2
+    return squares / curvature if curvature > 0.0 else np.zeros_like(logs)
+
+
+def errors_of_deviations(errors: PosteriorErrors, i: int, counting: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return standard errors (n_cells, n_classes) and factors (n_cells, n_logits, n_factors) of one feature.
+
+    A contribution is counted + deviation. The deviation follows the rows by a share of 1 - left and the counted part
+    by the rest, and both err in the same direction, as they see the same rows: beyond the posterior variance, the error
+    of counting enters with left^2 + 2 left (1 - left).
+
+    Parameters
+    ----------
+    errors : of all features.
+    i : position of the feature.
+    counting : (n_cells, n_classes) variances of the counted contributions.
+    """
+    posterior, left = class_variances(errors.variances[i], counting.shape[1]), errors.left[i]
+    return np.sqrt(posterior + left * (2.0 - left) * counting), errors.factors[i]

@@ -8,8 +8,7 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.special import digamma, expit, gammaln, logit, polygamma, softmax
 
-from bayesieve.evidence.problem import logit_scale
-from bayesieve.evidence.standard_errors import class_variances
+from bayesieve.evidence.problem import class_variances, logit_scale
 
 TRIED_VARIANCES = np.array([0.01, 0.03, 0.1, 0.3, 1.0])
 """Variances of deviations, in squared nats of log odds, that a Bayes factor averages over."""

@@ -13,6 +13,7 @@ from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import qr
 from scipy.linalg.lapack import get_lapack_funcs
 from scipy.optimize import minimize
 from scipy.sparse import csr_array, vstack
@@ -21,6 +22,11 @@ from scipy.special import softmax
 from bayesieve.counts.row_hashes import drawn_by_content, hash_codes, mixed
 from bayesieve.engine.base import map_in_threads, row_slices
 from bayesieve.evidence.shapes import Shape
+
+N_FACTORS = 4
+"""Main directions of the errors of rows; their spread is within some 3 % of that of all directions."""
+_POWERS = 4
+_DIGITS = 4  # of factors, in nats
 
 _RARE = 0.01  # expected variance of jumps and of cells off a curve, relative to others (benchmarks/decisions/curves.md)
 _INTERCEPT_VARIANCE = 1.0
@@ -650,3 +656,78 @@ def find_mode(
             share /= 2.0
     end = point + metric.move(flat.reshape(point.shape))
     return last if np.array_equal(last.point, end) else problem.evaluate(end)
+
+
+@dataclass(frozen=True)
+class PosteriorErrors:
+    """Posterior of the deviations of a solution, centred over the rows, as far as they follow the rows.
+
+    Parameters
+    ----------
+    variances : of each feature (n_cells, n_logits).
+    left : of each feature (n_cells, n_logits), their shares of the variances of the prior.
+    factors : of each feature (n_cells, n_logits, n_factors), the errors that it shares with other features: the errors
+        of a row are the sum of the factors of its cells and of ``intercept``, and of the rest of the variances.
+    intercept : (n_logits, n_factors).
+    """
+
+    variances: Sequence[np.ndarray]
+    left: Sequence[np.ndarray]
+    factors: Sequence[np.ndarray]
+    intercept: np.ndarray
+
+
+def posterior_errors(
+    problem: EvidenceProblem, metric: Metric, parameters: np.ndarray, matrix: np.ndarray
+) -> PosteriorErrors:
+    """Return the posterior errors of the deviations, those of each feature centred over the rows.
+
+    Parameters
+    ----------
+    problem : the problem with all groups. Those that do not deviate add nothing.
+    metric : the metric of some of the parameters, at the positions ``parameters``.
+    matrix : (n_some_rows, n) the basis functions and the intercept among them, of some rows.
+    """
+    design, n = problem.design, metric.steps.shape[1] - 1
+    rows, priors = problem.rows_of_cells(), metric.priors
+    single = np.zeros((2, int(design.first_cell[-1]), design.n_logits))  # posterior and prior variances
+    at = design.single[parameters[n + 1 :] - design.intercept - 1]
+    single[:, at] = np.stack([metric.single**2, np.broadcast_to(priors[n + 1 :, None], metric.single.shape)])
+    # Principal components of the errors of rows, by subspace iteration for each logit.
+    of_logits = []
+    for steps in metric.steps:
+        directions = np.random.default_rng(0).normal(size=(n + 1, min(N_FACTORS, n + 1))).astype(steps.dtype)
+        for _ in range(_POWERS):
+            directions = qr(steps.T @ (matrix.T @ (matrix @ (steps @ directions))), mode="economic")[0]
+        of_logits.append(directions)
+    main = np.stack(of_logits).astype(float)
+
+    intercept = np.matmul(metric.steps[:, n:], main)[:, 0].astype(float)
+    variances, left, factors = [], [], []
+    of_function = np.searchsorted(design.first_function, parameters[:n], side="right") - 1
+    for k, shape in enumerate(problem.shapes):
+        cells = slice(int(design.first_cell[k]), int(design.first_cell[k]) + shape.n_cells)
+        functions = np.flatnonzero(of_function == k)
+        basis = design.basis[cells, :][:, parameters[functions]].toarray()
+        mean = (rows[cells] / max(float(rows[cells].sum()), 1e-300)) @ basis
+        basis -= mean
+        steps = metric.steps[:, functions].astype(float)
+        roots = np.matmul(basis, steps)
+        posterior, prior = single[:, cells].copy()
+        posterior += (roots**2).sum(axis=2).T
+        prior += (basis**2 @ priors[functions])[:, None]
+        variances.append(posterior)
+        left.append(np.divide(posterior, prior, out=np.ones_like(prior), where=prior > 0).clip(0.0, 1.0))
+        factors.append(np.round(np.matmul(roots, main).transpose(1, 0, 2), _DIGITS))
+        intercept += np.matmul(np.matmul(mean, steps)[:, None], main)[:, 0]
+    return PosteriorErrors(variances, left, factors, np.round(intercept, _DIGITS))
+
+
+def class_variances(variances: np.ndarray, n_classes: int) -> np.ndarray:
+    """Return the variances (n_cells, n_classes) of contributions less their mean over the classes, from the variances
+    of logits.
+    """
+    if variances.shape[1] == 1:  # the second class less the first
+        return np.repeat(variances / 4.0, n_classes, axis=1)
+    share = 1.0 / n_classes
+    return (1.0 - share) ** 2 * variances + share**2 * (variances.sum(axis=1, keepdims=True) - variances)

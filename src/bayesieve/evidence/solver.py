@@ -28,13 +28,14 @@ from bayesieve.evidence.problem import (
     EvidenceProblem,
     LossAtPoint,
     Metric,
+    PosteriorErrors,
     Stop,
     find_mode,
     laplace_metric,
     logit_scale,
+    posterior_errors,
 )
 from bayesieve.evidence.shapes import most_functions
-from bayesieve.evidence.standard_errors import PosteriorErrors, posterior_errors
 
 _FIRST_DEVIATION = 0.2
 _MOST_VARIANCE = 100.0  # of classes that features separate perfectly (benchmarks/decisions/curves.md)

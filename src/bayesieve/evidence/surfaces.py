@@ -10,13 +10,12 @@ from functools import cached_property
 import numpy as np
 
 from bayesieve.engine.base import map_in_threads
-from bayesieve.evidence.calibration_rows import CalibrationRows
-from bayesieve.evidence.cells import coarser_codes, finest_cells
+from bayesieve.evidence.calibration import CalibrationRows
 from bayesieve.evidence.inclusion import TRIED_VARIANCES, averaged_log_bayes
 from bayesieve.evidence.problem import EvidenceProblem, logit_scale
 from bayesieve.evidence.shapes import Shape, cosines_over, most_functions
 from bayesieve.evidence.steps import cut_grid, move_cuts
-from bayesieve.evidence.terms import FitOptions, Term
+from bayesieve.evidence.terms import FitOptions, Term, coarser_codes, finest_cells
 from bayesieve.table import FeatureLevels
 from bayesieve.table.derived_levels import PairLevels, unused_pair_name
 from bayesieve.table.levels import smallest_unsigned

@@ -14,11 +14,11 @@ from scipy.special import expit, softmax
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.counts.contingency import Shrinkage, log_probabilities_of_tables
 from bayesieve.engine.base import one_blas_thread
-from bayesieve.evidence.cells import coarser_codes
 from bayesieve.evidence.monotone import monotone, rising_cells
 from bayesieve.evidence.neutral import filled, mean_line, neutral_cells, start_of_curve
+from bayesieve.evidence.problem import N_FACTORS
 from bayesieve.evidence.shapes import cosines_over
-from bayesieve.evidence.standard_errors import N_FACTORS
+from bayesieve.evidence.terms import coarser_codes
 from bayesieve.scorecard.probabilities import chance, number_variances
 from bayesieve.scorecard.record import Feature, Scorecard, scorecard_of
 from bayesieve.scorecard.withheld import with_known_values

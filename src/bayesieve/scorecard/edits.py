@@ -17,7 +17,7 @@ import numpy as np
 
 from bayesieve.discretize.modl import summed
 from bayesieve.evidence.monotone import monotone as risen, rising_cells
-from bayesieve.evidence.standard_errors import class_variances
+from bayesieve.evidence.problem import class_variances
 from bayesieve.parts import is_number, is_sign
 from bayesieve.scorecard.explanation import UNSEEN
 from bayesieve.scorecard.probabilities import number_variances

@@ -13,8 +13,8 @@ import numpy as np
 from bayesieve.counts import check_smoothing
 from bayesieve.counts.contingency import Shrinkage
 from bayesieve.discretize.rules import TableRules
-from bayesieve.evidence.cells import coarser_codes
-from bayesieve.evidence.standard_errors import N_FACTORS
+from bayesieve.evidence.problem import N_FACTORS
+from bayesieve.evidence.terms import coarser_codes
 from bayesieve.plain_values import (
     Counts,
     Damaged,

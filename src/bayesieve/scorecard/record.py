@@ -14,10 +14,10 @@ import numpy as np
 from bayesieve.counts import CodedTable
 from bayesieve.counts.contingency import class_log_prior
 from bayesieve.discretize.modl import summed
-from bayesieve.evidence.cells import coarser_codes
-from bayesieve.evidence.fitting import Evidence
+from bayesieve.evidence.fitting import Evidence, counting_variances
 from bayesieve.evidence.neutral import mean_line
-from bayesieve.evidence.standard_errors import class_variances, counting_variances
+from bayesieve.evidence.problem import class_variances
+from bayesieve.evidence.terms import coarser_codes
 from bayesieve.scorecard.explanation import UNSEEN, Explanation
 from bayesieve.scorecard.look_up import CellTables, RowReader, intervals_of, table_of
 from bayesieve.scorecard.probabilities import chance, check_level, number_variances, probabilities
