@@ -312,8 +312,8 @@ def are_copies(values: np.ndarray, counts: np.ndarray, in_sample: bool = False) 
     fewest, least_expected = (_FEWEST_JOINED, _MORE_EXPECTED) if in_sample else (_FEWEST_VALUES, _FEWEST_EXPECTED)
     if np.count_nonzero(unique) < max(fewest, _LEAST_DISTINCT * values.size):
         return False
-    counts, values = counts[order[unique]].astype(np.float64), values[unique]
-    n_rows, shares = counts.sum(axis=1), counts / counts.sum(axis=1, keepdims=True)
+    counts, values = counts[order[unique]], values[unique]
+    n_rows = counts.sum(axis=1, dtype=np.float64)
     if in_sample and n_rows.max() > _MOST_OF_ONE_VALUE * n_rows.sum():
         return False
     copied, of_class = n_rows > 1, counts.argmax(axis=1)
@@ -322,11 +322,12 @@ def are_copies(values: np.ndarray, counts: np.ndarray, in_sample: bool = False) 
     least = 0.0 if in_sample else _LEAST_SHARE
     if not np.any((n_copied >= _FEWEST_COPIED) & (repeated >= least * np.bincount(of_class, n_rows, counts.shape[1]))):
         return False
-    pairs = np.minimum(n_rows - 1, _MOST_OF_ONE_ROW) * copied
-    nearby = (np.roll(shares, 1, axis=0) + np.roll(shares, -1, axis=0)) / 2
-    expected = pairs @ (1 - (shares * nearby).sum(axis=1))
-    equal = (counts * (counts - 1)).sum(axis=1) / np.maximum(n_rows * (n_rows - 1), 1.0)
-    different = pairs @ (1 - equal)
+    repeats = np.flatnonzero(copied)  # few of the rows, so that many classes need little memory
+    pairs, sizes, here = np.minimum(n_rows[repeats] - 1, _MOST_OF_ONE_ROW), n_rows[repeats], counts[repeats] * 1.0
+    lower, higher = repeats - 1, (repeats + 1) % n_rows.size
+    nearby = (counts[lower] / n_rows[lower, None] + counts[higher] / n_rows[higher, None]) / 2
+    expected = pairs @ (1 - (here / sizes[:, None] * nearby).sum(axis=1))
+    different = pairs @ (1 - (here * (here - 1)).sum(axis=1) / (sizes * (sizes - 1)))
     if expected >= least_expected:
         return bool(different <= _MOST_DIFFERENT * expected)
     if in_sample or different > _MOST_DIFFERENT * expected:
