@@ -112,7 +112,7 @@ def test_benefits_stay_with_the_model_and_can_be_replaced(succeeds: Run) -> None
         (RULE | {"amount_benefit": [[1, 2]]}, "amount_benefit needs a row for each of 2 decisions"),
         (RULE | {"amount_benefit": None}, "amount and amount_benefit need each other"),
         (RULE | {"decisions": ["a", "a"]}, "decisions has a name twice"),
-        (RULE | {"class_prior": {"bad": 0.1, "good": 0.8}}, "class_prior does not give every class a positive share"),
+        (RULE | {"class_prior": {"bad": 0.1, "good": 0.8}}, "class_prior needs a positive share for each of"),
         (RULE | {"amount": 3}, "got int - at $.amount"),
         (RULE | {"amount": "credit_amout"}, "the amount of the benefits; did you mean 'credit_amount'"),
         (RULE | {"amount": "purpose"}, "does not hold numbers"),

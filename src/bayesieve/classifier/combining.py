@@ -29,12 +29,13 @@ def merge(models: Sequence[SelectiveNB]) -> SelectiveNB:
     """Merge models with the same levels that were fitted separately, such as at sites that cannot share rows, or in
     different months.
 
-    Row counts by class and level are exact. So are counted contributions (``calibrate`` False or True), with the mean
-    of the models' weights. Fitted contributions are averaged over the models by their numbers of rows, with the counts
-    of a model replaced by those of all rows, and are scaled up slightly because fits to fewer rows shrink more. If the
-    cells of a feature differ between models, they are split into common ones, and the rows of a split cell are divided
-    equally. Pairs that differ between models all stay features. Standard errors are those of a mean of independent
-    estimates. Merge all models at once, not two by two. See docs/update-and-merge.md.
+    Row counts by class and level are added up. Contributions that are computed from counts (``calibrate`` False or
+    True) are therefore exact, apart from the weights of the features, which are the means over the models.
+    Contributions that were fitted to rows are averaged over the models by numbers of rows, after the counts of each
+    model are replaced by the total, and are scaled up slightly because fits to fewer rows shrink more. Where models
+    divide a level into different cells, the cells are split further, and the rows of a split cell are divided equally.
+    Pairs of columns that only some of the models found are all kept. Standard errors are those of a mean of
+    independent estimates. Merge all models at once, not two by two. See docs/update-and-merge.md.
 
     Parameters
     ----------

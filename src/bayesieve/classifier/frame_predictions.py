@@ -107,7 +107,7 @@ def _of_lazy_frame(model: SelectiveNB, frame: pl.LazyFrame) -> pl.LazyFrame:
         try:
             scored: pl.DataFrame = _of_rows_silently(model, rows.struct.unnest())
         except ValueInRow as error:  # polars makes another error of the same type from its text
-            raise ValueError(error.at(f"row {error.row} of a batch")) from None
+            raise ValueError(error.at(f"a row (row {error.row}, from 0, of one batch of the query)")) from None
         return scored[names].to_struct()
 
     dtypes = pl.Struct(_of_rows_silently(model, pl.DataFrame(schema=schema)).select(names).schema)

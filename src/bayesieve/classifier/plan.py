@@ -196,9 +196,10 @@ def new_selector(options: Mapping[str, Any]) -> CodedSelector:
 
 
 def new_encoder(options: Mapping[str, Any], is_averaged: bool, granularity: Granularity | None) -> Any:
-    """Return the encoder of a model, not fitted yet: its own, or that of its selector if only this one has options.
+    """Return an unfitted encoder: that of the model or, if the model's is left at 'modl', that of its selector.
 
-    ``is_averaged`` and ``granularity`` are those of the plan. ValueError if options contradict each other.
+    ``is_averaged`` : whether the selector is `CompressionAveraging`. ``granularity`` : what ``calibrate`` resolves to.
+    ValueError if the encoders or ``levels`` contradict each other.
     """
     choice, selector, levels = options["encoder"], options["selector"], options["levels"]
     if choice is None:

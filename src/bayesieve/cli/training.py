@@ -239,7 +239,10 @@ class CommandRows:
                 as_table(self.frame[[name]], kinds={name: "numeric"}).column(0).numbers()
 
     def measured(self, model: Any) -> CommandRows:
-        """Return the rows that a report evaluates: all rows in memory, or a sample of rows in files with a caution."""
+        """Return the rows that a report evaluates: all rows in memory, or at most `_MEASURED_ROWS` of a scanned file.
+
+        If that leaves rows out, the model gets a caution.
+        """
         if not isinstance(self.rows, Scan):
             return self
         columns = self.columns

@@ -272,7 +272,8 @@ class Benefit(Criterion):
             raise ValueError(f"{self!r} does not use benefit= of the rows; add amount_benefit, or omit the matrix.")
         if given is None or given.ndim == 3:
             raise ValueError(
-                "amount_benefit needs the amounts of the rows, one number or two; pass them as benefit= to fit."
+                "amount_benefit needs the amounts of the rows: pass them as benefit= to fit, of shape (n_rows,), or "
+                "(n_rows, 2) for the expected and the true amount."
             )
         amounts = given.reshape(len(given), -1)
         return with_amounts(matrix, amounts[:, 0], slope), with_amounts(matrix, amounts[:, -1], slope)

@@ -43,7 +43,9 @@ class Brier(Criterion):
 
 
 class ErrorProbability(Criterion):
-    """(1/N) sum_i [1 - P_S(y_i | x_i)]: smoother than the error, which many features change by the same few rows.
+    """Mean probability of the wrong classes, (1/N) sum_i [1 - P_S(y_i | x_i)], with the selected features S.
+
+    It is smoother than the error rate, by which many features tie because each changes few predictions.
 
     References
     ----------

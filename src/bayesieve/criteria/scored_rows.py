@@ -255,7 +255,8 @@ class RatioTables:
         self.by_class = logs[0] if self.n_classes >= MANY_CLASSES and len(logs) == 1 and true_logs is None else None
         self._fits = 16 * int(self._code_starts[-1]) * self.n_segments * (self.n_classes - 1) <= _PRECOMPUTED_BYTES
         self._logs: np.ndarray | None = None
-        # The largest log factor of each segment, and the sum of every feature's largest one.
+        # The sum over features of their largest absolute log factors bounds every sum of log factors: `log_unit` is
+        # chosen so that such sums fit into 64-bit integers.
         self.bounds, most_by_code = np.zeros(self.n_segments), np.zeros(len(logs[0]))
         high, low = logs.max(axis=2), logs.min(axis=2)
         for segment, (number, true_class) in enumerate(zip(self._source, self._classes, strict=True)):

@@ -422,7 +422,9 @@ class BenefitRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
         if (rule.amount is None) != (slope is None):
             raise Damaged("amount and amount_benefit need each other")
         if prior is not None and (set(prior) != set(order) or abs(sum(prior.values()) - 1) > 1e-6):
-            raise Damaged("class_prior does not give every class a positive share, with a sum of 1")
+            raise Damaged(
+                f"class_prior needs a positive share for each of {list(order)!r:.80} and no others, with a sum of 1"
+            )
         shares = None if prior is None else {name: prior[name] for name in order}
         return msgspec.structs.replace(rule, classes=order, decisions=decisions, class_prior=shares)
 

@@ -238,7 +238,9 @@ class IntervalCoder(ColumnCoder):
         return blocks.midpoints(starts)
 
     def fit_blocks(self, blocks: ValueBlocks, *, apart: bool) -> Intervals:
-        """Return intervals of the columns; if ``apart`` is True, missing values get a separate interval."""
+        """Return the intervals of all columns and their costs. With ``must_pay``, a column has a single interval unless
+        several cost less. With ``apart``, missing values get a separate interval.
+        """
         starts = self.find_starts(blocks, apart)
         announced = blocks.n_values.astype(float) if self.prior == "sizes" else blocks.totals
         null_costs = interval_costs(blocks.class_totals, np.ones_like(blocks.n_values), announced, self.prior)
@@ -265,7 +267,7 @@ class GroupCoder(ColumnCoder):
     kind = "categorical"
 
     def with_values(self, table: ValueCounts) -> ValueCounts:
-        """Return the counts with values added that the groups name although no row has them."""
+        """Return the counts, with zeros added for values that no row has but given groups name."""
         return table
 
     @abstractmethod

@@ -498,8 +498,7 @@ def _by_sizes(counts: np.ndarray, prior: np.ndarray, method: Method, useful: flo
     most_frequent = frequency.max()
     threshold, best, label = 0, np.inf, np.zeros(len(table), dtype=int)
     while threshold < most_frequent:
-        # Start with all rare values as one unit. Units are merged pair by pair, and the cheapest partitions are
-        # improved.
+        # No value is rare in the first round; later rounds join all values of at most ``threshold`` rows into one unit.
         place = np.unique(_coarse(table, frequency, threshold), return_inverse=True)[1]
         units = summed(table, place)
         states, totals = merge_pairs(units.copy(), np.zeros_like(units[:, -1]), log_table)

@@ -569,9 +569,10 @@ class Metric:
 
 
 def laplace_metric(design: Design, curvature: Curvature, variances: np.ndarray) -> Metric:
-    """Return the metric of the penalised loss with normal priors (Laplace approximation).
+    """Return square roots of the inverse curvature of the loss plus normal priors, logit by logit (Laplace
+    approximation).
 
-    ``variances`` : of deviations of classes, (n_groups,).
+    ``variances`` : (n_groups,) prior variances of contributions to the classes.
     """
     scale = logit_scale(design.n_logits)
     priors = np.append(variances, _INTERCEPT_VARIANCE)[design.group] / scale.square

@@ -231,7 +231,7 @@ def find_surfaces(
     pairs = [(i, j) for j in range(len(every)) for i in range(j) if is_numeric[i] or is_numeric[j]]
     log_bayes = pair_gains(pairs, bins[:, some], bases, slopes, problem.n_jobs)
 
-    # The best pairs become surfaces, as long as there are basis functions left.
+    # A surface of too many basis functions or cells is skipped: a less probable but smaller one may still fit.
     least = _CAUTION * math.log(100.0 * max(1, len(pairs)))
     surfaces: dict[Surface, np.ndarray] = {}
     for k in np.argsort(-log_bayes, kind="stable").tolist():

@@ -27,7 +27,6 @@ _TIE = 1e-12  # that rounding may add to a measure, and the distance of one on i
 _PENALTY = 1e6  # times the cost of the empty subset, for a constraint missed by 1: more than any criterion gains
 _MISSED = 1e-3  # added to what subsets miss their constraints by, so that those on a bound lose to all that beat it
 
-# The fast search.
 _WAVE = 4  # starts that run without knowing of each other: fixed, so that threads do not change results
 _QUICK_WORK = 2_000_000  # rows x candidates x other classes below which threads cost more than they bring
 _THOROUGH = 4  # times as many starts

@@ -213,7 +213,7 @@ class CodedSelector(SelectorMixin, BaseEstimator):
             )
 
     def _get_support_mask(self) -> np.ndarray:
-        """Return the columns of the selected features."""
+        """Return a mask of the columns of ``X`` behind the selected features, or of the selected indicators."""
         check_is_fitted(self, "support_")
         if isinstance(self.encoder_, TableEncoder):
             return columns_behind(self.encoder_.levels_, self.support_)

@@ -228,7 +228,9 @@ class _Weights:
         self._weights[number] *= factor
 
     def squares(self, number: int) -> float:
-        """Sum of the squares, a row of weight 2 counting as two."""
+        """Return the sum of squared boosting weights; a row of sample weight 2 counts as two rows that share its
+        boosting weight.
+        """
         return float(np.sum(self._weights[number] ** 2 * self._inverse))
 
 

@@ -39,14 +39,15 @@ class TextType:
     decimal_comma : bool
         Whether ``1,5`` may be a number.
     dates_only : bool
-        Whether texts of digits stay texts, as in a database, where numbers have a type.
+        Whether only dates are recognised: numbers, booleans and times of day in texts stay texts, as in a database,
+        where they have a type.
 
     Attributes
     ----------
     has_text : bool
-        Whether a value is not blank.
+        Whether some value so far is not blank.
     has_values : bool
-        Whether a value is more than a mark of a missing number.
+        Whether some value so far is neither blank nor a mark of a missing number, such as NA.
     """
 
     def __init__(self, *, decimal_comma: bool = False, dates_only: bool = False) -> None:
