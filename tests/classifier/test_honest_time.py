@@ -169,6 +169,7 @@ def test_statistics_by_brute_force() -> None:
     seen = np.mean(codes[1:] == codes[:-1])
     assert likeness_of_neighbours(codes) == pytest.approx((seen - np.mean(alike)) / (1 - np.mean(alike)), abs=0.01)
     assert likeness_of_neighbours(np.random.default_rng(2).permutation(codes)) == 0
+    assert likeness_of_neighbours(np.arange(5000) < 40) == 0  # too few rows of the rarer class to compare neighbours
 
 
 # ------------------------------------------------------------------------------------------------------------ figures

@@ -268,3 +268,14 @@ def test_amounts_that_are_all_different_are_on_surfaces() -> None:
         model = SelectiveNB().fit(X.with_columns(customer_id=pl.Series(amount)), y)
         assert "customer_id × late" in [level.name for level in surfaces(model)]
         assert not [caution for caution in model.cautions_ if caution.kind in ("identifier", "dates")]
+
+
+def test_moved_steps_keep_to_the_limit_of_levels() -> None:
+    rng = np.random.default_rng(0)
+    X = pl.DataFrame({name: rng.normal(size=800) for name in "ab"})
+    y = (rng.random(800) < 0.1) != (X["a"].to_numpy() * X["b"].to_numpy() > 0)
+    model = SelectiveNB(levels={"a": {"max_levels": 4}}).fit(X, y)
+    assert any(feature.kind == "pair" for feature in model.scorecard_.used_features)
+    grid = pl.DataFrame({"a": np.repeat(np.linspace(-4, 4, 2001), 2), "b": np.tile([-1.0, 1.0], 2001)})
+    by_a = np.diff(model.scorecard_.joint(grid), axis=1).reshape(2001, 2)
+    assert 2 <= 1 + np.count_nonzero((np.diff(by_a, axis=0) != 0).any(axis=1)) <= 4

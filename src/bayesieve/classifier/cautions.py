@@ -59,7 +59,7 @@ _CELLS_AT_ONCE = 1 << 22  # searched for codes
 _FEWEST_ROWS_OF_CODE = 10  # of a code, among the rows that are looked at
 _LEAST_SHARE, _LEAST_SHARE_OF_ANY = 0.002, 0.01  # of the rows: of numbers that look like codes, and of others
 _MAX_SHARE = 0.5
-_FEWEST_OTHERS, _FEWEST_OTHERS_OF_ANY = 3, 10  # different other values
+_FEWEST_VALUES, _FEWEST_VALUES_OF_ANY = 3, 10  # different other values
 _GAP, _GAP_OF_ANY = 0.25, 1.0  # to the other values, in ranges of these
 _MAX_CODES = 4  # at one end of a column
 _CODE_TEXT = re.compile(r"-[789]|-?(9{2,}|8{2,}|7{2,}|9+[5678])")
@@ -398,10 +398,10 @@ def _codes_at_end(numbers: np.ndarray, counts: np.ndarray, end: int) -> list[flo
         gap, width = abs(codes[0] - others[-1]), abs(others[-1] - others[0])
         is_negative = end < 0 and codes[0] < 0 <= others[-1]
         is_far = gap >= _GAP * width or is_negative
-        is_often = others.size >= _FEWEST_OTHERS and rows.sum() >= _LEAST_SHARE * n_rows
+        is_often = others.size >= _FEWEST_VALUES and rows.sum() >= _LEAST_SHARE * n_rows
         if is_far and is_often and all(map(_looks_like_code, codes.tolist())):
             return [*map(float, codes)]
-        is_alone = n == 1 and gap >= _GAP_OF_ANY * width and others.size >= _FEWEST_OTHERS_OF_ANY
+        is_alone = n == 1 and gap >= _GAP_OF_ANY * width and others.size >= _FEWEST_VALUES_OF_ANY
         if is_alone and rows.sum() >= _LEAST_SHARE_OF_ANY * n_rows:
             return [float(codes[0])]
     return []

@@ -149,7 +149,7 @@ def log_loss_sums(
 
 @jit
 def multiply_ratios(ratios, codes, offsets, low, high, kind, start, n_codes, table, highest):
-    """Compute ratios[o, i] *= factor of one feature; return whether one of them is now n_too_large ``highest``."""
+    """Compute ratios[o, i] *= factor of one feature; return whether one of them is now above ``highest``."""
     n_others = ratios.shape[0]
     factor = np.empty(BLOCK)
     n_too_large = 0

@@ -43,6 +43,7 @@ class SurfacePart:
     bin_of_cell : (n_cells,) the bin of each of its cells.
     basis : (n_bins, n_functions) basis functions over the bins, of mean 0 over the rows.
     rows : (n_cells,) number (or weight) of the rows of each cell.
+    is_limited : whether contributions may distinguish no other cells, as the user limited their number.
     """
 
     feature: int
@@ -51,13 +52,17 @@ class SurfacePart:
     bin_of_cell: np.ndarray
     basis: np.ndarray
     rows: np.ndarray
+    is_limited: bool
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether steps are cuts of numbers; otherwise each bin is a step."""
+        return self.cells is not None and self.cells.cut_points is not None
 
     def with_steps(self, bin_of_cell: np.ndarray) -> SurfacePart:
         """Return the feature with steps between other bins of its cells, instead of a curve."""
-        if self.bins.kind != "numeric":
+        if self.cells is None or self.cells.cut_points is None:
             return self
-        assert self.cells is not None
-        assert self.cells.cut_points is not None
         cuts = self.cells.cut_points[np.diff(bin_of_cell) > 0]
         bins = replace(self.cells, cut_points=cuts, counts=None)
         return replace(self, bins=bins, bin_of_cell=bin_of_cell, basis=_steps(bin_of_cell, self.rows))
@@ -112,7 +117,7 @@ class Surface:
             return np.stack([np.bincount(at, rows, math.prod(size)).reshape(size) for rows in table[known].T], axis=-1)
 
         n_special = [part.cells.n_special_levels if part.cells is not None else 0 for part in self.parts]
-        is_cut = [part.bins.kind == "numeric" for part in self.parts]
+        is_cut = [part.is_cut for part in self.parts]
         stepped, bins = cut_grid(sums(gradient), sums(curvature), n_special, is_cut)
         if stepped <= log_bayes:
             return self
@@ -164,13 +169,13 @@ def surface_parts(
     terms: Sequence[Term], levels: Sequence[FeatureLevels], options: FitOptions
 ) -> dict[int, SurfacePart]:
     """Return the terms that surfaces may combine, by position: quantile bins of numeric columns with a cosine basis,
-    and the groups of categorical ones. Return None if no feature has cells within levels.
+    and the groups of categorical ones. Return an empty mapping if no feature has cells within levels.
     """
     parts: dict[int, SurfacePart] = {}
     if all(term.cells is None for term in terms):
         return parts
     for i, term in enumerate(terms):
-        level, cells, rows = levels[term.feature], term.cells, term.rows
+        level, cells, rows, is_limited = levels[term.feature], term.cells, term.rows, term.feature in options.most_cells
         if term.is_refitted or term.feature in options.signs or level.name in options.without_surface:
             continue
         if isinstance(level, PairLevels) or rows.sum() <= 0:
@@ -188,9 +193,10 @@ def surface_parts(
             of_bins = np.bincount(bin_of_cell, rows, bins.n_levels)
             basis = cosines_over(of_bins, bins.n_special_levels, _N_COSINES, by_ranks=True)
             if basis.shape[1]:
-                parts[i] = SurfacePart(term.feature, cells, bins, bin_of_cell, basis, rows)
+                parts[i] = SurfacePart(term.feature, cells, bins, bin_of_cell, basis, rows, is_limited)
         elif 1 < level.n_levels <= _MOST_GROUPS:
-            parts[i] = SurfacePart(term.feature, cells, level, term.of_level, _steps(term.of_level, rows), rows)
+            steps = _steps(term.of_level, rows)
+            parts[i] = SurfacePart(term.feature, cells, level, term.of_level, steps, rows, is_limited)
     return parts
 
 
@@ -270,11 +276,11 @@ def move_steps(
     tuple
         The surface, and the cells of the rows of both of its features.
     """
-    # Every distinct number is a cell; groups of categories stay as they are.
+    # Every distinct number is a cell; groups of categories, and numbers of a limited number of cells, stay as they are.
     finest, codes, bounds, n_special = [], [], [], []
     assert rows.coded.recoder is not None
     for part, of_rows in zip(surface.parts, cells, strict=True):
-        if part.bins.kind == "numeric":
+        if part.is_cut and not part.is_limited:
             ((column,),) = rows.coded.recoder.raw_columns([part.feature], rows.positions)
             finest.append(finest_cells(part.bins, column))
             codes.append(finest[-1].code(column, []))
@@ -293,7 +299,7 @@ def move_steps(
     parts, bins_of_rows = list(surface.parts), list(cells)
     for i, part in enumerate(surface.parts):
         cuts = finest[i].cut_points
-        if part.bins.kind == "numeric" and cuts is not None:
+        if part.is_cut and not part.is_limited and cuts is not None:
             bins = replace(finest[i], cut_points=cuts[bounds[i][1:-1] - 1], counts=None)
             bins_of_rows[i] = np.searchsorted(bounds[i], codes[i], side="right") - 1
             parts[i] = part.with_cuts(bins, np.bincount(bins_of_rows[i], rows.weights, bins.n_levels + 1)[:-1])

@@ -74,7 +74,8 @@ def _as_markdown(block: Any) -> str:
         return "\n".join(f"- {_escaped(line)}" for line in block)
     rule = ["---" if k in block.texts else "---:" for k in range(len(block.heads))]
     rows = [[*map(_escaped, block.heads)], rule, *([*map(_escaped, row)] for row in block.rows)]
-    above = [f"### {_escaped(block.title)}"] * bool(block.title) + [_escaped(block.note)] * bool(block.note)
+    notes = [_escaped(note) for note in (block.note, block.cut) if note]
+    above = [f"### {_escaped(block.title)}"] * bool(block.title) + notes
     return "\n\n".join([*above, "\n".join(f"| {' | '.join(row)} |" for row in rows)])
 
 

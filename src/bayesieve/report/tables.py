@@ -41,7 +41,7 @@ class TextTable:
     texts : positions of the columns that are no numbers
     minor : positions of the columns that narrow screens leave out
     kind : "sortable", "items" (names with their content) or "matrix" (counts by two classes)
-    n_rows : number of lines of the whole table if ``rows`` are only the first; otherwise None
+    n_rows : number of lines of the whole table, of which ``rows`` may be the first; None if they are all
     """
 
     heads: Sequence[str]
@@ -52,6 +52,12 @@ class TextTable:
     minor: Sequence[int] = ()
     kind: str = "sortable"
     n_rows: int | None = None
+
+    @property
+    def cut(self) -> str:
+        """Sentence about lines that are not shown, empty if all are."""
+        n = len(self.rows)
+        return f"The first {n:,} of {self.n_rows:,} lines." if self.n_rows is not None and n < self.n_rows else ""
 
     @classmethod
     def of_frame(

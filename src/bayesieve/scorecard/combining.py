@@ -86,7 +86,7 @@ def merged(cards: Sequence[Scorecard]) -> Scorecard:
     """Return one scorecard from several with the same classes and levels; see `bayesieve.merge`."""
     cards = with_known_values(cards)
     n = sum(feature.kind != "pair" for feature in cards[0].features)
-    _check_alike(cards, n)
+    _check_alike(cards)
     sizes = np.array([card.class_counts.sum() for card in cards])
     shares = sizes / sizes.sum()
     counted = all(card.provenance["evidence"] == "counted" for card in cards)
@@ -123,7 +123,7 @@ def merged(cards: Sequence[Scorecard]) -> Scorecard:
     return scorecard_of(whole, intercept, **facts)
 
 
-def _check_alike(cards: Sequence[Scorecard], n: int) -> None:
+def _check_alike(cards: Sequence[Scorecard]) -> None:
     """Raise ValueError with the first difference and the remedy unless classes, columns and levels are equal."""
     first = cards[0]
     for m, card in enumerate(cards[1:], 2):

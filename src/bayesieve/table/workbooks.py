@@ -32,6 +32,7 @@ _UNNAMED = "__UNNAMED__"  # begins the names that the reader gives to columns wi
 _FORMULA = re.compile(
     rb'<c r="([A-Z]{1,3})\d+"(?![^>]* t="str")[^>]*>\s*<f\b(?:[^>]*/>|[^>]*>[^<]*</f>)\s*(?:<v\s*/>|<v>\s*</v>)?\s*</c>'
 )
+_VALUED = re.compile(rb'<c r="([A-Z]{1,3})\d+"[^>]*(?<!/)>')  # a cell that is not only formatted
 # Types of records of binary workbooks: rows, cells with a value, and the sheets of a book (MS-XLSB, section 2.3).
 _ROW, _VALUES, _BUNDLED_SHEET = 0, (*range(2, 12), 62), 156
 
@@ -79,7 +80,7 @@ class HugeWorkbook(ValueError):
 
 def refuse_far_cells(path: Path, content: bytes) -> bytes:
     """Raise HugeWorkbook for a sheet with few cells in a rectangle of very many, and for one that unpacks to far more
-    bytes than tables do. Return the first sheet if it is XML of Excel, at most 256 MiB of it; otherwise nothing.
+    bytes than tables do. Return the first sheet if it is XML of Excel of less than 256 MiB, otherwise nothing.
     """
     if not zipfile.is_zipfile(io.BytesIO(content)):
         return b""  # of .xls, which has 16 million cells at most
@@ -108,7 +109,7 @@ def _refuse_formulas(path: Path, sheet: bytes, names: list[str]) -> None:
     """Raise ValueError if formulas of a sheet have no stored values, as in files that no spreadsheet program saved."""
     if b"<f" not in sheet or (found := _FORMULA.search(sheet)) is None:
         return
-    first = min(map(_column_number, {letters.decode() for letters in re.findall(rb'<c r="([A-Z]{1,3})', sheet)}))
+    first = min(map(_column_number, {letters.decode() for letters in _VALUED.findall(sheet)}))
     at = _column_number(found[1].decode()) - first
     name = quoted(names[at]) if at < len(names) else found[1].decode()
     raise ValueError(
