@@ -20,7 +20,7 @@ def test_info(succeeds: Run, model: Path) -> None:
     assert facts["target"] == "'class', 2 classes: good 70.0 %, bad 30.0 %"
     assert facts["trained on"] == "1,000 rows, 20 features"
     assert facts["smoothing"].startswith("observed and expected rows of each level with ")
-    assert facts["calibration"].startswith("evidence of the levels, and of parts of them, fitted to the rows")
+    assert facts["calibration"].startswith("contributions of levels and of cells within them, fitted to the rows")
     assert lines[8].split(maxsplit=4) == ["feature", "kind", "levels", "importance", "by chance, 1 in"]
     fitted = bayesieve.load(model)
     assert [line.split()[0] for line in lines[9:]] == fitted.selected_features_

@@ -19,6 +19,7 @@ from bayesieve.search import (
     SearchTrace,
     SubsetProblem,
 )
+from bayesieve.search.problem import _Waves
 from tests.criteria.coded_tables import coded_table
 from tests.limits import Limits, Watch
 
@@ -98,11 +99,26 @@ def test_starts_without_end_take_memory_only_when_their_turn_comes() -> None:
     assert trace.best_criterion <= trace.null_criterion
 
 
-def test_the_memory_of_all_threads_is_bounded(monkeypatch: pytest.MonkeyPatch, limits: Limits) -> None:
+@pytest.mark.parametrize(
+    ("n_jobs", "most_bytes", "workers"),
+    [(3, None, 3), (99, None, 4), (3, 8 * 150 * 2 * 2, 2), (3, 1, 1)],  # a wave has four starts
+)
+def test_the_memory_of_all_threads_is_bounded(
+    n_jobs: int, most_bytes: int | None, workers: int, monkeypatch: pytest.MonkeyPatch, limits: Limits
+) -> None:
     limits(quick_work=0)
-    assert MultiStart(n_jobs=3)._schedule(PROBLEM, 30)[1] == 3
-    assert MultiStart(n_jobs=99)._schedule(PROBLEM, 30)[1] == 4  # starts of a wave
-    monkeypatch.setattr(Engine, "most_state_bytes", 8 * 150 * 2 * 2)
-    assert MultiStart(n_jobs=3)._schedule(PROBLEM, 30)[1] == 2
-    monkeypatch.setattr(Engine, "most_state_bytes", 1)
-    assert MultiStart(n_jobs=3)._schedule(PROBLEM, 30)[1] == 1
+    if most_bytes is not None:
+        monkeypatch.setattr(Engine, "most_state_bytes", most_bytes)
+    threads = set[int]()
+    run, at_once = _Waves.run, list[int]()
+
+    def watched(waves: _Waves, seeds: list[int], n_workers: int) -> list[Any]:
+        at_once.append(n_workers)
+        walks = run(waves, seeds, n_workers)
+        threads.update(id(state) for state in waves._spare)
+        return walks
+
+    monkeypatch.setattr(_Waves, "run", watched)
+    MultiStart(n_jobs=n_jobs).run(PROBLEM)
+    assert set(at_once) == {workers}
+    assert len(threads) <= workers
