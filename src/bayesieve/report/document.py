@@ -19,7 +19,7 @@ from bayesieve import words
 from bayesieve.report.charts import text
 from bayesieve.report.page import fill, policy_hash
 from bayesieve.report.report import ReportData, column_lines, periods_figure, search_parts
-from bayesieve.report.tables import TextTable, interval_text, name_text, shared_tables
+from bayesieve.report.tables import PrintedTable, interval_text, name_text, shared_tables
 from bayesieve.table.paths import checked_path
 from bayesieve.table.writing import HTML
 
@@ -70,7 +70,7 @@ def _as_markdown(block: Any) -> str:
     """Write a paragraph, a command, a list or a table as Markdown (GitHub Flavored Markdown)."""
     if isinstance(block, str):
         return f"    {_one_line(block)}" if isinstance(block, Code) else _escaped(block)
-    if not isinstance(block, TextTable):
+    if not isinstance(block, PrintedTable):
         return "\n".join(f"- {_escaped(line)}" for line in block)
     rule = ["---" if k in block.texts else "---:" for k in range(len(block.heads))]
     rows = [[*map(_escaped, block.heads)], rule, *([*map(_escaped, row)] for row in block.rows)]
@@ -89,9 +89,9 @@ def _escaped(content: str) -> str:
     return re.sub(r"^(\d*)([-+=.)])(?=\s|$|[-=])", r"\1\\\2", _SPECIAL.sub(r"\\\1", line))
 
 
-def _items(lines: Iterable[tuple[str, str]]) -> TextTable:
+def _items(lines: Iterable[tuple[str, str]]) -> PrintedTable:
     rows = [(name_text(name, 80), value) for name, value in lines]
-    return TextTable(("Item", "Content"), rows, texts=(0, 1), kind="items")
+    return PrintedTable(("Item", "Content"), rows, texts=(0, 1), kind="items")
 
 
 def _contents(data: ReportData, drift: Any) -> list[list[Any]]:
@@ -121,13 +121,15 @@ def _contents(data: ReportData, drift: Any) -> list[list[Any]]:
         [*_monitoring(data, drift), to_complete["Monitoring plan"]],
         [*by_hand, *([] if data.edits else [_TEXTS["no_edits"]])],
         [
-            TextTable(_TEXTS["signed"], [(task, *[""] * 4) for task in _TEXTS["tasks"]], texts=range(5), kind="items"),
+            PrintedTable(
+                _TEXTS["signed"], [(task, *[""] * 4) for task in _TEXTS["tasks"]], texts=range(5), kind="items"
+            ),
             _items((name, "") for name in _TEXTS["opinion"]),
         ],
     ]
 
 
-def _selection(data: ReportData, left_out: TextTable | None) -> list[Any]:
+def _selection(data: ReportData, left_out: PrintedTable | None) -> list[Any]:
     lines = column_lines(data)
     used = [(line, line["own"] or {}) for line in lines if line["importance"]]
     heads = {"importance": "Importance", "n_levels": "Levels", "information_value": "Information value"}
@@ -136,13 +138,13 @@ def _selection(data: ReportData, left_out: TextTable | None) -> list[Any]:
     frame = {name: [None if value == "" else value for value in values] for name, values in frame.items()}
     blocks: list[Any] = [f"Columns in the model: {words.format_count(len(used))} of {words.format_count(len(lines))}."]
     shares = ("importance", "stability")
-    blocks.append(TextTable.of_frame(frame, {"name": "Column"} | heads, "In the model", shares) if used else None)
+    blocks.append(PrintedTable.of_frame(frame, {"name": "Column"} | heads, "In the model", shares) if used else None)
     pairs = [name_text(one["name"], 80) for one in data.features if one["selected"] and len(one["columns"]) > 1]
     blocks.append(f"Pairs of columns in the model: {words.listed(pairs, 50)}." if pairs else None)
     return [block for block in (*blocks, left_out) if block is not None]
 
 
-def _performance(data: ReportData, tables: Mapping[str, TextTable | None]) -> list[Any]:
+def _performance(data: ReportData, tables: Mapping[str, PrintedTable | None]) -> list[Any]:
     measures = tables["measures"]
     if measures is None:
         return [_TEXTS["needs_rows"]]
@@ -159,7 +161,7 @@ def _stability(data: ReportData, drift: Any) -> list[Any]:
     heads = {"feature": "Feature", "psi": "PSI", "psi_low": "95% interval from", "psi_high": "to"}
     heads |= {"psi_chance": "PSI by chance up to", "unseen": "Unseen", "missing": "Missing", "shift": "Shift, nats"}
     frame, title = drift.to_dict(as_series=False), "Features against the training rows"
-    return [*blocks, TextTable.of_frame(frame, heads, title, ("unseen", "missing"))]
+    return [*blocks, PrintedTable.of_frame(frame, heads, title, ("unseen", "missing"))]
 
 
 def _calibration(data: ReportData) -> list[Any]:
@@ -172,14 +174,14 @@ def _calibration(data: ReportData) -> list[Any]:
     ]
     for _, bins in p.reliability if two else ():
         rows = [[words.format_percent(one.predicted), *_calibrated(one)] for one in bins]
-        blocks.append(TextTable(heads, rows, f"By probability of {label}", texts=(3,)))
+        blocks.append(PrintedTable(heads, rows, f"By probability of {label}", texts=(3,)))
     tables = []
     for name, lines in data.segments[: len(p.rows.segments) + _MOST_FEATURES]:
         rows = [
             [name_text(segment, 80), words.format_percent(one.predicted), *_calibrated(one), interval_text(auc, 3)]
             for segment, _, _, one, auc, _ in lines
         ]
-        tables.append(TextTable(("Segment", *heads, "AUC"), rows, f"By {name_text(name, 80)}", texts=(0, 4)))
+        tables.append(PrintedTable(("Segment", *heads, "AUC"), rows, f"By {name_text(name, 80)}", texts=(0, 4)))
     flags = [row[4] == "yes" for table in tables for row in table.rows]
     about = _TEXTS["outside"].format(
         n=f"{sum(flags)} of {words.plural(len(flags), 'segment')}", chance=0.05 * len(flags)
@@ -212,7 +214,7 @@ def _monitoring(data: ReportData, drift: Any) -> list[Any]:
     command = f"bayesieve monitor MODEL TABLE --by PERIOD --target {shlex.quote(data.target)}"
     return [
         _TEXTS["proposal"],
-        TextTable(("Measure", "At validation", "Act if"), rows, texts=(0, 1, 2)),
+        PrintedTable(("Measure", "At validation", "Act if"), rows, texts=(0, 1, 2)),
         _TEXTS["command"],
         Code(command + "".join(f" --fail-if {shlex.quote(rule)}" for rule in rules)),
     ]

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from bayesieve import words
 from bayesieve.report.charts import FOLDER, SCHEMA, Spec, drawable, text, theme
-from bayesieve.report.tables import TextTable
+from bayesieve.report.tables import PrintedTable
 from bayesieve.table.frames import results_frame
 from bayesieve.table.paths import checked_path
 from bayesieve.table.writing import HTML, check_html, write_atomically
@@ -84,10 +84,10 @@ class Figure:
         """The rows behind the figure, as a polars dataframe."""
         return results_frame(self.frames.get(self.main, {}))
 
-    def table(self) -> TextTable:
+    def table(self) -> PrintedTable:
         """Return the first lines of the data as texts."""
         frame = self.frames.get(self.main, {})
-        return TextTable.of_frame(frame, self.heads or {name: name.replace("_", " ") for name in frame}, self.title)
+        return PrintedTable.of_frame(frame, self.heads or {name: name.replace("_", " ") for name in frame}, self.title)
 
     def payload(self) -> dict[str, Any]:
         """Return the data from which a page draws the figure."""

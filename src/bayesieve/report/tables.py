@@ -30,7 +30,7 @@ MEASURES = {
 
 
 @dataclass(frozen=True)
-class TextTable:
+class PrintedTable:
     """A table of texts. Pages print what follows a line break in a cell below the rest of it, and smaller.
 
     Attributes
@@ -62,7 +62,7 @@ class TextTable:
     @classmethod
     def of_frame(
         cls, frame: Mapping[str, Sequence[Any]], heads: Mapping[str, str], title: str = "", shares: Sequence[str] = ()
-    ) -> TextTable:
+    ) -> PrintedTable:
         """Return the first lines of columns by name; ``heads`` are the titles of those to show, ``shares`` the names of
         those in percent.
         """
@@ -111,7 +111,7 @@ def interval_text(estimate: Sequence[float | None] | None, digits: int = 4) -> s
     return f"{text}\n({words.format_number(low, digits)} to {words.format_number(high, digits)})"
 
 
-def shared_tables(data: ReportData) -> dict[str, TextTable | None]:
+def shared_tables(data: ReportData) -> dict[str, PrintedTable | None]:
     """Return the tables that a page and a document share, by name; None if there is nothing to show."""
     names = [name_text(label, 80) for label in data.classes]
     total = sum(data.class_counts) or 1
@@ -125,8 +125,10 @@ def shared_tables(data: ReportData) -> dict[str, TextTable | None]:
     ]
     is_measured = data.performance is not None
     return {
-        "classes": TextTable(("Class", "Training rows", "Share"), rows, "Classes"),
-        "left_out": TextTable(("Reason", "Number", "Names"), left_out, "Left out", texts=(0, 2)) if left_out else None,
+        "classes": PrintedTable(("Class", "Training rows", "Share"), rows, "Classes"),
+        "left_out": PrintedTable(("Reason", "Number", "Names"), left_out, "Left out", texts=(0, 2))
+        if left_out
+        else None,
         "measures": measures_table(data) if is_measured else None,
         "confusion": confusion_table(data) if is_measured else None,
         "strategy": strategy_table(data) if is_measured and data.performance.thresholds else None,
@@ -135,7 +137,7 @@ def shared_tables(data: ReportData) -> dict[str, TextTable | None]:
     }
 
 
-def measures_table(data: ReportData) -> TextTable:
+def measures_table(data: ReportData) -> PrintedTable:
     """Return the measures of all samples side by side, and values to compare them with."""
     samples, measured, positive = data.samples, data.performance, data.positive
     rows = [["Rows", *(words.format_count(one.class_rows.sum()) for one in samples), ""]]
@@ -153,7 +155,7 @@ def measures_table(data: ReportData) -> TextTable:
             estimates = (interval_text(one.estimates.get(name)) for one in samples)
             rows.append([title, *estimates, comparison.format(**about)])
     heads, last = ("Measure", *(one.name for one in samples), "To compare"), len(samples) + 1
-    return TextTable(heads, rows, "Measures, with 95% intervals", texts=(0, last), minor=(last,))
+    return PrintedTable(heads, rows, "Measures, with 95% intervals", texts=(0, last), minor=(last,))
 
 
 def time_of(sample: Any, samples: Sequence[Any]) -> str:
@@ -168,7 +170,7 @@ def time_of(sample: Any, samples: Sequence[Any]) -> str:
     return "out of time" if sample.rows.moments.min() > trained.max() else "in time"
 
 
-def confusion_table(data: ReportData) -> TextTable:
+def confusion_table(data: ReportData) -> PrintedTable:
     """Return the rows by true and predicted class; of many classes, the most frequent confusions."""
     matrix = data.performance.confusion
     if len(matrix) <= MAX_CONFUSION_CLASSES:
@@ -178,17 +180,17 @@ def confusion_table(data: ReportData) -> TextTable:
             for label, row in zip(data.classes, matrix, strict=True)
         ]
         note = f"Rows of each true class (down) by predicted class (across).{_measured(data)}"
-        return TextTable(heads, rows, "Confusion matrix", note, kind="matrix")
+        return PrintedTable(heads, rows, "Confusion matrix", note, kind="matrix")
     wrong = [(n, i, j) for i, row in enumerate(matrix) for j, n in enumerate(row) if i != j and n > 0]
     lines = [
         (*(name_text(data.classes[k]) for k in (i, j)), words.format_count(n), words.format_percent(n / sum(matrix[i])))
         for n, i, j in sorted(wrong, key=lambda cell: (-cell[0], cell[1], cell[2]))[:N_CONFUSIONS]
     ]
     heads = ("True class", "Predicted as", "Rows", "Share of the true class")
-    return TextTable(heads, lines, "Most frequent confusions", _measured(data).strip(), texts=(0, 1))
+    return PrintedTable(heads, lines, "Most frequent confusions", _measured(data).strip(), texts=(0, 1))
 
 
-def strategy_table(data: ReportData) -> TextTable:
+def strategy_table(data: ReportData) -> PrintedTable:
     """Return the bands of the score, and what approving the rows from each band on brings."""
     label, other = (name_text(data.classes[k], 30) for k in (data.positive, 1 - data.positive))
     rows = []
@@ -203,7 +205,7 @@ def strategy_table(data: ReportData) -> TextTable:
         "first. The approval rate is the share of rows in this band and all above; beside it, the share of "
         f"{other} among those approved, and among all {other} the share that is avoided.{_measured(data)}"
     )
-    return TextTable((*heads, f"{other} among approved", f"{other} avoided", "KS"), rows, "Strategy table", note)
+    return PrintedTable((*heads, f"{other} among approved", f"{other} avoided", "KS"), rows, "Strategy table", note)
 
 
 def _measured(data: ReportData) -> str:
@@ -211,7 +213,7 @@ def _measured(data: ReportData) -> str:
     return f" Measured: {data.performance.measured}." if data.performance.measured else ""
 
 
-def rules_table(data: ReportData) -> TextTable | None:
+def rules_table(data: ReportData) -> PrintedTable | None:
     """Return the rules by hand for levels, with their effect if it was measured; None without any."""
     ruled = [one for one in data.features if one["by_hand"]]
     two, measured = len(data.classes) == 2, any(one["effect"] for one in ruled)
@@ -234,10 +236,10 @@ def rules_table(data: ReportData) -> TextTable | None:
         "levels and with those that the other rows give without the rule."
     )
     title = "Cuts, groups and codes given before the fit"
-    return TextTable(heads, rows, title, note * measured, texts=(0, 1)) if ruled else None
+    return PrintedTable(heads, rows, title, note * measured, texts=(0, 1)) if ruled else None
 
 
-def edits_table(data: ReportData) -> TextTable | None:
+def edits_table(data: ReportData) -> PrintedTable | None:
     """Return the edits after the fit with their effect, and who made them when and why; None without any."""
     rows = []
     for one in data.edits:
@@ -254,4 +256,4 @@ def edits_table(data: ReportData) -> TextTable | None:
     note = f"{words.plural(len(rows), 'change')} made to the model after it was fitted, in their order."
     if any(one.log_loss_before is not None for one in data.edits):
         note += " AUC and log loss were measured on rows given, just before and after each."
-    return TextTable(heads, rows, "Edits after the fit", note, texts=(0, 1, 2, 5), minor=(3, 4)) if rows else None
+    return PrintedTable(heads, rows, "Edits after the fit", note, texts=(0, 1, 2, 5), minor=(3, 4)) if rows else None

@@ -15,7 +15,7 @@ from bayesieve import words
 from bayesieve.report.charts import below, columns, drawable, template
 from bayesieve.report.page import Figure, page
 from bayesieve.report.search import Measure
-from bayesieve.report.tables import TextTable
+from bayesieve.report.tables import PrintedTable
 from bayesieve.statistics.metrics import LOWER_IS_BETTER, MEASURES
 from bayesieve_lab.comparison import differences as tests_of
 from bayesieve_lab.comparison.critical_difference import critical_difference_figure, fold_rank_figure
@@ -319,7 +319,7 @@ class RankPart:
     """Ranks by a measure, and the tests of pairs of methods."""
 
     figure: Figure
-    pairs: TextTable
+    pairs: PrintedTable
     friedman: Any = None
     note: str = ""
 
@@ -414,10 +414,10 @@ def _fold_part(measure: Measure, folds: Compared) -> RankPart:
     return RankPart(figure, _pairs_table(("Difference of means", "p"), lines))
 
 
-def _pairs_table(titles: Sequence[str], lines: Sequence[tuple[Any, ...]]) -> TextTable:
+def _pairs_table(titles: Sequence[str], lines: Sequence[tuple[Any, ...]]) -> PrintedTable:
     """Return pairs of methods with the lowest p-values: names, a text and p-values, under ``titles``."""
     rows = [
         (_shown(first), _shown(second), text, *(words.p_text(p).removeprefix("p ") for p in p_values))
         for first, second, text, *p_values in lines[:MAX_PAIRS]
     ]
-    return TextTable(("Method", "against", *titles), rows, texts=(0, 1), n_rows=len(lines))
+    return PrintedTable(("Method", "against", *titles), rows, texts=(0, 1), n_rows=len(lines))
