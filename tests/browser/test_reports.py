@@ -191,18 +191,18 @@ def test_tables_sort_and_filter(pages: dict[str, Path], visit: Visit) -> None:
     page.fill("[data-filter]", "status")
     assert all("status" in text for text in page.locator("#feature-table tbody tr:visible td.name").all_inner_texts())
     with page.expect_download() as download:
-        page.locator("[data-part=features] .tools button", has_text="CSV").click()
+        page.locator("[data-part=features] .tools button", has_text="CSV").first.click()
     assert "checking_status" in Path(download.value.path()).read_text()
 
 
 def test_no_cell_of_a_copied_table_starts_a_formula(pages: dict[str, Path], visit: Visit) -> None:
     page = visit(pages["hostile"])
     with page.expect_download() as download:
-        page.locator("[data-part=features] .tools button", has_text="CSV").click()
+        page.locator("[data-part=features] .tools button", has_text="CSV").first.click()
     rows = list(csv.reader(Path(download.value.path()).read_text().splitlines()))
     assert len({len(row) for row in rows}) == 1
     page.evaluate("navigator.clipboard.writeText = (text) => { window.copied = text; return Promise.resolve(); }")
-    page.locator("[data-part=features] .tools button", has_text="Copy").click()
+    page.locator("[data-part=features] .tools button", has_text="Copy").first.click()
     copied = list(csv.reader(page.evaluate("window.copied").splitlines(), delimiter="\t"))
     assert copied == rows
     cells = [cell for row in rows for cell in row]
