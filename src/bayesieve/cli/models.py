@@ -477,8 +477,7 @@ def _show_features(screen: Screen, model: Any, names: Sequence[str]) -> None:
             continue
         figures = [f"{100 * row['importance']:.1f} %"]
         if tested:
-            factor = log_bayes[row["feature"]]
-            figures.append("" if math.isnan(factor) else by_chance(factor))
+            figures.append(by_chance(log_bayes[row["feature"]]))
         else:
             figures += [f"{row['level_score']:.4f}", f"{row['weight']:.4f}"]
         lines.append([row["feature"], row["kind"], row["n_levels"], *figures, row["importance"]])

@@ -251,6 +251,11 @@ class VarianceSearch:
             self.curvature = self.problem.curvature(self.mode.point, self.sample)
         return laplace_metric(self.problem.design, self.curvature, self.variances)
 
+    def optimum(self, metric: Metric) -> np.ndarray:
+        """Return the coefficients after a Newton step, (n_parameters, n_logits)."""
+        gradient = self.mode.gradient + self.mode.point / metric.priors[:, None]
+        return self.mode.point - metric.move(metric.move(gradient, transposed=True))
+
     def effects(self, metric: Metric) -> tuple[np.ndarray, Effects]:
         """Return log Bayes factors of the deviations of each feature against none, (n_features,), and the effects of
         features by variance, given the deviations of all others.
@@ -259,9 +264,7 @@ class VarianceSearch:
         """
         design, priors = self.problem.design, metric.priors
         assert self.curvature is not None
-        # A Newton step reaches the optimum, where dividing the posterior of a group by its prior gives its likelihood.
-        gradient = self.mode.gradient + self.mode.point / priors[:, None]
-        point = self.mode.point - metric.move(metric.move(gradient, transposed=True))
+        point = self.optimum(metric)  # where dividing the posterior of a group by its prior gives its likelihood
         n, (square, share) = metric.steps.shape[1], logit_scale(design.n_logits)
         variances = TRIED_VARIANCES / square
         logs = np.zeros((design.n_groups, variances.size))
@@ -345,8 +348,7 @@ class VarianceSearch:
         if not design.is_jump.any() or clock.is_up:
             return
         metric = self.metric()
-        gradient = self.mode.gradient + self.mode.point / metric.priors[:, None]
-        point = self.mode.point - metric.move(metric.move(gradient, transposed=True))
+        point = self.optimum(metric)
         (square, share), feature = logit_scale(design.n_logits), whole.feature[self.groups]
         stays, group = np.ones(design.n_groups, dtype=bool), design.group[: design.intercept]
         for k in np.unique(feature[design.is_jump]).tolist():

@@ -59,6 +59,11 @@ class SurfacePart:
         """Whether steps are cuts of numbers; otherwise each bin is a step."""
         return self.cells is not None and self.cells.cut_points is not None
 
+    @property
+    def may_move(self) -> bool:
+        """Whether steps may lie between any two numbers, rather than between two cells."""
+        return self.is_cut and not self.is_limited
+
     def with_steps(self, bin_of_cell: np.ndarray) -> SurfacePart:
         """Return the feature with steps between other bins of its cells, instead of a curve."""
         if self.cells is None or self.cells.cut_points is None:
@@ -280,7 +285,7 @@ def move_steps(
     finest, codes, bounds, n_special = [], [], [], []
     assert rows.coded.recoder is not None
     for part, of_rows in zip(surface.parts, cells, strict=True):
-        if part.is_cut and not part.is_limited:
+        if part.may_move:
             ((column,),) = rows.coded.recoder.raw_columns([part.feature], rows.positions)
             finest.append(finest_cells(part.bins, column))
             codes.append(finest[-1].code(column, []))
@@ -299,7 +304,7 @@ def move_steps(
     parts, bins_of_rows = list(surface.parts), list(cells)
     for i, part in enumerate(surface.parts):
         cuts = finest[i].cut_points
-        if part.is_cut and not part.is_limited and cuts is not None:
+        if part.may_move and cuts is not None:
             bins = replace(finest[i], cut_points=cuts[bounds[i][1:-1] - 1], counts=None)
             bins_of_rows[i] = np.searchsorted(bounds[i], codes[i], side="right") - 1
             parts[i] = part.with_cuts(bins, np.bincount(bins_of_rows[i], rows.weights, bins.n_levels + 1)[:-1])

@@ -66,7 +66,7 @@ def feature_data(
         "information_value": information_value(card, feature),
         "gain": gain,
         "chance_tables": chance_tables(feature.log_bayes) if tested else None,
-        "by_chance": by_chance(feature.log_bayes) if tested else "",
+        "by_chance": by_chance(feature.log_bayes),
         "others": None,
         "grid": None,
     }
@@ -91,13 +91,15 @@ def chance_tables(log_bayes: float) -> float:
 
 
 def by_chance(log_bayes: float) -> str:
-    """Return `chance_tables` in two digits.
+    """Return `chance_tables` in two digits; an empty text for a feature that was not tested.
 
     Examples
     --------
     >>> by_chance(3.7), by_chance(-1.0), by_chance(50.0)
     ('40', 'under 2', 'over 1,000,000')
     """
+    if not math.isfinite(log_bayes):
+        return ""
     tables = chance_tables(log_bayes)
     digits = f"{float(f'{tables:.2g}'):,.0f}"
     return "under 2" if tables < 2.0 else f"over {digits}" if tables == _MOST_TABLES else digits
