@@ -131,9 +131,8 @@ def _residuals(joint, classes, weights):
 
 @jit_inner
 def _curvatures(joint, weights):
-    """Replace log joint probabilities by the curvature of the loss of the row by each logit.
-
-    Curvatures between classes are ignored and made up for by J / (J - 1), which is exact for two classes.
+    """Replace log joint probabilities by the curvature of the loss of the row by each logit; see
+    `EvidenceProblem.logits_and_curvature`.
     """
     n_rows, n_classes = joint.shape
     for i in range(n_rows):
@@ -185,20 +184,6 @@ def sum_slopes(codes, first_cell, table, intercept, offset, classes, weights, cu
             for j in range(n_logits):
                 of_intercept[j] += rows[i, j]
     return loss
-
-
-@jit
-def logits_and_curvatures(codes, first_cell, table, intercept, offset, weights):
-    """Return the logits of rows, and the curvature of the loss of each row by each of its logits, both (n_rows,
-    n_logits); arguments as of `sum_slopes`.
-    """
-    n_rows, n_logits = offset.shape
-    logits, at_once = offset + intercept, max(_FEWEST_ROWS, _ROWS // n_logits)
-    for begin in range(0, n_rows, at_once):
-        _add_lines(codes, begin, first_cell, table, logits[begin : begin + at_once])
-    curvatures = logits.copy()
-    _curvatures(curvatures, weights)
-    return logits, curvatures
 
 
 @jit_inner

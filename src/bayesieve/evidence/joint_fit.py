@@ -100,7 +100,7 @@ class JointFit:
         """
         problem = self.problem(n_jobs)
         table, intercept = problem.design.basis @ solution.point, solution.point[problem.design.intercept]
-        logits = np.concatenate([problem.logits_and_curvature(table, intercept, chunk)[0] for chunk in problem.chunks])
+        logits = np.concatenate([problem.logits(table, intercept, chunk) for chunk in problem.chunks])
         joint = np.pad(logits, ((0, 0), (1, 0))) if problem.n_classes == 2 else logits
         return joint - self.loss.prior
 

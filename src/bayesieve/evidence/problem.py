@@ -17,7 +17,7 @@ from scipy.linalg import qr
 from scipy.linalg.lapack import get_lapack_funcs
 from scipy.optimize import minimize
 from scipy.sparse import csr_array, vstack
-from scipy.special import softmax
+from scipy.special import expit, softmax
 
 from bayesieve.counts.row_hashes import drawn_by_content, hash_codes, mixed
 from bayesieve.engine.base import map_in_threads, row_slices
@@ -292,19 +292,30 @@ class EvidenceProblem:
         design = build_design(shapes, n_logits)
         return cls(chunks, shapes, design, n_classes, classes.size, total, expected, n_jobs)
 
+    def logits(self, table: np.ndarray, intercept: np.ndarray, rows: DesignRows) -> np.ndarray:
+        """Return the logits of rows, (n_rows, n_logits), from the deviations of all cells, (n_cells, n_logits)."""
+        from bayesieve.evidence._kernels import add_log_probabilities
+
+        logits, design = rows.offset + intercept, self.design
+        lines = np.append(table.ravel(), np.zeros(design.n_logits))
+        starts = design.first_cell[:-1] * design.n_logits
+        add_log_probabilities(rows.codes, 0, design.n_cells, starts, lines, logits)
+        return logits
+
     def logits_and_curvature(
         self, table: np.ndarray, intercept: np.ndarray, rows: DesignRows
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the logits of rows from the deviations of all cells, (n_cells, n_logits), and the curvature of the
-        loss of each row by each of its logits, both (n_rows, n_logits).
-        """
-        from bayesieve.evidence._kernels import logits_and_curvatures
+        """Return the `logits` of rows, and the curvature of the loss of each row by each of its logits, both (n_rows,
+        n_logits).
 
-        codes, offset, _, weights = rows
-        of_rows: tuple[np.ndarray, np.ndarray] = logits_and_curvatures(
-            codes, self.design.first_cell, table, intercept, offset, weights
-        )
-        return of_rows
+        Curvatures between classes are ignored and made up for by J / (J - 1), which is exact for two classes.
+        """
+        logits = self.logits(table, intercept, rows)
+        if self.design.n_logits == 1:
+            probability = expit(logits)
+            return logits, probability * (1.0 - probability) * rows.weights[:, None]
+        probability, factor = softmax(logits, axis=1), self.n_classes / (self.n_classes - 1)
+        return logits, probability * (1.0 - probability) * (factor * rows.weights)[:, None]
 
     def evaluate(self, point: np.ndarray) -> LossAtPoint:
         """Return the log loss of the rows plus a quadratic penalty on forbidden decreases of contributions."""
@@ -397,7 +408,7 @@ class EvidenceProblem:
         which the curvature by logit does not show. The mean curvature over the rows is diagonal in these combinations.
         """
         table = self.design.basis @ point
-        logits, _ = self.logits_and_curvature(table, point[self.design.intercept], sample.rows)
+        logits = self.logits(table, point[self.design.intercept], sample.rows)
         probability, weights = softmax(logits, axis=1), sample.rows.weights[:, None]
         weighted = weights * probability
         contrasts = np.linalg.eigh(np.diag(weighted.sum(axis=0)) - weighted.T @ probability)[1]
