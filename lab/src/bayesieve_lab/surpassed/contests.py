@@ -43,7 +43,7 @@ OTHERS: Mapping[str, Callable[[], Any]] = {
     TREES: lambda: PEERS["hist-gradient-boosting"](),
     EBM: lambda: PEERS["ebm"](n_jobs=1),
 }
-N_FOLDS, N_DRAWS = 10, 3
+N_FOLDS, N_DRAWS = 10, 10
 """Folds of the papers' cross-validation, of which there is one here, and draws of simulated rows."""
 BEST_OF_DONORS = "10 forward"
 
