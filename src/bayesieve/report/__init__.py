@@ -1,4 +1,7 @@
-"""Plain data in; charts as specifications and self-contained pages out."""
+"""Figures, HTML reports and validation documents of fitted models.
+
+Inputs are plain data (`ReportData`); outputs are Vega-Lite specifications and self-contained HTML pages.
+"""
 
 from __future__ import annotations
 

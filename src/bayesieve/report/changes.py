@@ -1,4 +1,4 @@
-"""Columns of a model as a page changes them: parts of their ranges, values that stand for these, and a usual row."""
+"""Data for the "what if" controls of a report: for each column of the model, the levels that a reader can choose."""
 
 from __future__ import annotations
 
@@ -19,11 +19,13 @@ _MOST_ROWS = 5000  # among which the usual row is sought
 
 
 def change_data(card: Scorecard, table: Table | None = None) -> list[dict[str, Any]]:
-    """Return the columns of the model in their order, with the intervals or groups that they may move to.
+    """Return the columns of the model as plain data, from which a page lets its reader change one row value by value.
 
-    Each has its ``name``; whether it is ``fixed`` by the labels of the model; whether its parts are ``ordered``, as
-    intervals of numbers are; the ``labels`` of the parts, and a value for each as text (``values``); and the ``usual``
-    part: that of one row near the middle of the table or, without a table, the one of most training rows.
+    Each column is a dict: ``name``; ``labels``, its intervals or groups as texts; ``values``, one representative value
+    of each as text; ``ordered``, whether the labels are intervals of numbers; ``fixed``, whether the labels of the
+    model (see `fixed_columns`) say that the column cannot be changed; and ``usual``, the position of the level where
+    the page starts. It starts from a typical row of the table or, without a table, from the level of each column with
+    most training rows.
     """
     words, fixed, levels = Wording.of(card), fixed_columns(card), Parts(card).levels
     usual = _of_training(card, levels) if table is None or not table.n_rows else _usual_row(card, table, levels)
@@ -44,8 +46,10 @@ def change_data(card: Scorecard, table: Table | None = None) -> list[dict[str, A
 
 
 def _usual_row(card: Scorecard, table: Table, levels: list[FeatureLevels]) -> list[int]:
-    """Return the intervals and groups of a typical row: its contributions are nearest to their medians. Rows without
-    missing values come first.
+    """Return the position of the level of each column in a typical row of the table.
+
+    The row is the one whose contributions are nearest to their medians, among rows without missing values if there are
+    any.
     """
     every = slice(None, None, 1 + table.n_rows // _MOST_ROWS)
     codes = code_by(card, table, levels)[:, every]
@@ -59,7 +63,7 @@ def _usual_row(card: Scorecard, table: Table, levels: list[FeatureLevels]) -> li
 
 
 def _of_training(card: Scorecard, levels: list[FeatureLevels]) -> list[int]:
-    """Return the interval or group of each column with most training rows."""
+    """Return, for each column, the position of the level with most training rows."""
     position = {level.name: k for k, level in enumerate(levels)}
     rows = [np.zeros(level.n_levels + 1) for level in levels]
     for feature in card.used_features:

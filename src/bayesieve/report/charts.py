@@ -1,9 +1,9 @@
-"""Charts are Vega-Lite specifications over named frames.
+"""Building blocks for charts, which are Vega-Lite specifications over named tables ("frames") of data.
 
-Those of this package are entries of ``templates/charts.json``, filled by `template`; a small grammar makes others.
-A chart is layers over a common pair of axes, and several charts may stand below one another. Layers name the frame
-that they draw, so that a specification is written once and drawn with any data. Colours come from the theme alone:
-layers only name styles, which is why the same specification serves light and dark pages, notebooks and pictures.
+The charts of this package are entries of ``templates/charts.json``, filled in by `template`; the functions below build
+others. A chart consists of layers over common axes, and charts can be stacked. Layers name the frame that they draw, so
+one specification can be drawn with any data. Layers also name styles instead of colours; the theme turns styles into
+colours, so one specification serves light and dark pages, notebooks and image files.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ SHARE = ".0%"
 
 @cache
 def text(name: str) -> str:
-    """Return a template, style or script of this package or, for ``"package:name"``, of another one."""
+    """Return the content of a file in the folder ``templates`` of this package or, for ``"package:name"``, of another
+    one.
+    """
     package, _, file = name.rpartition(":")
     folder = resources.files(package) if package else FOLDER
     return folder.joinpath("templates", file).read_text(encoding="utf-8")
@@ -37,7 +39,7 @@ def text(name: str) -> str:
 
 @cache
 def _entries(package: str) -> dict[str, Any]:
-    """Return the entries of the file ``charts.json`` of this package, and those of another one."""
+    """Return the chart templates of ``charts.json`` by name: those of this package, and those of a package."""
     shared = _entries("") if package else {}
     source = text(f"{package}:charts.json" if package else "charts.json")
     return shared | json.loads(re.sub("^//.*", "", source, flags=re.MULTILINE))
@@ -81,7 +83,7 @@ def number(
     padding: float = 0,
     **more: Any,
 ) -> Spec:
-    """Return a channel of numbers; ``padding`` is in pixels.
+    """Return a Vega-Lite encoding of a numeric field; ``padding`` is the room at the ends of the axis, in pixels.
 
     Examples
     --------
@@ -96,13 +98,15 @@ def number(
 
 
 def names(field: str, title: str | None, **more: Any) -> Spec:
-    """Return a channel of names, in the order of the frame."""
+    """Return a Vega-Lite encoding of a field of names, drawn in the order of the data."""
     return {"field": field, "type": "nominal", "title": title, "sort": None, **more}
 
 
 def colour(field: str, title: str | None, domain: Sequence[float], **more: Any) -> Spec:
-    """Return a channel of numbers as colours; a ``domain`` of three is centred, for amounts that speak for or
-    against.
+    """Return a Vega-Lite encoding of a numeric field as colour.
+
+    ``domain`` has the two ends of the scale, or three numbers with the neutral value in the middle, for amounts of both
+    signs.
     """
     scale = {"range": "heatmap" if len(domain) == 2 else "diverging", "interpolate": "rgb", "domain": list(domain)}
     return {"field": field, "type": "quantitative", "title": title, "scale": scale | {"clamp": True}, **more}
@@ -111,16 +115,16 @@ def colour(field: str, title: str | None, domain: Sequence[float], **more: Any) 
 def layer(
     mark: str, style: str = "main", *, data: str | None = None, where: str | None = None, more: Any = None, **on: Any
 ) -> Spec:
-    """Return one kind of mark over a frame.
+    """Return a Vega-Lite layer: one kind of mark, drawn for the rows of a frame.
 
     Parameters
     ----------
-    mark : of Vega-Lite, such as "line".
+    mark : kind of mark in Vega-Lite, such as "line".
     style : a name of `theme`: "main", "faint", "band", "dashed", "label", or "plain" for colours that data give.
     data : name of the frame; by default that of the chart.
     where : expression over ``datum`` for the rows to draw.
     more : further properties of the mark.
-    on : channels.
+    on : encodings by channel, such as ``x`` and ``y``.
     """
     drawn: Spec = {"mark": {"type": mark, "style": style, "clip": mark in _CLIPPED, **(more or {})}, "encoding": on}
     if data is not None:
@@ -131,17 +135,17 @@ def layer(
 
 
 def chart(*layers: Spec, width: float = WIDTH, height: float | Spec = HEIGHT, **more: Any) -> Spec:
-    """Return layers over the same axes, with sizes in pixels; the height ``ROWS`` gives each name one line."""
+    """Return a chart of layers over common axes. Sizes are in pixels; the height ``ROWS`` gives each name one line."""
     return {"width": width, "height": height, "layer": list(layers), **more}
 
 
 def below(*charts: Spec) -> Spec:
-    """Return charts one below the other; nothing to draw without any."""
+    """Return a chart that stacks the given ones vertically; an empty specification if there are none."""
     return {"vconcat": list(charts), "spacing": 18} if len(charts) > 1 else charts[0] if charts else {}
 
 
 def columns(names: Sequence[str], lines: Iterable[Sequence[Any]]) -> dict[str, list[Any]]:
-    """Return lines as the columns of a frame.
+    """Convert rows of values to a mapping from column names to lists.
 
     Examples
     --------
@@ -153,16 +157,16 @@ def columns(names: Sequence[str], lines: Iterable[Sequence[Any]]) -> dict[str, l
 
 
 def drawable(value: float | None) -> bool:
-    """Return whether a number can be drawn; sums of drawable numbers stay finite."""
+    """Return whether a number can be drawn: it is not None, finite, and below 1e300, so that sums do not overflow."""
     return value is not None and math.isfinite(value) and abs(value) < 1e300
 
 
 def good_end(values: Sequence[float], on_axis: Sequence[float], *, lower_is_better: bool) -> list[float] | None:
-    """Return ends of an axis that show the good end of the values clearly, or None if no value can be drawn.
+    """Return the ends of an axis that shows the better values clearly, or None if no value can be drawn.
 
-    The empty subset, and what comes right after it, may be many times worse than all others: the axis then ends at four
-    times the distance from the best value to the one that three quarters of the values beat, unless that hides less
-    than a third of the range, and never before the values ``on_axis``.
+    The first subsets of a search may be many times worse than all others and would flatten the rest of the curve. The
+    axis is therefore cut at four times the distance between the best value and the quartile on its side. It is not cut
+    if that hides less than a third of the range, and never inside the values ``on_axis``.
 
     Examples
     --------
@@ -183,7 +187,7 @@ def good_end(values: Sequence[float], on_axis: Sequence[float], *, lower_is_bett
 
 
 def thinned(n: int, most: int) -> list[int]:
-    """Return at most ``most`` evenly spread positions of ``n``, first and last among them.
+    """Return at most ``most`` evenly spaced positions out of ``n``, including the first and the last.
 
     Examples
     --------
@@ -194,6 +198,8 @@ def thinned(n: int, most: int) -> list[int]:
 
 
 def theme(*, dark: bool = False) -> Spec:
-    """Return the looks of all charts, as a Vega-Lite configuration."""
+    """Return the Vega-Lite configuration that all charts share: fonts, and the colours of styles on light or dark
+    pages.
+    """
     looks: Spec = template("theme", **template("dark" if dark else "light"))
     return looks

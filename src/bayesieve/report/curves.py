@@ -1,4 +1,4 @@
-"""Figures of decisions: profit, gains and lift, reliability, and what speaks for a class in one row."""
+"""Figures of decisions and probabilities: profit, gains, reliability, and the contributions to one prediction."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def profit_figure(curve: ProfitCurve, *, title: str | None = None, unit: str = "
     curve : ProfitCurve
     title : str, optional
     unit : str, default=""
-        Of the benefits, such as "$".
+        Unit of the benefits, such as "$".
 
     Returns
     -------
@@ -53,8 +53,9 @@ def profit_figure(curve: ProfitCurve, *, title: str | None = None, unit: str = "
 
 
 def profit_chart(title: str, ends: tuple[float, float], label: str, across: str = "share of rows contacted") -> Spec:
-    """Return the line of a profit with its band, the best point with a ``label``, and rows at random between both
-    ``ends``.
+    """Return the specification of a profit curve with its band and its best point, marked by ``label``.
+
+    A straight line between both ``ends``, the profits of contacting nobody and everybody, stands for random contact.
     """
     diagonal = [{"from": share, "to": profit} for share, profit in enumerate(ends)]
     chart: Spec = template("profit", title=title, ends=diagonal, label=label, across=across)
@@ -117,7 +118,9 @@ def _shown(curve: Any, names: tuple[str, ...], also: int = 0) -> dict[str, list[
 def explanation_figure(
     explanation: Explanation, row: int = 0, target_class: Any = None, *, title: str | None = None
 ) -> Figure:
-    """Draw what the features add to the log odds of a class in one row, as `Explanation.plot`."""
+    """Draw the contributions of the features to the log odds of a class in one row; the function behind
+    `Explanation.plot`.
+    """
     classes, n_rows = explanation.classes.tolist(), len(explanation.rows)
     if not 0 <= row < n_rows:
         raise ValueError(f"row is a position among the {n_rows:,} explained rows, from 0, got {row!r:.80}.")

@@ -1,7 +1,7 @@
 """The validation document of a model: sections of paragraphs, lists and tables, as Markdown or as an HTML page.
 
-Sections name points of Annex IV of the EU AI Act and themes of model risk management (SR 26-2). What only people can
-know, such as who decides with the model, is a field to complete; what was not measured is stated.
+Sections follow Annex IV of the EU AI Act and the themes of model risk management (SR 26-2). Facts that only people
+know, such as who takes the decisions, are fields to complete; measurements that were not made are listed as missing.
 """
 
 from __future__ import annotations
@@ -30,25 +30,26 @@ _SPECIAL = re.compile(r"([\\`*_\[\]|~$#])")
 
 
 class Code(str):
-    """A command to copy."""
+    """Text of a command, printed as code that a reader can copy."""
 
     is_command = True
 
 
 def check_ending(path: object) -> None:
-    """Raise ValueError, before any work is done, unless the name of a file is that of a page or of Markdown."""
+    """Raise ValueError unless a file name ends in .html, .htm, .md or .markdown; called before any work is done."""
     if checked_path(path).suffix.lower() not in (*HTML, *_MARKDOWN):
         raise ValueError(f"A document is an HTML page or Markdown, got {path}; end the name in .html or .md.")
 
 
 def render_document(path: str | os.PathLike[str], data: ReportData, drift: Any = None) -> str:
-    """Write the document in the format that the name of a file asks for.
+    """Return the validation document as text, as HTML or Markdown by the ending of ``path``.
 
     Parameters
     ----------
     path : str or path
+        Name of the file that the caller will write.
     data : ReportData
-    drift : frame of `bayesieve.drift` for the measured rows against the training rows; None: there is none.
+    drift : frame of `bayesieve.drift` that compares the measured rows with the training rows, or None.
     """
     contents = _contents(data, None if drift is None or not len(drift) else drift)
     sections = [(*section, blocks) for section, blocks in zip(_TEXTS["sections"].items(), contents, strict=True)]
@@ -84,7 +85,7 @@ def _one_line(content: str) -> str:
 
 
 def _escaped(content: str) -> str:
-    """Return a text in one line, with characters that have a meaning in Markdown or HTML escaped."""
+    """Return a text in one line, with the special characters of Markdown and HTML escaped."""
     line = _one_line(content).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return re.sub(r"^(\d*)([-+=.)])(?=\s|$|[-=])", r"\1\\\2", _SPECIAL.sub(r"\\\1", line))
 
@@ -95,7 +96,7 @@ def _items(lines: Iterable[tuple[str, str]]) -> PrintedTable:
 
 
 def _contents(data: ReportData, drift: Any) -> list[list[Any]]:
-    """Return the blocks of each section: paragraphs, lists of paragraphs, `Code` and tables."""
+    """Return the sections of the document: for each, a list of paragraphs, lists of paragraphs, `Code` and tables."""
     facts, tables = dict(data.facts), shared_tables(data)
     to_complete = {
         section: _items((name, facts.get(name, _TEXTS["to_complete"])) for name in names)
@@ -191,7 +192,9 @@ def _calibration(data: ReportData) -> list[Any]:
 
 
 def _calibrated(one: Any) -> list[str]:
-    """Return the number of rows, the observed share with its interval, and whether the predicted one is outside."""
+    """Return three cells of the calibration table: the number of rows in a bin, the observed share of the class with
+    its interval, and whether the predicted share lies outside of that interval ("yes" or "no").
+    """
     low, high = words.format_percent(one.low), words.format_percent(one.high)
     observed = f"{words.format_percent(one.observed)}\n({low} to {high})"
     return [words.format_count(one.weight), observed, "no" if one.low <= one.predicted <= one.high else "yes"]

@@ -1,4 +1,4 @@
-"""The page of `bayesieve.drift`: stability and shifts by period, measures, and the levels that changed most."""
+"""The HTML page of `bayesieve.drift`: stability and shifts by period, measures, and the levels that changed most."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MOST_FEATURES, _MOST_PERIODS = 60, 60
 
 
 def render_drift(drift: Any) -> str:
-    """Return the page as one HTML document."""
+    """Return the page of a `Drift` as one self-contained HTML document."""
     features = list(dict.fromkeys(drift.features["feature"]))
     rows = drift.features.filter(drift.features["feature"].is_in(features[:_MOST_FEATURES])).to_dict(as_series=False)
     rows["by"] = list(map(_period, rows["by"]))
@@ -29,7 +29,7 @@ def render_drift(drift: Any) -> str:
 
 
 def _stability(rows: dict[str, list[Any]]) -> Figure:
-    """Draw the PSI of the features by period; pale if chance alone may give as much."""
+    """Draw the population stability index (PSI) of each feature by period, pale if chance alone may explain it."""
     shown = ("by", "feature", "psi", "psi_low", "psi_high", "psi_chance", "unseen", "missing")
     frame = {name: rows[name] for name in shown}
     pairs = zip(frame["psi"], frame["psi_chance"], strict=True)
@@ -44,7 +44,7 @@ def _stability(rows: dict[str, list[Any]]) -> Figure:
 
 
 def _shifts(rows: dict[str, list[Any]], periods: Any) -> Figure:
-    """Draw contributions of the features to the shift of the mean score, by period."""
+    """Draw how much each feature moved the mean score since training, in nats, by period."""
     whole = {"by": list(map(_period, periods["by"])), "feature": ["Whole score"] * len(periods)}
     whole["shift"] = periods["shift"].to_list()
     frame = {name: [*column, *rows[name]] for name, column in whole.items()}

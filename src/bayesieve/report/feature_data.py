@@ -1,4 +1,4 @@
-"""Features of a scorecard as plain data, for tables and for the scripts of a page."""
+"""Features of a scorecard as plain data, for the tables and scripts of a report."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ def feature_data(
     by_hand: str | None = None,
     effect: Any = None,
 ) -> dict[str, Any]:
-    """Return one feature as plain data, with its cells if it is in the model.
+    """Return one feature of a scorecard as a dict for reports, with a list of its cells if it is in the model.
 
     Parameters
     ----------
     k : position of the feature.
-    side : -1 if the page is about the first of two classes, else 1.
+    side : 1 to show contributions to the second of two classes, -1 to show them for the first.
     min_count : cells of fewer rows are joined, as `cell_lines` does.
-    note : one sentence that a reader should not miss, such as why the feature has a single level.
-    gain : mean nats by which the feature lowers the log loss of rows that its model did not learn from.
+    note : one sentence to be printed with the feature, such as why it has a single level.
+    gain : mean nats by which the feature lowers the log loss of rows on which the model was not trained.
     by_hand : rules by hand for the levels of the column, in words.
     effect : `evaluation.rule_effects.RuleEffect` of these rules, if it was measured.
-    others : (n_cells + 1, n_classes) rows among other rows than those of training, unseen values last.
+    others : rows of a second table in each cell by class, (n_cells + 1, n_classes), unseen values last.
     """
     feature, words = card.features[k], Wording.of(card)
     levels, tested = feature.levels, math.isfinite(feature.log_bayes)
@@ -74,8 +74,8 @@ def feature_data(
 
 
 def information_value(card: Scorecard, feature: Feature) -> float | None:
-    """Return the sum over the levels of (share of one class - share of the other) x weight of evidence; None for more
-    than two classes or a single level.
+    """Return the information value of a feature: the sum over its levels of (share of one class - share of the other)
+    times the weight of evidence. None for more than two classes or a single level.
     """
     if card.classes.size != 2 or feature.levels.n_levels < 2 or feature.levels.counts is None:
         return None
@@ -86,12 +86,12 @@ def information_value(card: Scorecard, feature: Feature) -> float | None:
 
 
 def chance_tables(log_bayes: float) -> float:
-    """Return n, at most a million, such that a column without effect has as high a Bayes factor in one of n tables."""
+    """Return n such that a column without effect reaches this log Bayes factor in one of n tables; at most 1e6."""
     return min(math.exp(min(max(log_bayes, 0.0), 99.0)), _MOST_TABLES)
 
 
 def by_chance(log_bayes: float) -> str:
-    """Return `chance_tables` in two digits; an empty text for a feature that was not tested.
+    """Return `chance_tables` as text with two significant digits; an empty text for a feature that was not tested.
 
     Examples
     --------
@@ -106,7 +106,10 @@ def by_chance(log_bayes: float) -> str:
 
 
 def support_caution(feature: Feature, words: Wording, min_count: int) -> str | None:
-    """Return a caution about cells whose large contributions few rows support; it names them unless they are joined."""
+    """Return a caution if some cells of a feature have large contributions but few rows, or None.
+
+    It names these cells if each has at least ``min_count`` rows, so that it is shown in a table of its own.
+    """
     weak = weakly_supported(feature) if feature.is_used else []
     if not weak:
         return None
@@ -118,7 +121,9 @@ def support_caution(feature: Feature, words: Wording, min_count: int) -> str | N
 
 
 def _cells(card: Scorecard, feature: Feature, words: Wording, least: int, others: np.ndarray | None) -> dict[str, Any]:
-    """Return the cells as columns, the contributions of unseen values, and variances for intervals."""
+    """Return the table of the cells of a feature as columns of plain values, with the contributions of unseen values
+    and the variances from which the page computes intervals.
+    """
     cells, counts = feature.cells, np.asarray(feature.levels.counts)
     bounds = [bounds_of(cells, code) for code in range(cells.n_levels)]
     low, high = ([finite_or_none(one.get(end)) for one in bounds] for end in ("low", "high"))
@@ -157,8 +162,10 @@ def _cells(card: Scorecard, feature: Feature, words: Wording, least: int, others
 
 
 def cell_lines(feature: Feature, least: int) -> list[list[int]]:
-    """Return the codes of the cells in each line of a table. Cells of fewer than ``least`` training rows are joined:
-    intervals with their neighbours, others within their level, and levels of so few rows with each other.
+    """Group the cells of a feature into lines of a table, so that no line describes fewer than ``least`` training rows.
+
+    Intervals with few rows are joined with their neighbours, other cells within their level, and small levels with each
+    other. Returns the positions of the cells in each line.
     """
     rows, cells = feature.counts.sum(axis=1), feature.cells
     lines: list[list[int]] = []
@@ -182,13 +189,13 @@ def cell_lines(feature: Feature, least: int) -> list[list[int]]:
 
 
 def _mean(table: np.ndarray, rows: np.ndarray, line: list[int]) -> list[float]:
-    """Return the mean of lines of a table, weighted by their rows."""
+    """Return the mean over the cells of a line of one array row each, weighted by their training rows."""
     mean = table[line[0]] if len(line) == 1 else np.average(table[line], axis=0, weights=rows[line] + 1e-300)
     return list(mean.tolist())
 
 
 def _label(feature: Feature, words: Wording, line: list[int], least: int) -> str:
-    """Return the text of a line: a cell, an interval, or the number of cells with few rows beside the named ones."""
+    """Return the text of a line of the table: its cell, its interval, or the number of small cells that it joins."""
     cells, labels = feature.cells, words.levels(feature.cells, full=True)
     if len(line) == 1 and feature.counts[line].sum() >= least:
         return labels[line[0]]
@@ -213,8 +220,8 @@ def _label(feature: Feature, words: Wording, line: list[int], least: int) -> str
 
 
 def _grid(levels: PairLevels, words: Wording) -> dict[str, Any]:
-    """Return a pair of columns as a grid, a line for each level of the first column: codes of cells, None without
-    training rows, and the training rows.
+    """Return a pair of columns as a grid with a row for each level of the first column: the cell of each combination
+    (None without training rows) and its number of training rows.
     """
     first, second = levels.parts
     codes = np.where(levels.grid < levels.n_levels, levels.grid, -1).tolist()  # of a surface, cells without rows, too

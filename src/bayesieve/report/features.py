@@ -1,4 +1,4 @@
-"""Figures of a scorecard: what a feature adds, cell by cell, and the importance of features."""
+"""Figures of a scorecard: the contributions of one feature, and the importance of all features."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def feature_figure(card: Scorecard, feature: str, target_class: Any = None) -> F
 
 
 def importance_figure(card: Scorecard) -> Figure:
-    """Draw the features in the model by importance, as `Scorecard.plot_importance`.
+    """Draw the features in the model as bars by importance; the function behind `Scorecard.plot_importance`.
 
     Parameters
     ----------
@@ -113,7 +113,9 @@ def importance_figure(card: Scorecard) -> Figure:
 
 
 def curve_ends(cells: Sequence[Interval]) -> tuple[float, float] | None:
-    """Return the ends of the axis of a curve: its outermost cuts and a margin; None if there is no such axis."""
+    """Return the ends of the x axis for a curve over intervals: the outermost cuts plus a margin of 8 %. Return None if
+    there is no cut or the range is infinite.
+    """
     cuts = [end for low, high, _ in cells for end in (low, high) if end is not None]
     if not cuts:
         return None
@@ -123,7 +125,7 @@ def curve_ends(cells: Sequence[Interval]) -> tuple[float, float] | None:
 
 
 def density_frame(cells: Sequence[Interval], low: float, high: float) -> dict[str, list[float]]:
-    """Return a histogram of the training rows of a curve between two ends, each cell's rows spread evenly over it."""
+    """Return a histogram of the training rows between two ends, the rows of each interval spread evenly over it."""
     edges = 2.0 * np.linspace(low / 2.0, high / 2.0, _N_BINS + 1)  # the range may be that of all numbers
     inside = [cell for cell in cells if cell[0] is not None or cell[1] is not None]
     starts = np.array([low if start is None else start for start, _, _ in inside])
@@ -137,5 +139,5 @@ def density_frame(cells: Sequence[Interval], low: float, high: float) -> dict[st
 
 
 def finite_or_none(value: Any) -> float | None:
-    """Return a number as a float, None for None and for values that are not finite."""
+    """Return a number as a float; None if it is None, NaN or infinite."""
     return float(value) if value is not None and math.isfinite(value) else None

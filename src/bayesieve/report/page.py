@@ -1,4 +1,4 @@
-"""Figures and pages: charts as specifications with their data, and self-contained HTML documents around them."""
+"""`Figure` and `Report`: charts with their data, and the self-contained HTML pages around them."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Figure:
 
     @property
     def spec(self) -> Spec:
-        """The whole specification as a Vega-Lite dictionary, with data, title and the light theme."""
+        """Complete Vega-Lite specification as a dict, with data, title and the light theme."""
         title = {"text": self.title, "subtitle": textwrap.wrap(self.caption, 110), "fontSize": 18, "offset": 14}
         whole = {"$schema": SCHEMA, "description": f"{self.title}. {self.caption}", "title": title}
         drawn = self.chart or {"mark": {"type": "text", "text": "There is nothing to draw."}}
@@ -72,53 +72,54 @@ class Figure:
 
     @property
     def main(self) -> str:
-        """The name of the frame that layers draw by default."""
+        """Name of the frame that layers draw by default."""
         return next(iter(self.frames), "rows")
 
     def datasets(self) -> dict[str, list[dict[str, Any]]]:
-        """Return the frames as rows of plain values; numbers that are not finite become None."""
+        """Return each frame as a list of dicts, one per row; numbers that are not finite become None."""
         return {name: results_frame(frame).to_dicts() for name, frame in plain(self.frames).items()}
 
     @property
     def data(self) -> Any:
-        """The rows behind the figure, as a polars dataframe."""
+        """Data of the figure as a polars dataframe."""
         return results_frame(self.frames.get(self.main, {}))
 
     def table(self) -> PrintedTable:
-        """Return the first lines of the data as texts."""
+        """Return the first rows of the data as a table of texts, printed below the chart."""
         frame = self.frames.get(self.main, {})
         return PrintedTable.of_frame(frame, self.heads or {name: name.replace("_", " ") for name in frame}, self.title)
 
     def payload(self) -> dict[str, Any]:
-        """Return the data from which a page draws the figure."""
+        """Return the JSON data from which the script of a page draws the figure."""
         return {"spec": self.chart, "frames": self.frames, "main": self.main, "label": self.title}
 
     def to_html(self) -> str:
-        """Return one HTML document that is self-contained, in light and dark, with the numbers as a table."""
+        """Return a self-contained HTML page with the chart, in light and dark colours, and its numbers as a table."""
         return page("figure.html", {"figure": self}, title=self.title, figure=self)
 
     def to_svg(self) -> str:
-        """Return a picture as SVG; ImportError without vl-convert-python."""
+        """Return the figure as SVG text. Raise ImportError if vl-convert-python is not installed."""
         svg: str = self._converter().vegalite_to_svg(self._as_text())
-        # Round: the last digits differ between machines.
+        # Coordinates are rounded: their last digits differ between machines, and equal figures should give equal files.
         svg = _PLACES.sub(lambda place: _FRACTION.sub(_in_thousandths, place[0]), svg)
         number: dict[str, int] = {}  # parts are numbered by process otherwise
         return _NUMBERED.sub(lambda match: f"{match[1]}{number.setdefault(match[0], len(number) + 1)}", svg)
 
     def to_altair(self) -> Any:
-        """Return the figure as an `altair.Chart`; ImportError without Altair."""
+        """Return the figure as an `altair.Chart`. Raise ImportError if Altair is not installed."""
         import altair
 
         return altair.Chart.from_dict(self.spec)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the figure atomically, as the end of the name says: a page (``.html``), a picture (``.svg``, ``.png``;
-        needs ``pip install vl-convert-python``) or the specification (``.json``).
+        """Write the figure to a file, in the format that its name asks for: a page (``.html``), a picture (``.svg``,
+        ``.png``; needs ``pip install vl-convert-python``) or the specification (``.json``). An existing file is
+        replaced only when the new one is complete.
 
         Raises
         ------
         ValueError
-            If the name ends otherwise, or the file cannot be written.
+            If the name has another ending, or the file cannot be written.
         ImportError
             If a picture is wanted and vl-convert-python is not installed.
         FileNotFoundError
@@ -135,7 +136,7 @@ class Figure:
         write_atomically(path, writers[suffix]())
 
     def _as_text(self, indent: int | None = None) -> str:
-        """Return the specification as JSON; half characters, which no file can hold, are replaced."""
+        """Return the specification as JSON text. Lone surrogates, which UTF-8 cannot store, are replaced."""
         return words.printable(json.dumps(self.spec, indent=indent, ensure_ascii=False))
 
     @staticmethod
@@ -174,19 +175,21 @@ def in_five_digits(values: Any) -> Any:
 
 @dataclass(frozen=True)
 class Report:
-    """A page that notebooks show, also without a network; ``save(path)`` writes it.
+    """HTML page about a model. Notebooks show it, also offline; ``save(path)`` writes it to a file.
 
     Attributes
     ----------
     html : the whole document
-    performance : the figures on it, or None
+    performance : `Performance` with the measures printed on the page, or None
     """
 
     html: str
     performance: Any = None
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the page, whole or not at all; its name ends in ``.html`` or ``.htm``."""
+        """Write the page to a file whose name ends in ``.html`` or ``.htm``; an existing file is replaced only when it
+        is complete.
+        """
         check_html(path)
         write_atomically(path, self.html)
 
@@ -198,8 +201,9 @@ class Report:
 
 
 def framed(document: str, still: str) -> str:
-    """Embed a document in another, as notebooks show it. Untrusted notebooks remove frames and styles, and show
-    ``still``, which has no scripts.
+    """Return HTML that embeds a document in a notebook as an iframe.
+
+    Notebooks that are not trusted remove iframes and styles. They then show ``still``, a version without scripts.
     """
     frame = f'<iframe srcdoc="{html.escape(document)}" style="width:100%;height:38rem;border:0"></iframe>'
     return f'{frame}<style>.bayesieve-still{{display:none}}</style><div class="bayesieve-still">{still}</div>'
@@ -215,20 +219,20 @@ def page(
     more: Any = None,
     **context: Any,
 ) -> str:
-    """Return one HTML document with its charts.
+    """Return a self-contained HTML document with charts.
 
-    Styles, scripts, charts and data are inside, compressed. A content security policy allows the styles and scripts of
-    the page by their hashes and forbids everything else, also any request.
+    Styles, scripts, charts and data are inside, compressed. The content security policy allows these styles and scripts
+    by their hashes and forbids everything else, including any request.
 
     Parameters
     ----------
-    template : one that extends ``page.html``, or ``"package:name"`` of another package;
-        elements with ``data-chart`` are where charts are drawn.
-    drawn : mapping from their names to `Figure`; the template knows it as ``charts``
-    script : further scripts of this kind of page.
-    program : script that comes with the data.
-    more : plain data that it reads.
-    context : what the template needs.
+    template : name of a template that extends ``page.html``, or ``"package:name"`` of another package;
+        charts are drawn in its elements with the attribute ``data-chart``.
+    drawn : `Figure` by name; the template reads them as ``charts``
+    script : name or names of further scripts of this kind of page.
+    program : source of a script generated from the data.
+    more : plain data that the scripts read.
+    context : variables of the template.
     """
     data = {"charts": {name: one.payload() for name, one in drawn.items()}, "more": more, "program": program}
     data["themes"] = [theme() | {"background": None}, theme(dark=True) | {"background": None}]
@@ -269,13 +273,13 @@ def plain(value: Any) -> Any:
 
 
 def fill(name: str, **context: Any) -> str:
-    """Return a template filled; every text is escaped, but in ``.txt``."""
+    """Return a template filled with values. Texts are escaped for HTML, except in ``.txt`` templates."""
     return words.printable(_environment().get_template(name).render(**context))
 
 
 @cache
 def _packed_bundle() -> tuple[str, str]:
-    """Return the scripts that draw charts, and their hash."""
+    """Return the chart library as compressed base64 text, and the hash by which the page may run it."""
     packed = FOLDER.joinpath("bundle", "charts.js.gz").read_bytes()
     return base64.b64encode(packed).decode(), policy_hash(gzip.decompress(packed).decode())
 
@@ -285,7 +289,7 @@ def _in_thousandths(digits: re.Match[str]) -> str:
 
 
 def policy_hash(text: str) -> str:
-    """Return the hash by which a content security policy allows a style or script."""
+    """Return the SHA-256 hash, in base64, by which a content security policy allows a style or script."""
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 

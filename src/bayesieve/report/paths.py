@@ -1,4 +1,4 @@
-"""Figures of searches: the path of one, the means of several, clusters of features."""
+"""Figures of searches: the path of one search, the mean path of several, and clusters of features."""
 
 from __future__ import annotations
 
@@ -126,7 +126,10 @@ def search_figure(trace: Any, steps: Sequence[Step], chosen: Step | None, title:
 def _panel(
     name: str, one: tracing.Measure, x: draw.Spec, frame: dict[str, list[Any]], trace: Any, in_phases: bool
 ) -> draw.Spec | None:
-    """Draw the values of a measure along the path; return None if the axis can show no value."""
+    """Return a chart of one measure along the path of a search, or None if none of its values can be drawn.
+
+    ``frame`` has the points, a column of values for each measure.
+    """
     values, band = frame[name], one.n_rows is not None
     marked = next((i for i, chosen in enumerate(frame["chosen"]) if chosen and values[i] is not None), None)
     on_axis = [] if marked is None else [frame[column][marked] for column in (name, "low")[: 1 + band]]
@@ -149,9 +152,11 @@ def _panel(
 def _means_figure(
     traces: Sequence[Any], paths: Sequence[Sequence[Step]], marked: Sequence[Step | None], title: str
 ) -> Figure:
-    """Draw means with a band of one standard deviation, faint lines for the searches, and dots for their choices.
+    """Draw the mean path of several searches with a band of one standard deviation, the single searches as faint lines,
+    and their chosen subsets as dots.
 
-    A size that fewer than half of the searches reach has no mean: the few that are left would make it jump.
+    A number of features that fewer than half of the searches reach has no mean: the few remaining searches would make
+    the line jump.
     """
     import polars as pl
 
@@ -206,13 +211,15 @@ def _sizes_in_words(sizes: Sequence[int]) -> str:
 
 
 def clusters_figure(selector: Any, *, title: str | None = None) -> Figure:
-    """Draw what a `DependenceClusterSelector` saw: the tree of the features, the matrix of their dependences in its
-    order, with the features and the cut of the chosen subset marked, and all candidates by size and performance.
+    """Draw the clusters that a `DependenceClusterSelector` searched.
+
+    The figure shows the tree of the features, the matrix of their dependences in the order of the tree, and all
+    candidate subsets by size and performance. The features and the cut of the chosen subset are marked.
 
     Parameters
     ----------
     selector : fitted DependenceClusterSelector
-        One that was loaded from a file does not know its candidates any more.
+        A selector that was loaded from a file cannot be drawn, because files do not keep the candidates.
     title : str, optional
 
     Returns
@@ -223,7 +230,7 @@ def clusters_figure(selector: Any, *, title: str | None = None) -> Figure:
     Raises
     ------
     ValueError
-        For anything else.
+        For any other object.
 
     Examples
     --------
@@ -273,7 +280,7 @@ def _clusters_caption(selector: Any, feasible: np.ndarray) -> str:
 
 
 def _branches(linkage: np.ndarray, features: np.ndarray, order: np.ndarray) -> dict[str, list[Any]]:
-    """Return a bracket of four corners for every merge."""
+    """Return the line of each merge of the tree as four corners, a bracket around the two clusters that it joins."""
     place = {int(feature): k + 0.5 for k, feature in enumerate(order)}
     tops, corners = [(place[int(feature)], 0.0) for feature in features], []
     for merge, (left, right, merged, _) in enumerate(linkage.tolist()):
@@ -284,7 +291,11 @@ def _branches(linkage: np.ndarray, features: np.ndarray, order: np.ndarray) -> d
 
 
 def _cells(matrix: np.ndarray) -> dict[str, list[Any]]:
-    """Return boxes of the matrix; each has the strongest of its entries, those on the diagonal none."""
+    """Return the dependence matrix as boxes for a heat map.
+
+    A large matrix is reduced to `_MOST_CELLS` boxes per side, each with the largest of its entries. Single entries of
+    the diagonal have no box.
+    """
     edges = np.unique(np.linspace(0, len(matrix), min(len(matrix), _MOST_CELLS) + 1).astype(int)).tolist()
     boxes = [
         (left, right, top, bottom, float(matrix[top:bottom, left:right].max()))

@@ -1,4 +1,4 @@
-"""The report of a model: charts and plain data for its page, and the short card that notebooks show."""
+"""The report of a model: its data, the full HTML page, and the short card that notebooks show."""
 
 from __future__ import annotations
 
@@ -26,43 +26,43 @@ _TESTED = {"log_loss": "Log loss, nats", "brier": "Brier score", "auc": "AUC"}
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ReportData(ShortRepr):
-    """Contents of a report.
+    """Contents of a report as plain data, from which `render_report` and `render_document` draw it.
 
     Attributes
     ----------
     title : str
     target : name of the target column
-    n_rows, n_columns : size of the training table, the target left out
+    n_rows, n_columns : size of the training table, without the target
     classes : labels as texts
     class_counts : training rows of each class
     headline : summary in one paragraph
-    features : what `feature_data` returns of each feature, most important first
+    features : dicts of `feature_data`, the most important feature first
     search : `SearchTrace` of the selection, or None
     selector : ``name`` of the selector, and a ``sentence`` about its method
-    support : (n_features,) bool, the subset that the search chose; None if weights are read from all models
+    support : (n_features,) bool, the subset that the search chose; None if weights are averaged over many subsets
     clusters : the selector, if the search began with the tree of dependent features
-    performance : `evaluation.performance.Performance` that the page is about, or None
+    performance : `evaluation.performance.Performance` that the page describes, or None
     samples : performances of the overview, side by side
-    segments : by feature, column or period, for each of its levels with rows: its label, its share of the rows and of
-        the training rows (None if unknown), how well the positive class is predicted there, or of more classes the
-        predicted one, and AUC and log loss with their intervals
-    periods : what `score_by_period` returns
+    segments : pairs of a name (feature, column or period) and a list of its levels. Each level is a tuple: label, share
+        of the rows, share of the training rows (None if unknown), `Bin` with the predicted and observed share of the
+        class, and AUC and log loss with their intervals
+    periods : dicts of `score_by_period`
     challenged : `evaluation.periods.Challenged` or None
     explained : explained rows, whose ``prior`` and ``contributions`` add up to the log joint of each class
     warnings : one sentence each
-    settings : (name, value)
-    left_out : names of the features that are not in the model, by the reason why
-    created : date and time, ready to print
+    settings : pairs (name, value)
+    left_out : names of the features that are not in the model, grouped by the reason
+    created : date and time as text
     decisions : `evaluation.deciding.Decisions` or None
-    edits : those made by hand
+    edits : edits made by hand after the fit
     intercept : nats from which every row starts, for each class
-    program : the model as JavaScript, which computes the scores of rows typed in; empty if it cannot be written so
-    changes : what `change_data` returns of the columns in the model
-    positive : position of the class that curves and texts are about, of two
-    facts : (name, value) of what a validator asks first
+    program : the model as JavaScript that scores rows typed into the page; empty if the model cannot be exported
+    changes : dicts of `change_data` for the columns in the model
+    positive : position of the class of two that curves and texts describe
+    facts : pairs (name, value) for the head of a validation document
     stability : share of the models of folds that use each column, by name
-    dependence : columns and the dependence of each on each, from 0 to 1
-    factors : nats that the error of the intercept shares with those of features, (n_logits, n_factors)
+    dependence : names of columns and the matrix of their dependences, from 0 to 1
+    factors : (n_logits, n_factors), loadings in nats from which the page computes errors of sums of contributions
     """
 
     title: str
@@ -100,10 +100,10 @@ class ReportData(ShortRepr):
 
 
 def render_report(data: ReportData) -> str:
-    """Draw a report as one HTML document.
+    """Return a report as one HTML document.
 
-    The document needs nothing but itself: styles, charts and scripts are inside, and a content security policy forbids
-    any request.
+    The document is self-contained: styles, charts and scripts are inside, and a content security policy forbids any
+    request.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ def render_report(data: ReportData) -> str:
 
 
 def render_card(data: ReportData) -> str:
-    """Draw the short HTML repr of a model: title, key figures and most important features.
+    """Return the short HTML repr of a model: title, key figures and most important features.
 
     Parameters
     ----------
@@ -158,8 +158,8 @@ def render_card(data: ReportData) -> str:
     Returns
     -------
     str
-        A fragment without scripts. Colours are taken from the page around it, so that it fits light and dark themes;
-        all styles are inline, so that it leaves the page as it was.
+        An HTML fragment without scripts. Its colours come from the surrounding page, so it fits light and dark themes;
+        all styles are inline, so it does not change that page.
     """
     selected = [feature for feature in data.features if feature["selected"]]
     first = selected[:_N_CARD_FEATURES]
@@ -167,7 +167,9 @@ def render_card(data: ReportData) -> str:
 
 
 def page_data(data: ReportData) -> dict[str, Any]:
-    """Return the data of the page's scripts: the model by cell, curves by class, thresholds, and rows to explain."""
+    """Return the JSON data for the page's scripts: contributions by cell, curves by class, thresholds, and rows to
+    explain.
+    """
     p = data.performance
     content = {name: getattr(data, name) for name in ("classes", "class_counts", "positive", "intercept", "factors")}
     content |= {name: () if p is None else getattr(p, name) for name in ("reliability", "roc", "thresholds")}
@@ -187,11 +189,11 @@ _OF_PAGE = ("all levels", "bars", "lift", "steps", "pair", "fall", "roc", "thres
 
 
 def column_lines(data: ReportData) -> list[dict[str, Any]]:
-    """Return the columns of the table, the most important first.
+    """Return the rows of the table of columns, the most important column first.
 
-    Each has its ``name``, ``importance`` (with an equal part of that of pairs), ``stability``, its ``own`` feature if
-    there is a single one, the number of these (``n_own``), and positions and names of all features of the model that it
-    is part of.
+    Each row is a dict: ``name``; ``importance``, to which a pair of columns adds half of its importance; ``stability``;
+    ``own``, the feature made of this column alone if there is exactly one; ``n_own``, the number of such features; and
+    the positions and names of all features of the model that use the column.
     """
     lines: dict[str, dict[str, Any]] = {}
     selected = 0
@@ -211,7 +213,7 @@ def column_lines(data: ReportData) -> list[dict[str, Any]]:
 
 
 def dependence_figure(names: Sequence[str], matrix: Sequence[Sequence[float]]) -> Figure:
-    """Draw the mutual dependence of the levels of each two columns."""
+    """Draw the matrix of dependences between columns as a heat map."""
     pairs = [(a, b, matrix[i][j]) for i, a in enumerate(names) for j, b in enumerate(names) if i != j]
     frame = draw.columns(("column", "other", "dependence"), pairs)
     drawing = draw.template("dependence", names=list(names), domain=[0, max(0.1, *frame["dependence"])])
@@ -220,7 +222,7 @@ def dependence_figure(names: Sequence[str], matrix: Sequence[Sequence[float]]) -
 
 
 def periods_figure(periods: Sequence[Mapping[str, Any]]) -> Figure:
-    """Draw the stability index of the score and the AUC period by period."""
+    """Draw the population stability index of the score and the AUC, period by period."""
     frame = {name: [period[name] for period in periods] for name in periods[0]}
     heads = {
         "period": "Period",
@@ -234,7 +236,9 @@ def periods_figure(periods: Sequence[Mapping[str, Any]]) -> Figure:
 
 
 def challenge_figures(challenged: Any) -> dict[str, Figure]:
-    """Return tables of two models compared: tests, the swap set, and both by period."""
+    """Return figures that compare two models: paired tests, the swap set (rows that only one of them selects), and both
+    by period.
+    """
     tests = challenged.whole.tests.to_dict(as_series=False)
     tests["measure"] = [_TESTED.get(name, name) for name in tests["measure"]]
     ends = {"low": "from", "high": "to"}
@@ -253,7 +257,7 @@ def challenge_figures(challenged: Any) -> dict[str, Figure]:
 
 
 def search_parts(data: ReportData) -> tuple[str, dict[str, Figure]]:
-    """Return the search in words, and the chart of its path, or of its tree of clusters and candidates."""
+    """Return a description of the search in words, and its charts by name: the path, or the tree of clusters."""
     trace = data.search
     if trace is None:
         return "", {}
@@ -273,7 +277,7 @@ def search_parts(data: ReportData) -> tuple[str, dict[str, Figure]]:
 
 
 def decision_figure(decisions: Any) -> Figure:
-    """Draw the benefit of the second of two decisions by the share of rows for which it is taken."""
+    """Draw the benefit of taking the second of two decisions, against the share of rows for which it is taken."""
     curve, k, name = decisions.curve, decisions.chosen, decisions.names[1]
     frame = {one: getattr(curve, one).tolist() for one in ("share", "threshold", "profit", "low", "high")}
     frame["threshold"][0] = None  # nobody reaches it

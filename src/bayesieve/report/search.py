@@ -1,7 +1,7 @@
-"""The search of a model in words: its measures, its walks, and how it ended.
+"""Descriptions of searches in words: which measure guided a search, which subsets it visited, and how it ended.
 
-Steps of a search are the lines of the path of its `SearchTrace`, as mappings: ``start``, ``step``, ``move``,
-``feature``, ``n_features``, ``criterion`` and ``validation``.
+A step of a search is a dict with ``start``, ``step``, ``move``, ``feature``, ``n_features``, ``criterion`` and
+``validation``, one line of `SearchTrace.path`.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ _MANY = 60  # features from which on the axis may be logarithmic
 
 
 class Measure:
-    """A criterion or performance measure by its name, on the rows that guide a search or on validation rows.
+    """A criterion or performance measure with its texts for captions and axes.
 
     Attributes
     ----------
     title, capitalised : str
-        The title in the middle of a sentence, and with a capital letter (except for mRMR).
+        Title for the middle of a sentence, and for its start.
     heading : str
-        The head of a column or an axis, with the rows and the unit, such as "nats".
+        Title of a column or an axis, with the rows and the unit, such as "nats".
     evaluated : str
-        The thing that a search evaluates by it.
+        Thing that a search evaluates by the measure, in words.
     is_of_features : bool
-        Whether it scores the feature that a step of a filter or of boosting adds, rather than a subset.
+        Whether the value of a step describes the added feature, as in filters and boosting, rather than the subset.
     digits : int
         Decimals that distinguish its values.
     n_rows : float or None
-        Number (or weight) of the validation rows if the measure is the share of errors among them.
+        Number (or weight) of the validation rows if the measure is an error rate on them; gives its standard error.
     """
 
     def __init__(
@@ -50,7 +50,8 @@ class Measure:
         on_validation: bool = False,
         n_rows: float | None = None,
     ) -> None:
-        # The title of a built-in criterion does not describe a derived one that has another name.
+        # A user's criterion derived from a built-in one inherits its title; with a name of its own, that title would be
+        # wrong.
         facts = vars(_described(name))
         self.name, self.lower_is_better, self.digits, self.on_validation = name, lower_is_better, digits, on_validation
         self.higher_is_better, self.n_rows = not lower_is_better, n_rows
@@ -62,7 +63,7 @@ class Measure:
         self.heading = f"Validation: {self.title}" if on_validation else f"{self.capitalised}{unit}"
 
     def of(self, step: Step) -> float | None:
-        """Return the value at a step of a search, or None."""
+        """Return the value of the measure at a step of a search, or None."""
         if self.on_validation:
             return step["validation"]
         return None if self.is_of_features and step["feature"] is None else step["criterion"]
@@ -71,7 +72,7 @@ class Measure:
         return format_number(value, self.digits)
 
     def in_words(self, value: float) -> str:
-        """Return the measure and its value, with the standard error if it is known."""
+        """Return the title and a value as text, with the standard error of an error rate."""
         error = f" ± {self.text(self.standard_error(value, self.n_rows))}" if self.n_rows else ""
         return f"{self.title} {self.text(value)}{error}"
 
@@ -88,8 +89,9 @@ class Measure:
 
 
 def measures_of(steps: Iterable[Step], trace: Any) -> tuple[Measure, ...]:
-    """Return the criterion that guides searches like that of a trace, and the measure on their validation rows, if any,
-    with decimals that suit the values at the steps.
+    """Return the criterion that guided a search, and the measure on its validation rows if there was one.
+
+    Their decimals suit the values at the steps.
     """
     steps = list(steps)
     guide = measure(trace.criterion_name, [step["criterion"] for step in steps], trace.lower_is_better)
@@ -115,7 +117,9 @@ def measure(name: str, values: Iterable[float | None], lower_is_better: bool = T
 
 
 def _described(name: str) -> Any:
-    """Return the criterion or the score of a selector of this name, of bayesieve, of the user or of other packages."""
+    """Return the class or `Score` that describes a criterion by its name: of bayesieve, of the user, or of another
+    package.
+    """
     for criteria, selectors in (
         (CRITERIA.own.values(), SELECTORS.own.values()),
         (_defined(Criterion), _defined(CodedSelector)),
@@ -129,7 +133,7 @@ def _described(name: str) -> Any:
 
 
 def _defined(base: type) -> Iterator[Any]:
-    """Yield all classes that are derived from a class, the latest first."""
+    """Yield all subclasses of a class, directly or indirectly derived, the latest first."""
     subclass: type
     for subclass in reversed(base.__subclasses__()):
         yield from _defined(subclass)
@@ -137,8 +141,8 @@ def _defined(base: type) -> Iterator[Any]:
 
 
 def steps_of(trace: Any, most: int | None = None) -> list[Step]:
-    """Return the steps of the path of a trace. If there are more than ``most``, the last start that does not fit ends
-    the path.
+    """Return the steps of the path of a search as dicts. If there are more than ``most``, the path ends with the last
+    start that fits completely.
     """
     path = trace.path()
     steps: list[Step] = [dict(zip(path, values, strict=True)) for values in zip(*path.values(), strict=True)]
@@ -149,9 +153,10 @@ def steps_of(trace: Any, most: int | None = None) -> list[Step]:
 
 
 def chosen_subset(trace: Any, selector: Any = None) -> Iterable[bool] | None:
-    """Return the subset that a fitted selector chose, or without a selector the best of the path.
+    """Return the features of the chosen subset as booleans: those of a fitted selector or, without one, of the best
+    subset on the path.
 
-    None if weights were read from all models together, or the path never met the best subset.
+    None if the model averages over many subsets, or the best subset was found outside of the path.
     """
     if selector is not None:
         weights = getattr(selector, "weights_", getattr(selector, "feature_weights_", ()))
@@ -161,12 +166,12 @@ def chosen_subset(trace: Any, selector: Any = None) -> Iterable[bool] | None:
 
 
 def chosen_step(trace: Any, steps: Sequence[Step], support: Iterable[bool] | None) -> Step | None:
-    """Return the step at which the path of a trace first met a subset; None if it never did."""
+    """Return the first step of a search at which the current subset equals the given one; None if there is none."""
     if support is None:
         return None
     chosen = {feature for feature, is_in in enumerate(support) if is_in}
     for start in range(trace.n_starts):
-        # Features in only one of the two subsets; every move adds or removes one such difference.
+        # Count the features in which the current subset differs from the chosen one; it is reached when none remains.
         differing, moves = chosen ^ set(trace.starts[start].features.tolist()), trace.walk_moves(start)
         changed = [
             {feature} if sign else set()
@@ -180,8 +185,8 @@ def chosen_step(trace: Any, steps: Sequence[Step], support: Iterable[bool] | Non
 
 
 def in_words(trace: Any, steps: Sequence[Step], chosen: Step | None, *, by_starts: bool = False) -> str:
-    """Describe a search in words: its path and the chosen subset or, if ``by_starts`` is True, its starts, over which
-    weights are averaged.
+    """Return a description of a search: its path and the chosen subset or, if ``by_starts`` is True, the starts over
+    whose subsets weights are averaged.
     """
     guide, *others = measures_of(steps, trace)
     added = [step for step in steps if step["feature"] is not None]
@@ -206,7 +211,7 @@ def in_words(trace: Any, steps: Sequence[Step], chosen: Step | None, *, by_start
 
 
 def steps_by_start(steps: Sequence[Step]) -> list[list[Step]]:
-    """Return the steps of each start with a criterion that can be drawn, in order."""
+    """Group steps by the start of the search that they belong to; steps whose criterion cannot be drawn are dropped."""
     starts: dict[int, list[Step]] = {}
     for step in steps:
         if drawable(step["criterion"]):
@@ -215,13 +220,13 @@ def steps_by_start(steps: Sequence[Step]) -> list[list[Step]]:
 
 
 def alternates(walks: Sequence[Sequence[Step]]) -> bool:
-    """Return whether the walks are phases that take turns: one only adds, the next only drops, and so on."""
+    """Return whether the walks alternate between adding and dropping features, each moving in one direction only."""
     directions = [{step["move"] for step in walk[1:]} for walk in walks]
     return all(len(d) <= 1 for d in directions) and all(not a or a != b for a, b in pairwise(directions))
 
 
 def by_size(steps: Sequence[Step], *, lower_is_better: bool = True) -> list[Step]:
-    """Return the step of best criterion of every size, in the order of the sizes; validation rows are ignored."""
+    """Return the step with the best criterion for each number of features, in ascending order of that number."""
     sign, best = 1 if lower_is_better else -1, dict[int, Step]()
     drawn = (step for step in steps if drawable(step["criterion"]))
     for step in sorted(drawn, key=lambda step: sign * step["criterion"]):
@@ -230,7 +235,9 @@ def by_size(steps: Sequence[Step], *, lower_is_better: bool = True) -> list[Step
 
 
 def value_at(steps: Sequence[Step], size: int, *, on_validation: bool) -> float | None:
-    """Return the value at a size, or at the next smaller one that the search met; None outside of its sizes."""
+    """Return the value at a number of features, or at the next smaller number that the search visited; None outside of
+    its range.
+    """
     place = bisect_right(steps, size, key=lambda step: step["n_features"]) - 1
     if place < 0 or size > steps[-1]["n_features"]:
         return None
@@ -239,6 +246,8 @@ def value_at(steps: Sequence[Step], size: int, *, on_validation: bool) -> float 
 
 
 def needs_logarithm(sizes: Sequence[float], chosen: Sequence[float]) -> bool:
-    """Return whether the interesting sizes would be crowded at the low end of a plain axis."""
+    """Return whether an axis of numbers of features needs a logarithmic scale, because the chosen ones are few among
+    many.
+    """
     largest = max(sizes, default=0)
     return largest > _MANY and bool(chosen) and max(chosen) < largest / 4

@@ -1,4 +1,4 @@
-"""Tables of texts that the page of a report and the validation document both print."""
+"""Tables of texts that the report page and the validation document share."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ MEASURES = {
 
 @dataclass(frozen=True)
 class PrintedTable:
-    """A table of texts. Pages print what follows a line break in a cell below the rest of it, and smaller.
+    """A table of texts with a title. In a cell, text after a line break is printed smaller, below the first line.
 
     Attributes
     ----------
-    heads, rows : titles of the columns, and the cells line by line
+    heads, rows : titles of the columns, and the cells row by row
     title, note : str
-        Its heading and a sentence about it, both may be empty.
-    texts : positions of the columns that are no numbers
-    minor : positions of the columns that narrow screens leave out
+        Title and an explaining sentence, both may be empty.
+    texts : positions of the columns that hold text rather than numbers
+    minor : positions of the columns that narrow screens hide
     kind : "sortable", "items" (names with their content) or "matrix" (counts by two classes)
-    n_rows : number of lines of the whole table, of which ``rows`` may be the first; None if they are all
+    n_rows : number of rows of the whole table if ``rows`` are only the first of them; otherwise None
     """
 
     heads: Sequence[str]
@@ -55,7 +55,7 @@ class PrintedTable:
 
     @property
     def cut(self) -> str:
-        """Sentence about lines that are not shown, empty if all are."""
+        """Sentence that states how many rows are hidden, empty if all are shown."""
         n = len(self.rows)
         return f"The first {n:,} of {self.n_rows:,} lines." if self.n_rows is not None and n < self.n_rows else ""
 
@@ -63,8 +63,8 @@ class PrintedTable:
     def of_frame(
         cls, frame: Mapping[str, Sequence[Any]], heads: Mapping[str, str], title: str = "", shares: Sequence[str] = ()
     ) -> PrintedTable:
-        """Return the first lines of columns by name; ``heads`` are the titles of those to show, ``shares`` the names of
-        those in percent.
+        """Return a table of the first rows of a frame. ``heads`` maps the columns to show to their titles; ``shares``
+        names the columns that are printed in percent.
         """
         columns = [
             [
@@ -79,7 +79,7 @@ class PrintedTable:
 
 
 def cell_text(value: Any, column: str = "") -> str:
-    """Return a value of a frame for a table. Columns of p-values begin with ``p_``."""
+    """Return a value of a frame as text. Columns whose names begin with ``p_`` hold p-values."""
     if isinstance(value, bool):
         return "yes" if value else ""
     if isinstance(value, float) and column.startswith("p_"):
@@ -92,17 +92,17 @@ def cell_text(value: Any, column: str = "") -> str:
 
 
 def name_text(name: object, most: int = 60) -> str:
-    """Return a name from data for a cell, with at most so many characters."""
+    """Return a name from the data as text of at most ``most`` characters."""
     return words.shorten(words.not_blank(str(name)), most)
 
 
 def interval_text(estimate: Sequence[float | None] | None, digits: int = 4) -> str:
-    """Return an estimate, and below it the ends of its interval, unless it is unbounded.
+    """Return an estimate (value, low, high) as text, with the interval on a second line unless it is unbounded.
 
     Examples
     --------
     >>> interval_text((0.8, 0.75, 0.85), 2), interval_text(None)
-    ('0.80\\n(0.75 to 0.85)', '–')
+    ('0.80\n(0.75 to 0.85)', '–')
     """
     value, low, high = estimate or (None, None, None)
     text = words.format_number(value, digits)
@@ -112,7 +112,7 @@ def interval_text(estimate: Sequence[float | None] | None, digits: int = 4) -> s
 
 
 def shared_tables(data: ReportData) -> dict[str, PrintedTable | None]:
-    """Return the tables that a page and a document share, by name; None if there is nothing to show."""
+    """Return the tables that the page and the validation document share, by name; None for those without content."""
     names = [name_text(label, 80) for label in data.classes]
     total = sum(data.class_counts) or 1
     rows = [
@@ -138,7 +138,7 @@ def shared_tables(data: ReportData) -> dict[str, PrintedTable | None]:
 
 
 def measures_table(data: ReportData) -> PrintedTable:
-    """Return the measures of all samples side by side, and values to compare them with."""
+    """Return the table of measures, a column for each sample, with the values of trivial predictions for comparison."""
     samples, measured, positive = data.samples, data.performance, data.positive
     rows = [["Rows", *(words.format_count(one.class_rows.sum()) for one in samples), ""]]
     if len(data.classes) == 2:
@@ -159,7 +159,7 @@ def measures_table(data: ReportData) -> PrintedTable:
 
 
 def time_of(sample: Any, samples: Sequence[Any]) -> str:
-    """Return whether a sample is later than all training rows, as far as times are known."""
+    """Return in words whether the rows of a sample are later than all training rows; empty if times are unknown."""
     if any(sample is one.later for one in samples):
         return "out of time"
     if sample.is_training:
@@ -171,7 +171,7 @@ def time_of(sample: Any, samples: Sequence[Any]) -> str:
 
 
 def confusion_table(data: ReportData) -> PrintedTable:
-    """Return the rows by true and predicted class; of many classes, the most frequent confusions."""
+    """Return the number of rows by true and predicted class; for many classes, only the most frequent confusions."""
     matrix = data.performance.confusion
     if len(matrix) <= MAX_CONFUSION_CLASSES:
         heads = ("True class", *(name_text(label, 16) for label in data.classes))
@@ -191,7 +191,7 @@ def confusion_table(data: ReportData) -> PrintedTable:
 
 
 def strategy_table(data: ReportData) -> PrintedTable:
-    """Return the bands of the score, and what approving the rows from each band on brings."""
+    """Return the bands of the score, with the result of approving all rows from each band upwards."""
     label, other = (name_text(data.classes[k], 30) for k in (data.positive, 1 - data.positive))
     rows = []
     for one in data.performance.bands():
@@ -209,12 +209,12 @@ def strategy_table(data: ReportData) -> PrintedTable:
 
 
 def _measured(data: ReportData) -> str:
-    """Return where the figures come from, as the last sentence of a note."""
+    """Return the sentence that ends a note: how the numbers were measured."""
     return f" Measured: {data.performance.measured}." if data.performance.measured else ""
 
 
 def rules_table(data: ReportData) -> PrintedTable | None:
-    """Return the rules by hand for levels, with their effect if it was measured; None without any."""
+    """Return the rules that a user set for levels, with their measured effect; None if there are none."""
     ruled = [one for one in data.features if one["by_hand"]]
     two, measured = len(data.classes) == 2, any(one["effect"] for one in ruled)
     has_gains = any(one["gain"] is not None for one in data.features)
@@ -240,7 +240,7 @@ def rules_table(data: ReportData) -> PrintedTable | None:
 
 
 def edits_table(data: ReportData) -> PrintedTable | None:
-    """Return the edits after the fit with their effect, and who made them when and why; None without any."""
+    """Return the edits by hand after the fit: effect, author, time and reason; None if there are none."""
     rows = []
     for one in data.edits:
         pairs = ((one.auc_before, one.auc_after), (one.log_loss_before, one.log_loss_after))
