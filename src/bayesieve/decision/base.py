@@ -1,4 +1,4 @@
-"""Base class of estimators that decide by the probabilities of a classifier."""
+"""Base class of estimators that turn the probabilities of a classifier into decisions."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from sklearn.utils import get_tags
 
 
 class ClassifierWrapper(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
-    """Estimator around a classifier, ``estimator``."""
+    """Base of meta-estimators that fit and use another classifier, the parameter ``estimator``."""
 
     estimator: Any
 
     def _adopt(self, classifier: Any) -> None:
-        """Copy the classes of a fitted classifier and, if known, the number and names of its features."""
+        """Set ``classes_`` and, if known, ``n_features_in_`` and ``feature_names_in_`` to those of the fitted
+        classifier.
+        """
         self.classes_ = np.asarray(classifier.classes_)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self, name):

@@ -1,5 +1,5 @@
-"""`BenefitClassifier`, which takes the decision of largest expected benefit, and `BenefitRule`, its rule as plain
-values.
+"""`BenefitClassifier`, which takes the decision with the largest expected benefit, and `BenefitRule`, which stores such
+a rule as plain values in files.
 """
 
 from __future__ import annotations
@@ -165,7 +165,10 @@ class BenefitClassifier(ClassifierWrapper):
         return self.corrected(np.asarray(self._fitted().predict_proba(X), dtype=np.float64))
 
     def corrected(self, probability: np.ndarray) -> np.ndarray:
-        """Convert probabilities from the class shares in training to those of ``class_prior``."""
+        """Convert probabilities (n_rows, n_classes) from the class shares in training to the shares ``class_prior``.
+
+        Each is multiplied by the ratio of both shares, and rows are normalised.
+        """
         ratio = self._prior_ratio()
         if ratio is None:
             return probability
@@ -192,17 +195,18 @@ class BenefitClassifier(ClassifierWrapper):
         return self.benefits_of(X, benefit, len(probability)).expected(probability)
 
     def predict(self, X: Any, benefit: Any = None) -> np.ndarray:
-        """Return the decision of largest expected benefit in each row, the first one on ties; see
-        `expected_benefit`.
+        """Return the decision with the largest expected benefit for each row, shape (n_rows,); the first one on ties.
+
+        Parameters are those of `expected_benefit`.
         """
         expected = self.expected_benefit(X, benefit)
         names = self.names_of_decisions(expected.shape[1])
         return names[expected.argmax(axis=1)]
 
     def total_benefit(self, X: Any, y: Any, benefit: Any = None, sample_weight: Any = None) -> float:
-        """Return the sum of the benefits of the decisions in these rows, once their classes and amounts are known.
+        """Return the sum of the benefits of the decisions in rows whose true classes and amounts are known by now.
 
-        Decisions ignore ``benefit`` if there is an ``amount_estimator``.
+        If there is an ``amount_estimator``, decisions are based on its estimates; ``benefit`` then only values them.
 
         Parameters
         ----------
@@ -218,18 +222,21 @@ class BenefitClassifier(ClassifierWrapper):
         return float(realised.sum() if weights is None else realised @ weights)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, benefit: Any = None) -> float:
-        """Return the mean benefit per row; the accuracy if ``benefit`` is None."""
+        """Return the mean benefit per row of the decisions; with ``benefit=None`` in the constructor, that is the
+        accuracy.
+        """
         realised, weights = self._realised(X, y, benefit, sample_weight)
         return float(np.average(realised, weights=weights))
 
     def profit_curve(
         self, X: Any, y: Any, benefit: Any = None, sample_weight: Any = None, **options: Any
     ) -> ProfitCurve:
-        """Compute `bayesieve.profit_curve` of the rows, by the expected gain of the second of two decisions over the
-        first.
+        """Compute the profit of taking the second of two decisions for the rows where it gains most, for every share of
+        rows.
 
-        Parameters are those of `total_benefit`; ``options`` are those of the function. Thresholds of the curve are
-        expected gains, in the unit of the benefits.
+        Parameters are those of `total_benefit`; ``options`` are those of `bayesieve.profit_curve`. Rows are ranked by
+        the expected gain of the second decision over the first, and the thresholds of the curve are such gains, in the
+        unit of the benefits.
         """
         rows, expected, benefits = self._outcomes(X, y, benefit, sample_weight)
         if expected.shape[1] != 2:
@@ -244,8 +251,8 @@ class BenefitClassifier(ClassifierWrapper):
         return benefits.realised(expected.argmax(axis=1), codes), rows.weights
 
     def _outcomes(self, X: Any, y: Any, benefit: Any, sample_weight: Any) -> tuple[LabelledRows, np.ndarray, Benefits]:
-        """Return the labelled rows, their expected benefits before amounts are known (if these can be estimated), and
-        their benefits.
+        """Return the labelled rows, the expected benefit of each decision (from estimated amounts, if there is an
+        estimator), and the true benefits.
         """
         self._refuse_scan(X, y)
         probability, rows = self.predict_proba(X), LabelledRows.of(X, y, sample_weight)
@@ -282,8 +289,8 @@ class BenefitClassifier(ClassifierWrapper):
         return shares
 
     def _prior_ratio(self) -> np.ndarray | None:
-        """Return the ratio of the class shares at decision time to the shares in training; None without
-        ``class_prior``.
+        """Return ``class_prior`` divided by the class shares in training, shape (n_classes,); None if no
+        ``class_prior`` is set.
         """
         shares = self.class_shares()
         if shares is None:
@@ -297,7 +304,9 @@ class BenefitClassifier(ClassifierWrapper):
         return np.divide(shares, trained, out=np.zeros_like(shares), where=trained > 0)
 
     def benefits_of(self, X: Any, benefit: Any, n_rows: int, *, estimate: bool = True) -> Benefits:
-        """Return the benefits of all decisions in these rows. Unknown amounts are estimated, or NaN."""
+        """Return the benefits of all decisions in these rows. Unknown amounts are estimated if ``estimate`` is True and
+        there is an estimator; otherwise they are NaN.
+        """
         n_classes = self._classes().size
         if benefit is not None and not is_column(benefit):
             return read_benefits(benefit, n_classes, n_rows, X=X)
@@ -325,7 +334,9 @@ class BenefitClassifier(ClassifierWrapper):
             refuse_scan(X, y, "A function of the rows as benefit", remedy)
 
     def _fit_amounts(self, X: Any, matters: np.ndarray, weights: np.ndarray | None, benefit: Any) -> None:
-        """Fit the regressor to the rows whose amount is known and matters in their class."""
+        """Fit a copy of ``amount_estimator`` to the rows with a known amount that affects the benefit in their
+        class.
+        """
         amounts = self._known_amounts(X, benefit, matters.size)
         if amounts is None:
             raise ValueError("amount_estimator needs amounts to learn from; pass them as benefit=, or name a column.")
@@ -347,7 +358,9 @@ class BenefitClassifier(ClassifierWrapper):
         return fit_params
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Return the routing: amounts (``benefit``) go to this object, ``fit_params`` and weights to the classifier."""
+        """Return scikit-learn's routing: ``benefit`` goes to this object, other fit parameters and weights to the
+        classifier.
+        """
         mapping = MethodMapping().add(caller="fit", callee="fit")
         return MetadataRouter(owner=self).add_self_request(self).add(estimator=self.estimator, method_mapping=mapping)
 
@@ -367,16 +380,16 @@ Matrix = tuple[tuple[_Number, ...], ...]
 
 
 class BenefitRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Decisions and their benefits as plain values; classes are named by their text.
+    """Decisions and their benefits as plain values for JSON files; classes are named by their text.
 
     Attributes
     ----------
     benefit : a row for each decision, a column for each of ``classes``
-    classes : in the order of the columns; of a file without them, those of the model
-    decisions : in the order of the rows; of a file without them, the classes
+    classes : names of the classes in the order of the columns; if a file lacks them, those of the model
+    decisions : names of the decisions in the order of the rows; if a file lacks them, the classes
     amount : column of the rows that holds the amount at stake, or None
     amount_benefit : benefit per unit of the amount, or None
-    class_prior : shares of ``classes`` where decisions are taken, or None: as in training
+    class_prior : shares of the classes where decisions are taken; None if they are as in training
     """
 
     benefit: Matrix
@@ -405,7 +418,9 @@ class BenefitRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
 
     @classmethod
     def from_json(cls, data: Any, classes: Any) -> BenefitRule:
-        """Return the rule from plain values. Raise `Damaged`, with half a sentence, if they are invalid."""
+        """Return the rule from parsed JSON. Raise `Damaged`, whose message is half a sentence for the caller to
+        complete, if values are invalid.
+        """
         labels = tuple(str(label) for label in classes)
         rule = converted(data, cls, "rule")
         order = _names(rule.classes, labels, "classes")
@@ -433,7 +448,10 @@ class BenefitRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
         return json.loads(json.dumps(msgspec.to_builtins(self)))
 
     def around(self, model: Any, class_count: Any) -> BenefitClassifier:
-        """Return a classifier that decides by this rule, for a model trained on ``class_count`` rows of each class."""
+        """Return a `BenefitClassifier` that applies this rule to a fitted model.
+
+        ``class_count`` holds the training rows of each class, shape (n_classes,).
+        """
         texts = [str(label) for label in model.classes_]
         columns = [self.classes.index(text) for text in texts]
         slope, prior = self.amount_benefit, self.class_prior

@@ -1,4 +1,4 @@
-"""Benefits B(i, j, x) of decision i for a row x of true class j, and the total benefit of decisions."""
+"""Benefits B(i, j, x) of decision i in a row x whose true class is j, and the total benefit of decisions."""
 
 from __future__ import annotations
 
@@ -53,8 +53,9 @@ class Benefits:
         return probability @ self.values.T
 
     def realised(self, decided: np.ndarray, codes: np.ndarray) -> np.ndarray:
-        """Return the benefit of the decision taken in each row, B(decided, true class, x), (n_rows,). Decisions and
-        classes are given as positions.
+        """Return the benefit B(decision, true class, x) that each row brought, shape (n_rows,).
+
+        ``decided`` and ``codes`` are positions of decisions and classes. Raise ValueError if a benefit is missing.
         """
         gained = self.values[np.arange(codes.size), decided, codes] if self.by_row else self.values[decided, codes]
         if not np.isfinite(gained).all():
@@ -66,10 +67,10 @@ class Benefits:
 def read_benefits(
     benefit: Any, n_classes: int, n_rows: int, *, X: Any = None, amount: Any = None, amount_benefit: Any = None
 ) -> Benefits:
-    """Return benefits from a matrix, cells, or a function of the rows, plus ``amount_benefit`` times the amount of each
-    row.
+    """Return checked benefits, from a matrix, nested lists of cells, or a function of the rows ``X``.
 
-    Raise ValueError, naming the supported shapes, for any other shape.
+    ``amount_benefit`` times the amount of each row is added. Raise ValueError, listing the supported shapes, for any
+    other shape.
     """
     if callable(benefit):
         if X is None:
@@ -91,8 +92,10 @@ def read_benefits(
 
 
 def amount_slope(amount_benefit: Any, shape: Sequence[int]) -> np.ndarray:
-    """Return the benefit per unit of the amount, (n_decisions, n_classes). By default the second of two decisions gains
-    the amount in rows of the second of two classes.
+    """Return the benefit per unit of the amount, shape (n_decisions, n_classes), checked.
+
+    By default, with two decisions and two classes, only the second decision in rows of the second class gains the
+    amount.
     """
     if amount_benefit is None:
         if tuple(shape) != (2, 2):
@@ -105,7 +108,7 @@ def amount_slope(amount_benefit: Any, shape: Sequence[int]) -> np.ndarray:
 
 
 def is_column(values: Any) -> bool:
-    """Return whether the values are one number per row, rather than cells or a matrix."""
+    """Return whether ``benefit`` values are one number per row (amounts), rather than a matrix, cells or a function."""
     if isinstance(values, (list, tuple)):
         return len(values) == 0 or not isinstance(values[0], (Sequence, np.ndarray))
     return not callable(values) and np.ndim(values) == 1
@@ -130,7 +133,7 @@ def _values(benefit: Any, n_rows: int) -> np.ndarray:
 
 
 def _of_cells(benefit: Sequence[Any], n_rows: int) -> np.ndarray:
-    """Return benefits as an array, from a list of rows whose cells are numbers or columns."""
+    """Return benefits as an array, from a list of rows whose cells are numbers or columns of n_rows numbers."""
     rows = [list(row) for row in benefit if isinstance(row, (list, tuple, np.ndarray)) and len(row) > 0]
     if not rows or len(rows) < len(benefit) or {len(row) for row in rows} != {len(rows[0])}:
         raise ValueError(f"benefit must be {_SHAPES}, with as many cells in every row; got {benefit!r:.80}.")
@@ -149,7 +152,10 @@ def _of_cells(benefit: Sequence[Any], n_rows: int) -> np.ndarray:
 
 
 def positions_in(labels: Any, classes: np.ndarray, name: str) -> np.ndarray:
-    """Return the position of each label among the known ones. Raise ValueError naming the first unknown label."""
+    """Return the position of each label in ``classes``, shape (n_rows,).
+
+    Raise ValueError for an unknown label; ``name`` is the argument that the message blames.
+    """
     target = as_target(labels)
     positions = {label: i for i, label in enumerate(np.asarray(classes).tolist())}
     unknown = [label for label in target.classes.tolist() if label not in positions]

@@ -83,7 +83,7 @@ class GainsCurve(ShortRepr):
 
 
 def _evenly(curve: ProfitCurve | GainsCurve) -> dict[str, Any]:
-    """Return the points of a curve nearest to every tenth of the rows."""
+    """Return the points of a curve at every tenth of the rows, for the short table that notebooks show."""
     at = np.unique(np.searchsorted(curve.share, np.arange(1, 11) / 10 - 1e-9))
     return {name: values[at] for name, values in vars(curve).items()}
 
@@ -201,8 +201,10 @@ def gains_curve(y: Any, score: Any, *, pos_label: Any = None, sample_weight: Any
 
 
 def _ranked(score: Any, n_rows: int, sample_weight: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Sort the rows of positive weight by descending score. Return their order, the last position of each distinct
-    score, the thresholds, and the sorted weights.
+    """Sort the rows of positive weight by descending score.
+
+    Returns their positions, the end of each run of equal scores in that order, the distinct scores from infinity down,
+    and the sorted weights.
     """
     scores = column_of_numbers(score, "score", n_rows)
     if np.isnan(scores).any():
@@ -218,8 +220,9 @@ def _ranked(score: Any, n_rows: int, sample_weight: Any) -> tuple[np.ndarray, np
 def _band(
     uncontacted: np.ndarray, gained: np.ndarray, ends: np.ndarray, n_bootstrap: int, confidence: float, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return pointwise quantiles of the profit over resamples of the rows, at about `_BAND_POINTS` thresholds and
-    interpolated between them.
+    """Return the lower and upper ends of a pointwise bootstrap band of the profit.
+
+    Quantiles are computed at about `_BAND_POINTS` thresholds and interpolated between them, which bounds the time.
     """
     n_points = ends.size + 1
     if n_bootstrap == 0:
@@ -357,7 +360,7 @@ def calibration_summary(
 
 
 def positive_rows(y: Any, pos_label: Any) -> np.ndarray:
-    """Return whether each row is of the class. Raise ValueError for a class that is not in ``y``."""
+    """Return a mask of the rows whose class is ``pos_label``. Raise ValueError if no row has this class."""
     target = as_target(y)
     labels = target.classes.tolist()
     if pos_label is None:

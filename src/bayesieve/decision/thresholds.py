@@ -1,4 +1,8 @@
-"""Optimal threshold, or class weights, for any measure of the confusion matrix, by trying every distinct value."""
+"""Search for the threshold (or class weights) that maximises a measure of the confusion matrix, by trying every
+distinct value.
+
+A measure is a function from confusion matrices, shape (n, true class, predicted class), to n values; higher is better.
+"""
 
 from __future__ import annotations
 
@@ -32,36 +36,36 @@ _N_FOLDS = 5
 
 
 def accuracy(confusion: np.ndarray) -> np.ndarray:
-    """Return the share of rows predicted correctly."""
+    """Return the share of correctly predicted rows for each confusion matrix, shape (n,)."""
     return _rightly(confusion).sum(axis=1) / confusion.sum(axis=(1, 2))
 
 
 def balanced_accuracy(confusion: np.ndarray) -> np.ndarray:
-    """Return the mean recall of the classes: 1 minus the balanced error rate."""
+    """Return the mean recall of the classes for each confusion matrix, shape (n,); 1 minus the balanced error rate."""
     rows = confusion[0].sum(axis=1)  # every matrix has the same rows of each class
     there = rows > 0
     return (_rightly(confusion)[:, there] / rows[there]).mean(axis=1)
 
 
 def f1_macro(confusion: np.ndarray) -> np.ndarray:
-    """Return the mean over classes of 2 TP / (2 TP + FP + FN)."""
+    """Return the mean over classes of 2 TP / (2 TP + FP + FN) for each confusion matrix, shape (n,)."""
     return _f1(confusion).mean(axis=1)
 
 
 def f1(confusion: np.ndarray) -> np.ndarray:
-    """Return 2 TP / (2 TP + FP + FN) of the positive class, the second one."""
+    """Return 2 TP / (2 TP + FP + FN) of the second class, the positive one, for each confusion matrix, shape (n,)."""
     return _f1(confusion)[:, 1]
 
 
 def jaccard(confusion: np.ndarray) -> np.ndarray:
-    """Return TP / (TP + FP + FN) of the positive class, the second one."""
+    """Return TP / (TP + FP + FN) of the second class, the positive one, for each confusion matrix, shape (n,)."""
     share = f1(confusion)
     return share / (2 - share)
 
 
 def matthews_corrcoef(confusion: np.ndarray) -> np.ndarray:
-    """Return Matthews' correlation; for several classes as Gorodkin (2004). 0 if all rows are predicted as
-    one class.
+    """Return Matthews' correlation for each confusion matrix, shape (n,), for several classes as defined by Gorodkin
+    (2004). It is 0 if all rows are predicted as one class.
     """
     true, predicted = confusion.sum(axis=2), confusion.sum(axis=1)
     total = true.sum(axis=1)
@@ -76,21 +80,23 @@ MEASURES: dict[str, Measure] = {
 
 
 def recalls_of(confusion: np.ndarray) -> np.ndarray:
-    """Return the recalls of the classes, shape (n, n_classes), of confusion matrices; NaN for classes without rows."""
+    """Return the recall of every class, shape (n, n_classes), from n confusion matrices; NaN for classes
+    without rows.
+    """
     rows = confusion.sum(axis=2)
     return np.divide(_rightly(confusion), rows, out=np.full(rows.shape, np.nan), where=rows > 0)
 
 
 def within_recalls(measure: Measure, least: np.ndarray) -> Measure:
-    """Return a measure that ranks decisions within lower bounds on recalls above all others.
+    """Return a measure that prefers any decision whose recalls reach lower bounds to any that does not.
 
-    Others are ranked by the total shortfall of their recalls below the bounds.
+    Decisions that miss a bound are ranked by the sum of their shortfalls.
 
     Parameters
     ----------
-    measure : of confusion matrices.
+    measure : function of confusion matrices.
     least : float array, shape (n_classes,)
-        The lowest recall of each class; 0 without a bound.
+        Lowest recall of each class; 0 for no bound.
     """
 
     def bounded(confusion: np.ndarray) -> np.ndarray:
@@ -104,28 +110,31 @@ def within_recalls(measure: Measure, least: np.ndarray) -> Measure:
 def best_threshold(
     score: np.ndarray, positive: np.ndarray, measure: Measure, weights: np.ndarray | None = None
 ) -> tuple[float, float]:
-    """Return the threshold with the largest measure, and its value. Rows of at least this score are positive.
+    """Return the threshold with the largest measure, and that largest value. Rows of at least this score are positive.
 
-    One sort, then every distinct cut; of cuts of the same value, that whose threshold is closest to 1/2. Thresholds lie
-    halfway between neighbouring scores, 0 if all rows are positive, and just above 1 (and every score) if none is.
+    After one sort, every distinct cut is tried. If several are best, the one closest to 1/2 is taken. Thresholds lie
+    halfway between neighbouring scores; 0 makes all rows positive, and a threshold just above 1 and all scores makes
+    none.
 
     Parameters
     ----------
     score : float array, shape (n_rows,), in [0, 1]
     positive : bool array, shape (n_rows,)
+    measure : function of confusion matrices, higher is better.
+    weights : float array, shape (n_rows,), optional
     """
     order = np.argsort(score)
     score, positive = score[order].astype(np.float64), positive[order]
     above_all = float(np.nextafter(max(1.0, score[-1]), 2.0))
     counted = np.ones(score.size) if weights is None else weights[order]
-    # Rows below a cut are negative; a cut lies before the first row, between different scores, or after the last.
+    # A cut separates negative rows (before it) from positive ones. Cuts between equal scores are impossible.
     cuts = np.r_[0, np.flatnonzero(score[1:] != score[:-1]) + 1, score.size]
     below = np.stack([np.r_[0.0, np.cumsum(counted * of_class)][cuts] for of_class in (~positive, positive)])
     total = below[:, -1:]
     values = np.empty(cuts.size)
     for first in range(0, cuts.size, _BLOCK):
         some_below = below[:, first : first + _BLOCK]
-        # Entries of one cell are contiguous in memory, so that sums over classes are fast.
+        # The transposition makes each cell contiguous over all cuts, so that sums over classes run along memory.
         confusion = np.stack([some_below, total - some_below], axis=1).transpose(2, 0, 1)
         values[first : first + _BLOCK] = _checked(measure(confusion), some_below.shape[1])
     best = np.flatnonzero(values == values.max())
@@ -141,10 +150,11 @@ def best_threshold(
 def best_class_weights(
     probability: np.ndarray, codes: np.ndarray, measure: Measure, weights: np.ndarray | None = None
 ) -> tuple[np.ndarray, float]:
-    """Return class weights of mean 1 for which `weighted_class` has a large measure, and its value.
+    """Return factors of the class probabilities, with mean 1, that give `weighted_class` a large measure, and its
+    value.
 
-    One weight after the other takes its best value, found in one sort, until none improves the measure. The result is
-    the better of two local optima, from equal weights and from the inverse class shares.
+    Coordinate ascent: one factor after the other is set to its best value, found by one sort, until none improves the
+    measure. It starts from equal factors and from the inverse class shares; the better local optimum is returned.
     """
     probability, n_classes = np.asarray(probability, dtype=np.float64), probability.shape[1]
     counted = np.ones(codes.size) if weights is None else weights
@@ -155,12 +165,12 @@ def best_class_weights(
 
 
 def weighted_class(probability: np.ndarray, class_weights: np.ndarray) -> np.ndarray:
-    """Return argmax_j weight_j P(j | x), the first on ties. Tuning and predicting both use this function."""
+    """Return the position of the class with the largest weight_j P(j | x) in each row, the first on ties."""
     return (np.asarray(probability, dtype=np.float64) * class_weights).argmax(axis=1)
 
 
 def confusion_of(codes: np.ndarray, predicted: np.ndarray, n_classes: int, weights: np.ndarray) -> np.ndarray:
-    """Return the weight of the rows by true and predicted class, shape (n_classes, n_classes)."""
+    """Return the confusion matrix: summed weights by true and predicted class, shape (n_classes, n_classes)."""
     cells = np.bincount(codes * n_classes + predicted, weights, minlength=n_classes**2)
     return cells.reshape(n_classes, n_classes).astype(np.float64)  # sums of no rows are integers
 
@@ -195,7 +205,7 @@ def _ascent(
 def _best_weight_of(
     j: int, probability: np.ndarray, class_weights: np.ndarray, codes: np.ndarray, counted: np.ndarray, measure: Measure
 ) -> tuple[float, float]:
-    """Return the best weight of class j, given those of the other classes, and its measure."""
+    """Return the best factor for class j while the other factors stay fixed, and the value of the measure there."""
     others = probability * class_weights
     others[:, j] = -1.0
     rival = others.argmax(axis=1)
@@ -204,7 +214,7 @@ def _best_weight_of(
     needed[np.isnan(needed)] = np.inf
     order = np.argsort(needed)
     needed, rival, codes, counted = needed[order], rival[order], codes[order], counted[order]
-    # Values that differ only by rounding, such as rows with equal probabilities, stay on the same side of every cut.
+    # Cuts closer than rounding errors would split rows whose probabilities are equal in exact arithmetic.
     cuts = np.r_[0, np.flatnonzero(needed[1:] > needed[:-1] * (1 + _TOL)) + 1, needed.size]
     cuts = cuts[(np.r_[0.0, needed][cuts] < np.inf) & (np.r_[needed, np.inf][cuts] > 0)]
     n_classes = class_weights.size
@@ -241,7 +251,9 @@ def _f1(confusion: np.ndarray) -> np.ndarray:
 
 
 def _checked(values: Any, n: int) -> np.ndarray:
-    """Return the values of a measure, one per confusion matrix. Raise ValueError for any other shape."""
+    """Return the values of a user's measure as an array. Raise ValueError unless there is one number per confusion
+    matrix.
+    """
     array = np.asarray(values, dtype=np.float64)
     if array.shape != (n,) or np.isnan(array).any():
         raise ValueError(
@@ -256,14 +268,14 @@ class ThresholdTuner(ClassifierWrapper):
     """Classifier that predicts by the threshold on P(positive class | x) that maximises a measure of the confusion
     matrix.
 
-    Every threshold that makes a difference is tried, in O(n log n) after one sort. For several classes, weights of the
-    classes are tuned, and predictions are argmax_j weight_j P(j | x): one weight after the other takes its best value
-    until none improves the measure, a local optimum.
+    Every threshold that makes a difference is tried, in O(n log n) after one sort. For several classes, factors of the
+    class probabilities are tuned instead, and predictions are argmax_j weight_j P(j | x): one factor after the other
+    takes its best value until none improves the measure, which is a local optimum.
 
-    scikit-learn's ``TunedThresholdClassifierCV`` tries a grid of 100 thresholds in every fold and averages its curves,
-    for any scorer, and two classes. Use that for scorers that need more than a confusion matrix, such as ones with
-    metadata; this for exact thresholds, many rows, row weights or several classes. scikit-learn's
-    ``FixedThresholdClassifier`` takes ``best_threshold_``, with the same predictions.
+    scikit-learn's ``TunedThresholdClassifierCV`` tries a grid of 100 thresholds in every fold and averages the curves,
+    for any scorer and two classes. Use it for scorers that need more than a confusion matrix, such as those with
+    metadata. Use `ThresholdTuner` for exact thresholds, many rows, row weights or several classes. scikit-learn's
+    ``FixedThresholdClassifier`` with ``best_threshold_`` gives the same predictions.
 
     Parameters
     ----------
@@ -374,7 +386,9 @@ class ThresholdTuner(ClassifierWrapper):
         return self
 
     def _tune(self, probability: np.ndarray, codes: np.ndarray, weights: np.ndarray | None, measure: Measure) -> None:
-        """Choose the threshold or the class weights, and measure them on the tuning rows."""
+        """Set the threshold or the class weights from out-of-fold probabilities, and the score and recalls they reach
+        there.
+        """
         least = self._least_recalls(np.bincount(codes, weights, minlength=self.classes_.size))
         bounded = within_recalls(measure, least) if least.any() else measure
         self.best_threshold_, self.class_weights_, self.pos_label_ = None, None, None
@@ -401,7 +415,7 @@ class ThresholdTuner(ClassifierWrapper):
             )
 
     def _least_recalls(self, rows: np.ndarray) -> np.ndarray:
-        """Return the lowest recall of each class, 0 without a bound."""
+        """Return ``min_recall`` as an array, shape (n_classes,), 0 for classes without a bound."""
         least = np.zeros(self.classes_.size)
         for label, bound in (self.min_recall or {}).items():
             place = int(positions_in(np.array([label]), self.classes_, "min_recall")[0])
@@ -413,17 +427,17 @@ class ThresholdTuner(ClassifierWrapper):
         return least
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Return probabilities of the classes by the classifier, shape (n_rows, n_classes)."""
+        """Return the probabilities of the fitted classifier, shape (n_rows, n_classes); tuning does not change them."""
         check_is_fitted(self)
         return np.asarray(self.estimator_.predict_proba(X))
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return the classes by the tuned threshold or weights."""
+        """Return the predicted class of each row, shape (n_rows,), by the tuned threshold or class weights."""
         check_is_fitted(self)
         return self.classes_[self._decided(self.predict_proba(X))]
 
     def _decided(self, probability: np.ndarray) -> np.ndarray:
-        """Return the positions of the predicted classes."""
+        """Return the position of the predicted class of each row in ``classes_``."""
         if self.class_weights_ is not None:
             return weighted_class(probability, self.class_weights_)
         assert self.best_threshold_ is not None
@@ -442,7 +456,9 @@ class ThresholdTuner(ClassifierWrapper):
     def _out_of_fold(
         self, X: Any, labels: np.ndarray, weights: np.ndarray | None, groups: Any
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the tuning rows, once for each time that they are tested, and their out-of-fold probabilities."""
+        """Return the positions of the test rows of all folds, and their probabilities by models that were not trained
+        on them.
+        """
         rows, probabilities = [], []
         for train, test in row_splits(_N_FOLDS if self.cv is None else self.cv, labels, groups, weights=weights):
             with silenced():  # the model of all rows has warned

@@ -1,4 +1,4 @@
-"""Benefits of the decisions of a model in rows with known classes."""
+"""Benefits that the decisions of a model bring in rows with known classes, for reports."""
 
 from __future__ import annotations
 
@@ -18,27 +18,29 @@ _N_STEPS = 101  # points of the curve of benefits
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Decisions(ShortRepr):
-    """Benefits of the decisions of largest expected benefit.
+    """Benefits of taking the decision with the largest expected benefit in each row.
 
     Attributes
     ----------
     names : list of str
-        Decisions.
+        Names of the decisions.
     class_rows : float array, shape (n_decisions, n_classes)
-        Rows of each true class for which each decision is taken.
-    benefit, always : float arrays, shape (n_decisions,)
-        Benefit of each decision where it is taken, and if it were taken for all rows.
+        Number (or weight) of the rows by decision and true class.
+    benefit : float array, shape (n_decisions,)
+        Total benefit in the rows for which each decision is taken.
+    always : float array, shape (n_decisions,)
+        Total benefit if each decision were taken for all rows.
     measured : str
         How the benefits were measured, in a few words.
     score : str
         Unit of the thresholds in words, such as ``"probability of yes"``.
     curve : ProfitCurve, optional
-        Of two decisions, the benefit of the second against the share of the rows for which it is taken.
+        For two decisions, the total benefit against the share of the rows for which the second one is taken.
     chosen : int
-        Position on the curve that is closest to the decisions of largest expected benefit.
+        Position on the curve closest to the decisions of largest expected benefit.
     gains : tuple of float, optional
-        Benefits of a row of the positive class and of another if selected, then if not; None if they depend on rows or
-        there are not two classes and two decisions.
+        Benefits of selecting a row of the positive class and of selecting another row, then of not selecting them. None
+        if benefits differ between rows, or there are not two classes and two decisions.
     """
 
     names: list[str]
@@ -53,9 +55,10 @@ class Decisions(ShortRepr):
 
 
 class Deciding:
-    """Model with benefits, which takes decisions in rows. Benefits are a `BenefitClassifier` or its ``benefit``.
+    """Decisions of a model by given benefits, for a report.
 
-    ValueError if benefits do not fit the rows and classes.
+    ``benefit`` is a `BenefitClassifier`, or anything that its parameter ``benefit`` accepts. Raise ValueError if it
+    does not fit the rows and classes.
     """
 
     def __init__(self, model: Any, rows: JudgedRows, benefit: Any) -> None:
@@ -69,7 +72,7 @@ class Deciding:
         self.rows = replace(rows, benefits=np.broadcast_to(values, (rows.n_rows, *values.shape[-2:])))
 
     def decisions(self, performance: Performance) -> Decisions:
-        """Return the benefit of the decisions in the measured rows, and that of decisions by other thresholds."""
+        """Return the benefits of the decisions in the measured rows and, for two decisions, of other thresholds."""
         rows, codes, weights = performance.rows, performance.labels, self._weights(performance)
         benefits = Benefits(np.asarray(rows.benefits))
         probability = self._classifier.corrected(rows.probability)
@@ -101,7 +104,9 @@ class Deciding:
         return of_class[chosen], of_others[chosen], of_class[1 - chosen], of_others[1 - chosen]
 
     def _weights(self, performance: Performance) -> np.ndarray:
-        """Return the weights of the rows, scaled to the class shares at decision time."""
+        """Return the weights of the rows, rescaled so that the class shares are those at decision time
+        (``class_prior``).
+        """
         codes, weights = performance.labels, performance.rows.weights
         weights = np.ones(codes.size) if weights is None else weights
         shares = self._classifier.class_shares()
@@ -111,8 +116,10 @@ class Deciding:
         return weights * np.divide(shares, there, out=np.zeros_like(there), where=there > 0)[codes]
 
     def _score(self, probability: np.ndarray, expected: np.ndarray) -> tuple[np.ndarray, str]:
-        """Return scores that rank rows by the expected gain from the second decision, and their unit: a probability if
-        benefits are the same in all rows.
+        """Return scores that rank rows by the expected gain of the second decision, shape (n_rows,), and their unit in
+        words.
+
+        If benefits are the same in all rows, that ranking is the one of a class probability, which is easier to read.
         """
         classes = self._classifier.classes_
         if self._constant is not None and len(classes) == 2:

@@ -34,24 +34,25 @@ _OF_LEVELS = ("by", "feature", "level", "class", "train", "now")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Drift(ShortRepr):
-    """Result of `drift`.
+    """Changes of rows since training, the result of `drift`.
 
     Attributes
     ----------
     features : polars.DataFrame
-        Content of `to_frame`, as a polars dataframe.
+        Table of `to_frame`, always as a polars dataframe.
     periods : polars.DataFrame
         One row per group: ``by``, ``rows``, the ``shift`` of the mean score and, with labels, ``labelled`` (rows),
         ``auc``, ``gini``, ``ks``, ``log_loss`` and ``brier``, and ``calibration``: the mean predicted probability of
-        the positive class less its share, with the ``calibration_slope``. Of more than two classes, the worst value of
-        a class stands for ``ks`` and calibration. ``_low`` and ``_high`` are bounds of 95 % intervals.
+        the positive class less its share, with the ``calibration_slope``. For more than two classes, ``ks`` and
+        calibration are those of the worst class. ``_low`` and ``_high`` are bounds of 95 % intervals.
     levels : polars.DataFrame
-        One row per group, feature and level: the ``train`` and ``now`` shares of the rows and, with labels, for the
-        positive of two classes or each of more, its share in the level in training (``rate_train``), now (``observed``)
-        and as ``predicted``, and the ``p_value`` of the difference of the last two; ``p_adjusted`` for their number
-        by Benjamini and Hochberg (1995).
+        One row per group, feature and level: the shares of the rows in the level in training (``train``) and ``now``.
+        With labels also, for the positive of two classes or each of more, its share among the rows of the level in
+        training (``rate_train``), now (``observed``) and as ``predicted``, the ``p_value`` of observed against
+        predicted,
+        and ``p_adjusted`` for the number of tests (Benjamini and Hochberg 1995).
     n_training : float
-        Training rows (or weight).
+        Number (or weight) of the training rows.
     """
 
     features: Any
@@ -75,7 +76,7 @@ class Drift(ShortRepr):
     def report(self, path: str | os.PathLike[str]) -> None:
         """Write a self-contained HTML page: stability by group, shifts of the score, measures, and levels that changed.
 
-        ValueError if ``path`` ends otherwise than in .html or .htm, or cannot be written.
+        Raise ValueError if ``path`` does not end in .html or .htm, or cannot be written.
         """
         check_html(path)
         write_atomically(path, self._page())
@@ -189,7 +190,7 @@ def drift(
 
 
 def _sums(rows: JudgedRows, codes: Any = 0, n: int = 1, values: Any = None, among: Any = slice(None)) -> np.ndarray:
-    """Sum the weights of rows, times values if given, by group and code, shape (n_groups, n)."""
+    """Sum the weights of rows, or weighted values, by group and code; shape (n_groups, n)."""
     weights = rows.weights if values is None else values if rows.weights is None else values * rows.weights
     at = rows.group[among] * np.int32(n) + codes
     sums = np.bincount(at, None if weights is None else weights[among], minlength=n * len(rows.names))
@@ -197,22 +198,27 @@ def _sums(rows: JudgedRows, codes: Any = 0, n: int = 1, values: Any = None, amon
 
 
 def _over(numerators: np.ndarray, whole: np.ndarray) -> np.ndarray:
-    """Divide values by the sum of their group; NaN if that is 0."""
+    """Divide sums by the totals of their groups, broadcast over the other axes; NaN if a total is 0."""
     whole = np.broadcast_to(whole.reshape(whole.shape + (1,) * (numerators.ndim - whole.ndim)), numerators.shape)
     return np.divide(numerators, whole, out=np.full(numerators.shape, np.nan), where=whole > 0)
 
 
 def _training_rows(card: Scorecard, feature: Feature) -> np.ndarray:
-    """Return the training rows of each cell, shape (n_cells + 1,); rows in no cell come last."""
+    """Return the training rows of each cell, shape (n_cells + 1,). The last entry counts rows whose value has
+    no cell.
+    """
     rows, n_rows = feature.counts.sum(axis=1), float(card.class_counts.sum())
-    # Rounded counts (min_count) differ from the true ones by up to half a multiple each.
+    # Rounding counts (min_count) moves each by up to half a multiple; a smaller difference is no sign of rows in no
+    # cell.
     rounding = max(_ROUNDING * n_rows, card.provenance.get("min_count", 0) / 2 * feature.counts.size)
     others = n_rows - float(rows.sum())
     return np.append(rows, others if others > rounding else 0.0)
 
 
 def _shifts(card: Scorecard, shift: np.ndarray) -> dict[str, np.ndarray]:
-    """Convert shifts of the log joint, (n_groups, n_classes), to shifts of the score."""
+    """Convert shifts of the log joint, (n_groups, n_classes), to columns of the frame: the shift of the log odds for
+    two classes; otherwise one column per class and the largest in size.
+    """
     if card.classes.size == 2:
         return {"shift": card.log_odds(shift)}
     largest = np.abs(np.nan_to_num(shift)).argmax(axis=1)[:, None]
@@ -221,8 +227,9 @@ def _shifts(card: Scorecard, shift: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def population_stability(now: np.ndarray, before: np.ndarray) -> np.ndarray:
-    """Return the population stability index of rows by level, (..., n_levels). A level with rows on one side only
-    counts as half a row on the other.
+    """Return the population stability index of two tables of rows by level, summed over the last axis (n_levels).
+
+    A level with rows on one side only counts as half a row on the other.
 
     Examples
     --------
@@ -234,14 +241,14 @@ def population_stability(now: np.ndarray, before: np.ndarray) -> np.ndarray:
 
 
 def _level_of_cell(feature: Feature) -> np.ndarray:
-    """Return the level of each cell, shape (n_cells,); the cells themselves if there is only one level."""
+    """Return the level of each cell, shape (n_cells,). If the feature has a single level, each cell counts as a
+    level.
+    """
     return feature.level_of_cell if feature.levels.n_levels > 1 else np.arange(len(feature.labels))
 
 
 def _by_level(feature: Feature, counts: np.ndarray) -> np.ndarray:
-    """Sum counts by cell, (..., n_cells + 1), over the cells of each level: (..., n_levels + 1), rows in no cell
-    last.
-    """
+    """Sum counts by cell, (..., n_cells + 1), to counts by level, (..., n_levels + 1). Rows in no cell remain last."""
     level = _level_of_cell(feature)
     level = np.append(level, level.max(initial=-1) + 1)
     return np.asarray(counts @ (level[:, None] == np.arange(level[-1] + 1)))
@@ -250,11 +257,12 @@ def _by_level(feature: Feature, counts: np.ndarray) -> np.ndarray:
 def _stability(
     feature: Feature, trained: np.ndarray, now: np.ndarray, n_resamples: int, rng: np.random.Generator
 ) -> dict[str, np.ndarray]:
-    """Return the stability index of each group, its bounds and its value by chance, from rows by cell: (n_cells + 1,)
-    in training, (n_groups, n_cells + 1) now.
+    """Return the population stability index (PSI) of each group, with its confidence bounds and its 95 % quantile by
+    chance.
 
-    Resamples differ from the sample as the sample differs from its distribution. The bounds therefore subtract the
-    excess of the resamples over the sample from the sample.
+    ``trained`` has the training rows by cell, (n_cells + 1,); ``now`` those of each group, (n_groups, n_cells + 1).
+    Resampling inflates the index once more, by as much as sampling did. The bounds therefore subtract the mean excess
+    of the resamples over the sample.
     """
     now, before = _by_level(feature, np.nan_to_num(now)), _by_level(feature, trained)
     has_rows = (before > 0) | (now > 0).any(axis=0)
@@ -273,8 +281,10 @@ def _stability(
 
 
 def _resampled(rng: np.random.Generator, n_resamples: int, *tables: np.ndarray) -> list[np.ndarray]:
-    """Draw Poisson counts with these means, (n_resamples, n_groups, n_levels), whose shares are those of resampled
-    rows. Large counts are drawn from a normal distribution.
+    """Draw resampled counts for each table of counts, shape (n_resamples, n_groups, n_levels).
+
+    Counts are drawn as Poisson, which needs no loop over rows; large ones from the normal approximation, which is
+    faster.
     """
     deviates, drawn = rng.standard_normal((n_resamples, *tables[0].shape), dtype=np.float32), []
     for counts in tables:
@@ -287,7 +297,7 @@ def _resampled(rng: np.random.Generator, n_resamples: int, *tables: np.ndarray) 
 def _levels(
     card: Scorecard, rows: JudgedRows, feature: Feature, codes: np.ndarray, now: np.ndarray, before: np.ndarray
 ) -> list[dict[str, Any]]:
-    """Return the share of each level, and how often each class is predicted and observed in it."""
+    """Return the rows of `Drift.levels` of one feature, as columns."""
     labels = feature.levels.labels if feature.levels.n_levels > 1 else feature.labels
     n_groups, n = len(rows.names), len(labels) + 1
     line: dict[str, Any] = {"by": [name for name in rows.names for _ in range(n)], "feature": feature.name}
@@ -317,11 +327,9 @@ def _levels(
 
 
 def calibration_p_value(events: np.ndarray, expected: np.ndarray, squares: np.ndarray) -> np.ndarray:
-    """Return two-sided p-values of the number of events among rows with given probabilities.
+    """Return two-sided p-values for the number of events among rows with given probabilities.
 
-    The number is taken as binomial, with the mean and variance of the sum of the rows.
-
-    The number is binomial with the mean and variance of the sum: that of as many rows of equal probability.
+    The number of events is taken as binomial, with the mean and variance of the sum over the rows.
 
     Parameters
     ----------
@@ -341,7 +349,9 @@ def calibration_p_value(events: np.ndarray, expected: np.ndarray, squares: np.nd
 
 
 def _measures(rows: JudgedRows) -> dict[str, Any]:
-    """Return the measures of the labelled rows of each group; of several classes, the value farthest from the ideal."""
+    """Return the measures of each group on its labelled rows, as columns. For more than two classes, the class with the
+    worst value counts.
+    """
     labelled_rows, lines = labelled(rows), []
     for k in range(len(rows.names)):
         period_rows = labelled_rows[rows.group[labelled_rows] == k]
@@ -356,7 +366,7 @@ def _measures(rows: JudgedRows) -> dict[str, Any]:
 
 
 def _joined(lines: Sequence[dict[str, Any]], first: Sequence[str]) -> Any:
-    """Concatenate columns, or repeat numbers for all rows; NaN becomes null."""
+    """Concatenate mappings of columns to one frame, with the columns ``first`` in front; NaN becomes null."""
     import polars as pl
 
     schema = {name: pl.String if name in _OF_LEVELS[:4] else pl.Float64 for name in first}
@@ -366,7 +376,7 @@ def _joined(lines: Sequence[dict[str, Any]], first: Sequence[str]) -> Any:
 
 
 def _with_adjusted(levels: Any) -> Any:
-    """Return the levels with rows now or in training, with p-values adjusted for their number."""
+    """Drop levels without rows now and in training, and add p-values adjusted for the number of tests."""
     import polars as pl
 
     levels = levels.filter((pl.col("level") != UNSEEN) | (pl.col("now") > 0) | (pl.col("train") > 1e-9))

@@ -31,15 +31,15 @@ _HEAD, _ENDS = ("segment", "by", "rows", "class", "measure"), ("value", "low", "
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Evaluation(ShortRepr):
-    """Result of `evaluate`.
+    """Measures of a model by segment, the result of `evaluate`.
 
     Attributes
     ----------
     measures : polars.DataFrame
-        Content of `to_frame`, as a polars dataframe.
+        Table of `to_frame`, always as a polars dataframe.
     gaps : polars.DataFrame
-        One row per segment, class and rate: its ``value`` in the segment and in all ``others``, and the ``gap`` of
-        both with an interval from ``low`` to ``high`` (Newcombe 1998).
+        One row per segment, class and rate: its ``value`` in the segment and in all ``others``, their difference
+        ``gap``, and its interval from ``low`` to ``high`` (Newcombe 1998).
     """
 
     measures: Any
@@ -122,7 +122,7 @@ def evaluate(
 
 
 def framed(lines: Sequence[tuple[Any, ...]], names: Sequence[str]) -> Any:
-    """Return lines as a frame, with NaN as null."""
+    """Return rows of values as a polars dataframe with these column names; NaN becomes null."""
     import polars as pl
 
     frame = results_frame(lines, schema=list(names), orient="row", infer_schema_length=None, strict=False)
@@ -130,7 +130,7 @@ def framed(lines: Sequence[tuple[Any, ...]], names: Sequence[str]) -> Any:
 
 
 def labelled(rows: JudgedRows) -> np.ndarray:
-    """Return the rows with a label and a positive weight. Raise ValueError if there are none."""
+    """Return the positions of the rows with a label and a positive weight. Raise ValueError if there are none."""
     if rows.labels is None:
         raise ValueError("y is None; give the labels of the rows.")
     positions = np.flatnonzero(rows.labels >= 0 if rows.weights is None else (rows.labels >= 0) & (rows.weights > 0))
@@ -141,7 +141,11 @@ def labelled(rows: JudgedRows) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Segment:
-    """Labelled rows with weights that add up to the effective number of rows."""
+    """Labelled rows of one segment with their predictions, from which measures and intervals are computed.
+
+    Weights are scaled to add up to the effective number of rows (Kish 1965), so that intervals are as wide as they
+    should be for weighted rows.
+    """
 
     log_proba: np.ndarray
     decided: np.ndarray
@@ -169,19 +173,19 @@ class Segment:
         classes: np.ndarray,
         positive: int | None,
     ) -> Segment:
-        """Return a segment with the given weights; None counts every row once."""
+        """Return a segment from predictions, class codes and weights; without weights, every row counts once."""
         weights = np.ones(codes.size) if weights is None else weights
         weights = weights * (metrics.effective_rows(weights, codes.size) / max(weights.sum(), np.finfo(float).tiny))
         return cls(log_proba, decided, codes, weights, level, classes, positive)
 
     @property
     def shown(self) -> list[int]:
-        """Classes that are measured: the positive one of two, or each of more."""
+        """Positions of the classes that are measured one against rest: the positive one of two, or each of more."""
         n_classes = self.classes.size
         return [self.positive] if n_classes == 2 and self.positive is not None else list(range(n_classes))
 
     def share(self, hit: np.ndarray, among: Any = slice(None)) -> Estimate:
-        """Return the share of hits with Wilson's interval."""
+        """Return the weighted share of rows with ``hit`` among the given rows, with Wilson's interval."""
         hit, weights = hit[among], self.weights[among]
         if not weights.size:
             return _UNKNOWN
@@ -189,8 +193,10 @@ class Segment:
         return value, *metrics.wilson_interval(value, metrics.effective_rows(weights, weights.size), self.level)
 
     def mean(self, values: np.ndarray, about: float | None = None, least: float | np.ndarray = 0.0) -> Estimate:
-        """Return the mean of values with Student's interval, or ``about`` with the error of this mean. ``least`` are
-        lower bounds on the variances of rows.
+        """Return the weighted mean of a value per row, with Student's interval.
+
+        ``about`` replaces the mean in the estimate and keeps its error. ``least`` are lower bounds on the variances of
+        rows, so that few equal rows do not get an interval of width 0.
         """
         n, mean = metrics.effective_rows(self.weights, values.size), float(np.average(values, weights=self.weights))
         value = mean if about is None else about
@@ -203,13 +209,17 @@ class Segment:
         return value, value - half, value + half
 
     def rates(self, j: int) -> dict[str, Estimate]:
-        """Return how often the class is decided: among all rows, among rows of the class, and among the others."""
+        """Return how often class j is decided among all rows, among its own rows, and among all others, by name of the
+        rate.
+        """
         hit, decided = self.codes == j, self.decided == j
         return dict(zip(RATES, (self.share(decided), self.share(decided, hit), self.share(decided, ~hit)), strict=True))
 
     def measures(self, wanted: Collection[str] = ()) -> Iterator[tuple[str | None, str, Estimate]]:
-        """Yield class (None for all classes together), measure and estimate of the given measures, or of all; nothing
-        without rows.
+        """Yield triples of class (None for measures of all classes), name of the measure, and estimate with its
+        interval.
+
+        ``wanted`` restricts the measures by name. A segment without rows yields nothing.
         """
         if not self.codes.size:
             return
@@ -256,7 +266,7 @@ class Segment:
         return mean, float(np.maximum(low, 0.0)), high
 
     def _area(self, scores: np.ndarray) -> Estimate:
-        """Return the area under the ROC curve with an interval by DeLong."""
+        """Return the area under the ROC curve with DeLong's interval."""
         usable = [j for j in self.shown if 0 < np.count_nonzero(self.codes == j) < self.codes.size]
         if not usable:
             return _UNKNOWN
@@ -278,8 +288,9 @@ class Segment:
         return self.mean((ratio * surprise - loss) / entropy, about=1.0 - ratio)
 
     def _ks(self, score: np.ndarray, hit: np.ndarray) -> Estimate:
-        """Return the largest difference of the shares of both classes above a score (Kolmogorov-Smirnov), with the
-        interval at that score.
+        """Return the Kolmogorov-Smirnov statistic: the largest difference of the shares of both classes above a score.
+
+        Its interval is that of the difference at this score.
         """
         if hit.all() or not hit.any():
             return _UNKNOWN
@@ -289,13 +300,13 @@ class Segment:
         return _difference(self.share(at > least, hit), self.share(at > least, ~hit))
 
     def _normal(self, value: float, error: float) -> Estimate:
-        """Return the interval of an estimate with normal errors."""
+        """Return an estimate with its interval, for normally distributed errors of this standard deviation."""
         half = float(ndtri(0.5 + self.level / 2)) * error
         return value, value - half, value + half
 
 
 def _difference(first: Estimate, second: Estimate) -> Estimate:
-    """Return the difference of two shares of different rows with Newcombe's interval (1998)."""
+    """Return the difference of two shares, of different rows, with Newcombe's interval (1998)."""
     (a, low, high), (b, least, most) = first, second
     return a - b, a - b - float(np.hypot(a - low, most - b)), a - b + float(np.hypot(high - a, b - least))
 
@@ -309,19 +320,20 @@ def _gaps(segment: Segment, others: Segment) -> Iterator[tuple[Any, ...]]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Challenge(ShortRepr):
-    """Result of `challenge`.
+    """Comparison of two models on the same rows, the result of `challenge`.
 
     Attributes
     ----------
     tests : polars.DataFrame
-        One row per measure (``log_loss``, ``brier`` and, of one class against all others, ``auc``): the values of
+        One row per measure (``log_loss``, ``brier`` and, for one class against all others, ``auc``): the values of
         ``champion`` and ``challenger``, the ``difference`` (challenger less champion), its interval from ``low`` to
-        ``high``, and the ``p_value`` of no difference: paired tests over the same rows, by Student and, for areas,
-        DeLong.
+        ``high``, and the ``p_value`` of no difference. Tests are paired over the rows: Student's for losses, DeLong's
+        for
+        areas.
     swaps : polars.DataFrame or None
-        None for more than two classes without ``positive``. The rows selected by ``"both"``, by the challenger only
-        (``"swap in"``), by the champion only (``"swap out"``), by ``"neither"``: ``rows``, ``events`` (rows of the
-        class, by weight) and their ``event_rate`` with Wilson's interval.
+        One row per group of rows: selected by ``"both"``, by the challenger only (``"swap in"``), by the champion only
+        (``"swap out"``), by ``"neither"``. Columns are ``rows``, ``events`` (rows of the class, by weight) and their
+        ``event_rate`` with Wilson's interval. None for more than two classes without ``positive``.
     """
 
     tests: Any
@@ -422,7 +434,9 @@ def challenge(
 
 
 def _tests(segments: Sequence[Segment], j: int, odds: Sequence[np.ndarray]) -> Any:
-    """Return paired tests of both models by losses and, given log odds, by the area for class ``j``."""
+    """Return the table of paired tests: of both losses and, if log odds of class ``j`` are given, of the area
+    for it.
+    """
     first, lines = segments[0], list[tuple[Any, ...]]()
     n = metrics.effective_rows(first.weights, first.codes.size)
     for name, of_rows in (("log_loss", metrics.losses), ("brier", metrics.squared_errors)):
@@ -455,7 +469,10 @@ def _swaps(segment: Segment, weights: np.ndarray, hit: np.ndarray, chosen: Seque
 
 
 def _best(score: np.ndarray, other: np.ndarray, weights: np.ndarray, most: float) -> np.ndarray:
-    """Return the rows with the largest scores whose weights add up to the target."""
+    """Return a mask of the rows with the largest scores, until their weights reach the target ``most``.
+
+    Among rows of equal score, those with the larger score by the ``other`` model come first.
+    """
     order, chosen = np.lexsort((-other, -score)), np.zeros(score.size, dtype=bool)
     chosen[order[np.cumsum(weights[order]) <= most * (1 + 1e-9)]] = True
     return chosen

@@ -1,4 +1,4 @@
-"""Rows for evaluating a model: probabilities, cells, classes, weights and groups."""
+"""Rows on which a model is evaluated: its predictions together with classes, weights and groups."""
 
 from __future__ import annotations
 
@@ -38,20 +38,25 @@ _DAY = re.compile(r"\d{4}-\d\d-\d\d(?:[T ].*)?")
 
 @dataclass(frozen=True, eq=False)
 class JudgedRows:
-    """Rows for evaluating a model, with its predictions.
+    """Rows on which a model is evaluated, with its predictions.
 
-    classes : (n_classes,); positive : position of the one that measures are about; None: each.
-    labels : (n_rows,) positions of the true classes, -1 if unknown; None without any.
-    weights : (n_rows,) or None.
-    cells : (n_used, n_rows) of a scorecard.
-    log_proba, decided : (n_rows, n_classes) and (n_rows,) predictions.
-    exact : (n_rows, n_classes) probabilities as ``predict_proba`` returns them, to the bit, if they are known.
-    names : of the groups of rows; group : (n_rows,) position of the group of each row.
-    missing : for each feature of a scorecard, the rows without a value.
-    X : the rows as they were given.
-    segments : further groups of rows: name, group of each row, and labels of the groups.
-    moments : (n_rows,) numbers that order the rows; None if they are in order.
-    benefits : (n_rows, n_classes, n_decisions) benefits of decisions.
+    Attributes
+    ----------
+    classes : (n_classes,) labels.
+    positive : position of the class that measures describe; None if they describe each class.
+    labels : (n_rows,) positions of the true classes, -1 if unknown; None if there are no labels.
+    weights : (n_rows,) row weights, or None.
+    cells : (n_used, n_rows) cells of the features in a scorecard.
+    log_proba : (n_rows, n_classes) log probabilities.
+    decided : (n_rows,) positions of the predicted classes.
+    exact : (n_rows, n_classes) probabilities that equal those of ``predict_proba`` to the bit, if known.
+    names : names of the groups of rows.
+    group : (n_rows,) position of the group of each row.
+    missing : for each feature of a scorecard, a mask of the rows without a value.
+    X : the rows in the form in which the caller passed them.
+    segments : further groupings of the rows: name, group of each row, and labels of the groups.
+    moments : (n_rows,) times as numbers that order the rows; None without times.
+    benefits : (n_rows, n_decisions, n_classes) benefits of decisions.
     copies : (n_rows,) number of the distinct row that each row is a copy of; None if all are distinct.
     """
 
@@ -78,11 +83,11 @@ class JudgedRows:
 
     @property
     def probability(self) -> np.ndarray:
-        """(n_rows, n_classes) probabilities of the classes."""
+        """Probabilities of the classes, shape (n_rows, n_classes)."""
         return np.exp(self.log_proba) if self.exact is None else self.exact
 
     def take(self, rows: np.ndarray) -> JudgedRows:
-        """Return the rows at these positions; groups and missing values are dropped."""
+        """Return the rows at these positions, without ``group`` and ``missing``."""
         names = ("labels", "weights", "log_proba", "decided", "exact", "moments", "benefits", "copies")
         of_rows = {name: getattr(self, name) for name in names}
         fields: dict[str, Any] = {name: None if values is None else values[rows] for name, values in of_rows.items()}
@@ -92,7 +97,7 @@ class JudgedRows:
 
 
 def scorecard_in(model: Any) -> Scorecard | None:
-    """Return the scorecard of a model, or the argument itself if it is a scorecard; None for other classifiers."""
+    """Return the scorecard of a fitted model, or the argument if it is a scorecard; None for other classifiers."""
     card = getattr(model, "scorecard_", model)
     return card if isinstance(card, Scorecard) else None
 
@@ -100,11 +105,12 @@ def scorecard_in(model: Any) -> Scorecard | None:
 def grouped_rows(
     model: Any, X: Any, y: Any, by: Any, sample_weight: Any, every: str = "month", *, predicts: bool = True
 ) -> JudgedRows:
-    """Read and predict rows; ``y``, ``by`` and ``sample_weight`` are columns, or names of columns of ``X``.
+    """Read rows, predict them with a model, and group them.
 
-    ValueError if a column does not exist or has another length, a label is no class of the model, or ``by`` has too
-    many values. Without ``predicts`` there are no predictions. Columns with many values that are in no level of a
-    scorecard raise a warning, as in ``predict_proba``.
+    ``y``, ``by`` and ``sample_weight`` are arrays, or names of columns of ``X``; ``every`` is the period by which dates
+    are grouped. With ``predicts=False`` predictions are omitted. A warning names columns of which many values have no
+    level in the scorecard, as in ``predict_proba``. Raise ValueError if a column does not exist or has another length,
+    a label is no class of the model, or ``by`` has too many values.
     """
     refuse_fork()
     refuse_scan(X, "", "Watching a model", "pass a dataframe, such as polars.read_parquet(path)")
@@ -128,9 +134,9 @@ def grouped_rows(
 
 
 def judged_rows(model: Any, X: Any, y: Any, sample_weight: Any = None) -> JudgedRows:
-    """Read and predict the rows of a `SelectiveNB` with their classes and weights, each of a known class.
+    """Read rows and predict them with a `SelectiveNB`; every row needs a label that the model knows.
 
-    ValueError if there are not as many labels or weights as rows, or labels that the model does not know.
+    Raise ValueError if the numbers of labels, weights and rows differ, or a label is no class of the model.
     """
     table = new_table(model, X)
     _, codes, weights = known_labels(model, table, y, sample_weight)
@@ -143,8 +149,10 @@ def judged_rows(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Judged
 
 
 def known_labels(model: Any, table: Table, y: Any, sample_weight: Any) -> tuple[Target, np.ndarray, np.ndarray | None]:
-    """Return the classes of the rows of a table, their positions among those of a `SelectiveNB`, and the weights of the
-    rows; ValueError as `judged_rows`.
+    """Read the labels and weights of the rows of a table for a fitted `SelectiveNB`.
+
+    Returns the target, the positions of the labels among the classes of the model, and the weights. Raise ValueError
+    for wrong lengths or unknown labels.
     """
     target = as_target(y)
     if table.n_rows != target.codes.size:
@@ -164,7 +172,7 @@ def known_labels(model: Any, table: Table, y: Any, sample_weight: Any) -> tuple[
 
 
 def _column(table: Table, role: str, value: Any) -> Column | None:
-    """Return a column that is given as values or by name."""
+    """Return a column of the table by name, or given values as a column; None if ``value`` is None."""
     if value is None:
         return None
     if isinstance(value, str):
@@ -176,7 +184,9 @@ def _column(table: Table, role: str, value: Any) -> Column | None:
 
 
 def _coded(model: Any, card: Scorecard, X: Any, table: Table) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Return the cells of the rows, (n_used, n_rows), and the rows with a missing value for each feature."""
+    """Return the cell of each row for each feature in use, (n_used, n_rows), and a mask of missing values per
+    feature.
+    """
     reader = card.reader
     cells, unseen = reader.code(table)
     warn_of_unseen(card, table, unseen)
@@ -199,10 +209,10 @@ def _coded(model: Any, card: Scorecard, X: Any, table: Table) -> tuple[np.ndarra
 
 
 def groups_of(column: Column, every: str) -> tuple[np.ndarray, list[Any]]:
-    """Return the group of each row, (n_rows,), and the values of the groups, ascending, with None for missing values
-    last.
+    """Return the group of each row, (n_rows,), and the values of the groups in ascending order, missing values last as
+    None.
 
-    Dates, and texts that begin with one, are grouped by ``every``.
+    Dates, and texts that begin with a date, are grouped by the period ``every``.
     """
     if every not in EVERY:
         raise ValueError(f"every must be one of {', '.join(EVERY)}, got {every!r}.")
@@ -225,7 +235,7 @@ def groups_of(column: Column, every: str) -> tuple[np.ndarray, list[Any]]:
 
 
 def _days(column: Column) -> tuple[np.ndarray, list[Any]]:
-    """Return (n_rows,) codes of the days, -1 if missing, and the days."""
+    """Return the position of the day of each row, (n_rows,), -1 if missing, and the days as dates."""
     import polars as pl
 
     days = np.floor(column.numbers() / (MICROSECONDS_PER_DAY if column.type == "datetime" else 1.0))
@@ -235,10 +245,9 @@ def _days(column: Column) -> tuple[np.ndarray, list[Any]]:
 
 
 def _positions(column: Column, classes: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
-    """Return (n_rows,) positions of labels among the classes, compared as texts; -1 for missing ones, and others of no
-    weight.
+    """Return the position of each label among the classes, (n_rows,), compared as texts.
 
-    ValueError that names the first other label.
+    Missing labels get -1, and so do unknown ones in rows of weight 0. Raise ValueError for any other unknown label.
     """
     categories, position = column.categories(), {canonical_text(c): j for j, c in enumerate(classes.tolist())}
     texts = [canonical_text(value) for value in categories.values]
@@ -251,7 +260,7 @@ def _positions(column: Column, classes: np.ndarray, weights: np.ndarray | None) 
 
 
 def _predicted(model: Any, X: Any, classes: np.ndarray, names: list[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Return log probabilities and decisions of any classifier, by the columns that it was fitted on."""
+    """Return log probabilities and predicted positions by any classifier, given the columns on which it was fitted."""
     X = whole_frame(X)
     if nw.dependencies.is_into_dataframe(X):
         frame = nw.from_native(X, eager_only=True)

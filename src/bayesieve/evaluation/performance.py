@@ -1,4 +1,4 @@
-"""Performance of a fitted model on labelled rows: of the model itself, or of models like it in cross-validation."""
+"""Performance of a model on labelled rows, measured on the model itself or on models refitted in cross-validation."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _SAME = 1e-9  # relative difference of sums of weights that differ by rounding o
 
 
 class Unmeasured(Exception):
-    """Reason why rows give no measures although the call is valid."""
+    """Raised if a valid call cannot measure a model, with the reason as message, such as too few rows for folds."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,19 +53,19 @@ class Performance(ShortRepr):
     protocol, measured : str
         How the model was measured, as a sentence and in a few words.
     rows : JudgedRows
-        The rows that count, with their predictions.
+        Rows of positive weight, with their predictions.
     n_rows : int
-        Number of rows predicted.
+        Number of rows predicted, including those of weight 0.
     columns : tuple of frozenset of str
         Columns in use by the models of each fold.
     gains : mapping, optional
-        By feature, the mean nats by which it lowers the log loss of rows that its model did not learn from.
+        By feature, the mean nats by which it lowers the log loss of rows on which the model was not trained.
     is_training : bool
         Whether the model was trained on these rows.
     training : Performance, optional
-        Performance of the model on its training rows, beside that on folds of them.
+        Performance on the training rows themselves, for comparison with that on their folds.
     later : Performance, optional
-        Performance on the last rows, by a model of earlier ones, if the order of the rows matters.
+        Performance on the last rows of a model trained on earlier ones, if the order of the rows matters.
     accuracy, auc, log_loss, compression_rate, brier : float
         ``log_loss`` in nats per row; ``compression_rate`` is 1 - log_loss / class_entropy; ``brier`` as scikit-learn's
         `brier_score_loss`.
@@ -88,7 +88,9 @@ class Performance(ShortRepr):
 
     @cached_property
     def estimates(self) -> dict[str, Estimate]:
-        """Measures of all classes together and of the positive of two, with the ends of their 95 % intervals."""
+        """Measures by name as (value, low, high) with 95 % intervals: of all classes and, for two, of the positive
+        class.
+        """
         rows, two = self.rows, self.rows.classes.size == 2
         of_rows = rows.log_proba, rows.decided, self.labels, rows.weights
         segment = Segment.of_rows(*of_rows, 0.95, rows.classes, rows.positive)
@@ -116,13 +118,13 @@ class Performance(ShortRepr):
 
     @property
     def labels(self) -> np.ndarray:
-        """(n_rows,) positions of the true classes."""
+        """Positions of the true classes, shape (n_rows,)."""
         assert self.rows.labels is not None
         return self.rows.labels
 
     @cached_property
     def class_rows(self) -> np.ndarray:
-        """(n_classes,) rows of each class (sums of weights)."""
+        """Number (or weight) of the rows of each class, shape (n_classes,)."""
         return np.bincount(self.labels, self.rows.weights, self.rows.classes.size)
 
     @property
@@ -150,19 +152,21 @@ class Performance(ShortRepr):
 
     @property
     def reliability(self) -> list[tuple[str, list[metrics.Bin]]]:
-        """Label and reliability bins of each class; of two classes, of the positive one."""
+        """Pairs of a class label and its reliability bins; for two classes, only the positive one."""
         return [(label, metrics.reliability(p, hit, self.rows.weights)) for label, p, hit in self._curves(every=False)]
 
     @property
     def roc(self) -> list[tuple[str, list[tuple[float, float]]]]:
-        """Label and points (false positive rate, true positive rate) of each class; of two classes, of the positive
-        one.
+        """Pairs of a class label and its ROC points (false positive rate, true positive rate); for two classes, only
+        the positive one.
         """
         return [(label, metrics.roc_points(p, hit, self.rows.weights)) for label, p, hit in self._curves()]
 
     def _curves(self, *, every: bool = True) -> list[tuple[str, np.ndarray, np.ndarray]]:
-        """Return label, probabilities and hits of the classes with a curve. Of two classes only the positive one is
-        shown, as both curves say the same. A class with no rows, or with all of them, has no curve.
+        """Return label, probabilities and hits of each class that has a curve.
+
+        For two classes that is the positive one, because the other curve says the same. A class with no rows, or with
+        all of them, has no curve.
         """
         rows, n_classes = self.rows, self.rows.classes.size
         shown = [1 if rows.positive is None else rows.positive] if n_classes == 2 else range(n_classes)
@@ -172,8 +176,10 @@ class Performance(ShortRepr):
 
     @cached_property
     def thresholds(self) -> list[tuple[float, float, float]]:
-        """Thresholds of two classes, from the highest to 0, with the positive and the other rows of at least this
-        probability, in about `_N_STEPS` steps.
+        """Thresholds on the probability of the positive of two classes, in about `_N_STEPS` steps from the highest down
+        to 0.
+
+        Each comes with the number (or weight) of the positive rows and of the other rows that reach it.
         """
         rows = self.rows
         if rows.classes.size != 2 or rows.positive is None:
@@ -187,10 +193,10 @@ class Performance(ShortRepr):
         return list(zip(score[shown].tolist(), hits[shown].tolist(), others[shown].tolist(), strict=True))
 
     def bands(self) -> list[dict[str, Any]]:
-        """Return the strategy table of the probability of the positive of two classes, as `strategy_table`, with the
-        ``ks`` of each band: the difference of the shares of both classes among rows from its lower end on.
+        """Return up to ten bands of the predicted probability of the positive class, of about equal size, as dicts.
 
-        Up to ten bands of about as many rows, at least ten. Events are rows of the other class.
+        Each is a row of `strategy_table`, where events are rows of the other class, plus ``ks``: the difference of the
+        shares of both classes among the rows from the lower end of the band upwards.
         """
         rows = self.rows
         if rows.classes.size != 2 or rows.positive is None:
@@ -208,7 +214,7 @@ class Performance(ShortRepr):
 
 
 def performance_on(rows: JudgedRows, name: str, protocol: str, measured: str, **more: Any) -> Performance:
-    """Return performance of predicted rows; rows of weight 0 are ignored."""
+    """Return the performance on predicted rows; rows of weight 0 are dropped."""
     n_rows = rows.n_rows
     if rows.weights is not None and not rows.weights.all():
         rows = rows.take(np.flatnonzero(rows.weights > 0))
@@ -216,11 +222,11 @@ def performance_on(rows: JudgedRows, name: str, protocol: str, measured: str, **
 
 
 def are_training_rows(model: Any, rows: JudgedRows) -> bool:
-    """Return whether the model was trained on these rows, in whatever order.
+    """Return whether the model was trained on exactly these rows, in any order.
 
-    The counts of the model, every level of every feature by class, are a fingerprint of its training rows; of a model
-    that learnt from part of them, no count exceeds theirs. Surfaces, whose counts may be of a sample, are left out. The
-    counts say nothing if no feature has two levels, and then nothing but the shares of the classes was learnt.
+    The counts of each level by class that a model keeps serve as a fingerprint of its training rows. A model trained on
+    a sample of the rows is recognised if none of its counts exceeds theirs. Surfaces are skipped, because their counts
+    may come from a sample. If no feature has two levels, only the class shares can be compared.
     """
     card, labels = model.scorecard_, np.asarray(rows.labels)
     levels = [feature.levels for feature in card.features]
@@ -248,17 +254,17 @@ def are_training_rows(model: Any, rows: JudgedRows) -> bool:
 
 
 def _is_counted(level: FeatureLevels, cut: Collection[Any]) -> bool:
-    """Return whether the counts of a feature are those of the training rows, and its levels are known."""
+    """Return whether the counts of a feature can be compared with rows: they are complete, and its levels are known."""
     is_surface = isinstance(level, PairLevels) and level.level_score == 0
     withheld = any(isinstance(column_levels, WithheldLevels) for column_levels in level.by_column)
     return not (is_surface or withheld or level.name in cut)
 
 
 def measure(model: Any, rows: JudgedRows, cv: Any, held_out: bool) -> Performance | None:
-    """Measure this model on the rows, or models like it in cross-validation; None if ``cv`` is 0.
+    """Measure the model on the rows, or models refitted in cross-validation; return None if ``cv`` is 0.
 
-    ValueError if ``cv`` cannot split the rows; Unmeasured if there are too few rows, or the models of some folds
-    cannot be fitted.
+    Raise ValueError if ``cv`` cannot split the rows. Raise `Unmeasured` if there are too few rows, or the models of
+    some folds cannot be fitted.
     """
     if cv is not None and held_out:
         raise ValueError("held_out=True evaluates the fitted model, cv= models refitted on folds; give one of them.")
@@ -283,8 +289,9 @@ def measure(model: Any, rows: JudgedRows, cv: Any, held_out: bool) -> Performanc
 
 
 def _counted_once(model: Any, rows: JudgedRows) -> JudgedRows | None:
-    """Return training rows with the weights of the fit, which counts copies of a row once; None for other rows, or if
-    none are copies.
+    """Return training rows with the weights that the fit used, which counts repeated rows once.
+
+    None if the rows are not those of training, or none of them are copies.
     """
     if not any(caution.kind == REPEATED for caution in model.cautions_):
         return None
@@ -297,7 +304,7 @@ def _counted_once(model: Any, rows: JudgedRows) -> JudgedRows | None:
 
 
 def _splits_of_copies(groups: np.ndarray, n_folds: int) -> RowSplits:
-    """Return shuffled folds of rows with all copies of a row in one of them."""
+    """Return shuffled folds (train, test) in which all copies of a row are in the same fold."""
     fold = np.random.default_rng(0).permutation(int(groups.max()) + 1)[groups] % n_folds
     return [(np.flatnonzero(fold != i), np.flatnonzero(fold == i)) for i in range(n_folds)]
 
@@ -313,7 +320,7 @@ def _by_this_model(model: Any, rows: JudgedRows, trained_on: bool, held_out: boo
 
 
 def _of_this_model(model: Any, rows: JudgedRows, trained_on: bool, held_out: bool) -> tuple[str, str]:
-    """Describe how this very model was measured: a sentence and a short label."""
+    """Describe in a sentence, and in a few words, that the fitted model itself was measured, and on which rows."""
     n_rows = f"{rows.n_rows:,} rows"
     if trained_on:
         return (
@@ -335,7 +342,7 @@ def _of_this_model(model: Any, rows: JudgedRows, trained_on: bool, held_out: boo
 
 
 def _of_folds(model: Any, rows: JudgedRows, cv: Any, trained_on: bool, last: bool = False) -> Performance:
-    """Measure models of folds; with ``last`` only the model of the last fold."""
+    """Measure models refitted on folds of the rows. With ``last=True``, only the model of the last fold is measured."""
     try:
         require_objects(options_of(model))
     except ValueError as error:
@@ -379,7 +386,7 @@ def _of_folds(model: Any, rows: JudgedRows, cv: Any, trained_on: bool, last: boo
 
 
 def _in_words(cv: Any, splits: RowSplits, what: str, n_rows: int) -> tuple[str, str]:
-    """Describe how models of folds were measured: a sentence without full stop and a short label."""
+    """Describe in a sentence (without full stop), and in a few words, by which folds the models were measured."""
     n, tests = len(splits), np.concatenate([test for _, test in splits])
     if isinstance(cv, str) and n == 1:
         share = f"the last {100 * tests.size / n_rows:.0f} % of"
@@ -407,17 +414,19 @@ def _in_words(cv: Any, splits: RowSplits, what: str, n_rows: int) -> tuple[str, 
 def _predicted_by_others(
     model: Any, rows: JudgedRows, splits: RowSplits
 ) -> tuple[list[np.ndarray], tuple[frozenset[str], ...], dict[str, float]]:
-    """Return out-of-fold log probabilities of the test rows of each split, the columns that each fold's model uses, and
-    the mean gain of each feature on test rows, by name (0 for models without the feature).
+    """Predict the test rows of each split by a model refitted on its training rows.
+
+    Returns the log probabilities of the test rows of each split, the columns in use by each refitted model, and by
+    feature name the mean nats that the feature saves on test rows (0 for models without it).
     """
     encoder = clone(model.encoder_) if hasattr(model, "encoder_") else TableEncoder()  # of a model from a file
     if isinstance(encoder, TableEncoder):
-        # Columns are read in every fold as in the whole table: a fold may hold only the numbers of a mixed column.
+        # Kinds of columns are fixed to those of the whole table: the rows of a fold might look like numbers by chance.
         columns = columns_of([feature.levels for feature in model.scorecard_.features])
         encoder.set_params(kinds={level.name: level.kind for level in columns})
     quiet = model.__class__(**{**model.get_params(deep=False), "encoder": encoder, "verbose": 0})
     with warnings.catch_warnings():
-        # The model itself has given the same warnings.
+        # Refitted models would repeat the warnings of the fit.
         warnings.simplefilter("ignore", UserWarning)
         used: list[frozenset[str]] = []
         labels = rows.classes[np.asarray(rows.labels)]
@@ -436,10 +445,10 @@ def _predicted_by_others(
 
 
 def loss_without_features(model: Any, X: Any, labels: np.ndarray, weights: np.ndarray | None) -> dict[str, float]:
-    """Return the rise of the log loss, in nats, without each feature of the model, by name.
+    """Return by how much the log loss of rows rises without each feature of a model, in nats per row, by name.
 
-    The other features stay as they are, and the contribution of the feature is replaced by its mean over the training
-    rows, 0. Rows of classes that the model does not know are left out.
+    The contribution of the feature is replaced by 0, its mean over the training rows; nothing is refitted. Rows of
+    classes that the model does not know are ignored.
     """
     card = model.scorecard_
     cells = card.cells(new_table(model, X))

@@ -1,4 +1,4 @@
-"""The score of a model period by period: its stability, and that of a challenger beside it."""
+"""Scores of a model period by period, and the comparison with a challenger in each period."""
 
 from __future__ import annotations
 
@@ -18,11 +18,14 @@ from bayesieve.table.frames import take_rows
 
 
 def score_by_period(performance: Performance, baseline: JudgedRows | None = None) -> list[dict[str, Any]]:
-    """Return measures of the score for each period of the rows, which are their first segments.
+    """Return measures of the score for each period of the rows, as dicts.
+
+    Periods are the groups of the first of ``performance.rows.segments``.
 
     Parameters
     ----------
-    baseline : rows whose scores are the standard, such as those of training; by default those of the first period.
+    baseline : rows whose scores are the standard of the stability index, such as those of training; by default those of
+        the first period.
 
     Returns
     -------
@@ -61,7 +64,9 @@ def score_by_period(performance: Performance, baseline: JudgedRows | None = None
 
 
 def _scores(rows: JudgedRows) -> np.ndarray:
-    """Return the probability of the positive of two classes for each row, of more classes that of the predicted one."""
+    """Return the score of each row: the probability of the positive of two classes, otherwise that of the predicted
+    class.
+    """
     probability = rows.probability
     if rows.classes.size != 2:
         return np.asarray(probability.max(axis=1))
@@ -70,10 +75,10 @@ def _scores(rows: JudgedRows) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Challenged:
-    """Comparison of a model in use with a challenger on the same rows: of all rows, and period by period.
+    """Comparison of a model in use with a challenger: ``whole`` on all rows, and ``periods`` as one dict per period.
 
-    ``periods`` has a line for each period: ``period``, ``rows``, the AUC of both models, and for the rows that only the
-    challenger selects (swap in) and that only the champion selects (swap out) their number and share of the class.
+    A period has ``period``, ``rows``, the AUC of both models and, for the rows that only the challenger selects (swap
+    in) and that only the champion selects (swap out), their number and share of the class.
     """
 
     whole: Challenge
@@ -81,7 +86,10 @@ class Challenged:
 
 
 def challenged(champion: Any, challenger: Any, X: Any, rows: JudgedRows, by_period: bool) -> Challenged:
-    """Compare two models on rows; ``X`` has the columns of both, and periods are the first segments of the rows."""
+    """Compare two models on the same rows, overall and for each group of the first of ``rows.segments``.
+
+    ``X`` has the columns of both models.
+    """
     labels = rows.classes[np.asarray(rows.labels)]
     positive = rows.classes[rows.positive] if rows.classes.size == 2 and rows.positive is not None else None
 

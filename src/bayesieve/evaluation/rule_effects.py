@@ -1,4 +1,4 @@
-"""Effect of rules for levels: how well a column alone predicts held-out rows by hand and by learnt levels."""
+"""Effect of a user's rules for levels: the predictive power of a column with levels by hand and with learnt levels."""
 
 from __future__ import annotations
 
@@ -21,8 +21,10 @@ _FOLDS = 5
 
 
 class RuleEffect(NamedTuple):
-    """Effect of a rule: mean nats per held-out row by which the column alone lowers the log loss of the class shares,
-    with levels by hand and with learnt levels, and the number of levels learnt from all rows.
+    """Effect of a rule for the levels of one column, measured on held-out rows.
+
+    ``by_hand`` and ``learnt`` are the mean nats per row by which the column alone lowers the log loss of the class
+    shares, with levels by hand and with learnt levels; ``n_learnt`` is the number of levels learnt from all rows.
     """
 
     by_hand: float
@@ -31,12 +33,13 @@ class RuleEffect(NamedTuple):
 
 
 def effects_of_rules(rows: JudgedRows, levels: Sequence[FeatureLevels]) -> dict[str, RuleEffect]:
-    """Compare levels by hand with the levels that the same rows give without the rule, on folds of the rows.
+    """Compare the levels of each ruled column with those that the same rows give without the rule, on folds of the
+    rows.
 
     Returns
     -------
     dict
-        By column; empty if a class has too few rows for folds.
+        `RuleEffect` by column; empty if a class has too few rows for folds.
     """
     labels, table = np.asarray(rows.labels), as_table(rows.X)
     weights = np.ones(rows.n_rows) if rows.weights is None else rows.weights
@@ -64,7 +67,9 @@ def effects_of_rules(rows: JudgedRows, levels: Sequence[FeatureLevels]) -> dict[
 
 
 def _gain(codes: np.ndarray, classes: np.ndarray, weights: np.ndarray, train: np.ndarray, test: np.ndarray) -> float:
-    """Return the nats that codes save on the test rows, counted on the training rows."""
+    """Return the nats that one coded column saves on the test rows against the class shares, counted on the training
+    rows.
+    """
     counts = np.zeros((int(codes.max()) + 1, int(classes.max()) + 1))
     np.add.at(counts, (codes[train], classes[train]), weights[train])
     prior = class_log_prior(counts.sum(axis=0))

@@ -20,8 +20,11 @@ from bayesieve.words import did_you_mean, named
 
 
 def time_splits(moments: np.ndarray, n_blocks: int = 5) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Yield each of ``n_blocks`` blocks of rows but the first as test rows, with all earlier rows for training; fewer
-    blocks if many rows share a time.
+    """Split rows by time into up to ``n_blocks`` blocks, and return (train, test) positions for all blocks but the
+    first.
+
+    Each block is tested once, with all earlier rows for training. Rows of equal time stay together, which may leave
+    fewer blocks.
     """
     order = np.argsort(moments, kind="stable")
     ordered = moments[order]
@@ -37,8 +40,10 @@ def time_splits(moments: np.ndarray, n_blocks: int = 5) -> list[tuple[np.ndarray
 
 
 def moments_of(X: Any, time: Any, needed: Sequence[str] = ()) -> tuple[Any, np.ndarray]:
-    """Return the rows without the column that ``time`` names, unless it is ``needed``, and the times of the rows as
-    numbers or dates. Raise ValueError if times are neither, or if one is missing.
+    """Return rows without their column of times, and the times as numbers, shape (n_rows,).
+
+    ``time`` is an array or the name of a column, which stays in the rows if it is ``needed``. Raise ValueError if times
+    are neither numbers nor dates, or one is missing.
     """
     import polars as pl
 
@@ -55,8 +60,8 @@ def moments_of(X: Any, time: Any, needed: Sequence[str] = ()) -> tuple[Any, np.n
 
 
 def read_moments(column: Column) -> tuple[np.ndarray, str]:
-    """Return times as numbers, and their type. Raise ValueError naming the column if they are no times, or one is
-    missing.
+    """Return a column of times as numbers, and the type of the column. Raise ValueError, naming the column, if it has
+    other values or a missing one.
     """
     type_ = column.type if column.kind == "numeric" else "datetime"
     try:
@@ -76,11 +81,11 @@ def log_proba_of_splits(
     weights: Any,
     fitted: Callable[[Any, Any, np.ndarray], None] | None = None,
 ) -> Iterator[np.ndarray]:
-    """Yield log probabilities (n_test, n_classes) of the test rows of each split, from a clone trained on the training
-    rows.
+    """Yield the log probabilities (n_test, n_classes) of the test rows of each split, by a clone of the estimator
+    trained on its training rows.
 
-    ``fitted`` is called with each model, its test rows and their positions. A class missing from training rows gets the
-    probability of half a row.
+    ``fitted`` is called with each model, its test rows and their positions. A class missing from the training rows gets
+    the probability of half a row.
     """
     codes = target.codes.astype(np.int64)
     for train, test in splits:
@@ -102,8 +107,9 @@ def log_proba_of_splits(
 
 
 def fingerprint(X: Any, codes: np.ndarray, classes: np.ndarray, weights: np.ndarray | None) -> str:
-    """Return the hash of a table with its classes and row weights, 32 hexadecimal digits; it does not depend on the
-    library that holds the table.
+    """Return a hash of a table with its classes and row weights, as 32 hexadecimal digits.
+
+    Equal values give the same hash, whichever library holds the table.
     """
     table = as_table(X)
     digest = hashlib.sha256(repr((table.n_rows, table.names, classes.tolist())).encode())

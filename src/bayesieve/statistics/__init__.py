@@ -1,1 +1,1 @@
-"""Performance measures."""
+"""Performance measures of predicted probabilities, and their confidence intervals."""

@@ -14,9 +14,9 @@ _CLOSE = 1e-9  # standard errors: length of the last of Newton's steps
 def calibration_slope(log_odds: np.ndarray, hit: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
     """Return the slope of a logistic regression of the hits on the log-odds, and its standard error.
 
-    The maximum of the likelihood is finite if and only if the log-odds of hits and misses overlap; otherwise both
-    numbers are NaN. Rows of probability 0 or 1 that are right say nothing about a positive slope; if one is wrong, or
-    the slope of the others is not positive, both numbers are NaN, too.
+    The slope is 1 for calibrated predictions, and below 1 if they are too extreme. It is finite only if the log-odds of
+    hits and misses overlap; otherwise both numbers are NaN. Rows predicted with probability 0 or 1 are ignored if they
+    are right. If one is wrong, or the slope of the others is not positive, both numbers are NaN.
 
     Parameters
     ----------
@@ -40,7 +40,8 @@ def calibration_slope(log_odds: np.ndarray, hit: np.ndarray, weights: np.ndarray
         return _UNKNOWN
     if hits.min() >= misses.max() or misses.min() >= hits.max():
         return _UNKNOWN
-    # Dividing by the median deviation keeps Newton's steps well conditioned, for any scale and with outliers.
+    # Centring and dividing by the median deviation keeps Newton's steps well conditioned at any scale, even with
+    # outliers.
     middle = float(np.median(log_odds))
     scale = float(np.median(np.abs(log_odds - middle))) or float(log_odds.std())
     columns = np.stack([np.ones(log_odds.size), (log_odds - middle) / scale])
@@ -72,7 +73,7 @@ def _derivatives(
 
 
 def calibration_intercept(log_odds: np.ndarray, hit: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
-    """Return the shift of the log-odds that makes the predicted number of hits equal to the observed one, and its
+    """Return the shift of the log-odds that makes the expected number of hits equal to the observed one, and its
     standard error.
 
     Both numbers are NaN if all rows are hits or all are misses, or log-odds are infinite. Parameters are those of

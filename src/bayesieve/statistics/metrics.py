@@ -36,15 +36,17 @@ def class_entropy(codes: np.ndarray, n_classes: int, weights: np.ndarray | None 
 
 
 def compression_rate(loss: float, entropy: float) -> float:
-    """Return CR = 1 - mean log loss / H(Y) (Boulle 2007, section 5.2): 0 for the class shares, 1 for certain and
-    correct predictions.
+    """Return the compression rate 1 - log loss / class entropy (Boulle 2007, section 5.2).
+
+    It is 0 for a model that predicts the class shares, and 1 for certain and correct predictions.
     """
     return 1.0 - loss / entropy if entropy > 0 else 0.0
 
 
 def brier_score(log_proba: np.ndarray, codes: np.ndarray, weights: np.ndarray | None = None) -> float:
-    """Return the Brier score as `brier_score_loss` of scikit-learn: the mean over rows of all squared errors,
-    sum_c (T_c - P_c)^2; half of it for two classes, whose errors are the same.
+    """Return the Brier score, as `brier_score_loss` of scikit-learn.
+
+    It is the mean over rows of sum_c (T_c - P_c)^2, halved for two classes, whose errors are equal.
     """
     return float(np.average(squared_errors(log_proba, codes), weights=weights))
 
@@ -57,16 +59,18 @@ def squared_errors(log_proba: np.ndarray, codes: np.ndarray) -> np.ndarray:
 
 
 def auc(log_proba: np.ndarray, codes: np.ndarray, weights: np.ndarray | None = None) -> float:
-    """Return the area under the ROC curve by `class_scores`, which differ even if probabilities saturate at 0 or 1."""
+    """Return the area under the ROC curve; for several classes, the mean one-against-rest area weighted by class share.
+
+    Rows are ranked by `class_scores`, which remain distinct where probabilities round to 0 or 1.
+    """
     return area(class_scores(log_proba), codes, weights)
 
 
 def area(scores: np.ndarray, codes: np.ndarray, weights: np.ndarray | None = None) -> float:
-    """Return the area under the ROC curve by the scores of the classes, (n_rows, n_classes). For several classes,
-    one-against-rest areas are weighted by class share (Provost & Domingos 2001), as `roc_auc_score` with
-    ``multi_class="ovr"``.
+    """Return the area under the ROC curve from scores of the classes, shape (n_rows, n_classes).
 
-    Classes with no rows or all rows are skipped; NaN if no class remains.
+    For several classes, one-against-rest areas are weighted by class share (Provost & Domingos 2001), as in
+    `roc_auc_score` with ``multi_class="ovr"``. Classes with no rows or all rows are skipped; NaN if no class remains.
     """
     if weights is not None:
         counted = weights > 0  # a class without weight counts as one without rows
@@ -82,7 +86,10 @@ def area(scores: np.ndarray, codes: np.ndarray, weights: np.ndarray | None = Non
 
 
 def class_scores(log_proba: np.ndarray) -> np.ndarray:
-    """Return log P(j) - log P(not j), which orders rows as the probabilities do but does not saturate."""
+    """Return the log odds of each class against all others, shape (n_rows, n_classes).
+
+    They order rows as the probabilities do, but remain distinct where probabilities round to 0 or 1.
+    """
     scores = np.empty_like(log_proba)
     for j in range(log_proba.shape[1]):
         rest = np.delete(log_proba, j, axis=1)
@@ -92,8 +99,10 @@ def class_scores(log_proba: np.ndarray) -> np.ndarray:
 
 
 class Bin(NamedTuple):
-    """Rows of similar predicted probability: mean probability, share of hits, number of rows, Wilson's interval of the
-    share, and sum of weights.
+    """Rows of similar predicted probability in a reliability diagram.
+
+    ``predicted`` is their mean probability, ``observed`` the share of hits with Wilson's interval from ``low`` to
+    ``high``, ``rows`` their number and ``weight`` the sum of their weights.
     """
 
     predicted: float
@@ -111,8 +120,10 @@ def reliability(
     n_bins: int | None = 10,
     confidence: float = 0.95,
 ) -> list[Bin]:
-    """Return the non-empty bins of a reliability diagram: of equal width, or (None) one for each distinct probability.
-    Weights are positive.
+    """Return the non-empty bins of a reliability diagram, for the probability of one class.
+
+    Bins have equal width in [0, 1] or, with ``n_bins=None``, there is one for each distinct probability. Weights are
+    positive.
     """
     if n_bins is None:
         _, bins = np.unique(probability, return_inverse=True)
@@ -129,7 +140,7 @@ def by_group(
     weights: np.ndarray | None = None,
     confidence: float = 0.95,
 ) -> list[tuple[int, Bin]]:
-    """Return the measures of each group of rows. Groups are numbered from 0; empty groups are skipped."""
+    """Return number and `Bin` of each non-empty group of rows; ``groups`` has a number from 0 for each row."""
     order = np.argsort(groups, kind="stable")
     ends = np.cumsum(np.bincount(groups))
     diagram = []
@@ -162,14 +173,18 @@ def wilson_interval(share: float, n_rows: float, confidence: float = 0.95) -> tu
 
 
 def effective_rows(weights: np.ndarray | None, n_rows: int) -> float:
-    """Return the number of rows of equal weight with the same information as these weighted rows (Kish 1965)."""
+    """Return the effective number of weighted rows: as many rows of equal weight hold the same information
+    (Kish 1965).
+    """
     return float(n_rows if weights is None else weights.sum() ** 2 / max((weights**2).sum(), np.finfo(float).tiny))
 
 
 def area_with_errors(score: np.ndarray, hit: np.ndarray, weights: np.ndarray | None = None) -> tuple[float, np.ndarray]:
-    """Return the area under the ROC curve, ties counted half, and the error term of each row. The squares of the terms
-    add up to the variance of DeLong, DeLong & Clarke-Pearson (1988); those of differences to the variance of the
-    difference of two areas on the same rows. NaN if all rows are hits or all are misses.
+    """Return the area under the ROC curve, with ties counted half, and an error term for each row, shape (n_rows,).
+
+    The squared terms add up to the variance of DeLong, DeLong & Clarke-Pearson (1988); squared differences of the terms
+    of two models on the same rows add up to the variance of the difference of their areas. All are NaN if all rows are
+    hits or all are misses.
     """
     weights = np.ones(score.size) if weights is None else weights
     _, at = np.unique(score, return_inverse=True)
@@ -190,8 +205,10 @@ def area_with_errors(score: np.ndarray, hit: np.ndarray, weights: np.ndarray | N
 def area_interval(
     auc: float, errors: np.ndarray, hit: np.ndarray, weights: np.ndarray | None, confidence: float
 ) -> tuple[float, float]:
-    """Return Wilson's interval of an area, for the number of rows whose binomial variance equals that of the error
-    terms. The number is at least that of the rarer class, so that a perfect order of few rows gets a wide interval.
+    """Return Wilson's confidence interval of an area under the ROC curve.
+
+    The number of rows in Wilson's formula is the one whose binomial variance equals that of the error terms. It is at
+    least the number of rows of the rarer class, so that a perfect order of few rows still gets a wide interval.
     """
     if not np.isfinite(auc):
         return float("nan"), float("nan")
@@ -203,8 +220,8 @@ def area_interval(
 def roc_points(
     score: np.ndarray, hit: np.ndarray, weights: np.ndarray | None = None, most: int = 200
 ) -> list[tuple[float, float]]:
-    """Return points (false positive rate, true positive rate) of the ROC curve, thinned to about ``most``; empty if
-    there is only one class.
+    """Return points (false positive rate, true positive rate) of the ROC curve, thinned to about ``most`` points; empty
+    if there is only one class.
     """
     if not 0 < np.count_nonzero(hit) < hit.size:
         return []
@@ -216,5 +233,7 @@ def roc_points(
 
 
 def confusion(log_proba: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """Return the number of rows by true and predicted class, shape (n_classes, n_classes)."""
+    """Return the confusion matrix of the most probable classes: number of rows by true and predicted class, shape
+    (n_classes, n_classes).
+    """
     return confusion_matrix(codes, log_proba.argmax(axis=1), labels=np.arange(log_proba.shape[1]))
