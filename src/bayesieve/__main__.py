@@ -1,4 +1,4 @@
-"""`python -m bayesieve`."""
+"""Entry point of `python -m bayesieve`, the command line."""
 
 from __future__ import annotations
 

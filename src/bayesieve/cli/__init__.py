@@ -25,7 +25,9 @@ def main() -> None:
 
 
 def _leave_threads_behind(status: object) -> None:
-    """End an interrupted process at once: Python would wait for the threads of the abandoned fit."""
+    """End the process at once if Ctrl-C interrupted it (status 130). A normal exit would wait for threads of the
+    abandoned fit.
+    """
     if status != 130 or threading.active_count() == 1:
         return
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,4 +1,4 @@
-"""Base of all commands: options of tables, terminal output, and errors as one line with an exit status."""
+"""Base of all commands: options, terminal output, and errors as one line with an exit status."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ BROKEN_PIPE = 141  # 128 + SIGPIPE
 LAB_MISSING = "{} needs bayesieve-lab: pip install bayesieve-lab, or pip install ./lab in the repository"
 
 _UsageError: type[Any] = typer.BadParameter.__bases__[0]  # typer carries a copy of click or depends on it, by version
-# Errors of the library name its parameters. At the beginning of a sentence, these become options of the command line;
-# "sample_weight" does everywhere. `_OPTIONS` holds options whose names differ.
+# Messages of the library name parameters of Python; the command line shows the option of the same meaning instead. A
+# name is replaced at the start of a sentence, "sample_weight" everywhere. `_OPTIONS` has options with other names.
 _OPTIONS = {"random_state": "seed", "sample_weight": "weight"}
 _KNOWN = r"n_\w+|random_state|seed|max_seconds|memory_limit|engine|pairs|monotone|levels|prior|calibrate|repetitions"
 _PARAMETER = re.compile(rf"^({_KNOWN})(?= (must|names|needs) )|(?<![\w'])sample_weight(?![\w'])")
@@ -47,22 +47,27 @@ _TABLES = (
     "CSV, TSV, Parquet, Arrow or Excel file{}; text files may end in .gz; - is standard input; of a SQLite or DuckDB "
     "file a table or query: shop.db::customers, 'shop.db::SELECT ...'."
 )
-# A Path turns // into / and drops a final /, which would change the query after ::, so such arguments are refused.
+# `Path` turns // into / and drops a final /. Both would silently change the query after ::, so such arguments are
+# refused.
 _LOST_IN_PATH = re.compile(r"\.(db3?|sqlite3?|duckdb|ddb)::.*(/\.?/|/$)", re.IGNORECASE | re.DOTALL)
 _BAR_CELLS, _LONGEST_TEXT, _READABLE_TEXT = 12, 40, 14
 
 
 class CommandError(Exception):
-    """An error that the user can correct; its text is the line shown."""
+    """Error that the user can correct. Its text is the only line shown."""
 
 
 class Interrupted(BaseException):
-    """Interruption by Ctrl-C that ends the command, not only a search that returns its best subset so far."""
+    """Raised on Ctrl-C to end the whole command. During a search, Ctrl-C only ends the search, which keeps its best
+    result.
+    """
 
 
 @contextmanager
 def interruptible(consequence: str | Callable[[], str]) -> Iterator[None]:
-    """Let Ctrl-C end the block and the command, with a message about the files that remain."""
+    """Let Ctrl-C end the command during the block. ``consequence`` is the text, or returns it, that says which files
+    remain.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield  # signals are none of this thread's business
         return
@@ -79,10 +84,10 @@ def interruptible(consequence: str | Callable[[], str]) -> Iterator[None]:
 
 
 class Commands(TyperGroup):
-    """Group of commands that turns every error into one line and an exit status."""
+    """Typer group whose commands end every error as one line on the error stream, with an exit status."""
 
     def main(self, args: Sequence[str] | None = None, prog_name: str | None = None, *_: Any, **__: Any) -> Any:
-        """Run a command and exit with its status."""
+        """Run the command that the arguments name, and exit with its status."""
         given = list(sys.argv[1:] if args is None else args)
         status = 0
         self._main_shell_completion({}, prog_name or "bayesieve")  # answers a shell that asks, and exits
@@ -138,7 +143,7 @@ def _usage(error: Any) -> str:
 
 
 def _interruption(error: BaseException | None) -> BaseException | None:
-    """Return the KeyboardInterrupt behind an error. Compiled code may turn it into a SystemError."""
+    """Return the KeyboardInterrupt that caused an error, or None. Compiled code may wrap it in a SystemError."""
     while isinstance(error, SystemError):
         error = error.__cause__ or error.__context__
     return error if isinstance(error, (KeyboardInterrupt, Interrupted)) else None
@@ -166,18 +171,19 @@ def _warnings_as_lines() -> Iterator[None]:
 
 
 def _silence_stdout() -> None:
-    """Redirect standard output to the null device after its reader has gone, so that the flush at exit does not fail,
-    too.
+    """Redirect standard output to the null device after its reader has gone; otherwise the flush at exit would fail as
+    well.
     """
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 class Option(NamedTuple):
-    """Command line option, such as ``--jobs -j N``; a flag, such as ``--all``; or an argument, such as TABLE.
+    """Description of a command line option such as ``--jobs -j N``, a flag such as ``--all``, or an argument such as
+    TABLE.
 
-    Arguments without brackets are required, as are options with the default `...`. Values have the type of the default,
-    or `type`.
+    Arguments are required unless ``usage`` has brackets; options are required if their default is `...`. Values have
+    the type of the default, or `type`.
     """
 
     usage: str
@@ -187,7 +193,7 @@ class Option(NamedTuple):
     default_in_words: str | None = None
 
     def parameter(self, panel: str) -> inspect.Parameter:
-        """Return the parameter of a function from which typer makes this option, in a panel of the help."""
+        """Return a function parameter from which typer makes this option; ``panel`` is its section of the help."""
         names = [word for word in self.usage.split() if word.startswith("-")]
         metavar = self.usage.split()[-1] if names != self.usage.split() else None
         default = False if metavar is None else self.default if names or self.usage.startswith("[") else ...
@@ -210,10 +216,10 @@ class Option(NamedTuple):
 def command(
     options: Mapping[str, Iterable[Option]], module: str = ""
 ) -> Callable[[Callable[[Any], None]], Callable[..., None]]:
-    """Return a command from a function of option values; the help lists the options by panel.
+    """Return a decorator that makes a command from a function of option values.
 
-    The docstring is the help. With a ``module``, the command imports this module when it runs and calls its function of
-    the same name.
+    The docstring of the function is its help, which lists ``options`` by panel. With a ``module``, the command imports
+    that module only when it runs, and calls its function of the same name.
     """
     parameters = [option.parameter(panel) for panel, rows in options.items() for option in rows]
 
@@ -230,7 +236,7 @@ def command(
 
 
 def plugins(what: str) -> Iterable[Any]:
-    """Return the entry points of installed packages in a group: commands, selectors or peers."""
+    """Return the entry points that installed packages provide for ``what``: "commands", "selectors" or "peers"."""
     return entry_points(group=f"bayesieve.{what}")
 
 
@@ -254,12 +260,12 @@ BENEFIT = Option(
 )
 JOBS = Option("--jobs -j N", "Threads; -1 is one per core.", -1)
 QUIET = Option("--quiet -q", "Print warnings and errors only.")
-# Read this option from the raw arguments, because parsing them may be what fails.
+# This option is read from the raw arguments as well, because parsing them may be what fails.
 DEBUG = Option("--debug", "Show the traceback of an error.")
 
 
 def folder(default: str) -> Option:
-    """Return the option of the folder that a command writes into."""
+    """Return the option ``--output``, the folder into which a command writes."""
     return Option("--output -o DIR", "Folder to write into.", Path(default), Path)
 
 
@@ -277,7 +283,10 @@ def names_in(text: str) -> list[str]:
 
 
 def assigned(texts: list[str], read: type, rule: str) -> dict[str, Any]:
-    """Parse texts such as NAME=VALUE into a dict. Raise CommandError, which begins with the rule, for anything else."""
+    """Parse texts such as NAME=VALUE into a dict, with values read by ``read``.
+
+    Raise CommandError for any other text; ``rule`` is the start of the message.
+    """
     values = {}
     for text in texts:
         name, _, value = (half.strip() for half in text.rpartition("="))
@@ -292,10 +301,10 @@ def assigned(texts: list[str], read: type, rule: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Heading:
-    """Heading of a column of a printed table.
+    """Heading of a column of a table printed on the terminal.
 
-    The texts of a `number` column are right-aligned and never cut. A `bar` column holds numbers, drawn as bars coloured
-    by their sign; it repeats another column and is dropped if it does not fit.
+    Columns with ``number`` are right-aligned and never shortened. Columns with ``bar`` hold numbers that are drawn as
+    bars, coloured by sign; they repeat another column and are dropped if the terminal is narrow.
     """
 
     title: str
@@ -304,14 +313,15 @@ class Heading:
 
 
 def numbers(*titles: str) -> list[Heading]:
-    """Return numeric columns with these titles."""
+    """Return headings of numeric columns with these titles."""
     return [Heading(title, number=True) for title in titles]
 
 
 @dataclass(frozen=True)
 class Screen:
-    """Standard output and the error stream. With `quiet`, only warnings and errors are shown. Warnings begin with
-    `about`.
+    """Output of a command on the terminal: results on standard output, warnings and progress on the error stream.
+
+    With ``quiet``, only warnings and errors are shown. ``about`` is the start of every warning.
     """
 
     quiet: bool = False
@@ -331,7 +341,7 @@ class Screen:
 
     @property
     def shows_progress(self) -> bool:
-        """Return whether the error stream is a terminal and progress is shown."""
+        """Whether progress is shown: the error stream is a terminal, and ``quiet`` is off."""
         return not self.quiet and self.err.is_terminal
 
     def line(self, text: str = "", style: str = "") -> None:
@@ -370,7 +380,9 @@ class Screen:
 
     @contextmanager
     def working(self, text: str) -> Iterator[Callable[[str], None]]:
-        """Show a running clock on a terminal during the block. Yields a function that changes the text."""
+        """Show a text with a running clock on the terminal during the block. Yields a function that changes the
+        text.
+        """
         from bayesieve.engine.progress import stage
 
         with stage(visible(text), verbose=int(self.shows_progress)) as rename:
@@ -391,8 +403,8 @@ def _show(console: Console, *texts: tuple[str, str]) -> None:
 def table_of(
     columns: Sequence[Heading], rows: Sequence[Sequence[Any]], strong: Sequence[int] = (), room: int | None = None
 ) -> Table:
-    """Return a table for a terminal `room` cells wide: texts are cut, and bars are dropped if texts have little room.
-    Without `room` return plain lines, without bars and uncut.
+    """Return a table that fits a terminal ``room`` characters wide: texts are shortened, and bars dropped if they leave
+    texts too little room. Without ``room`` (output to a file), return plain lines, uncut and without bars.
     """
     from rich import box
     from rich.table import Table
@@ -416,7 +428,7 @@ def table_of(
 
 
 def _needed(columns: Sequence[Heading], rows: Sequence[Sequence[Any]]) -> int:
-    """Return the width of a table, in cells, if its texts are cut as far as they stay readable."""
+    """Return the width that a table needs, in characters, if its texts are shortened as far as they stay readable."""
     widths = [_width(column, rows, i) for i, column in enumerate(columns)]
     is_text = [not column.number and not column.bar for column in columns]
     needed = sum(min(width, _READABLE_TEXT) if text else width for width, text in zip(widths, is_text, strict=True))

@@ -1,5 +1,8 @@
-"""Command `bayesieve compile`, which compiles kernels before the first fit, and the notice of other commands while they
-compile.
+"""The command `bayesieve compile`, which compiles kernels before the first fit, and the notice that other commands
+print while kernels compile.
+
+Numba compiles for the types that a kernel is called with, so each family of kernels is compiled by running it on small
+artificial data.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ _PATIENCE = 1.0  # seconds, so that a command that fails at once shows its error
 
 
 def compile_kernels(given: Any) -> None:
-    """Compile families of kernels."""
+    """Compile families of kernels, each in a process of its own."""
     for family in given.family or []:
         require_choice(family, FAMILIES, "family")
     screen = Screen(given.quiet)
@@ -56,7 +59,9 @@ def _compiled(family: str) -> None:
 
 
 def _columns() -> None:
-    """Run the kernels that code numbers, words and their pairs, in tables of few and of many rows."""
+    """Compile the kernels that code numbers, words and pairs of columns, by coding tables with few and with
+    many rows.
+    """
     import numpy as np
     import polars as pl
 
@@ -79,7 +84,7 @@ def _columns() -> None:
 
 
 def _fit() -> None:
-    """Fit the default `SelectiveNB` to codes of two classes, and to columns whose pairs are searched for surfaces."""
+    """Compile the kernels of a default fit, by fitting `SelectiveNB` to small tables, with and without surfaces."""
     import numpy as np
     import polars as pl
 
@@ -101,7 +106,7 @@ def _fit() -> None:
 
 
 def _search(name: str, *n_levels: int) -> None:
-    """Run the search of a selector on codes of two classes."""
+    """Compile the kernels of a selector, by running its search on codes of two classes for each number of levels."""
     from bayesieve.selection import make_selector
 
     for n in n_levels:
@@ -109,8 +114,8 @@ def _search(name: str, *n_levels: int) -> None:
 
 
 def _auc(n_levels: int, n_selected: int) -> None:
-    """Run the kernels that rank rows by subsets of up to 8 features. Kernels that count rows belong to
-    other families.
+    """Compile the kernels that rank rows by subsets of up to 8 features. Kernels that count rows belong to other
+    families.
     """
     import numpy as np
 
@@ -146,7 +151,8 @@ def _coded(n_levels: int) -> Any:
     )
 
 
-# Runs the kernels of each family. Levels decide how AUC counts pairs, so it is compiled in two processes.
+# Functions that run the kernels of each family. The number of levels decides how the AUC counts pairs, hence two
+# families for it.
 FAMILIES: dict[str, Callable[[], None]] = {
     "columns": _columns,
     "search": _fit,
@@ -159,7 +165,9 @@ FAMILIES: dict[str, Callable[[], None]] = {
 
 
 def kernels_are_compiled() -> bool:
-    """Return whether Numba's cache, or the wheel, holds the kernels of naive Bayes, which every command runs."""
+    """Return whether compiled code of the kernels that every command runs is on disk, in Numba's cache or from the
+    wheel.
+    """
     from bayesieve.evidence import _kernels
 
     stamp = compiling.stamp("search")
@@ -172,7 +180,7 @@ def kernels_are_compiled() -> bool:
 
 @contextmanager
 def announced(screen: Screen) -> Iterator[None]:
-    """Announce the compilation of kernels if it is needed and takes more than a moment."""
+    """Tell the user that kernels are compiled during the block, if that is necessary and takes more than a moment."""
     if screen.quiet or kernels_are_compiled():
         yield
         return
@@ -186,8 +194,9 @@ def announced(screen: Screen) -> Iterator[None]:
 
 
 def warm_up(models: Iterable[Any], weighted: bool = False) -> None:
-    """Fit a copy of each model to small artificial tables with two and three classes, so that kernels are compiled and
-    packages imported before times are measured. Errors are ignored: they appear again on the real table.
+    """Fit a copy of each model to small artificial tables, so that later timings exclude compilation and imports.
+
+    Errors are ignored, because they appear again on the real table.
     """
     import polars as pl
     from sklearn.base import clone

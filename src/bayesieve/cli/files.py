@@ -1,4 +1,4 @@
-"""Reading of tables and models, and writing of complete result files."""
+"""Reading of tables and models for commands, and writing of result files that appear only when complete."""
 
 from __future__ import annotations
 
@@ -29,12 +29,11 @@ _BYTES_OF_VALUE = 16  # in memory, with what is made of it
 
 
 def read_table(path: Path, screen: Screen, *models: Any, date_orders: dict[str, bool] | None = None) -> pl.DataFrame:
-    """Read the table in a file, or in the files of a folder or pattern. Columns that a model knows are read by its
-    levels; the first model with a column decides.
+    """Read the table in a file, or in the files of a folder or pattern, into memory.
 
-    ``date_orders`` receives the order of day and month of columns whose values prove it.
-
-    Raise CommandError for files that do not fit in memory.
+    Columns that a model uses are read with the types of its training table; the first model with a column decides.
+    ``date_orders`` receives, for columns whose values prove it, whether dates begin with the day. Raise CommandError
+    for files that do not fit in memory.
     """
     from bayesieve.classifier.scoring import levels_of_columns
     from bayesieve.table import reading
@@ -53,9 +52,10 @@ def read_table(path: Path, screen: Screen, *models: Any, date_orders: dict[str, 
 
 @contextmanager
 def locating(path: Path, target: str | None = None, rows: Sequence[int] | None = None) -> Iterator[None]:
-    """Add the line or row to errors about a value in ``path`` that is invalid in its column.
+    """Complete errors about an invalid value in ``path`` with its line or row number.
 
-    Rows without ``target`` are skipped; ``rows`` are the numbers of the rows read, or None for all.
+    ``rows`` are the numbers of the rows that were read, None for all. Rows without a ``target`` were skipped in
+    reading.
     """
     from bayesieve.table.columns import ValueInRow
 
@@ -82,8 +82,8 @@ def _place_of(error: ValueInRow, path: Path, target: str | None) -> str:
 
 
 def _is_the_value(value: object, text: str) -> bool:
-    """Return whether a text in a file was read as this value: a text, an infinite number, or None for text that is not
-    a number.
+    """Return whether a text from a file was read as this value: a text, an infinite number, or None for text that is
+    not a number. It finds the line of an invalid value in the file.
     """
     if isinstance(value, str):
         return text == value.strip()
@@ -111,8 +111,9 @@ def header_of(path: Path) -> list[str]:
 
 
 def open_source(path: Path, screen: Screen, *models: Any) -> Scan:
-    """Open the rows of a file, folder or pattern for reading block by block. Text of columns that a model knows is read
-    by its levels; the first model with a column decides.
+    """Open the rows of a file, folder or pattern, to be read block by block.
+
+    Columns that a model uses are read with the types of its training table; the first model with a column decides.
     """
     from bayesieve.classifier.scoring import levels_of_columns
     from bayesieve.table.scanning import scan, scan_to_score
@@ -165,13 +166,13 @@ def read_model(path: Path, screen: Screen) -> Any:
 
 
 def written_by(path: Path) -> str | None:
-    """Return the version of the library that wrote a model file; a loaded model does not keep it."""
+    """Return the version of bayesieve that wrote a model file, or None; a loaded model does not keep it."""
     version = json.loads(path.read_bytes()).get("written_by")
     return version if isinstance(version, str) else None
 
 
 def check_folder(path: Path) -> None:
-    """Raise an error for a folder that cannot be created, before any work is done. Nothing is created yet."""
+    """Raise CommandError if an output folder cannot be created, before any work is done. Nothing is created yet."""
     if path.exists() and not path.is_dir():
         raise CommandError(f"{path} is a file, not a folder; choose another --output")
     there = next(parent for parent in (path, *path.absolute().parents) if parent.exists())
@@ -198,7 +199,7 @@ def opened_folder(path: Path) -> Iterator[None]:
 
 
 def finished_in(results: Path | None) -> str:
-    """Return a sentence about the folds that an interrupted run completed."""
+    """Return the half sentence about completed folds with which an interrupted comparison ends."""
     if results is not None and results.exists():
         return f"finished folds are in {results}; run the same command to continue from there"
     return "no fold was finished" if results is not None else "nothing was saved"
@@ -218,8 +219,9 @@ def check_output(path: Path | None) -> None:
 
 @contextmanager
 def written(path: Path | None) -> Iterator[Callable[[pl.DataFrame], None]]:
-    """Yield a function that writes frames one after another. The file appears only when it is complete; CSV may go to
-    standard output.
+    """Yield a function that writes dataframes one after another to a file, or as CSV to standard output.
+
+    The file appears only when it is complete.
     """
     from bayesieve.table.writing import FrameFile, csv_text
 
@@ -230,7 +232,7 @@ def written(path: Path | None) -> Iterator[Callable[[pl.DataFrame], None]]:
     is_first = [True]
 
     def write(frame: pl.DataFrame) -> None:
-        # As bytes: UTF-8 with plain line ends whatever the terminal, as output may be redirected to a file.
+        # Bytes, so that redirected output is UTF-8 with plain line ends whatever the terminal.
         typer.echo(csv_text(frame, include_header=is_first.pop() if is_first else False).encode(), nl=False)
 
     yield write
@@ -243,8 +245,8 @@ def write_frame(frame: pl.DataFrame, path: Path | None) -> None:
 
 
 def target_of(model: Any, asked: str | None) -> str:
-    """Return the column of the true classes: the given one, otherwise that of the model. Raise CommandError without
-    either.
+    """Return the name of the target column: ``asked`` if given, otherwise the one the model knows. Raise CommandError
+    if there is neither.
     """
     target: str | None = asked or model.target_name_
     if target is None:
@@ -253,7 +255,9 @@ def target_of(model: Any, asked: str | None) -> str:
 
 
 def require_columns(path: Path, frame: pl.DataFrame, **columns: str | None) -> None:
-    """Raise CommandError for a column that an option names and the table lacks."""
+    """Raise CommandError if a table lacks a column that an option names; keywords are the options, values the
+    columns.
+    """
     for option, name in columns.items():
         if name is not None and name not in frame.columns:
             hint = did_you_mean(name, frame.columns) or f"it has {named(frame.columns)}"
@@ -278,8 +282,10 @@ def with_hash(path: Path) -> str:
 
 
 def amounts_of(rule: BenefitRule, frame: pl.DataFrame, path: Path, first: int = 0) -> Any:
-    """Return the amount of each row, or None if the rule needs none. Raise CommandError for a row without amount.
-    ``first`` is the number of the first row in the table.
+    """Return the amount of each row of a block that the benefits need, or None if they need none.
+
+    Raise CommandError if the column is missing or not numeric, and ValueInRow for a row without amount; ``first`` is
+    the number of the first row of the block in the table.
     """
     if rule.amount is None:
         return None

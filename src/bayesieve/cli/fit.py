@@ -1,5 +1,5 @@
-"""Command `bayesieve fit`: fit a model to a table in memory or in files, and write it with a list of features and a
-report.
+"""The command `bayesieve fit`: fit a model to a table in memory or in files, and write the model, a list of features
+and a report.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _TRIED_ROWS = (20_000, 50_000, 200_000)  # to compile, and to see how time grows
 
 
 def fit(given: Any) -> None:
-    """Fit a model, and write it with its features and a report."""
+    """Fit a model by the options of the command line, and write it with a list of features and a report."""
     require_choice(given.selector, SELECTORS, "selector")
     published = None if given.as_published is None else _published(given)
     if given.scorecard:
@@ -106,8 +106,9 @@ def fit(given: Any) -> None:
 
 
 def _apart(given: Any, data: CommandRows) -> tuple[CommandRows, CommandRows | None]:
-    """Return the training rows and, with --test-from, the test rows. Raise CommandError if the table of --test has
-    other columns.
+    """Return the training rows and, with --test-from, the test rows split off by time.
+
+    Raise CommandError for contradicting options, or if the table of --test lacks columns.
     """
     if (given.test or given.test_from) and (given.no_report or (given.test and given.test_from)):
         raise CommandError("--test and --test-from are measured in the report; give one of them, without --no-report")
@@ -126,8 +127,10 @@ def _apart(given: Any, data: CommandRows) -> tuple[CommandRows, CommandRows | No
 
 
 def _training(given: Any, columns: Columns, screen: Screen) -> CommandRows:
-    """Open the training rows: as a scan for folders, patterns, memory limits, plans and other engines, otherwise in
-    memory.
+    """Open the training rows.
+
+    They are read in blocks for folders, patterns, memory limits, dry runs and engines other than memory; otherwise they
+    are loaded into memory.
     """
     in_blocks = given.memory_limit is not None or given.dry_run or given.engine != "memory"
     if in_blocks or files.is_several(given.table):
@@ -138,7 +141,9 @@ def _training(given: Any, columns: Columns, screen: Screen) -> CommandRows:
 
 
 def _check_ids(data: CommandRows, decisions: Sequence[str], screen: Screen) -> None:
-    """Raise CommandError for identifiers that cannot be written with results; warn if rows in memory share them."""
+    """Raise CommandError if identifier columns clash with columns of results; warn if rows in memory share an
+    identifier.
+    """
     ids = data.columns.ids
     written = ["prediction", *(f"P({label})" for label in data.target.classes.tolist()), *decisions]
     if clashes := [name for name in ids if name in written]:
@@ -186,7 +191,7 @@ def _card(given: Any, data: CommandRows) -> Any:
 
 
 def _signs(given: Any, data: CommandRows) -> dict[str, int]:
-    """Return the signs of --monotone. Raise CommandError for an unknown column."""
+    """Return the signs of the option --monotone by column. Raise CommandError for an unknown column."""
     signs = assigned(given.monotone, int, f"--monotone must be {_SIGNS}")
     for name in signs:
         require_choice(name, data.names, "column")
@@ -194,20 +199,22 @@ def _signs(given: Any, data: CommandRows) -> dict[str, int]:
 
 
 def _published(given: Any) -> Any:
-    """Return the estimator of a paper. Raise CommandError for an unknown name or contradicting options."""
+    """Return the estimator of a paper by the option --as-published. Raise CommandError for contradicting options."""
     _check_not_set(given, "--as-published", _SET_BY_PAPERS)
     return as_published(given.as_published)
 
 
 def _check_not_set(given: Any, by: str, defaults: Mapping[str, Any]) -> None:
-    """Raise CommandError for an option whose value another option determines."""
+    """Raise CommandError if an option differs from its default although the option ``by`` determines its value."""
     for option, default in defaults.items():
         if getattr(given, option) != default:
             raise CommandError(f"{by} sets --{option}; give one of them only")
 
 
 def _with_options(model: Any, given: Any, data: CommandRows) -> Any:
-    """Return the estimator of a paper with the options of columns and computing."""
+    """Return the estimator of a paper with the options that remain free: kinds of columns, levels, seeds, time and
+    threads.
+    """
     if data.columns.kinds or given.quantiles != QUANTILES:
         encoder = TableEncoder(n_jobs=given.jobs) if model.encoder == "modl" else model.encoder
         model.set_params(encoder=encoder.set_params(kinds=data.columns.kinds or None, n_quantiles=given.quantiles))
@@ -215,7 +222,7 @@ def _with_options(model: Any, given: Any, data: CommandRows) -> Any:
 
 
 def _computing(given: Any) -> dict[str, Any]:
-    """Return the options of `SelectiveNB` about seeds, time, threads and memory."""
+    """Return the options of `SelectiveNB` for seed, time limit, threads and memory."""
     return {
         "max_seconds": given.max_seconds,
         "random_state": given.seed,
@@ -227,7 +234,7 @@ def _computing(given: Any) -> dict[str, Any]:
 
 
 def _positive(text: str | None, data: CommandRows) -> Any:
-    """Return the class whose text is given. Raise CommandError if there is none."""
+    """Return the class label with this text. Raise CommandError if no class has it."""
     if text is None:
         return None
     classes = {str(label): label for label in data.target.classes.tolist()}
@@ -236,9 +243,7 @@ def _positive(text: str | None, data: CommandRows) -> Any:
 
 
 def _changed_options(selector: type, given: Any) -> dict[str, Any]:
-    """Return the selector options that --constraint and --refit change. Raise CommandError if the selector lacks
-    them.
-    """
+    """Return the selector parameters set by --constraint and --refit. Raise CommandError if the selector lacks them."""
     parameters = inspect.signature(selector).parameters
     if given.constraint and "constraints" not in parameters:
         raise CommandError(f"--constraint needs --selector clusters or wrapper, got {quoted(given.selector)}")
@@ -249,7 +254,7 @@ def _changed_options(selector: type, given: Any) -> dict[str, Any]:
 
 
 def _pairs_in(text: str, data: CommandRows) -> Any:
-    """Parse --pairs: "auto", a number, or lists of two column names. Raise CommandError for anything else."""
+    """Parse the option --pairs: "auto", a number, or pairs of column names. Raise CommandError for anything else."""
     if text == "auto":
         return text
     if text.isdecimal() and len(text) < 10:
@@ -263,10 +268,10 @@ def _pairs_in(text: str, data: CommandRows) -> Any:
 
 
 def _learn(model: Any, data: CommandRows, screen: Screen) -> Any:
-    """Return the fitted model; warn if the search was interrupted."""
+    """Fit the model with progress on the screen, and return it; warn if the search was interrupted."""
     if screen.shows_progress:
         screen.note(f"Fitting {plural(data.n_rows, 'row')} of {plural(len(data.names), 'feature')} ...")
-    # The warning of the library refers to Python objects, so the command prints its own.
+    # The library's warning speaks of Python objects; the command prints its own.
     warnings.filterwarnings("ignore", message="The search was interrupted", category=UserWarning)
     with compiling.announced(screen):
         model = data.fit(model)
@@ -281,7 +286,9 @@ def _learn(model: Any, data: CommandRows, screen: Screen) -> Any:
 def _write_report(
     model: Any, data: CommandRows, test: CommandRows | None, path: Path, given: Any, screen: Screen
 ) -> Any:
-    """Write the report, with measures if the rows allow them. Ctrl-C ends the report and its fits to folds."""
+    """Write the report, with measures if the rows allow them. Ctrl-C ends the report, not the command: the model is
+    written.
+    """
     held_out, folds = bool(given.test or given.test_from), given.folds
     if folds and not held_out and (lacking := data.too_few_classes()):
         screen.warn(f"Nothing is measured by cross-validation: it needs {lacking}")
@@ -305,7 +312,9 @@ def _write_report(
 
 
 def _plan(model: Any, data: CommandRows) -> list[tuple[str, str]]:
-    """Return a description of the files that a fit of a scan reads and writes, and of its memory and time."""
+    """Return, for --dry-run, names and values of the files that a fit would read and write, and of its memory
+    and time.
+    """
     source = data.to_learn
     assert isinstance(source, Scan)
     n_columns, n_classes = len(data.names), data.target.n_classes
@@ -328,7 +337,7 @@ def _plan(model: Any, data: CommandRows) -> list[tuple[str, str]]:
 
 
 def _seconds(model: Any, data: CommandRows, source: Scan) -> float:
-    """Return an estimate of the seconds of a fit, from fits of some of the first rows."""
+    """Return an estimate of the seconds that a fit takes, extrapolated from fits to the first rows."""
     began = time.perf_counter()
     frame = next(source.blocks())
     reading = (time.perf_counter() - began) / frame.height
@@ -353,8 +362,9 @@ def _size(n_bytes: float) -> str:
 
 
 def deciding(model: Any, X: pl.DataFrame, frame: pl.DataFrame, path: Path) -> Any:
-    """Return a classifier that applies the benefit rule of a fitted model to these rows; ``frame`` has all their
-    columns.
+    """Return a classifier that takes decisions in these rows by the benefit rule of a model.
+
+    ``frame`` has all columns of the rows, among them the amounts.
     """
     rule = model.benefit_rule_
     classifier = rule.around(model, model.scorecard_.class_counts)

@@ -1,4 +1,4 @@
-"""Commands on a fitted model: `bayesieve info`, `predict`, `explain`, `levels`, `export`, `merge` and `update`."""
+"""Commands on fitted models: `bayesieve info`, `predict`, `explain`, `levels`, `export`, `merge` and `update`."""
 
 from __future__ import annotations
 
@@ -115,7 +115,9 @@ def _ids(model: Any, source: Scan, table: Path, screen: Screen) -> list[str]:
 
 
 def _asked(texts: Sequence[str], model: Any, table_columns: Sequence[str], results: Sequence[str]) -> dict[str, str]:
-    """Return the requested columns in their order, with their names in the predictions or the table."""
+    """Return the columns named by the option --columns, in their order, each with its name in the table or
+    predictions.
+    """
     by_text: dict[str, str] = {name: name for name in (*table_columns, *results)}
     if model.scorecard_.positive is not None:
         by_text["probability"] = f"P({model.classes_.tolist()[model.scorecard_.positive]})"
@@ -167,7 +169,7 @@ def explain(given: Any) -> None:
 
 
 def _class_named(text: str, model: Any) -> Any:
-    """Return the class whose text is given. Raise CommandError if there is none."""
+    """Return the class label with this text. Raise CommandError if no class has it."""
     classes = {str(label): label for label in model.classes_.tolist()}
     require_choice(text, classes, "class")
     return classes[text]
@@ -272,7 +274,7 @@ def _end(n_rows: int, output: Path, screen: Screen) -> None:
 
 
 def _rows_of(source: Scan, chosen: list[int]) -> pl.DataFrame:
-    """Return the ``chosen`` rows of a scan in their order; stop reading after the last of them."""
+    """Return the rows at these positions, in the given order; reading stops after the last of them."""
     import polars as pl
 
     ordered, begin, pieces = sorted(chosen), 0, []
@@ -287,7 +289,7 @@ def _rows_of(source: Scan, chosen: list[int]) -> pl.DataFrame:
 
 
 def chosen_rows(text: str, n_rows: int) -> list[int]:
-    """Return row numbers, counted from 0, in the given order and without duplicates."""
+    """Parse the option --rows into row numbers from 0, in the given order and without duplicates."""
     rows: list[int] = []
     for item in text.split(","):
         match = _PART.fullmatch(item)
@@ -342,7 +344,7 @@ def _show_row(screen: Screen, explanation: Any, shown: Any, against: Any, at: in
 
 
 def _value(value: str | None) -> str:
-    """Return a raw value as text, with numbers to six digits."""
+    """Return a value of the table as text for the terminal, with numbers in six digits."""
     if value is None:
         return "missing"
     try:
@@ -386,7 +388,7 @@ def info(given: Any) -> None:
 
 
 def _parts(model: Any) -> Iterator[tuple[str, Any]]:
-    """Return descriptions of the merges and updates of a model, one line each."""
+    """Yield ("merged" or "updated", description) for each merge and update that a model went through."""
     for how in ("merged", "updated"):
         yield from ((how, note) for note in model.scorecard_.provenance.get(how, ()))
 
@@ -424,15 +426,13 @@ def _class_shares(model: Any) -> str:
 
 
 def first_of(texts: Sequence[str]) -> str:
-    """Return the first few texts, one for each class, and the number of the others."""
+    """Return the first few texts, one for each class, followed by the number of the remaining ones."""
     more = f", {len(texts) - _MOST_CLASSES} more" if len(texts) > _MOST_CLASSES else ""
     return ", ".join(texts[:_MOST_CLASSES]) + more
 
 
 def _kept(model: Any) -> str:
-    """Return a description of the search: the number of selected features, the selector, its evaluations and its
-    seconds.
-    """
+    """Return the line of a summary about the search: selected features, selector, evaluations and seconds."""
     from bayesieve.report.search import Measure
 
     n_features, trace = plural(len(model.feature_weights_), "feature"), model.trace_
@@ -459,10 +459,10 @@ def _figures(performance: Any) -> list[tuple[str, str]]:
 
 
 def _show_features(screen: Screen, model: Any, names: Sequence[str]) -> None:
-    """Print these features in the order of the summary, and the number of other selected features.
+    """Print the selected features in the order of the summary.
 
-    A fit that tested each feature against no effect says how often chance does as well; other fits show the level
-    scores and weights of the search.
+    If the fit tested each feature, the table says in how many tables chance alone does as well. Otherwise it shows the
+    level scores and weights of the search.
     """
     from bayesieve.report.feature_data import by_chance
 
@@ -492,8 +492,10 @@ def _show_features(screen: Screen, model: Any, names: Sequence[str]) -> None:
 def decision_columns(
     rule: BenefitRule, model: Any, path: Path, block: pl.DataFrame, probability: Any, first: int
 ) -> list[pl.Series]:
-    """Return the decision of each row of a block, and the expected benefit of each decision. ``first`` is the number of
-    the first row.
+    """Return the columns of predictions that a benefit rule adds: the decision of each row of a block, and the expected
+    benefit of each decision.
+
+    ``first`` is the number of the first row of the block in the table.
     """
     import polars as pl
 
@@ -510,7 +512,7 @@ def decision_names(rule: BenefitRule) -> list[str]:
 
 
 def _check_threshold(threshold: float, model: Any) -> None:
-    """Raise CommandError unless a threshold on the probability of the positive class can be applied."""
+    """Raise CommandError unless the option --threshold is a probability and the model has two classes."""
     if not 0 <= threshold <= 1:
         raise CommandError(f"--threshold must be a probability from 0 to 1, got {threshold:g}")
     if len(model.classes_) != 2:
@@ -520,8 +522,8 @@ def _check_threshold(threshold: float, model: Any) -> None:
 def decided_columns(
     model: Any, threshold: float, before: Any, block: pl.DataFrame, probability: Any, first: int
 ) -> list[Any]:
-    """Return the columns that another function returns for a block, with predictions by a threshold in place of the
-    most probable class.
+    """Return the columns that ``before`` returns for a block, preceded by predictions with a threshold on the
+    probability of the positive class.
     """
     import polars as pl
 
@@ -534,8 +536,9 @@ def decided_columns(
 
 @dataclass(frozen=True)
 class ReasonColumns:
-    """Columns of the ``n`` strongest reasons of each row: texts, then codes if there are some; see
-    `SelectiveNB.reasons`.
+    """Columns of predictions with the ``n`` strongest reasons of each row: texts, then codes if there are any.
+
+    See `SelectiveNB.reasons`.
     """
 
     model: Any
@@ -551,7 +554,7 @@ class ReasonColumns:
         return [f"{kind}_{i}" for kind in ["reason", *["reason_code"] * bool(has_codes)] for i in range(1, self.n + 1)]
 
     def beside(self, before: Any, block: pl.DataFrame, probability: Any, first: int) -> list[Any]:
-        """Return the columns that another function returns for a block, and the reasons, the strongest first."""
+        """Return the columns that ``before`` returns for a block, followed by the reasons, the strongest first."""
         import polars as pl
 
         from bayesieve.classifier.scoring import training_columns

@@ -25,8 +25,8 @@ _ABOUT_ROWS = ("test", "by", "time", "target", "weight")
 
 @dataclass(frozen=True)
 class RowsToReport:
-    """Rows with known classes for a page: all columns, the columns that the page reads, classes, and
-    weights or None.
+    """Labelled rows for a report: ``frame`` with all columns, ``X`` with those that the report reads, classes ``y``,
+    and weights or None.
     """
 
     frame: pl.DataFrame
@@ -36,7 +36,7 @@ class RowsToReport:
 
 
 def report(given: Any) -> None:
-    """Write the report of a model, and print its comparison with a challenger."""
+    """Write the report of a model, and print the comparison with a challenger if one is given."""
     check_html(given.output)
     screen, model, facts = _opened(given, (*_ABOUT_ROWS, "challenger"))
     challenger = None if given.challenger is None else files.read_model(given.challenger, screen)
@@ -79,7 +79,7 @@ def document(given: Any) -> None:
 
 
 def _opened(given: Any, about_rows: Sequence[str]) -> tuple[Screen, Any, dict[str, str]]:
-    """Return the screen, the model and the lines of facts for a page.
+    """Return the screen, the model, and facts (such as file names with hashes) that a page prints.
 
     Raise CommandError if an option in ``about_rows`` is given without a TABLE.
     """
@@ -98,7 +98,7 @@ def _opened(given: Any, about_rows: Sequence[str]) -> tuple[Screen, Any, dict[st
 
 
 def _rows(given: Any, models: Sequence[Any], screen: Screen) -> tuple[RowsToReport, RowsToReport | None]:
-    """Return the rows of TABLE and of --test, with the columns of the models; the page is about the first of these."""
+    """Return the rows of TABLE, which the page describes, and those of --test or None."""
     test = None if given.test is None else _labelled_rows(models, given.test, given, screen)
     return _labelled_rows(models, given.table, given, screen), test
 
@@ -116,7 +116,7 @@ def _labelled_rows(models: Sequence[Any], path: Path, given: Any, screen: Screen
         screen.warn(f"{plural(n_unknown, 'row')} of {path} without a class in {quoted(target)} were skipped")
     if given.time is not None:
         rows = rows.with_columns(_numbers_of(rows[given.time]))
-    # A file may have its columns in another order, and lack columns that the model does not use.
+    # Columns are selected by name: a file may have them in another order, and lack those that the model does not use.
     names = [name for model in models for name in model.scorecard_.columns] + [*given.by]
     names = list(dict.fromkeys([*names, *filter(None, [given.time])]))
     columns = {name: rows[name] if name in rows.columns else pl.lit(None, pl.Float64) for name in names}
@@ -125,8 +125,8 @@ def _labelled_rows(models: Sequence[Any], path: Path, given: Any, screen: Screen
 
 
 def _numbers_of(column: pl.Series) -> pl.Series:
-    """Return a column of texts as numbers if all are numbers. Columns that the model does not know are
-    read as texts.
+    """Return a text column as numbers if all its texts are numbers, because columns unknown to the model are read as
+    texts.
     """
     for dtype in (pl.Int64, pl.Float64):
         with suppress(pl.exceptions.InvalidOperationError):

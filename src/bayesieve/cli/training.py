@@ -1,4 +1,7 @@
-"""Training rows of a command, in memory or in files, and the roles of their columns."""
+"""Training rows of a command, in memory or in files, and the roles of their columns.
+
+A row without a value in the target column is skipped with a warning.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,16 @@ _MEASURED_ROWS = 50_000
 
 @dataclass(frozen=True)
 class Columns:
-    """Roles of the columns: target, row weights, ignored columns, and explicit kinds."""
+    """Roles of the columns of a table, as options name them.
+
+    Attributes
+    ----------
+    target, weight, time : names of the columns with classes, row weights and times.
+    ignored : columns that are not used.
+    ids : columns that identify rows in results.
+    kinds : explicit kinds of columns by name, such as "numeric".
+    normalize : whether weights are scaled to a mean of 1.
+    """
 
     target: str
     weight: str | None
@@ -47,7 +59,7 @@ class Columns:
 
     @classmethod
     def given(cls, given: Any, target: str) -> Columns:
-        """Return the options that name columns, after checking them against each other."""
+        """Return the roles that the options of a command name. Raise CommandError if they contradict each other."""
         kinds = {"--numeric": given.numeric, "--categorical": given.categorical}
         roles = {"--target": [target], "--weight": [given.weight], "--time": [given.time]} | kinds
         roles |= {"--id": (ids := list(dict.fromkeys(getattr(given, "id", [])))), "--ignore": given.ignore}
@@ -61,14 +73,14 @@ class Columns:
         return cls(target, given.weight, tuple(given.ignore), of_kind, given.normalize, given.time, tuple(ids))
 
     def within(self, names: Sequence[str]) -> Columns:
-        """Return a copy without ignored columns and identifiers that a table lacks."""
+        """Return a copy without the ignored columns and identifiers that are not among ``names``."""
         ignored, ids = (tuple(name for name in role if name in names) for role in (self.ignored, self.ids))
         return replace(self, ignored=ignored, ids=ids)
 
     def require_in(self, path: Path, names: Sequence[str], everywhere: bool = True) -> None:
-        """Raise CommandError if a table lacks a column, and suggest columns with similar names.
+        """Raise CommandError if a table lacks a column with a role; the message suggests similar names.
 
-        Ignored columns are required only if ``everywhere``.
+        Ignored columns are required only if ``everywhere`` is True.
         """
         roles = [(self.target, "target"), (self.weight, "weight"), (self.time, "time"), *self.kinds.items()]
         roles += [(name, "ignore") for name in self.ignored if everywhere]
@@ -79,7 +91,7 @@ class Columns:
                 raise CommandError(f"{shown(path)} has no column {quoted(name)} (--{option}); {hint}")
 
     def features(self, path: Path, names: Sequence[str]) -> list[str]:
-        """Return the feature columns. Raise CommandError if there are none, or if an option names a missing one."""
+        """Return the columns without another role, the features. Raise CommandError if there are none."""
         self.require_in(path, names)
         others = {self.target, self.weight, self.time, *self.ids, *self.ignored}
         features = [name for name in names if name not in others]
@@ -95,13 +107,13 @@ class CommandRows:
 
     Attributes
     ----------
-    path : where the table comes from.
+    path : file or folder of the table.
     columns : roles of its columns.
-    names : columns to learn from.
-    rows : all columns, as a dataframe of the rows whose target is known, or as a scan of all rows.
+    names : names of the features.
+    rows : a dataframe with all columns of the rows whose target is known, or a scan of all rows.
     target : classes of the rows whose target is known.
-    known : (n,) which rows of the table have a known target; None for all.
-    date_orders : for columns of dates in memory whose texts prove an order of day and month, whether the day is first.
+    known : (n,) mask of the rows of the table with a known target; None if all are known.
+    date_orders : by column of dates in memory, whether the day comes before the month, if the texts prove it.
     """
 
     path: Path
@@ -116,12 +128,12 @@ class CommandRows:
     def of(
         cls, rows: pl.DataFrame | Scan, columns: Columns, path: Path, screen: Screen, new: bool = False
     ) -> CommandRows:
-        """Read the training rows of a table.
+        """Return the training rows of a table, after checking that the target column holds classes.
 
         Raises
         ------
         CommandError
-            If the target does not hold classes; of ``new`` rows, it may hold one class.
+            If the target is a number or an identifier, or has a single class; ``new`` rows may have a single class.
         """
         names, target = columns.features(path, rows.names if isinstance(rows, Scan) else rows.columns), columns.target
         dtype = rows.schema[target]
@@ -171,25 +183,23 @@ class CommandRows:
 
     @property
     def weights(self) -> pl.Series | None:
-        """Weights of rows in memory, as given."""
+        """Row weights of rows in memory, unscaled, or None."""
         return None if self.columns.weight is None else self.frame[self.columns.weight].alias("")
 
     @property
     def moments(self) -> Any:
-        """Times or numbers that order the rows in memory, or None. Raise ValueError naming the column for invalid
-        times.
-        """
+        """Times of the rows in memory as numbers, or None. Raise ValueError, naming the column, for invalid times."""
         time = self.columns.time
         return None if time is None else read_moments(as_table(self.frame[[time]]).column(0))[0]
 
     @property
     def to_learn(self) -> pl.DataFrame | Scan:
-        """Feature columns with the target and the weights."""
+        """Features with the target and the weights, as a dataframe or a scan."""
         names = list(dict.fromkeys(filter(None, [*self.names, self.columns.target, self.columns.weight])))
         return self.rows.select(names) if isinstance(self.rows, Scan) else self.rows[names]
 
     def blocks(self, names: Sequence[str]) -> Iterator[pl.DataFrame]:
-        """Yield the given columns of the rows with a known target, one block at a time."""
+        """Yield dataframes of the named columns, block by block, for the rows with a known target."""
         if isinstance(self.rows, Scan):
             yield from self._scanned(names).frames()
         else:
@@ -200,7 +210,7 @@ class CommandRows:
         return ScannedTable(self.rows.select(names), self.known)
 
     def fit(self, model: Any) -> Any:
-        """Return the model, fitted to all rows."""
+        """Fit the model to all rows, and return it."""
         model.set_params(normalize=self.columns.normalize)
         with _numbered(self.known if self.in_memory else None):  # rows of scans are numbered already
             model.fit(self.to_learn, self.columns.target, self.columns.weight)
@@ -209,7 +219,9 @@ class CommandRows:
         return with_card(model, in_date_orders(model.scorecard_, self.date_orders))
 
     def parted(self, start: str) -> tuple[CommandRows, CommandRows]:
-        """Return the rows before a moment, and those from it on. Raise CommandError if either is empty."""
+        """Split the rows in memory by time, into those before ``start`` and the others. Raise CommandError if either is
+        empty.
+        """
         name = str(self.columns.time)
         column, given = (as_table(table).column(0) for table in (self.frame[[name]], pl.DataFrame({name: [start]})))
         moments, type_ = read_moments(column)
@@ -226,22 +238,23 @@ class CommandRows:
         return before, after
 
     def _where(self, mask: np.ndarray) -> CommandRows:
-        """Return a subset of the rows in memory."""
+        """Return the rows in memory for which the mask is True."""
         selected = np.ones(self.n_rows, dtype=bool) if self.known is None else self.known.copy()
         selected[selected] = mask
         rows = self.frame.filter(pl.Series(mask))
         return replace(self, rows=rows, target=as_target(rows[self.columns.target].alias("")), known=selected)
 
     def check_kinds(self) -> None:
-        """Raise ValueInRow if a numeric column in memory holds another value."""
+        """Raise ValueInRow if a column in memory that is declared numeric holds a value that is no number."""
         with _numbered(self.known):
             for name in [name for name, kind in self.columns.kinds.items() if kind == "numeric"]:
                 as_table(self.frame[[name]], kinds={name: "numeric"}).column(0).numbers()
 
     def measured(self, model: Any) -> CommandRows:
-        """Return the rows that a report evaluates: all rows in memory, or at most `_MEASURED_ROWS` of a scanned file.
+        """Return the rows on which a report measures the model: all rows in memory, or a sample of `_MEASURED_ROWS`
+        rows of files.
 
-        If that leaves rows out, the model gets a caution.
+        If only a sample is measured, the model gets a caution that says so.
         """
         if not isinstance(self.rows, Scan):
             return self
@@ -263,7 +276,9 @@ class CommandRows:
         return CommandRows(self.path, columns, self.names, frame, target)
 
     def rule_in(self, file: Path | None) -> BenefitRule | None:
-        """Read the benefit rule from a file. Raise CommandError for a row without amount."""
+        """Return the benefit rule in a file, or None without a file. Raise CommandError for a row without the amount it
+        needs.
+        """
         rule = None if file is None else BenefitRule.read(file, self.target.classes)
         if rule is None or rule.amount is None:
             return rule
@@ -276,8 +291,8 @@ class CommandRows:
         return rule
 
     def too_few_classes(self) -> str:
-        """Return the reason why a fold of the rows in memory may have only one class; empty if two classes have several
-        rows.
+        """Return why cross-validation of the rows in memory would leave a fold with one class, in words; empty if it
+        would not.
         """
         rows = self.y.value_counts(sort=True)
         lone = rows.filter(rows["count"] == 1).to_series(0).to_list()
@@ -289,7 +304,7 @@ class CommandRows:
 
 @contextmanager
 def _numbered(has_target: np.ndarray | None) -> Iterator[None]:
-    """Translate row numbers in errors to those of the whole table, of which rows without a target were skipped."""
+    """Translate row numbers in errors, which count only rows with a target, to those of the whole table."""
     try:
         yield
     except ValueInRow as error:
@@ -299,7 +314,7 @@ def _numbered(has_target: np.ndarray | None) -> Iterator[None]:
 
 
 def _known(labels: pl.Series, name: str, screen: Screen) -> np.ndarray | None:
-    """Return a mask of the rows with a known label, or None if all are known; warn about rows without one."""
+    """Return a mask of the rows with a known label, or None if all are known. Warn if some are unknown."""
     has_target = (labels.fill_nan(None) if labels.dtype.is_float() else labels).is_not_null()
     if not has_target.any():
         raise CommandError(f"The target {name} is missing in all rows; check its name")

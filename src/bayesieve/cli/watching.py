@@ -1,4 +1,4 @@
-"""Commands that compare rows with a model: `bayesieve monitor` and `evaluate`."""
+"""Commands that compare new rows with a model: `bayesieve monitor` and `evaluate`."""
 
 from __future__ import annotations
 
@@ -91,7 +91,10 @@ def evaluate(given: Any) -> None:
 
 
 def _on_rows(given: Any, measure: Any, target: str | None) -> tuple[Screen, Any]:
-    """Apply a library function to the rows of a table. An empty ``target`` means the target of the model."""
+    """Read the rows that the options name, and return the screen and the result of ``measure(model, X, y, by, ...)``.
+
+    An empty ``target`` stands for the target of the model.
+    """
     screen = Screen(given.quiet)
     if given.every not in EVERY:
         raise CommandError(f"--every must be one of {named(EVERY)}, got {quoted(given.every)}")
@@ -105,7 +108,9 @@ def _on_rows(given: Any, measure: Any, target: str | None) -> tuple[Screen, Any]
 
 
 def _condition(text: str, labelled: bool) -> tuple[str, str, float]:
-    """Parse a condition into name, comparison and number. Raise CommandError if it cannot be parsed."""
+    """Parse a condition of --fail-if, such as psi>0.25, into name, sign and number. Raise CommandError if it is
+    invalid.
+    """
     match, names = _CONDITION.fullmatch(text), (*_OF_FEATURES, *_OF_PERIODS)
     if match is None:
         raise CommandError(f"--fail-if must be a name, < or > and a number, such as psi>0.25, got {quoted(text)}")
@@ -116,7 +121,9 @@ def _condition(text: str, labelled: bool) -> tuple[str, str, float]:
 
 
 def _failures(result: Any, name: str, sign: str, bound: float) -> list[str]:
-    """Return a sentence for each period and feature in which the condition holds, or its measure has no value."""
+    """Return one sentence for each period and feature in which a condition of --fail-if holds, or whose measure has no
+    value.
+    """
     frame, sentences = result.to_frame() if name in _OF_FEATURES else result.periods, []
     if not len(frame):
         reason = "no feature is in the model" if len(result.periods) else "there are no rows"
@@ -137,7 +144,7 @@ def _failures(result: Any, name: str, sign: str, bound: float) -> list[str]:
 
 
 def _reason_of_null(name: str, row: dict[str, Any]) -> str:
-    """Return the reason why a measure of a period is null."""
+    """Return in words why a measure of a period has no value."""
     if "labelled" not in row or name == "score_shift":
         return "no row has a weight above 0"
     if not row["labelled"]:

@@ -1,4 +1,4 @@
-"""Small example tables in the package; nothing is downloaded."""
+"""Small example tables that come with the package; nothing is downloaded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Engine`: storage of the arrays of a table and of a search, and the blocks in which rows are read; and threads."""
+"""`Engine`, which stores the arrays of a fit and cuts rows into blocks, and functions that run work in threads."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ Result = TypeVar("Result")
 
 
 class Engine:
-    """Storage of codes and of the arrays of a search: in memory, or in files (`Mapped`).
+    """Storage for the codes of a table and the arrays of a search: in memory here, in files in the subclass `Mapped`.
 
-    Kernels read and write whole arrays, one block of rows after another, and add to the same sums: results do not
-    depend on the engine nor on its blocks, to the last bit.
+    Rows are processed in blocks, which bounds the memory in use. Sums over rows are accumulated in an order that does
+    not depend on the engine or its blocks, so results are equal to the last bit.
 
     Parameters
     ----------
@@ -43,9 +43,9 @@ class Engine:
 
     Attributes
     ----------
-    most_state_bytes : limit on the states of searches that run at the same time, together.
-    reading_bytes : limit on the values of scanned columns while they are counted, and on the blocks of rows that are
-        read; None: no limit.
+    most_state_bytes : limit on the total size of the states of searches that run at the same time.
+    reading_bytes : limit on the size of the values of scanned columns while they are counted, and of the blocks of rows
+        that are read; None: no limit.
     """
 
     most_state_bytes: ClassVar[int] = 512 << 20
@@ -55,39 +55,40 @@ class Engine:
         self.block_rows = block_rows
 
     def array(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-        """Return a C-contiguous array to be filled; rows are its last axis."""
+        """Return a new uninitialised C-contiguous array; by convention, rows are its last axis."""
         return np.empty(shape, dtype)
 
     def release(self, n_bytes: int) -> None:
-        """Record that ``n_bytes`` of the arrays were read or written, so that arrays in files may be dropped from
-        memory.
+        """Record that ``n_bytes`` of the arrays were visited. `Mapped` then drops pages from memory; in memory, nothing
+        happens.
         """
 
     def is_one_block(self, n_rows: int) -> bool:
-        """Return whether this number of rows fits into one block."""
+        """Return whether ``n_rows`` rows fit into one block."""
         return self.block_rows is None or n_rows <= self.block_rows
 
     def blocks(self, offsets: np.ndarray, row_bytes: int = 0) -> Iterable[np.ndarray]:
-        """Yield segments of rows, cut at the block boundaries.
+        """Yield offsets that cut grouped rows into blocks.
 
-        A block may end inside a segment; its end is then moved down to a multiple of `GRAIN` from the start of that
-        segment.
+        Rows are grouped in segments, such as one per class. A block may end inside a segment; its end is then moved
+        down to a multiple of `GRAIN` rows from the start of that segment, so that kernels that add rows in groups of
+        `GRAIN` get the same sums for any blocks.
 
         Parameters
         ----------
-        offsets : (n_segments + 1,) where segments of rows start
+        offsets : (n_segments + 1,) first row of each segment, and the end of the last one
         row_bytes : bytes of each row that the caller reads or writes
 
         Yields
         ------
-        (n_segments + 1,) offsets of a block; segments without rows in it are empty.
+        (n_segments + 1,) offsets of the part of each segment in the block; segments without rows in it are empty.
         """
         if self.block_rows is None or self.is_one_block(int(offsets[-1] - offsets[0])):
             return (offsets,)
         return self._cut(offsets, np.arange(offsets[0] + self.block_rows, offsets[-1], self.block_rows), row_bytes)
 
     def _cut(self, offsets: np.ndarray, ends: np.ndarray, row_bytes: int) -> Iterator[np.ndarray]:
-        """Yield the segments of the blocks that end at these rows, and at the last row."""
+        """Yield the offsets of blocks that end near the rows ``ends``, and at the last row."""
         first = offsets[np.searchsorted(offsets, ends, side="right") - 1]  # of the segment that each block ends in
         bounds = np.unique(np.append(first + (ends - first) // GRAIN * GRAIN, offsets[[0, -1]]))
         for begin, end in pairwise(bounds.tolist()):
@@ -95,7 +96,7 @@ class Engine:
             self.release((end - begin) * row_bytes)
 
     def take(self, array: np.ndarray, rows: Any) -> np.ndarray:
-        """Return rows of an array, (n, n_rows), by position, in any order."""
+        """Return the columns of an array (n, n_rows) at these row positions, in any order."""
         return np.take(array, rows, axis=1)
 
 
@@ -104,8 +105,8 @@ IN_MEMORY = Engine()
 
 
 def effective_jobs(n_jobs: int | None) -> int:
-    """Return the number of threads for scikit-learn's ``n_jobs``: None is 1, -1 all cores this process may use, -2 all
-    but one.
+    """Return the number of threads for scikit-learn's ``n_jobs``: 1 for None, all cores that this process may use for
+    -1, all but one for -2.
     """
     available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if n_jobs is None:
@@ -118,7 +119,7 @@ def effective_jobs(n_jobs: int | None) -> int:
 
 
 def one_blas_thread() -> AbstractContextManager[Any]:
-    """Run BLAS with one thread during the block: sums are reproducible, and no threads spin."""
+    """Return a context in which BLAS uses one thread: sums are reproducible, and idle threads do not occupy cores."""
     return _linear_algebra().limit(limits=1)
 
 
@@ -140,15 +141,16 @@ def map_in_threads(function: Callable[[Item], Result], items: Iterable[Item], n_
         try:
             return [future.result() for future in futures]
         except BaseException:
-            # After an error or Ctrl-C, queued items are cancelled instead of computed in vain.
+            # Cancel queued items after an error or Ctrl-C, whose results nobody needs.
             for future in futures:
                 future.cancel()
             raise
 
 
 def row_slices(n_rows: int, n_numbers: int) -> list[slice]:
-    """Return slices of rows whose sums do not depend on the number of threads. ``n_numbers`` is the count of numbers
-    per row.
+    """Return slices that divide rows for work in threads, given the number of values computed per row.
+
+    The slices depend on the sizes only, not on the number of threads, so sums over them are reproducible.
     """
     size = max(1, min(_MOST_ROWS_AT_ONCE, _MOST_NUMBERS_AT_ONCE // n_numbers))
     return [slice(at, min(at + size, n_rows)) for at in range(0, max(1, n_rows), size)]
@@ -161,10 +163,10 @@ def map_in_abandonable_threads(
     stopped: threading.Event,
     is_idle: Callable[[], bool],
 ) -> None:
-    """Call ``function`` for every item in threads that an error or Ctrl-C can abandon.
+    """Call ``function`` for every item in threads that do not outlive an error or Ctrl-C.
 
-    An error or Ctrl-C sets ``stopped``, upon which ``function`` should return, and waits up to a second for
-    ``is_idle``; calls that still run then continue in the background and end with the process.
+    An error or Ctrl-C sets ``stopped``, upon which ``function`` should return. The caller then waits up to a second for
+    ``is_idle``; threads that still run continue in the background and end with the process.
     """
 
     def attempt(item: Item) -> BaseException | None:
@@ -189,8 +191,8 @@ def map_in_abandonable_threads(
 
 
 def _polled(results: IMapIterator[Result]) -> Result:
-    """Wait for the next result in short steps, because an unlimited wait misses Ctrl-C once a library (polars) has
-    installed its own signal handler.
+    """Return the next result, waiting in short steps: an unlimited wait misses Ctrl-C once polars has installed a
+    signal handler.
     """
     while True:
         try:

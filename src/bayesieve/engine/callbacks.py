@@ -1,4 +1,6 @@
-"""Callbacks of scikit-learn (from version 1.9) during a fit: its stages, and the moves of its search."""
+"""Support for scikit-learn's callbacks (from version 1.9): they are told of the stages of a fit and the moves of a
+search.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ try:
 except ImportError:  # before scikit-learn 1.9
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Empty stand-in for the mixin of scikit-learn 1.9."""
+        """Empty replacement for scikit-learn's mixin, which older versions lack."""
 
     def with_callbacks(method: Any) -> Any:
         return method
@@ -46,7 +48,10 @@ class FitTask:
         context.call_on_fit_task_end(estimator=self._estimator)
 
     def with_moves(self, progress: Progress | None) -> Progress | None:
-        """Return a progress that also reports each move of a search to callbacks. Any of them may end the search."""
+        """Return a progress function that also reports each move of a search to callbacks.
+
+        It returns True, which ends the search, if the given progress or a callback asks for it.
+        """
         if self._context is None:
             return progress
 
@@ -65,8 +70,9 @@ _WITHOUT_CALLBACKS = FitTask(None, None)
 
 @contextmanager
 def fit_task(estimator: Any, n_subtasks: int | None = None) -> Iterator[FitTask]:
-    """Report the beginning and the end of a fit to the callbacks of an estimator; used by methods with the decorator
-    `with_callbacks`.
+    """Report the begin and end of a fit to the callbacks of an estimator. Yields a `FitTask` for its subtasks.
+
+    The method that uses it needs the decorator `with_callbacks`.
     """
     if not getattr(estimator, "_skl_callbacks", None):  # none were set, or scikit-learn knows no callbacks yet
         yield _WITHOUT_CALLBACKS

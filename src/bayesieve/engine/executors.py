@@ -1,7 +1,7 @@
-"""`map_chunks`: apply a function to chunks of rows, locally or by an executor, with results in order.
+"""`map_chunks` applies a function to chunks of rows, in this process or by an executor, with results in order.
 
-An executor is a Dask client or any `concurrent.futures.Executor`, and is a way to read rows that live elsewhere.
-Futures stay inside this module, and the executor is never shut down.
+An executor is a Dask client or any `concurrent.futures.Executor`. It lets workers read rows that are stored elsewhere.
+Futures do not leave this module, and the executor is never shut down.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def map_chunks(
 ) -> Generator[Result]:
     """Yield ``function(chunk)`` for each chunk, in the order of the chunks.
 
-    Close the generator (`contextlib.closing`), so that an error of the caller cancels what is pending at once.
+    Use the generator within `contextlib.closing`: an error of the caller then cancels pending chunks at once.
 
     Parameters
     ----------
@@ -124,7 +124,9 @@ def map_chunks(
 
 
 def _result_of(future: Future[bytes], clock: Clock | None) -> bytes:
-    """Wait for the result of a task."""
+    """Return the result of a task once it is ready, checking the time limit meanwhile. A task that is given up is
+    cancelled.
+    """
     try:
         while not wait([future], timeout=_POLL).done:
             _check_time(clock)
@@ -135,7 +137,7 @@ def _result_of(future: Future[bytes], clock: Clock | None) -> bytes:
 
 @contextmanager
 def _lost_workers_in_words() -> Iterator[None]:
-    """Convert errors of executors about lost workers into one clear message."""
+    """Convert errors about lost workers in the block, which differ between executors, into one RuntimeError."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -164,12 +166,13 @@ def _versions() -> tuple[tuple[str, str], ...]:
 
 
 def run_task(versions: tuple[tuple[str, str], ...], task: bytes) -> bytes:
-    """Compute a chunk in a worker; ``task`` is a pickled function with its argument, and so is the result.
+    """Compute one chunk in a worker; ``task`` holds a pickled function and its argument, and the result is pickled,
+    too.
 
     Raises
     ------
     RuntimeError
-        In a forked process, where polars would wait forever, and for other versions than the caller's.
+        If the process was forked, in which polars would wait forever, or has other package versions than the caller.
     """
     if THREADS.are_lost or type(multiprocessing.current_process()).__name__ == "ForkProcess":
         raise RuntimeError(

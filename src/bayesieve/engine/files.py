@@ -1,4 +1,6 @@
-"""Rows in memory-mapped files, and the memory limit of a fit."""
+"""`Mapped`, an engine that keeps rows in memory-mapped files, and the options by which a fit respects a memory
+limit.
+"""
 
 from __future__ import annotations
 
@@ -29,24 +31,24 @@ _LEAST_READING = 64 << 20
 
 
 class Mapped(Engine):
-    """Engine that keeps rows in memory-mapped files of a folder, and reads and writes them block by block.
+    """Engine that keeps arrays in memory-mapped files, so that tables larger than memory can be fitted.
 
-    Arrays are unnamed files that vanish when they are no longer needed, or when the process ends in any way.
+    The files are unnamed; they vanish when the arrays are no longer used, or when the process ends in any way.
 
     Parameters
     ----------
     folder : str or path
-        Where the files are; it must exist.
+        Existing folder for the files.
     block_rows : int, default=262144
         Rows of a block.
     resident_bytes : int, default=256 MiB
-        Bytes read or written after which the pages of all files may leave the memory of the process. The system keeps
-        them for as long as it has memory to spare.
+        After as many bytes were read or written, the process releases the pages of all files. The operating system
+        still caches them while it has free memory.
     memory_bytes : int, default=0
-        Bytes of floating-point arrays, which searches write at every step, that stay in memory all the same.
+        Bytes of floating-point arrays that stay in memory all the same, because searches write them at every step.
     reading_bytes : int or None, default=None
-        Bytes that the distinct values of a scanned table may take while they are counted, and blocks of its rows as
-        many; None: no limit.
+        Limit on the bytes of distinct values of a scanned table while they are counted, and on those of a block of
+        rows; None: no limit.
 
     Examples
     --------
@@ -100,7 +102,9 @@ class Mapped(Engine):
             raise self._unwritable(error) from error
 
     def _take_memory(self, n_bytes: int) -> bool:
-        """Reserve ``n_bytes`` of memory. Return whether enough is left."""
+        """Reserve ``n_bytes`` of the memory for arrays, and return whether enough was left. A negative number returns
+        memory.
+        """
         with self._lock:
             fits = n_bytes <= self._memory_left
             self._memory_left -= n_bytes if fits else 0
@@ -110,7 +114,7 @@ class Mapped(Engine):
         return OSError(f"{self.folder} cannot be written ({error.strerror}); check its rights and space.")
 
     def _map(self, file: IO[bytes], shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-        """Return a new array of this shape in an empty file."""
+        """Return an array of this shape that is mapped to an empty file."""
         n_bytes = math.prod(shape) * np.dtype(dtype).itemsize
         _allocate(file, n_bytes)  # a full disk must not end the process when a page is written
         mapped = mmap.mmap(file.fileno(), n_bytes, access=mmap.ACCESS_WRITE)
@@ -146,8 +150,8 @@ def _allocate(file: IO[bytes], n_bytes: int) -> None:
 
 
 def bytes_of(memory_limit: Any) -> int:
-    """Return ``memory_limit`` in bytes. It is a number, text such as ``"4GiB"``, or None for 4 GiB or half the memory
-    of the machine, whichever is less.
+    """Return the option ``memory_limit`` in bytes: a number, a text such as ``"4GiB"``, or None for the smaller of 4
+    GiB and half of the machine's memory.
 
     Raise ValueError for any other value, and for less than 512 MiB.
     """

@@ -1,5 +1,7 @@
-"""Time and progress of long work: a bar on a terminal, one updated line in a notebook, plain lines elsewhere; nothing
-without ``verbose``.
+"""Time limits and progress displays of long work.
+
+Progress is a bar on a terminal, one updated line in a notebook, and plain lines elsewhere; without ``verbose`` nothing
+is shown.
 """
 
 from __future__ import annotations
@@ -27,8 +29,9 @@ _line_of_cell: tuple[int, Any] = 0, None
 
 @contextmanager
 def stage(title: str, verbose: int) -> Iterator[Callable[[str], None]]:
-    """Show a running clock on the error stream during the block, unless the block shows its own progress: one line on a
-    terminal, otherwise a line now and then. Yields a function that changes the title.
+    """Show a title with a running clock on the error stream during the block. Yields a function that changes the title.
+
+    Without a terminal, a line is written now and then. The clock hides while the block shows progress of its own.
     """
     if not verbose:
         yield lambda title: None
@@ -43,7 +46,7 @@ def stage(title: str, verbose: int) -> Iterator[Callable[[str], None]]:
 
 
 class _RunningClock:
-    """Clock that a thread shows from the first second on."""
+    """Thread that shows a title with the elapsed time, from the first second on."""
 
     def __init__(self, title: str) -> None:
         self._title, self._began = title, time.perf_counter()
@@ -74,7 +77,7 @@ class _RunningClock:
             self._bar.update(task)
 
     def rename(self, title: str) -> None:
-        """Change the title; without a bar from the next line on."""
+        """Change the title. Output without a bar shows it from the next line on."""
         with self._lock:
             self._title = title
             if self._bar is not None:
@@ -118,8 +121,10 @@ def elapsed(began: float) -> str:
 
 
 class Clock:
-    """Seconds since a search began, without compilation, and whether it must end early: its time is up, the progress
-    asks for it, or Ctrl-C was pressed in a block ``with clock:``, which then ends.
+    """Time limit of a search. It measures seconds without compilation and decides whether the search must end early.
+
+    A search ends early if its time is up, the progress function asks for it, or Ctrl-C is pressed within ``with
+    clock:``; Ctrl-C then ends the search with its best result instead of raising KeyboardInterrupt.
     """
 
     def __init__(self, max_seconds: float | None, progress: Progress | None = None) -> None:
@@ -139,16 +144,16 @@ class Clock:
 
     @property
     def complete(self) -> bool:
-        """Whether the search was not ended early."""
+        """Whether the search ran to its end."""
         return not (self._stopped or self.interrupted)
 
     def stops(self) -> bool:
-        """Return whether the search must end here, with work left to do."""
+        """Return whether the search must end now, and record that it was ended early if so."""
         self._stopped = self._stopped or self.is_up
         return self._stopped
 
     def show(self, done: int, total: int, best: float) -> None:
-        """Show the progress; end the search if the progress asks for it."""
+        """Report progress to the display. If the progress function returns True, the search ends."""
         if self._progress is not None and self._progress(done, total, best):
             self.interrupted = True
 
@@ -162,7 +167,7 @@ class Clock:
 
     @contextmanager
     def ended_by_interrupt(self) -> Iterator[None]:
-        """Let the first Ctrl-C in the block set the time as over, instead of interrupting the running code."""
+        """Let the first Ctrl-C in the block end the time limit, so that the running code stops at its next check."""
         default = signal.default_int_handler
         if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is not default:
             yield
@@ -183,7 +188,9 @@ class Clock:
 def search_progress(
     title: str, verbose: int, criterion: str | Callable[[float], str] | None = None
 ) -> Iterator[SearchProgress | None]:
-    """Yield a progress that a search shows on the error stream, or None without ``verbose``; see `SearchProgress`."""
+    """Yield a function that shows the progress of a search on the error stream (see `SearchProgress`); None without
+    ``verbose``.
+    """
     if not verbose:
         yield None
         return
@@ -195,12 +202,12 @@ def search_progress(
 
 
 class SearchProgress:
-    """Progress of a search on the error stream.
+    """Display of the progress of a search on the error stream.
 
     Parameters
     ----------
     criterion : name of the criterion, or function that formats its value; None stands for a cost in nats.
-    noun : what is counted.
+    noun : name of the things that are counted, such as "starts".
     """
 
     def __init__(self, title: str, criterion: str | Callable[[float], str] | None = None, noun: str = "") -> None:
@@ -212,7 +219,7 @@ class SearchProgress:
         self._hiding: list[_RunningClock] = []
 
     def close(self) -> None:
-        """End the display."""
+        """Remove the display, and show clocks again that it had hidden."""
         if self._bar is not None:
             self._bar.stop()
         for clock in self._hiding:
@@ -231,7 +238,7 @@ class SearchProgress:
             write_line(f"{self._title}: {done:,} of {total:,}{self._noun}, {self._in_words(best)}{since}")
 
     def doing(self, total: int, now: str) -> None:
-        """Show the running task ``now`` beside a running clock; on a terminal only."""
+        """Show the name of the current task with a running clock, on terminals only."""
         if sys.stderr.isatty():
             self._open(total)
             self._bar.update(self._task, now=now)
@@ -262,12 +269,12 @@ class SearchProgress:
 
 
 class RowProgress:
-    """Progress by rows and bytes, with the time left, on the error stream.
+    """Display of the progress of reading rows on the error stream, with the time left.
 
     Parameters
     ----------
     title : str
-    n_rows, n_bytes : of all rows.
+    n_rows, n_bytes : total number of rows and bytes.
     verbose : int
         0 shows nothing.
     """
@@ -283,14 +290,14 @@ class RowProgress:
         self._display.close()
 
     def __call__(self, n_rows: int) -> None:
-        """Add ``n_rows`` to the rows done."""
+        """Count ``n_rows`` more rows as done, and update the display."""
         self._done += n_rows
         if self._verbose:
             self._display(self._done, self._n_rows, self._done / max(1, self._n_rows))
 
 
 def bytes_and_time_left(n_bytes: int) -> Callable[[float], str]:
-    """Return a function that describes the share of bytes done and the time left, counted from now."""
+    """Return a function that describes, from the share of work done, the megabytes done and the time left."""
     began = time.perf_counter()
 
     def words(share: float) -> str:
@@ -301,7 +308,7 @@ def bytes_and_time_left(n_bytes: int) -> Callable[[float], str]:
 
 
 def _rich_bar(*columns: Any) -> Any:
-    """Return a started display of these columns on the error stream."""
+    """Return a progress bar of rich with these columns, shown on the error stream."""
     from rich.console import Console
     from rich.progress import Progress
 
@@ -317,7 +324,7 @@ def _notebook() -> Any:
 
 
 def _pause() -> float:
-    """Return the seconds between lines."""
+    """Return the seconds between two lines of progress; notebooks, which update one line, get them more often."""
     return _SECONDS_BETWEEN_UPDATES if _notebook() else _SECONDS_BETWEEN_LINES
 
 

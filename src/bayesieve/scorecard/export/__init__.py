@@ -1,4 +1,4 @@
-"""Exports of a fitted model to other systems: one module per target, all written from the same `Plan`."""
+"""Exports of a fitted model to other systems. There is one module per target; all write the same `Plan`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def targets() -> Registry[Any]:
 def export(
     card: Scorecard, to: str | None, path: Any, head: Mapping[str, str], options: Mapping[str, Any]
 ) -> str | bytes:
-    """Return the content of an export; see `SelectiveNB.export`."""
+    """Return the content of an export file as text or bytes; parameters are those of `SelectiveNB.export`."""
     kind, suffix = _target(to, path)
     allowed, options = arguments(kind), {**kind.suffixes.get(suffix, {}), **options}
     with_counts = options.pop("counts", False)
@@ -54,7 +54,7 @@ def export(
 
 
 def _target(to: Any, path: Any) -> tuple[Any, str]:
-    """Return the export target and the suffix of the file, from ``to`` or from the path."""
+    """Return the export target that ``to`` or the suffix of the path selects, and that suffix."""
     kinds, suffix = targets(), "" if path is None else Path(os.fspath(path)).suffix.lower()
     if to is None:
         to = next((name for name, kind in kinds.items() if suffix in kind.suffixes), None)

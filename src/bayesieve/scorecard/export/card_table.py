@@ -21,7 +21,7 @@ _ZERO = 0.5  # rows added to both kinds of a level that has rows of one kind onl
 
 
 def card_table(points: Points) -> Any:
-    """Return the frame of `Points.table`."""
+    """Return the frame that `Points.table` documents."""
     card = points.card
     empty = dict.fromkeys(
         ("feature", "level", "kind", "low", "high", "values", "rows", "share", "events", "event_rate", "woe", "iv")
@@ -37,8 +37,8 @@ def card_table(points: Points) -> Any:
 
 
 def _lines(feature: Feature, points: Points) -> Iterator[dict[str, Any]]:
-    """Yield the table lines of a feature: intervals or groups, special values, missing and unseen
-    values, and totals.
+    """Yield the rows of the table for one feature as dicts: levels, special values, missing and unseen values, and
+    totals.
     """
     cells, of_cells = feature.cells, points.points[feature.name].tolist()
     rows, events = _rows_and_events(feature.counts, points)
@@ -62,7 +62,9 @@ def _lines(feature: Feature, points: Points) -> Iterator[dict[str, Any]]:
 
 
 def _rows_and_events(counts: np.ndarray, points: Points) -> tuple[np.ndarray, np.ndarray]:
-    """Return the number of rows and of events (rows of the negative class), each (n,), from counts by class, (n, 2)."""
+    """Return the number of rows and of events (rows of the negative class) from counts by class, (n, 2); each has shape
+    (n,).
+    """
     rows: np.ndarray = counts.sum(axis=1)
     return rows, rows - counts[:, points.card.positive]
 
@@ -77,8 +79,10 @@ def _counted(rows: float, events: float, total: float) -> dict[str, Any]:
 
 
 def _weights_of_evidence(rows: np.ndarray, events: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the weights of evidence of the levels, (n_levels,) in nats, and their information values, which add up to
-    that of the feature.
+    """Return the weight of evidence of each level, (n_levels,) in nats, and its summand of the feature's information
+    value.
+
+    Levels without rows of a class are counted with half a row more, so that logarithms stay finite.
     """
     others = rows - events
     more = _ZERO * ((events <= 0) | (others <= 0))

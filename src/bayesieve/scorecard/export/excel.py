@@ -1,11 +1,8 @@
 """Excel workbooks that score typed or pasted values by formulas.
 
-Each row of values is scored on a line of the hidden sheet "Work": codes of the readers, contributions, sums. Formulas
+Each row of values is scored on one line of the hidden sheet "Work": codes of the readers, contributions, sums. Formulas
 use only functions that behave alike in all spreadsheets. Texts are compared one by one with EXACT, because lookups in
 lists ignore case.
-
-A row of values becomes a line of the hidden sheet "Work": codes of readers, what terms add, sums. Formulas use no more
-than spreadsheets agree on: texts are compared one by one by EXACT, as lists are compared without regard to case.
 """
 
 from __future__ import annotations
@@ -97,7 +94,7 @@ class Excel(Export):
         return [POINTS] * (card.classes.size == 2) + [REASONS] * has_reasons
 
     def write(self, plan: Plan) -> bytes:
-        """Return the content of the workbook."""
+        """Return the workbook as bytes."""
         import xlsxwriter
 
         for reader in plan.readers:
@@ -110,14 +107,17 @@ class Excel(Export):
 
 
 class _Line:
-    """A row of the sheet "Work": formulas with their results for an empty applicant, so that files open with values."""
+    """One line of the sheet "Work".
+
+    Formulas are written together with their results for an empty applicant, so that files show values when opened.
+    """
 
     def __init__(self, sheet: Any, at: int) -> None:
         self._sheet, self._at, self._width = sheet, at, 0
         self.results: dict[str, Any] = {}
 
     def put(self, formula: str, result: Any) -> str:
-        """Write a formula, and return the address of its cell."""
+        """Write a formula with its result into the next cell, and return the address of that cell."""
         self._sheet.write_formula(self._at, self._width, f"={formula}", None, result)
         address = f"Work!${_letters(self._width)}${self._at + 1}"
         self._width, self.results[address] = self._width + 1, result
@@ -148,7 +148,7 @@ class _Sheets:
             self.results.append(f"Points for {class_in_words(plan.classes[plan.card.positive or 0], self.target)}")
 
     def column(self, values: Sequence[Any]) -> str:
-        """Write a column of the sheet "Tables", and return its address."""
+        """Write values into the next column of the sheet "Tables", and return the address of their range."""
         letters = _letters(self.n_tables)
         for line, value in enumerate(values):
             write = self.tables.write_string if isinstance(value, str) else self.tables.write
@@ -157,8 +157,10 @@ class _Sheets:
         return f"Tables!${letters}$1:${letters}${max(1, len(values))}"
 
     def _keys(self, reader: Reader) -> tuple[str, str, str]:
-        """Write the cuts or texts of a reader. Return the addresses of these keys, of keys as TRIM leaves them or of
-        numeric keys, and of codes + 1.
+        """Write the keys and codes of a reader to the sheet "Tables".
+
+        Returns three addresses: the texts, or the cuts of numbers; the texts as TRIM shortens them, or the numeric
+        keys; and the codes + 1 of the keys.
         """
         codes = self.column([code + 1 for code in reader.keys.values()])
         if reader.is_text:
@@ -166,8 +168,9 @@ class _Sheets:
         return self.column([*map(_held, reader.cuts or ())]), self.column([*reader.keys]), codes
 
     def _lines(self, k: int) -> list[str]:
-        """Return the addresses of a term's contributions by code: to log odds and points of two classes, or to each
-        class.
+        """Write the contributions of a term by code, and return the addresses of their ranges.
+
+        For two classes with points these are log odds and points; otherwise one range for each class.
         """
         term = self.plan.terms[k]
         if self.points is None:
@@ -177,7 +180,7 @@ class _Sheets:
         return [self.column(table.ravel().tolist()) for table in (self.plan.log_odds[1][k], by_code)]
 
     def code(self, line: _Line, at: int, cells: Mapping[str, str]) -> str:
-        """Write the code + 1 of the values of a reader."""
+        """Write the formula of the code + 1 of a reader's value, and return its address."""
         reader, (first, keys, codes) = self.plan.readers[at], self.keys[at]
         x, missing, unseen = cells[reader.column], reader.missing + 1, str(reader.unseen + 1)
         if reader.type == "boolean":
@@ -199,10 +202,11 @@ class _Sheets:
         return line.put(formula, missing)
 
     def _text(self, line: _Line, reader: Reader, x: str, keys: str, squeezed: str) -> str:
-        """Return the code + 1 of a text: of the exact key, otherwise of the key with surrounding blanks.
+        """Return the formula of the code + 1 of a text: that of the equal key or, if none is equal, of the key without
+        regard to surrounding blanks.
 
-        TRIM also shortens blanks inside, but a text that contains a key, and equals it once both are trimmed, is that
-        key with blanks around it.
+        TRIM also shortens blanks inside a text. A text that contains a key, and equals it once both are trimmed, is
+        that key with blanks around it.
         """
         text = f'{x}&""'
         for blank in _HELD:
@@ -226,7 +230,9 @@ class _Sheets:
         return formula
 
     def scored(self, at: int, cells: Mapping[str, str]) -> tuple[_Line, list[str], list[str]]:
-        """Write the line of a row; return it, the addresses of the results, and those of the codes of terms + 1."""
+        """Write the line that scores a row. Returns the line, the addresses of its results, and those of the codes + 1
+        of terms.
+        """
         line, plan = _Line(self.work, at), self.plan
         codes, of_terms, missing = [self.code(line, k, cells) for k in range(len(plan.readers))], [], []
         for term in plan.terms:
@@ -258,7 +264,9 @@ class _Sheets:
         return line, results, of_terms
 
     def _value(self, k: int, j: int, code: int) -> float:
-        """Return the contribution of a feature, given by position, to the sum at position j, by its code."""
+        """Return the contribution of term k for a code: to class j or, with points, its log odds (j = 0) or points (j =
+        1).
+        """
         term = self.plan.terms[k]
         at = code if term.cell is None else int(term.cell.ravel()[code])
         if self.points is None:
@@ -266,7 +274,7 @@ class _Sheets:
         return float(self.points.points[term.feature.name][at] if j else self.plan.card.log_odds(term.table[at]))
 
     def reasons(self, line: _Line, codes: Sequence[str]) -> list[tuple[str, str]]:
-        """Return formulas of the reasons for a row, with their results for an empty one."""
+        """Return the formulas of the reasons for a row, each with its result for an empty row."""
         parts = self.plan.reason_parts(self.export.target_class)
         n, keys = len(parts) + 1, []
         for i, terms in enumerate(parts.values(), 1):  # in units of the last decimal; the first of equal ones is lower
@@ -285,7 +293,7 @@ class _Sheets:
         return formulas
 
     def write(self) -> None:
-        """Write all sheets."""
+        """Write all sheets of the workbook."""
         plan, sheet, cells = self.plan, self.score, {}
         for column, width in enumerate((34, 24, 3, 34, 16)):
             sheet.set_column(column, column, width)
@@ -336,7 +344,7 @@ class _Sheets:
                 sheet.write_formula(at, column, f"={formula}", self.look_of(name), result)
 
     def look_of(self, result: str) -> Any:
-        """Return the format of the cells of a result."""
+        """Return the number format of the cells that hold a result: percent, except for points."""
         return None if result.startswith("Points") else self.percent
 
     def _write_card(self) -> None:
@@ -387,15 +395,16 @@ def _check(plan: Plan, reader: Reader) -> None:
 
 
 def _held(cut_point: float) -> float:
-    """Return the largest number of 15 digits that is not above a cut. Cells store 15 digits, so this number divides
-    their values exactly as the cut does.
+    """Return the largest number of 15 significant digits that is not above a cut.
+
+    Cells hold 15 digits, and this number divides their values exactly as the cut does.
     """
     near = float(f"{cut_point:.15g}")
     return near if near <= cut_point else float(Context(prec=15, rounding=ROUND_FLOOR).create_decimal(cut_point))
 
 
 def _interval(reader: Reader, number: str, cuts: str) -> str:
-    """Return the formula of the code + 1 of a number; a number equal to a cut belongs to the interval on its left."""
+    """Return the formula of the code + 1 of a number. A number equal to a cut belongs to the interval on its left."""
     return f"({reader.first + 1}+SUMPRODUCT(({cuts}<{number})*1))" if reader.cuts else str(reader.first + 1)
 
 

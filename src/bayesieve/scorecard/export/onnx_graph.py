@@ -70,7 +70,7 @@ class Onnx(Export):
     title = "a graph for onnxruntime"
 
     def write(self, plan: Plan) -> bytes:
-        """Return the serialized model."""
+        """Return the serialized ONNX model."""
         import onnx
 
         texts = _missing_texts(plan)
@@ -110,7 +110,7 @@ def _check(plan: Plan) -> None:
 
 
 class _Graph:
-    """Nodes and constants of the graph; `add` returns the name of a result, which differs from all columns."""
+    """Builder of an ONNX graph: nodes and constants. Results get names that no column has."""
 
     def __init__(self, onnx: Any, taken: Sequence[str]) -> None:
         self._onnx = onnx
@@ -157,7 +157,10 @@ def _results(graph: _Graph, plan: Plan, texts: dict[str, str], labels: np.ndarra
 
 
 def _codes_of_numbers(graph: _Graph, readers: Sequence[Reader], values: Sequence[str]) -> str:
-    """Return the codes of numbers, (rows, readers), by a tree of comparisons for each reader."""
+    """Add nodes that compute the codes of numeric columns, and return the name of the result, shape (rows, readers).
+
+    Each reader is a tree of comparisons in one TreeEnsemble node.
+    """
     nodes = [(tree, k, *node) for tree, reader in enumerate(readers) for k, node in enumerate(_tree(reader))]
     trees, ids, modes, numbers, yes, no = zip(*nodes, strict=True)
     of_leaves, leaves, codes, *_ = zip(*((t, k, code) for t, k, mode, code, *_ in nodes if mode == "LEAF"), strict=True)
@@ -166,16 +169,17 @@ def _codes_of_numbers(graph: _Graph, readers: Sequence[Reader], values: Sequence
     parts |= {"nodes_modes": modes, "target_treeids": of_leaves, "target_ids": of_leaves, "target_nodeids": leaves}
     parts |= {"target_weights_as_tensor": graph.tensor(codes), "n_targets": len(readers)}
     value = graph.add("Concat", *values, axis=1)
-    # Bounds as tensors: attributes would round them to single precision.
+    # Bounds are passed as tensors; attributes would round them to single precision.
     leaves_of_rows = graph.add("TreeEnsembleRegressor", value, domain="ai.onnx.ml", **parts)
     return graph.add("Cast", leaves_of_rows, to=_INT64)
 
 
 def _tree(reader: Reader) -> list[tuple[str, float, int, int]]:
-    """Return the nodes of a tree of comparisons: kind, bound of a branch or code of a leaf, and the next nodes for
-    values up to the bound and above.
+    """Return the comparison tree of a reader as nodes (kind, bound or code, next node if value <= bound, next node
+    otherwise).
 
-    A key is an interval with nothing but itself. NaN is in no interval, so it gets beyond the last, infinite bound.
+    A key is an interval that contains only itself. NaN fails every comparison, so it ends beyond the last bound, which
+    is infinite.
     """
     keys, cuts = [float(key) for key in reader.keys], reader.cuts or ()
     bounds = sorted({*cuts, *keys, *np.nextafter(keys, -np.inf).tolist(), np.inf})
@@ -194,8 +198,9 @@ def _tree(reader: Reader) -> list[tuple[str, float, int, int]]:
 
 
 def _codes_of_text(graph: _Graph, reader: Reader, missing: str) -> str:
-    """Return codes of texts, (rows, 1): of the exact text or, if it is unknown, of the text without surrounding
-    blanks.
+    """Add nodes that compute the codes of a text column, (rows, 1), and return the name of the result.
+
+    The exact text is looked up first; if it is unknown, the text without surrounding blanks.
     """
     keys = {"": reader.missing, **{canonical_text(key): code for key, code in reader.keys.items()}}
     exact = {**keys, missing: reader.missing}
@@ -214,10 +219,11 @@ def _codes_of_text(graph: _Graph, reader: Reader, missing: str) -> str:
 
 
 def _patterns(keys: dict[str, int], unseen: int) -> Iterator[tuple[str, int]]:
-    """Yield regular expressions that match a key with blanks around it, because ONNX has no operator that strips texts.
+    """Yield regular expressions that match keys with blanks around them, because ONNX has no operator that strips
+    texts.
 
-    Each comes with a power of two. The powers of the matching expressions add up to ``unseen`` less the code of the
-    key, so that a few expressions serve thousands of codes.
+    Each comes with a power of two. The code of a text is ``unseen`` less the powers of the expressions that match it,
+    so a few expressions serve thousands of codes.
     """
     for weight in (1 << bit for bit in range(unseen.bit_length())):
         escaped = [re.escape(key) for key, code in keys.items() if key == key.strip() and (unseen - code) & weight]
@@ -285,7 +291,7 @@ def _set_types(operator: Any) -> None:
 
 
 def _convert(scope: Any, operator: Any, container: Any) -> None:
-    """Insert the nodes of the export into the graph of a pipeline, under unused names."""
+    """Insert the nodes of the export into the graph of a pipeline, renamed where names are taken."""
     from onnx import TensorProto, load_from_string
 
     model, inputs = operator.raw_operator, operator.inputs

@@ -1,8 +1,8 @@
-"""`Plan`: a scorecard as every export writes it: readers of columns, tables of contributions, and a sum.
+"""`Plan`: the form of a scorecard that all exports write.
 
 code  = reader of a column: value -> number of a level
 line  = code of the one reader of a term, or ``cell[code, code]`` of both readers of a pair
-joint = intercept + sum of ``table[line]`` over terms
+joint = intercept + sum of ``table[line]`` over terms, the log joint probability of each class
 P     = softmax of joint
 """
 
@@ -34,22 +34,22 @@ Against = Literal["mean", "best"]
 class Reader:
     """Rule that turns a value of a column into a code.
 
-    A missing value (null, NaN, a text of blanks only unless "" is a key) has the code ``missing``. A key has its code;
+    A missing value (null, NaN, or a text of blanks unless "" is a key) has the code ``missing``. A key has its code;
     texts are compared exactly, then without surrounding blanks. Any other number has the code ``first`` + the number of
     ``cuts`` below it (a cut belongs to the interval on its left); any other category the code ``unseen``.
 
     Parameters
     ----------
     column : name of the raw column.
-    type : of the column in training: "number", "boolean", "text", "category", "mixed", "date", "datetime", "duration"
-        or "time".
+    type : type of the column in training: "number", "boolean", "text", "category", "mixed", "date", "datetime",
+        "duration" or "time".
     cuts : ascending floats; None for categories. Moments are numbers: days since 1970-01-01 for dates, microseconds
         for others (datetimes since 1970-01-01 in UTC, times since midnight).
-    keys : codes of categories or of special values: texts for a column of texts (or of mixed values, by canonical
-        text), True and False, numbers, moments as numbers. Of a special value that is a text in a column of numbers,
-        its text.
-    first, missing, unseen : codes. ``unseen`` is the last, and may be that of missing values, too.
-    refuses_infinite : whether infinite numbers are an error, as `predict_proba` has it.
+    keys : codes of categories and of special values. Keys are texts in a column of texts (or of mixed values, by
+        canonical text), True and False, numbers, or moments as numbers. A special value that is a text in a column of
+        numbers has its text as key.
+    first, missing, unseen : codes. ``unseen`` is the last; missing values may share it.
+    refuses_infinite : whether infinite numbers are an error, as in `predict_proba`.
     """
 
     level: FeatureLevels
@@ -196,11 +196,11 @@ class Plan:
     def reason_parts(
         self, target_class: Any = None, against: Against = "mean"
     ) -> dict[str, list[tuple[int, np.ndarray]]]:
-        """Return, for each column in use, the positions of its features and, by code, the contribution of each to the
-        score of a class, less that of the reference. Columns are in the order of the training table.
+        """Return, for each column in use, the features that contribute to its reason.
 
-        Sums below 0, rounded to `DECIMALS`, are reasons: the lowest first, ties in the order of the columns (see
-        `bayesieve.scorecard.reasons`).
+        Each is a pair of the position of the feature and its contributions by code to the score of a class, less the
+        contribution of the reference. Columns are in the order of the training table. Sums below 0, rounded to
+        `DECIMALS`, are reasons: the lowest first, ties in the order of the columns (see `bayesieve.scorecard.reasons`).
 
         Parameters
         ----------
@@ -245,11 +245,11 @@ class Plan:
         return Wording.of(self.card)
 
     def refuse(self, target: str, what: str, remedy: str) -> ValueError:
-        """Return an error that explains why a target cannot hold the model, with the remedy."""
+        """Return a ValueError that says what a target cannot hold, and what to do about it."""
         return ValueError(f"{target} cannot hold {what}; {remedy}.")
 
     def counts_by_cell(self) -> Sequence[tuple[str, str, list[float]]]:
-        """Return feature, label and training rows by class of each cell; empty unless the counts were requested."""
+        """Return (feature, label, training rows by class) of each cell; empty unless the plan was made with counts."""
         if not self.with_counts:
             return []
         return [
@@ -259,6 +259,9 @@ class Plan:
         ]
 
     def facts(self) -> list[str]:
-        """Return the head and the counts as lines of text for comments. Characters that end a comment are kept."""
+        """Return facts about the model and, if requested, counts as lines of comments.
+
+        Line breaks are escaped, so that a name cannot end a comment.
+        """
         cells = [f"rows of {name}, {label}: {', '.join(map(str, n))}" for name, label, n in self.counts_by_cell()]
         return [visible(fact) for fact in [*(f"{name}: {text}" for name, text in self.head.items()), *cells]]

@@ -23,7 +23,8 @@ _UNITS = {
     "time": "microseconds since midnight",
     "duration": "microseconds",
 }
-# Blanks that str.strip() removes, as plain characters: PMML4S drops the text of a constant up to its last entity.
+# The blanks that str.strip() removes, as plain characters: PMML4S drops the text of a constant up to its last XML
+# entity.
 _BLANKS = r"(?:\s|\p{Z}|\x0b|\x0c|\x1c|\x1d|\x1e|\x1f|\x85)*"
 _TRIMMED = rf"(?s)^{_BLANKS}(.*?){_BLANKS}$"
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -82,7 +83,7 @@ class Pmml(Export):
         return [REASONS] * (self.reasons > 0)
 
     def write(self, plan: Plan) -> str:
-        """Return the document."""
+        """Return the PMML document as text."""
         if self.reasons and len(plan.classes) > 2:
             raise plan.refuse("PMML", "reasons of more than two classes", "leave out reasons=")
         document = _Document(plan)
@@ -106,13 +107,17 @@ def _constant(value: float | str) -> ET.Element:
 
 
 def _apply(function: str, *arguments: ET.Element | str) -> ET.Element:
-    """Return an Apply element: a function of expressions or fields."""
+    """Return an Apply element: a function with expressions, or names of fields, as arguments."""
     nodes = (_element("FieldRef", field=node) if isinstance(node, str) else node for node in arguments)
     return _element("Apply", *nodes, function=function)
 
 
 def _map(fields: Sequence[str], rows: Iterable[Sequence[Any]], default: Any, missing: Any) -> ET.Element:
-    """Return a MapValues element: the last item of the row whose other items equal the fields."""
+    """Return a MapValues element, which looks up the values of fields in a table.
+
+    Each row has one key per field, then the result; ``default`` is the result for other keys, ``missing`` that for
+    missing values.
+    """
     names = [*(f"input{k}" for k in range(len(fields))), "output"]
     pairs = [_element("FieldColumnPair", field=field, column=name) for field, name in zip(fields, names, strict=False)]
     cells = ((_element(name, text=item) for name, item in zip(names, row, strict=True)) for row in rows)
@@ -122,7 +127,10 @@ def _map(fields: Sequence[str], rows: Iterable[Sequence[Any]], default: Any, mis
 
 
 def _discretize(field: str, bins: Iterable[tuple[Any, str, Any, Any]], kind: str, missing: Any = None) -> ET.Element:
-    """Return a Discretize element. Each bin is a value, a closure, and its left and right ends."""
+    """Return a Discretize element, which turns a number into the result of its bin.
+
+    Each bin is a tuple of the result, the kind of closure, and its left and right ends.
+    """
     elements = []
     for to, closure, left, right in bins:
         interval = _element("Interval", closure=closure, leftMargin=left, rightMargin=right)
@@ -131,7 +139,9 @@ def _discretize(field: str, bins: Iterable[tuple[Any, str, Any, Any]], kind: str
 
 
 def _bins(reader: Reader) -> Iterator[tuple[int, str, Any, Any]]:
-    """Yield bins that cover all numbers without gaps, because evaluators treat gaps differently."""
+    """Yield the bins of a reader of numbers for `_discretize`. They cover all numbers, because evaluators treat gaps
+    differently.
+    """
     cuts, left = reader.cuts, None
     for end in [*sorted({*(cuts or ()), *reader.keys}), None]:
         between = reader.unseen
@@ -158,7 +168,7 @@ def _data_field(name: str, type_: str, finite: bool) -> ET.Element:
 
 
 class _Document:
-    """Parts of a PMML document; fields get names that differ from those of all columns."""
+    """Builder of a PMML document. It gives fields names that no column has."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan, self.names = plan, set(plan.columns)
@@ -168,7 +178,7 @@ class _Document:
         self.lines = [self.line(term, [codes[k] for k in term.readers]) for term in plan.terms]
 
     def name(self, wanted: str) -> str:
-        """Return an unused name for a field."""
+        """Return the wanted name of a field, with ``_`` appended until it is unused."""
         while wanted in self.names:
             wanted += "_"
         self.names.add(wanted)
@@ -181,7 +191,7 @@ class _Document:
         return name
 
     def code(self, reader: Reader) -> str:
-        """Return the name of the field with the codes of a reader."""
+        """Add the field with the code of a reader's column, and return its name."""
         column = reader.column
         if reader.is_text:
             expression = self.code_of_text(column, reader)
@@ -197,7 +207,9 @@ class _Document:
         return self.derive(f"code of {column}", "integer", expression)
 
     def code_of_text(self, column: str, reader: Reader) -> ET.Element:
-        """Return the code of a text: by the exact text, otherwise by the text without surrounding blanks."""
+        """Return an expression for the code of a text: that of the exact text or, if unknown, of the text without
+        surrounding blanks.
+        """
         rows = list({"": reader.missing, **reader.keys}.items())
         exact = self.derive(f"exact {column}", "integer", _map([column], rows, _UNKNOWN, reader.missing))
         bare = _apply("replace", column, _constant(_TRIMMED), _constant("$1"))
@@ -206,7 +218,10 @@ class _Document:
         return _apply("if", _apply("equal", exact, _constant(_UNKNOWN)), second, exact)
 
     def line(self, term: ExportedTerm, codes: list[str]) -> str:
-        """Return the name of the field with the table lines of a pair."""
+        """Return the name of the field whose value selects the row in a term's table of contributions.
+
+        For one column that is its code; for a pair, a new field that combines both codes.
+        """
         if term.cell is None:
             return codes[0]
         unseen = len(term.table) - 1
@@ -214,19 +229,21 @@ class _Document:
         return self.derive(f"cell of {term.feature.name}", "integer", _map(codes, rows, unseen, unseen))
 
     def added(self, k: int, label: str, nats: np.ndarray) -> str:
-        """Return the field with the contribution of a feature, looked up by table line."""
+        """Add a field with the contribution of a feature in nats, looked up by table row, and return its name."""
         values = nats.tolist()
         table = _map([self.lines[k]], enumerate(values), values[-1], values[-1])
         return self.derive(f"{self.plan.terms[k].feature.name} for {label}", "double", table)
 
     def scorecard(self, reasons: int, against: Against) -> ET.Element:
-        """Return the Scorecard element of two classes: log odds as a sum of characteristics. Each column is one, with
-        its share of its features.
+        """Return the Scorecard element for two classes: log odds as a sum of one Characteristic per column.
+
+        A pair of columns adds half of its contribution to each of both.
         """
         card, positive = self.plan.card, self.plan.card.positive or 0
         references = reference_scores(card, against)
         shares: dict[str, list[str]] = {name: [] for name in columns_in_use(card) or [""]}
-        # Below the last decimal by which reasons are compared, so that ties keep the order of the columns.
+        # These amounts are below the last decimal by which reasons are compared; they only break ties, in the order of
+        # the columns.
         baselines = {name: -(0.5 + 0.001 * i) * 10.0**-DECIMALS for i, name in enumerate(shares)}
         for k, term in enumerate(self.plan.terms):
             columns = term.feature.columns
@@ -249,7 +266,7 @@ class _Document:
         return self.root("Scorecard", "regression", outputs, [_element("Characteristics", *parts)], options)
 
     def outputs_of_odds(self, reasons: int) -> list[ET.Element]:
-        """Return the output elements: log odds, probabilities, class and reasons."""
+        """Return the output elements for two classes: log odds, probabilities, predicted class and reasons."""
         odds, one, side = self.name("log odds"), _constant(1.0), self.plan.card.side
         outputs = [_output(odds, "predictedValue", "double")]
         for label, sign in zip(self.labels, (1.0 * side, -1.0 * side), strict=True):
@@ -265,7 +282,7 @@ class _Document:
         return outputs
 
     def regression(self) -> ET.Element:
-        """Return the RegressionModel element of more than two classes: softmax of the contributions to each."""
+        """Return the RegressionModel element for more than two classes: a softmax over the sums of contributions."""
         tables, outputs = [], []
         for j, label in enumerate(self.labels):
             fields = [self.added(k, label, term.table[:, j]) for k, term in enumerate(self.plan.terms)]
@@ -279,7 +296,7 @@ class _Document:
     def root(
         self, tag: str, function: str, outputs: list[ET.Element], parts: list[ET.Element], options: dict[str, Any]
     ) -> ET.Element:
-        """Return the root element around the parts of a model."""
+        """Return the root element of the document, with header, data dictionary and the model around ``parts``."""
         plan, target = self.plan, self.name("class")
         facts = list(plan.head.items())
         for feature, label, counts in plan.counts_by_cell():

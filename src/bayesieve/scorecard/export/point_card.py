@@ -1,4 +1,4 @@
-"""Point scorecards: `Points` rounds contributions to whole points, `PointTable` writes them as a table."""
+"""Scorecards of whole points: `Points` rounds contributions to points, `PointTable` writes them as a table."""
 
 from __future__ import annotations
 
@@ -105,12 +105,13 @@ class Points(ShortRepr):
         self.loss_of_rows = None if given.y is None else self.loss(given.X, given.y)
 
     def _sums(self, values: np.ndarray, ufunc: np.ufunc = np.add) -> Any:
-        """Return the sums of values over the cells of each feature."""
+        """Sum (or otherwise reduce) values of all cells over the cells of each feature."""
         return ufunc.reduceat(values, self._first, axis=-1) if self._first.size else values
 
     def _round(self, scale: float, most: float) -> float:
-        """Round ``scale`` times the log odds to points, and return the error. With a range of points, also set what a
-        point means.
+        """Round the log odds times ``scale`` to points, and return the root mean squared error.
+
+        If points are limited to ``most``, also set the meaning of a point (``slope`` and ``offset``).
         """
         exact, self._most, self.base = scale * self._odds, most, 0
         bounds = -most - self._sums(exact, np.minimum), most - self._sums(exact, np.maximum)
@@ -129,8 +130,9 @@ class Points(ShortRepr):
         return self.rounding_error
 
     def _descend(self, lines: np.ndarray) -> None:
-        """Round each cell up or down while that lowers the expected log loss of the rows under the exact model. Labels
-        are not used, so that the rounding cannot follow noise.
+        """Round each cell up or down as long as that lowers the log loss expected under the exact model in the rows.
+
+        Labels are not used, so that the rounding cannot follow noise.
         """
         chance = expit(self._intercept + self._odds[lines].sum(axis=0))
         score = self.base + self._points[lines].sum(axis=0)
@@ -148,19 +150,19 @@ class Points(ShortRepr):
                 break
 
     def _lines(self, X: Any) -> Any:
-        """Return the positions of the rows' cells in the arrays over all features, (n_features, n_rows)."""
+        """Return the positions of the cells of each row in the arrays over all features, shape (n_features, n_rows)."""
         tables, codes = self.card.tables, self.card.cells(as_table(X)).astype(np.int64)
         return tables.first[:, None] + np.minimum(codes, tables.n_lines[:, None] - 1)
 
     @property
     def points(self) -> dict[str, np.ndarray]:
-        """Points of the cells of each feature in the model, with those of unseen values last."""
+        """Points of the cells of each feature in the model, by name; the last entry is for unseen values."""
         names = [feature.name for feature in self.card.used_features]
         return dict(zip(names, np.split(self._points, self._first[1:]), strict=False))
 
     @property
     def rounding_error(self) -> float:
-        """Root mean squared error of the rounded log odds over the training rows, with features taken as
+        """Root mean squared error of the log odds by rounding, over the training rows with features taken as
         independent.
         """
         errors = self.slope * self._points - self._odds
@@ -169,16 +171,18 @@ class Points(ShortRepr):
         return float(np.sqrt(mean**2 + max(self._share @ errors**2 - means @ means, 0.0)))
 
     def score(self, X: Any) -> Any:
-        """Return the scores of rows, (n_rows,) whole numbers; ``X`` is a table with the training columns."""
+        """Return the score of each row in whole points, shape (n_rows,); ``X`` is a table with the training columns."""
         return self.base + self._points[self._lines(X)].sum(axis=0)
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Return the probabilities of both classes that the scores stand for, (n_rows, 2)."""
+        """Return the probabilities of both classes that the scores stand for, shape (n_rows, 2)."""
         odds = self.card.side * (self.offset + self.slope * self.score(X))
         return np.column_stack([expit(-odds), expit(odds)])
 
     def loss(self, X: Any, y: Any) -> Any:
-        """Return the loss from rounding: ``auc`` and ``log_loss`` of rows by the exact model and by points (polars)."""
+        """Return the ``auc`` and ``log_loss`` of rows by the exact model and by points, as a polars dataframe of two
+        rows.
+        """
         hits, joint, records = self._is_positive(y), self.card.joint(as_table(X)), []
         odds_of_points = self.offset + self.slope * self.score(X)
         for model, odds in (("exact", self.card.log_odds(joint)), ("points", odds_of_points)):
@@ -247,18 +251,18 @@ class Points(ShortRepr):
         return strategy_table(score, ~self._is_positive(y), weights, bands, self.card.library)
 
     def _is_positive(self, y: Any) -> np.ndarray:
-        """Return (n_rows,) bool; ValueError if a label is no class of the model."""
+        """Return a mask of the rows of the positive class. Raise ValueError if a label is no class of the model."""
         target = as_target(y)
         positions = [self.card.position(label) for label in target.classes.tolist()]
         return (np.array(positions) == self.card.positive)[target.codes]
 
     def to_frame(self, counts: bool = False) -> Any:
-        """Return one row per feature and cell, most important first; neighbouring cells of equal points are one, except
-        levels by hand.
+        """Return the points as one row per feature and cell, the most important feature first.
 
-        ``feature`` (None: the base), ``cell`` (text), ``low`` (exclusive) and ``high`` (inclusive) of numbers,
-        ``values`` of groups, ``is_missing``, the same with ``_2`` of the second column of a pair, ``is_unseen`` and
-        ``points``. Moments are numbers: days since 1970 for dates, else microseconds.
+        Neighbouring cells of equal points are joined, except levels set by hand. Columns are ``feature`` (None: the
+        base), ``cell`` (text), ``low`` (exclusive) and ``high`` (inclusive) of numbers, ``values`` of groups,
+        ``is_missing``, the same with ``_2`` for the second column of a pair, ``is_unseen`` and ``points``. Moments are
+        numbers: days since 1970 for dates, otherwise microseconds.
 
         Parameters
         ----------
@@ -306,10 +310,10 @@ def _combined(
     words: Wording,
     by_hand: Collection[str],
 ) -> Iterator[tuple[list[str], dict[str, Any], int, list[float]]]:
-    """Yield the texts and bounds, points and rows by class of each combination of levels of the columns.
+    """Yield the texts, bounds, points and rows by class of each combination of levels of one or two columns.
 
-    Neighbouring levels with equal points, (n_levels, ...), are joined, unless a level of the column has a text or its
-    levels are ``by_hand``.
+    Neighbouring levels with equal points are joined, unless a level of the column has a text of its own or was set by
+    hand (``by_hand``).
     """
     if not parts:
         yield [], {}, int(grid), rows.tolist()
@@ -394,7 +398,7 @@ class PointTable(Export):
 
 
 def _plain(text: str) -> str:
-    """Return a text without markup, for Markdown."""
+    """Return a text with the special characters of Markdown escaped."""
     return re.sub(r"([\\`*_\[\]<>#|~&])", r"\\\1", text)
 
 

@@ -1,4 +1,4 @@
-"""Export to programs: one file of plain Python, JavaScript or R, with the model as readable literals."""
+"""Exports to programs: one file of plain Python, JavaScript or R, with the model as readable literals."""
 
 from __future__ import annotations
 
@@ -44,7 +44,9 @@ def _in_r(value: Any) -> str:
 
 @dataclass(frozen=True)
 class _Syntax:
-    """Literals of a language: brackets of named values, lists and numeric vectors, and separators."""
+    """Literals of a programming language: a function for single values, brackets of dicts, lists and numeric vectors,
+    and separators.
+    """
 
     scalar: Callable[[Any], str]
     named: tuple[str, str] = ("{", "}")
@@ -224,7 +226,7 @@ class R(_Program):
 
 
 def _reader(reader: Reader) -> dict[str, Any]:
-    """Return the arguments of ``reader`` in the templates, with values by code."""
+    """Return the rule that turns a column into codes as plain values, the arguments of ``reader`` in the templates."""
     kind = reader.type if reader.is_moment else "number"
     values: list[list[Any]] = [[] for _ in range(1 + max(reader.keys.values(), default=-1))]
     for value, code in reader.keys.items():
@@ -244,8 +246,8 @@ def _reader(reader: Reader) -> dict[str, Any]:
 
 
 def _term(plan: Plan, term: ExportedTerm, reference: list[float]) -> dict[str, Any]:
-    """Return the contributions of a feature: for each of its cells the label, the log odds of the other classes against
-    the first and, if requested, the training rows.
+    """Return the contributions of a feature as plain values: for each cell its label, the log odds of the other classes
+    against the first and, if requested, the training rows.
     """
     feature = term.feature
     parts = [[*plan.words.levels(feature.cells), UNSEEN], (term.table[:, 1:] - term.table[:, :1]).tolist()]
@@ -262,8 +264,9 @@ def _term(plan: Plan, term: ExportedTerm, reference: list[float]) -> dict[str, A
 
 
 def _written(value: Any, syntax: _Syntax, indent: str = "") -> str:
-    """Return a literal on one line if it is short; otherwise fill numbers into lines and write other entries one by
-    one.
+    """Return a value as a literal of the language, on one line if it is short.
+
+    Longer vectors of numbers are filled into lines; other entries get a line each.
     """
     if not isinstance(value, (dict, list)):
         return syntax.scalar(value)

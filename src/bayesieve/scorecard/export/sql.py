@@ -110,7 +110,7 @@ class Sql(Export):
         return [*[POINTS] * self.points, *[REASONS] * (self.reasons > 0)]
 
     def write(self, plan: Plan) -> str:
-        """Return the query, preceded by comments about the model."""
+        """Return the query as text, preceded by facts about the model as comments."""
         from bayesieve.scorecard.export.sql_query import Query, filled
 
         sql = Query(plan, self).whole().sql(self.dialect, pretty=True, copy=False)

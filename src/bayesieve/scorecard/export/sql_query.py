@@ -1,4 +1,4 @@
-"""SQL query of a scorecard in stages of sub-selects: values, codes, sums, and results."""
+"""Builder of the SQL query that scores rows, in nested sub-selects: values, codes, sums, and results."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ _table: Any = exp.table_  # whose signature knows no names of unknown length
 
 
 class Query:
-    """Query that scores a table in stages; each stage is a sub-select that computes columns from those of the stage
-    before.
+    """SQL query that scores a table, built in stages; each stage is a sub-select over the stage before.
 
-    Scores are log P(class) - log P(first class): for two classes, the log odds.
+    Scores are log P(class) - log P(first class); for two classes they are the log odds. Expressions are trees of
+    sqlglot, which writes them in the dialect.
     """
 
     def __init__(self, plan: Plan, options: Any) -> None:
@@ -47,7 +47,7 @@ class Query:
         self._check()
 
     def _check(self) -> None:
-        """Raise ValueError if the dialect cannot hold the model."""
+        """Raise ValueError if the dialect cannot express the model."""
         names = {*self.plan.columns, *self.table_columns}
         tells_case_apart = self.dialect in ("clickhouse", "oracle", "postgres", "snowflake")
         if not tells_case_apart and len({name.casefold() for name in names}) < len(names):
@@ -67,13 +67,15 @@ class Query:
                 raise self.plan.refuse(self.dialect, what, "convert them to other texts or numbers before the fit")
 
     def column(self, name: str) -> Any:
-        """Return a column of the only table of a SELECT. It is qualified, because SQLite may read a quoted name as a
-        text.
+        """Return a column of the only table of a SELECT, qualified by its alias: SQLite may read a bare quoted name as
+        a text.
         """
         return exp.column(exp.to_identifier(name, quoted=True), table="t")
 
     def number(self, value: float | int) -> Any:
-        """Return a numeric literal; floats have an exponent, without which engines read a decimal."""
+        """Return a numeric literal. Floats get an exponent, without which engines would read a decimal of fixed
+        precision.
+        """
         if self.dialect == "oracle" and value and not 1e-129 < abs(value) < 1e125:  # no literal of Oracle's NUMBER
             return self.cast(self.text(repr(float(value))), "double")
         text = repr(abs(value))
@@ -81,15 +83,15 @@ class Query:
         return exp.Neg(this=literal) if value < 0 else literal
 
     def text(self, value: str) -> Any:
-        """Return a text literal."""
+        """Return a text literal, of Unicode type in SQL Server."""
         return exp.National(this=value) if self.dialect == "tsql" else exp.Literal.string(value)
 
     def call(self, function: str, *values: Any) -> Any:
-        """Return a call of the named function, which sqlglot leaves untranslated."""
+        """Return a call of a function that sqlglot writes as it is, without translation."""
         return exp.Anonymous(this=function, expressions=list(values))
 
     def type_of(self, name: str) -> str:
-        """Return the dialect's type for "timestamp", "double" and the like; "" if it has none."""
+        """Return the dialect's name of a type such as "timestamp" or "double"; empty if it has none."""
         return {"duration": "", **_TYPES.get(self.dialect, {})}.get(name, name)
 
     def cast(self, value: Any, name: str) -> Any:
@@ -106,7 +108,9 @@ class Query:
         return value if self.dialect in ("mysql", "sqlite", "tsql") else exp.Nullif(this=value, expression=nan)
 
     def exact(self, value: Any) -> Any:
-        """Return a text expression whose comparison respects case, accents and blanks."""
+        """Return a text expression that compares exactly, with regard to case, accents and blanks, whatever the
+        collation.
+        """
         if self.dialect == "tsql":
             return exp.Collate(this=value, expression=exp.var("Latin1_General_100_BIN2"))
         return exp.cast(value, "binary") if self.dialect == "mysql" else value
@@ -123,8 +127,8 @@ class Query:
         return self.call(_REGEXP_REPLACE[self.dialect], value, pattern, self.text(""))
 
     def moment(self, value: Any, type_: str) -> Any:
-        """Return a date, datetime, time or duration as a comparable value; in SQLite, which stores texts, with all
-        digits.
+        """Return a date, time or duration that can be compared. In SQLite, which stores texts, missing digits are
+        filled up.
         """
         if self.dialect != "sqlite":
             return self.cast(value, type_)
@@ -133,7 +137,7 @@ class Query:
         return exp.DPipe(this=self.call("REPLACE", value, self.text("T"), self.text(" ")), expression=rest)
 
     def key(self, value: Key, reader: Reader) -> Any:
-        """Return the literal of a key or cut of a reader; moments are rounded down to microseconds."""
+        """Return the literal of a reader's key or cut. Moments are rounded down to microseconds."""
         if isinstance(value, str):
             return self.text(value)
         if not reader.is_moment:
@@ -147,17 +151,17 @@ class Query:
         return literal if self.dialect == "sqlite" else self.cast(literal, reader.type)
 
     def case(self, pairs: Iterable[tuple[Any, Any]], default: Any = None, of: Any = None) -> Any:
-        """Return CASE of WHEN ... THEN ... ELSE default END."""
+        """Return a CASE expression from pairs (condition, value), or from pairs (value of ``of``, value)."""
         whens = [exp.If(this=when, true=then) for when, then in pairs]
         return exp.Case(this=of, ifs=whens, default=default) if whens else exp.null()
 
     def look_up(self, code: Any, table: np.ndarray, type_: str = "double") -> Any:
-        """Return the contribution of a code as a number of the given type; NULL without a code."""
+        """Return an expression that looks up the contribution of a code in a table; NULL if the code is NULL."""
         pairs = [(self.number(k), self.number(value)) for k, value in enumerate(table.ravel().tolist())]
         return self.cast(self.case(pairs, of=code), type_)
 
     def total(self, terms: Sequence[Any]) -> Any:
-        """Return a sum in brackets."""
+        """Return the sum of terms in brackets."""
 
         def add(group: Sequence[Any]) -> Any:
             return exp.paren(reduce(lambda a, b: exp.Add(this=a, expression=b), group), copy=False)
@@ -165,16 +169,16 @@ class Query:
         return _in_groups(terms, add)
 
     def extreme(self, function: str, numbers: Sequence[Any], required: Any) -> Any:
-        """Return LEAST or GREATEST of numbers, and NULL if ``required`` is NULL, because some engines ignore NULL
-        arguments.
+        """Return LEAST or GREATEST of numbers, or NULL if ``required`` is NULL, because engines differ in arguments
+        that are NULL.
         """
         name = {"LEAST": "MIN", "GREATEST": "MAX"}[function] if self.dialect == "sqlite" else function
         result = _in_groups(numbers, lambda group: self.call(name, *group))
         return self.case([(required.is_(exp.null()), exp.null())], result)
 
     def values(self, reader: Reader) -> list[Any]:
-        """Return the expressions from which the code of a reader is computed: its value and, if some categories begin
-        or end with blanks, the text with its blanks.
+        """Return the expressions that a reader's code is computed from: the value and, if some categories begin or end
+        with blanks, also the text with its blanks.
         """
         column = self.column(reader.column)
         if self.reads_texts(reader):
@@ -193,9 +197,9 @@ class Query:
         return reader.is_text or (reader.type == "boolean" and self.dialect in _UNTYPED_TRUTH)
 
     def code(self, reader: Reader, value: Any, *others: Any, table: Sequence[float] | None = None) -> Any:
-        """Return the code of a reader, from the columns of its `values`; NULL for a number that is infinite.
+        """Return an expression for the code of a reader, given its `values` as columns; NULL for an infinite number.
 
-        ``table`` : (n_codes,) numbers to return in place of codes.
+        ``table`` : (n_codes,) numbers to return in place of the codes.
         """
         results = range(reader.n_codes) if table is None else table
         pairs: list[tuple[Any, float | None]] = [(value.is_(exp.null()), results[reader.missing])]
@@ -227,28 +231,27 @@ class Query:
         return self.case(cases, self.number(rest))
 
     def laid_out(self, case: Any, type_: str) -> str:
-        """Return a CASE expression of the given type as text on as few lines as possible."""
+        """Return a CASE expression, cast to a type, as text on as few lines as possible."""
         whens = [f"WHEN {self.written(when.this)} THEN {self.written(when.args['true'])}" for when in case.args["ifs"]]
         of = "" if case.this is None else f"{self.written(case.this)} "
         lines = filled([f"CASE {of}{whens[0]}", *whens[1:], f"ELSE {self.written(case.args['default'])} END"], " ")
         return self.written(self.cast(exp.var("\n    ".join(lines)), type_))
 
     def written(self, tree: Any) -> str:
-        """Return the SQL text of an expression on one line. Line breaks inside literals are protected from
-        indentation.
-        """
+        """Return an expression as SQL text on one line. Line breaks inside literals are protected from indentation."""
         return str(tree.sql(self.dialect)).replace("\n", Generator.SENTINEL_LINE_BREAK)
 
     def new(self, name: str) -> str:
-        """Return an unused name: the given one, with a number if it is taken."""
+        """Return an unused column name: the given one, with a number appended if it is taken."""
         every = [name, *(f"{name}_{k}" for k in range(2, len(self.taken) + 3))]
         unused = next(candidate for candidate in every if candidate.casefold() not in self.taken)
         self.taken.add(unused.casefold())
         return unused
 
     def stage(self, new: Mapping[str, Any], carried: Iterable[str] | None = ()) -> list[Any]:
-        """Add a stage that keeps some columns of the stage before (None: all) and computes new ones; return the new
-        ones.
+        """Add a sub-select that computes ``new`` columns from the stage before, and return these columns.
+
+        ``carried`` are columns to keep from that stage; None keeps all.
         """
         lines = ["t.*"]
         if carried is not None:
@@ -258,14 +261,14 @@ class Query:
         expressions = [*map(exp.var, lines), *expressions]
         source = [f"bayesieve_{len(self.selects)}"] if self.selects else self.options.table.split(".")[::-1]
         select = exp.select(*expressions, copy=False).from_(_table(*source, quoted=True, alias="t"), copy=False)
-        # Without a limit, MySQL and MariaDB compute a sub-select again for every use of its columns.
+        # Without a LIMIT, MySQL and MariaDB compute a sub-select again for every use of its columns.
         self.selects.append(select.limit(2**64 - 1, copy=False) if self.dialect == "mysql" else select)
         return [self.column(name) for name in new]
 
     def whole(self) -> Any:
-        """Return the complete query."""
+        """Return the complete query as a tree."""
         labels, is_binary = self.plan.classes, len(self.plan.classes) == 2
-        # Results reserve their names first, so that helper columns of the same name get the numbered ones.
+        # Results take their names first, so that helper columns of the same name get numbers instead.
         chances, predicted = [self.new(f"p_{label}") for label in labels], self.new("predicted")
         scores = [self.new("score" if is_binary else "joint") for _ in labels[1:]]  # against one class, which has 0
         reasons = [self.new(f"reason_{k + 1}") for k in range(self.options.reasons)]
@@ -293,7 +296,7 @@ class Query:
         """Add the stage of probabilities, the predicted class and reasons from the log odds of the positive class."""
         first, zero = self._reference, self.number(0.0)
         one, most, least = self.number(1.0), self.number(700.0), self.number(-700.0)
-        # Clip the argument: EXP overflows with an error in some engines.
+        # The argument is clipped because EXP overflows with an error in some engines.
         odds = self.case([(score > most, most), (score < least, least)], score)
         inverse = self.case([(score > most, least), (score < least, most)], exp.Neg(this=score))
         shares = [exp.var(self.written(one / exp.paren(one + exp.Exp(this=power)))) for power in (odds, inverse)]
@@ -314,7 +317,7 @@ class Query:
         columns, low = [self.number(0.0), *map(self.column, scores)], self.number(-700.0)
         greatest = self.extreme("GREATEST", columns, self.column(scores[-1]))
         top, *_ = self.stage({self.new("top"): greatest, **reasons}, scores)
-        # Clip the argument: EXP underflows with an error in some engines.
+        # The argument is clipped because EXP underflows with an error in some engines.
         weights = {
             self.new("weight"): exp.Exp(this=self.case([(score - top < low, low)], score - top)) for score in columns
         }
@@ -329,13 +332,13 @@ class Query:
 
     @property
     def _is_flat(self) -> bool:
-        """Whether the score is a plain sum of one contribution per column, without reasons."""
+        """Whether the score is a sum of one contribution per column without reasons, which allows a shorter query."""
         plan = self.plan
         single = all(term.readers == (k,) for k, term in enumerate(plan.terms)) and len(plan.readers) == len(plan.terms)
         return len(plan.classes) == 2 and single and not self.options.reasons
 
     def _flat_sums(self, score: str, points: Sequence[str]) -> dict[str, Any]:
-        """Add stages for values and for sums, with the levels of a column on a few lines."""
+        """Add the stages of a short query: values, then sums of one CASE per column. Returns the sums by name."""
         names, columns = dict[Any, str](), []
         for reader in self.plan.readers:
             values = self.values(reader)
@@ -353,8 +356,8 @@ class Query:
     def _flat_sum(
         self, start: float, columns: Sequence[Sequence[Any]], tables: Sequence[np.ndarray], type_: str
     ) -> Any:
-        """Return the sum, of the given type, of a number and one contribution of each table, looked up by the values of
-        columns.
+        """Return a sum of ``start`` and one CASE per column, which looks up a table of contributions by the column's
+        values.
         """
         terms = [self.written(self.cast(self.number(start), type_))]
         for reader, values, table in zip(self.plan.readers, columns, tables, strict=True):
@@ -363,7 +366,7 @@ class Query:
         return exp.var(_in_groups(terms, lambda group: f"({f'{line}    + '.join(group)})"))
 
     def _points(self) -> tuple[int, list[np.ndarray]]:
-        """Return the base and, for each term, whole points by code."""
+        """Return the base of the points and, for each term, an array of whole points by code."""
         scale = {name: getattr(self.options, name) for name in ("pdo", "base_score", "base_odds")}
         card = Points(self.plan.card, **scale)
         tables = [(card.points[term.feature.name], term.cell) for term in self.plan.terms]
@@ -371,11 +374,11 @@ class Query:
 
     @property
     def _reference(self) -> int:
-        """Reference class of the scores: the first class, or the negative class if the first of two is positive."""
+        """Position of the class that scores compare with: the negative of two classes, otherwise the first."""
         return int(self.plan.card.side < 0)
 
     def _codes(self) -> list[Any]:
-        """Add stages for values and for codes; return the columns by which the tables of each term are looked up."""
+        """Add the stages of values and codes. Returns, for each term, the column by which its table is looked up."""
         names, codes = dict[Any, str](), dict[str, Any]()
         for reader in self.plan.readers:
             values = self.values(reader)
@@ -389,7 +392,9 @@ class Query:
         return lines
 
     def _sums(self, scores: Sequence[str], points: Sequence[str], reasons: Sequence[str]) -> dict[str, Any]:
-        """Add stages for scores and for the reasons as numbers; return the reasons as texts."""
+        """Add the stages of scores and of reasons as ranked numbers. Returns the expressions of the reasons' texts by
+        name.
+        """
         plan, codes, sums, first = self.plan, self._codes() if self.plan.terms else [], {}, self._reference
         others = [k for k in range(len(plan.classes)) if k != first]
         for k, name in zip(others, scores, strict=True):
@@ -421,7 +426,7 @@ class Query:
 
 
 def filled(texts: Sequence[str], between: str = ", ") -> list[str]:
-    """Return texts joined into as few lines as hold them."""
+    """Join texts into lines of limited width."""
     lines: list[str] = []
     for text in texts:
         if lines and len(lines[-1]) + len(text) < _WIDTH:
@@ -432,7 +437,7 @@ def filled(texts: Sequence[str], between: str = ", ") -> list[str]:
 
 
 def _in_groups(terms: Sequence[Any], join: Callable[[Sequence[Any]], Any]) -> Any:
-    """Return terms joined in nested groups, because parsers recurse into each term of a sum."""
+    """Join terms in nested groups of 30, because SQL parsers recurse once for each term of a flat sum."""
     if len(terms) == 1:
         return terms[0]
     groups = [terms[first : first + 30] for first in range(0, len(terms), 30)]

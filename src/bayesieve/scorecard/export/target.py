@@ -12,17 +12,17 @@ from bayesieve.scorecard.record import Scorecard
 
 
 class Export(ABC):
-    """Base class of export targets; the options are keyword arguments of the constructor.
+    """Base class of export targets. Options of a target are keyword arguments of its constructor.
 
-    Packages that only this target needs are imported when it is used. Those of bayesieve declare their options as
-    dataclasses do, and the values that these may take in ``_allowed``.
+    Packages that only one target needs are imported when it is used. Targets of bayesieve are dataclasses whose fields
+    are the options; ``_allowed`` has the values that options may take.
 
     Attributes
     ----------
     name : str
-        Class attribute: the value of ``to=``.
+        Class attribute: the value of ``to=`` that selects the target.
     suffixes : mapping from str to mapping
-        Class attribute: suffixes of file names that select this target, and the options that they imply.
+        Class attribute: suffixes of file names that select the target, with the options that each implies.
     title : str
         Class attribute: short description.
     """
@@ -41,10 +41,10 @@ class Export(ABC):
 
     @abstractmethod
     def write(self, plan: Plan) -> str | bytes:
-        """Return the content of the file."""
+        """Return the content of the export file."""
 
     def results(self, card: Scorecard) -> Collection[str]:
-        """Return which of ``"points"`` and ``"reasons"`` the file contains; its head then states the class they refer
-        to.
+        """Return which of ``"points"`` and ``"reasons"`` the file contains. Its head then names the class that they
+        refer to.
         """
         return ()
