@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import zlib
 from functools import cache
 from pathlib import Path
@@ -110,6 +111,8 @@ def wrong_field(draw: st.DrawFn, text: bytes) -> bytes:
     return json.dumps(line).encode() + b"\n"
 
 
+# A digit of the version may change to that of another version, which continues with a warning.
+@pytest.mark.filterwarnings(r"ignore:.* was begun with bayesieve \d+\.\d+:UserWarning")
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(content=damaged_files())
 def test_damage_is_refused_in_a_sentence_or_does_no_harm(content: bytes, tmp_path: Path) -> None:
@@ -141,6 +144,30 @@ def test_a_changed_digit_is_noticed(tmp_path: Path) -> None:
     path.write_bytes(b"".join([*lines[:place], changed, *lines[place + 1 :]]))
     with pytest.raises(ValueError, match=rf"is damaged in line {place + 1} "):
         run(path)
+
+
+def begun_with(version: Any, folder: Path) -> Path:
+    """The whole file with another version in its settings."""
+    settings, *lines = undamaged()[0]
+    changed = json.loads(settings)
+    changed["comparison"]["bayesieve"] = version
+    path = folder / "results.jsonl"
+    path.write_bytes(b"".join([json.dumps(changed, separators=(",", ":")).encode() + b"\n", *lines]))
+    return path
+
+
+@pytest.mark.parametrize("version", ["002.0", "0.2,0", "0.2.0 ", "", "0.", "x", 2])
+def test_a_damaged_version_is_refused(version: Any, tmp_path: Path) -> None:
+    path = begun_with(version, tmp_path)
+    with pytest.raises(ValueError, match="is damaged in line 1 "):
+        run(path)
+
+
+@pytest.mark.parametrize("version", ["0.1.9", "1.0rc1", "0.3.0.dev2+local.1"])
+def test_results_of_another_version_are_continued_with_a_warning(version: str, tmp_path: Path) -> None:
+    path = begun_with(version, tmp_path)
+    with pytest.warns(UserWarning, match=f"was begun with bayesieve {re.escape(version)}; "):
+        assert figures(run(path)) == undamaged()[1]
 
 
 @pytest.mark.parametrize("kind", ["data", "method"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import threading
 import warnings
 import zlib
@@ -28,6 +29,7 @@ from bayesieve_lab.comparison.folds import NUMBERS, RepeatedFolds, Split
 
 _SUMMARY = ("accuracy", "auc", "log_loss", "n_features")  # measures of `Comparison.summary`
 _MARK, _VERSION = b'{"comparison":', "bayesieve"
+_CANONICAL_VERSION = re.compile(r"(0|[1-9]\d*)(\.(0|[1-9]\d*))+(\.?[a-z][a-z0-9.+]*)?", re.ASCII)
 
 
 @dataclass(frozen=True, repr=False)
@@ -555,6 +557,7 @@ class ComparisonFile:
         """Add a line to the settings, descriptions or results; ValueError if it contradicts an earlier one."""
         if line.comparison:
             fits = not self._settings or _protocol(self._settings) == _protocol(line.comparison)
+            fits &= _VERSION not in line.comparison or _is_version(line.comparison[_VERSION])
             self._settings = line.comparison
         elif line.description:
             kind, name = ("method", line.method) if line.data is None else ("data", line.data)
@@ -574,6 +577,11 @@ class ComparisonFile:
 def read_results(path: str | os.PathLike[str]) -> dict[Key, dict[str, Any]]:
     """Return the finished folds in a file, by data set, method, repeat and fold; ValueError if it is damaged."""
     return ComparisonFile(path).rows
+
+
+def _is_version(value: object) -> bool:
+    """Return whether a value is the canonical text of a version, such as ``"0.2.0"`` or ``"1.0rc1"``."""
+    return isinstance(value, str) and _CANONICAL_VERSION.fullmatch(value) is not None
 
 
 def _protocol(settings: Mapping[str, Any]) -> dict[str, Any]:
