@@ -1,4 +1,8 @@
-"""How kernels are compiled: machine code saved on disk, the interpreter lock released, divisions as NumPy's."""
+"""Decorators and tools for Numba kernels: compile on the first call, save the machine code, release the interpreter
+lock.
+
+Division by zero follows NumPy: it gives infinity or NaN instead of an exception, which lets loops vectorise.
+"""
 
 from __future__ import annotations
 
@@ -24,15 +28,15 @@ SHIPPED = Path(__file__).parent / "machine_code"
 
 _WIDE = {"+avx2", "+bmi", "+bmi2", "+f16c", "+fma", "+lzcnt", "+movbe"}
 
-# No wrapper for calls from C, which nobody makes: it takes time to compile.
+# The wrapper for calls from C takes time to compile, and nothing calls kernels from C.
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 
 
 def jit(function: Callable[..., Any]) -> Any:
-    """Compile ``function`` when it is first called, and save the machine code where a folder can be written.
+    """Compile ``function`` when it is first called, and save the machine code on disk if a folder is writable.
 
-    Where there is none (a read-only installation without a home folder), every process compiles the kernel again, and a
-    warning says how to change that.
+    Otherwise (a read-only installation without a home folder) every process compiles the kernel again, and a warning
+    says how to change that.
     """
     from numba import njit
 
@@ -48,16 +52,19 @@ def jit(function: Callable[..., Any]) -> Any:
 
 
 def jit_inner(function: Callable[..., Any]) -> Any:
-    """Compile a kernel that only other kernels call: its code becomes part of theirs, so that it needs neither a place
-    on disk nor a way in from Python, which would take time to compile. Python must not call it.
+    """Compile a kernel that only other kernels call. Its code becomes part of theirs.
+
+    It is neither saved by itself nor callable from Python, which saves compile time.
     """
     return _inner(function)
 
 
 def jit_sum(function: Callable[..., Any]) -> Any:
-    """Compile like `jit_inner`, for loops that end in a sum: terms may be added in any order and products added in one
-    operation, without which no compiler makes vectors of it. Infinities and NaN keep their meaning. Sums then differ by
-    rounding between kinds of processors, never between runs or numbers of threads.
+    """Compile like `jit_inner`, for loops that end in a sum. The compiler may add terms in any order and fuse
+    multiplications with additions, without which it cannot vectorise such loops.
+
+    Infinities and NaN keep their meaning. Sums may differ by rounding between kinds of processors, never between runs
+    or numbers of threads.
     """
     return _inner(function, fastmath={"reassoc", "contract"})
 
@@ -70,10 +77,11 @@ def _inner(function: Callable[..., Any], **options: Any) -> Any:
 
 
 class _Timer:
-    """Seconds during which any of the functions timed runs, in whatever thread; they may call each other.
+    """Stopwatch for compilation: the seconds during which any of its functions runs, in any thread; nested calls count
+    once.
 
-    Garbage is not collected meanwhile: the compiler makes so many objects that live on that looking through them again
-    and again takes a sixth of its time.
+    Garbage collection is off meanwhile. The compiler creates so many long-lived objects that scanning them repeatedly
+    takes a sixth of its time.
     """
 
     def __init__(self) -> None:
@@ -112,14 +120,19 @@ COMPILE_TIME = _Timer()
 
 @cache
 def kernel_sources() -> tuple[tuple[str, str], ...]:
-    """Name and hash of this file, which holds the options of kernels, and of every file of kernels."""
+    """Return name and hash of this file, which holds the compiler options, and of all files of kernels.
+
+    Saved machine code is valid only for equal hashes.
+    """
     own = Path(__file__)
     return (own.name, _hash(own.read_text(encoding="utf-8"))), *hashed_kernels(own.parent)
 
 
 def hashed_kernels(package: Path) -> tuple[tuple[str, str], ...]:
-    """Name and hash of every file of kernels in a package. Compiled code holds the values of the constants that a file
-    imports from other files: the lines that define these count as its own.
+    """Return name and hash of each file of kernels in a package.
+
+    Compiled code contains the values of imported constants, so the hash includes the lines that define them in other
+    files.
     """
     hashes = []
     for path in sorted(package.glob("*/_*kernels.py")):
@@ -143,7 +156,7 @@ def _hash(text: str) -> str:
 
 @cache
 def warn_once() -> None:
-    """Tell that a kernel was compiled whose code nobody can find again."""
+    """Warn that compiled code could not be saved, so that the next process compiles again."""
     warnings.warn(
         "Compiled code cannot be saved, as neither the folder of bayesieve nor a cache folder of the user can be "
         "written: every start compiles again; set NUMBA_CACHE_DIR to a folder that can be written.",
@@ -158,19 +171,21 @@ ALONE = "BAYESIEVE_COMPILE_ALONE"
 
 @cache
 def _folder() -> Path | None:
-    """Return the folder of compiled code, or None if none is writable."""
+    """Return the folder for compiled code, or None if none is writable."""
     folder = getattr(jit(_nothing).stats, "cache_path", None)
     return None if folder is None else Path(folder)
 
 
 def _nothing() -> None:
-    """Do nothing: a kernel whose compiled signature is read, and which is never called."""
+    """Do nothing. This kernel is never called; its compiled signature reveals the processor that Numba compiles for."""
 
 
 @cache
 def processors() -> tuple[str, ...]:
-    """Return the processors whose code runs on this one, the fastest first: itself, any with vectors of 256 bits
-    (x86-64-v3), which wrapper searches need, and any of its kind.
+    """Return the names of processors whose code runs on this machine, the fastest first.
+
+    They are this processor itself, any with 256-bit vectors (x86-64-v3), which wrapper searches need, and any of its
+    kind.
     """
     from llvmlite.binding import get_host_cpu_name
     from numba.core.codegen import get_host_cpu_features
@@ -181,8 +196,8 @@ def processors() -> tuple[str, ...]:
 
 
 def stamp(family: str) -> Path | None:
-    """Return the file that tells that a family of kernels is on disk, compiled by these versions for one of the
-    `processors`; None if nothing can be saved.
+    """Return the path of a marker file that exists once a family of kernels has been compiled by these versions for one
+    of the `processors`; None if nothing can be saved.
     """
     import numba
 
@@ -199,8 +214,9 @@ def stamp(family: str) -> Path | None:
 
 @contextmanager
 def compiling_elsewhere(families: Sequence[str]) -> Iterator[None]:
-    """Compile families of kernels that are not on disk yet in other processes while the block runs, because Numba
-    compiles one kernel at a time in a process. This process compiles the remaining ones.
+    """Compile families of kernels in other processes while the block runs, unless they are on disk already.
+
+    Numba compiles one kernel at a time in a process, so several processes are faster. This process compiles the rest.
     """
     started: list[subprocess.Popen[bytes]] = []
     wanted = bool(families and sys.executable) and os.environ.get(ALONE) != "1"
@@ -220,7 +236,7 @@ def compiling_elsewhere(families: Sequence[str]) -> Iterator[None]:
 
 
 def start(family: str) -> subprocess.Popen[bytes]:
-    """Return a process that compiles a family."""
+    """Start and return a process that compiles a family of kernels."""
     command = [sys.executable, "-m", "bayesieve", "compile", family, "--quiet"]
     nowhere = subprocess.DEVNULL
     return subprocess.Popen(command, stdin=nowhere, stdout=nowhere, stderr=nowhere, env={**os.environ, ALONE: "1"})

@@ -1,4 +1,6 @@
-"""Detection of forked processes: the threads of polars do not survive a fork, and work given to them never ends."""
+"""Detection of forked processes. The threads of polars do not survive a fork, and computations given to them
+never end.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ FEW_ROWS = 1000
 
 
 class _Threads:
-    """Record whether this process was forked from one in which threads of polars ran."""
+    """Record of whether this process was forked from one in which threads of polars ran."""
 
     def __init__(self) -> None:
         self._before_fork = self.are_lost = False
@@ -44,10 +46,10 @@ def _polars_threads_run() -> bool:
 
 
 def _names_of_threads() -> list[str]:
-    """Return the names of all threads of this process as the operating system knows them, the main thread first."""
+    """Return the names that the operating system gives to the threads of this process, the main thread first."""
     names = []
     for task in sorted(os.listdir(_TASKS), key=int):
-        # A thread may end between listing and reading.
+        # A thread may end between the listing of the folder and the reading of its file.
         with contextlib.suppress(OSError), open(f"{_TASKS}/{task}/comm") as file:
             names.append(file.read())
     return names

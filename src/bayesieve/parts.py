@@ -1,5 +1,5 @@
-"""Options and registries of estimators and criteria: constructor arguments, classes by name, shared docstrings, and
-checks of options.
+"""Options and registries that estimators and criteria share: constructor arguments, classes by name, parameter
+descriptions for docstrings, and checks of values.
 """
 
 from __future__ import annotations
@@ -67,24 +67,24 @@ _SECTION = re.compile(r"\n\n(?=[A-Z]\w+\n-{3,}\n)")
 
 @cache
 def arguments(kind: type) -> dict[str, Any]:
-    """Return the arguments of a constructor, with their defaults."""
+    """Return the parameters of a class's constructor with their defaults."""
     return {name: parameter.default for name, parameter in inspect.signature(kind).parameters.items()}
 
 
 def options_of(part: Any) -> dict[str, Any]:
-    """Return the constructor arguments of an object, read from its attributes, as scikit-learn names them."""
+    """Return the current values of an object's constructor parameters, read from its attributes as in scikit-learn."""
     return {name: getattr(part, name) for name in arguments(type(part))}  # type: ignore[arg-type]
 
 
 class OptionText(str):
-    """Text that stands for an option object in a model file; ``fit`` then requires the object."""
+    """Text that stands for an object in the options of a loaded model. ``fit`` raises until the object is set again."""
 
     def __repr__(self) -> str:
         return str(self)
 
 
 def require_objects(options: Mapping[str, Any]) -> None:
-    """Raise ValueError, naming the object to pass, if an option is only known as text from a model file."""
+    """Raise ValueError if an option is an `OptionText`; the message says which object to set."""
     for name, value in options.items():
         if isinstance(value, OptionText):
             raise ValueError(
@@ -95,11 +95,16 @@ def require_objects(options: Mapping[str, Any]) -> None:
 
 @dataclass(frozen=True)
 class Score:
-    """Score by which a selector ranks features or subsets, with its name in traces and its title in reports.
+    """Score by which a selector ranks features or subsets, with the texts for traces and reports.
 
-    name : in traces and saved models; title : in words, for the middle of a sentence; unit : such as "nats", "" for
-    none; lower_is_better : its direction; of : "feature" if a step has the score of the feature it adds, "round"
-    if features may be added again, "subset" if no model is evaluated, otherwise "model".
+    Attributes
+    ----------
+    name : name in traces and saved models.
+    title : name in words, for the middle of a sentence.
+    unit : such as "nats", empty for none.
+    lower_is_better : direction of the score.
+    of : "feature" if a step of a search has the score of the feature it adds, "round" if features may be added again,
+        "subset" if no model is evaluated, otherwise "model".
     """
 
     name: str
@@ -110,10 +115,10 @@ class Score:
 
 
 class Registry(Mapping[str, Part], Generic[Part]):
-    """Classes by their attribute ``name``: those of bayesieve first, then the entry points of a group.
+    """Mapping from names to classes: those of bayesieve first, then those that other packages register as entry points.
 
-    Entry points are looked up once, when a name is not one of bayesieve's own or all names are listed. An
-    unusable one is skipped with a warning.
+    The name of a class is its attribute ``name``. Entry points are looked up once, when a name is not one of
+    bayesieve's or all names are listed; one that fails to import is skipped with a warning.
     """
 
     def __init__(self, group: str, base: type, *own: Part) -> None:
@@ -162,9 +167,9 @@ Documented = TypeVar("Documented")
 
 
 def with_shared_docs(documented: Documented) -> Documented:
-    """Add the shared descriptions of the parameters that the docstring of a class or function omits.
+    """Add descriptions of parameters that many estimators share to a docstring that omits them.
 
-    Parameters follow the order of the signature, from which their defaults are taken.
+    Parameters are put in the order of the signature, with its defaults. Used as a decorator of classes and functions.
     """
     if documented.__doc__ is None:  # python -OO
         return documented
@@ -185,7 +190,7 @@ def with_shared_docs(documented: Documented) -> Documented:
 
 
 def _entries(section: str) -> dict[str, str]:
-    """Return the description of each parameter of a docstring section; several parameters may share one."""
+    """Return the description of each parameter in a section of a docstring, by name; several names may share one."""
     entries = re.split(r"\n(?=\S)", section.strip())
     return {name: entry for entry in entries for name in entry.partition(" : ")[0].split(", ")}
 
@@ -198,12 +203,12 @@ _PARAGRAPHS = _entries(_SHARED)
 
 
 def is_choice(value: object, names: Container[str]) -> bool:
-    """Return whether ``value`` is one of the names; False for arrays, lists and values of any other type."""
+    """Return whether ``value`` is one of the names; False for values of other types, even if they cannot be hashed."""
     return isinstance(value, str) and value in names
 
 
 def is_number(value: object) -> bool:
-    """Return whether the value is a real number; booleans are not."""
+    """Return whether the value is a real number; booleans do not count as numbers."""
     return isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
 
 
@@ -214,10 +219,15 @@ def is_sign(value: Any) -> bool:
 
 @dataclass(frozen=True)
 class Allowed:
-    """Values that an option accepts.
+    """Rule for the values that an option accepts.
 
-    must : in words, after "must"; values : names, None, True or False; number : `Real`, `Integral` or None for no
-    number; low, high : bounds of numbers, both allowed; types : of other objects. True and False are no numbers.
+    Attributes
+    ----------
+    must : the rule in words, to follow "must" in an error message
+    values : accepted names, None, True or False
+    number : `Real`, `Integral`, or None if no number is accepted
+    low, high : inclusive bounds of numbers
+    types : accepted types of other objects; True and False do not count as numbers
     """
 
     must: str
@@ -229,14 +239,14 @@ class Allowed:
 
     @classmethod
     def count(cls, *values: str | None, low: int = 1) -> Allowed:
-        """Return the rule for a whole number of at least ``low``, or one of the values."""
+        """Return the rule that accepts whole numbers from ``low`` on, and the given values."""
         names = "".join(f"{value!r} or " for value in values if value is not None)
         or_none = " or None" if None in values else ""
         return cls(f"be {names}a whole number of at least {low}{or_none}", values, Integral, low)
 
     @classmethod
     def choice(cls, *values: str | bool) -> Allowed:
-        """Return the rule for one of the values."""
+        """Return the rule that accepts the given values only."""
         *first, last = map(repr, values)
         return cls(f"be {', '.join(first)} or {last}", values)
 
@@ -251,7 +261,7 @@ class Allowed:
 
 
 def check_allowed(options: Mapping[str, Any], allowed: Mapping[str, Allowed]) -> None:
-    """Raise ValueError, in one sentence, for the first option with an invalid value."""
+    """Raise ValueError for the first option whose value breaks its rule."""
     for name, values in allowed.items():
         if name in options and options[name] not in values:
             raise ValueError(f"{name} must {values.must}, got {options[name]!r:.200}.")

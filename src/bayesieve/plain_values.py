@@ -1,4 +1,4 @@
-"""Conversion of JSON values in saved models and traces, with checks of types and ranges."""
+"""Checked conversion of JSON values in saved models and traces to arrays and records."""
 
 from __future__ import annotations
 
@@ -23,11 +23,13 @@ _NOT_FINITE: dict[Any, float] = {"inf": math.inf, "-inf": -math.inf, None: math.
 
 
 class Damaged(ValueError):
-    """Error in the content of a model file, as half a sentence without the name of the file."""
+    """Error for invalid content of a model file. Its message is half a sentence, which the caller completes with the
+    file name.
+    """
 
 
 def table(values: Any, shape: tuple[int, ...], what: str) -> np.ndarray:
-    """Return numbers of this shape as a float array, without limits on their size."""
+    """Return nested lists of numbers as a float array of this shape; ``what`` names them in errors."""
     try:
         array = np.asarray(values)
     except (ValueError, OverflowError):  # lines of different lengths
@@ -40,7 +42,9 @@ def table(values: Any, shape: tuple[int, ...], what: str) -> np.ndarray:
 
 
 def numbers(values: Any, shape: tuple[int, ...], what: str, low: float = -math.inf, high: float = math.inf) -> Any:
-    """Return JSON values as an array. Raise `Damaged` unless they are numbers of ``shape`` from ``low`` to ``high``."""
+    """Return nested lists as an array of this shape. Raise `Damaged` unless they are numbers from ``low`` to
+    ``high``.
+    """
     array = table(values, shape, what)
     if not np.all((array >= low) & (array <= high)):
         raise Damaged(f"its {what} {'are' if shape else 'is'} out of range")
@@ -48,7 +52,7 @@ def numbers(values: Any, shape: tuple[int, ...], what: str, low: float = -math.i
 
 
 def converted(data: Any, kind: type[Result], what: str) -> Result:
-    """Return plain values as a msgspec type. Raise `Damaged` if a type or range is violated."""
+    """Return plain values as an instance of a msgspec type. Raise `Damaged` if types or ranges are violated."""
     try:
         return msgspec.convert(data, kind)
     except msgspec.ValidationError as error:
@@ -59,23 +63,23 @@ def converted(data: Any, kind: type[Result], what: str) -> Result:
 
 
 def number(value: Any) -> float:
-    """Return the float that `number_to_json` wrote."""
+    """Return the float that `number_to_json` wrote, which may be infinite or NaN."""
     return _NOT_FINITE.get(value, value)
 
 
 def number_to_json(value: float) -> Any:
-    """Return a number as JSON supports it: infinity as text, NaN as null."""
+    """Return a number in a form that JSON supports: infinity as text, NaN as null."""
     return value if math.isfinite(value) else None if math.isnan(value) else str(value)
 
 
 def _half_sentence(error: ValueError) -> str:
-    """Return the message of a failed check without the value at its end."""
+    """Return the message of a failed check without the value and the full stop, to be continued."""
     text = str(error).splitlines()[0] if str(error) else ""
     return text.split(", got ")[0].rstrip(".")[:200]
 
 
 def read_by(function: Callable[..., Result], *values: Any) -> Result:
-    """Call a function on values from a file; a ValueError becomes `Damaged` with the same message."""
+    """Call a function on values from a file, and turn a ValueError into `Damaged` with the same message."""
     try:
         return function(*values)
     except ValueError as error:
@@ -83,7 +87,7 @@ def read_by(function: Callable[..., Result], *values: Any) -> Result:
 
 
 def _types(values: Any, depth: int) -> set[type]:
-    """Return the types of the entries of lists within lists."""
+    """Return the types of all entries of nested lists, down to a depth."""
     if depth == 0:
         return {type(values)}
     entries: Iterable[Any] = values

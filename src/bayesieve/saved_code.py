@@ -1,4 +1,4 @@
-"""Cache of machine code on disk, keyed by the contents of the sources rather than by their paths and times."""
+"""Numba cache whose keys are the contents of the sources, so that copies and reinstallations reuse compiled code."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from bayesieve import compiling
 
 
 def _public(name: str) -> Any:
-    """Return a class of Numba that older versions keep private."""
+    """Return a class of Numba by its public name or, in older versions, its private one."""
     return getattr(caching, name, None) or getattr(caching, f"_{name}")
 
 
 class _ByContent(_public("UserProvidedCacheLocator")):  # type: ignore[misc]
-    """Cache folder below NUMBA_CACHE_DIR; Numba names its folders after those of the sources."""
+    """Locator of a cache folder below NUMBA_CACHE_DIR, named after the package instead of the path of the sources."""
 
     @classmethod
     def get_suitable_cache_subpath(cls, py_file: str) -> str:
@@ -30,7 +30,7 @@ class _ByContent(_public("UserProvidedCacheLocator")):  # type: ignore[misc]
 
 
 class _Shipped(_public("InTreeCacheLocator")):  # type: ignore[misc]
-    """Cache folder beside the sources, writable or not."""
+    """Locator of a cache folder beside the sources, which may be read-only."""
 
     @classmethod
     def from_function(cls, py_func: Any, py_file: str) -> Any:
@@ -50,11 +50,10 @@ class _Index(caching.IndexDataCacheFile):
 
 
 class SavedCode(caching.FunctionCache):
-    """Saved code of a kernel, keyed by its own file and by those of all kernels, which may be part of it.
+    """Compiled code of a kernel on disk, keyed by the contents of all files of kernels, whose code it may include.
 
-    It is searched for below NUMBA_CACHE_DIR, in the folder that wheels fill, and beside the sources, where a container
-    image or a wheel may have put it. The code may be compiled for this processor or for a compatible one, such as any
-    of its kind (NUMBA_CPU_NAME=generic).
+    It is searched for below NUMBA_CACHE_DIR, in the folder that wheels fill, and beside the sources (in container
+    images). Code for a compatible processor is accepted as well, such as any of this kind (NUMBA_CPU_NAME=generic).
     """
 
     _impl_class = _Code
@@ -75,7 +74,7 @@ class SavedCode(caching.FunctionCache):
 
     @property
     def cache_path(self) -> str | None:
-        """Return the folder of saved code, or None if nothing can be saved."""
+        """Folder of saved code, or None if nothing can be saved."""
         return None if isinstance(self._impl.locator, _Shipped) else str(self._cache_path)
 
     def _load_overload(self, sig: Any, target_context: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Numbers, names and lists as text for messages, reports, notebooks and the command line."""
+"""Formatting of numbers, names and lists as text, for messages, reports, notebooks and the command line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 ABSENT = "–"
 MINUS = "\N{MINUS SIGN}"
-# Control characters and lone surrogates are invalid in HTML; the latter cannot even be written to a file.
+# Control characters and lone surrogates are invalid in HTML, and files in UTF-8 cannot hold lone surrogates.
 _INVALID = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 # Characters that reverse the direction of following text could change the meaning of a line.
 _TURNING = re.compile("[\u202a-\u202e\u2066-\u2069]")
@@ -32,7 +32,7 @@ def _with_minus(text: str) -> str:
 
 
 def format_number(value: float | None, digits: int = 3) -> str:
-    """Return a number with a fixed number of decimals, or a dash for none.
+    """Return a number with a fixed number of decimals; a dash for None or NaN.
 
     Examples
     --------
@@ -45,7 +45,7 @@ def format_number(value: float | None, digits: int = 3) -> str:
 
 
 def format_count(value: float | None) -> str:
-    """Return a number of rows, with one decimal if row weights make it fractional.
+    """Return a number of rows with thousands separators, with one decimal if row weights make it fractional.
 
     Examples
     --------
@@ -56,8 +56,9 @@ def format_count(value: float | None) -> str:
 
 
 def format_money(value: float, unit: str = "") -> str:
-    """Return an amount with its unit, rounded to whole units if it is large. A sign precedes the amount, a word follows
-    it.
+    """Return an amount with its unit, rounded to whole units if it is large.
+
+    A sign such as "$" precedes the amount, a word such as "EUR" follows it.
 
     Examples
     --------
@@ -132,7 +133,7 @@ def local_now() -> str:
 
 
 def p_text(p_value: float) -> str:
-    """Return a p-value as text.
+    """Return a p-value as text; "no test" for NaN.
 
     Examples
     --------
@@ -145,7 +146,7 @@ def p_text(p_value: float) -> str:
 
 
 def plural(number: float, singular: str, several: str | None = None) -> str:
-    """Return the number with its noun.
+    """Return a number with its noun in the singular or plural.
 
     Examples
     --------
@@ -168,12 +169,14 @@ def shorten(text: str, limit: int) -> str:
 
 
 def not_blank(text: str) -> str:
-    """Return the text, or a description if it has no visible characters."""
+    """Return the text, or a description such as "(blank)" if no character is visible."""
     return text if text.strip() else "(empty)" if not text else "(blank)"
 
 
 def visible(text: object) -> str:
-    """Return a text with escaped control characters, so that a name cannot move the cursor or break a line."""
+    """Return a text with control characters escaped, so that a name from data cannot move the cursor or break a
+    line.
+    """
     return "".join(_escaped(c) if unicodedata.category(c) in _UNPRINTABLE else c for c in _spelt_out(str(text)))
 
 
@@ -197,7 +200,7 @@ def printable(text: str) -> str:
 
 
 def sentence(text: str) -> str:
-    """Return a message as one line that ends like a sentence."""
+    """Return a message on one line, with a full stop at its end."""
     line = visible(" ".join(text.split()))
     return line if line.endswith((".", "?", "!", ")")) else f"{line}."
 
@@ -218,7 +221,7 @@ def quoted_text(text: str) -> str:
 
 
 def named(names: Iterable[object], most: int = _MOST_NAMED) -> str:
-    """Return names in quotation marks; of many, the first few and the number of others.
+    """Return names in quotation marks, joined by commas; for long lists the first few and the number of others.
 
     Examples
     --------

@@ -1,13 +1,13 @@
-"""Compiled counting of codes by class, and of pairs of features, and the information of the counts.
+"""Compiled loops that count codes by class, count pairs of features, and compute mutual information from the counts.
 
-Pairs: features of few levels are bit planes, one bit a row and level: rows that two levels share are those in both
-planes, counted by AND and population count. Planes lie word after word, all planes side by side, so that one
-instruction counts for eight pairs and nothing has to be added up across a vector. Features of many levels, and rows
-with weights, are counted in one table a pair, row by row. All rows of a *segment* (of one class, or all) follow one
-another.
+Pairs of features with few levels are counted by bit planes. A plane has one bit per row, set if the row has a given
+level; rows that share two levels are the set bits of the AND of two planes. Planes are stored word after word, the same
+word of all planes side by side, so that one vector instruction serves eight pairs and no sum runs across a vector.
+Features of many levels, and weighted rows, are counted row by row in one table per pair. Rows of a *segment* (one
+class, or all rows) are contiguous.
 
-Sums are of n log n: N I(X; Y) = sum n_xy log n_xy - sum n_x log n_x - sum n_y log n_y + N log N, where the terms of
-whole numbers are looked up.
+Mutual information needs only sums of n log n: N I(X; Y) = sum n_xy log n_xy - sum n_x log n_x - sum n_y log n_y + N log
+N. For whole numbers n log n is looked up.
 """
 
 from __future__ import annotations
@@ -36,8 +36,9 @@ _LEAST = 1e-12  # nats; information below may be rounding only
 
 @jit
 def count_codes(codes, class_codes, weights, n_levels, offsets, counts):
-    """counts[offsets[k] + level, class] += weight for every row of every feature. Codes beyond the known levels are
-    skipped.
+    """Count rows (or weights) by feature, level and class: counts[offsets[k] + level, class] += weight.
+
+    Codes beyond the known levels are skipped.
     """
     n_features, n_rows = codes.shape
     weighted = weights.size > 0
@@ -52,10 +53,10 @@ def count_codes(codes, class_codes, weights, n_levels, offsets, counts):
 
 @jit
 def count_sorted(codes, starts, n_levels, offsets, counts):
-    """Count uint8 codes whose rows are grouped by class; ``starts[j]`` is the first of class j.
+    """Count uint8 codes of rows that are grouped by class; ``starts[j]`` is the first row of class j.
 
-    Up to twelve levels are counted eight codes at a time, more of them in four copies of the histogram in turn (each
-    addition to one would have to wait for the one before).
+    Up to twelve levels are counted by comparing eight codes at a time. More levels are counted in four copies of the
+    histogram in turn, because two increments of one counter in a row wait for each other.
     """
     lanes = np.empty((4, 256), np.int64)
     for k in range(codes.shape[0]):
@@ -63,7 +64,7 @@ def count_sorted(codes, starts, n_levels, offsets, counts):
         for j in range(starts.size - 1):
             run = codes[k, starts[j] : starts[j + 1]]
             if n_levels[k] <= _MOST_PACKED and run.size >= _LEAST_PACKED:
-                # Codes are compared with a level eight at a time, as the bytes of a word: loops that vectorise.
+                # A word of eight codes is compared with eight copies of a level at once (SWAR); these loops vectorise.
                 head = -run.ctypes.data & 7  # words start at multiples of eight bytes
                 whole = (run.size - head) // 8 * 8
                 words = run[head : head + whole].view(np.uint64)
@@ -102,9 +103,10 @@ def _count_singly(run, n_levels, counts, j):
 
 @jit
 def weigh_sorted(codes, weights, starts, classes, n_levels, offsets, counts):
-    """Add row weights by code, for known codes of rows that are grouped by segment; ``starts[s]`` is the first row of
-    segment s, ``classes[s]`` its class. Rows go in turn to four copies of the histogram, since each addition to a
-    single one would wait for the previous one.
+    """Add row weights by code and class, for rows grouped by segment: counts[offsets[k] + code, class] += weight.
+
+    ``starts[s]`` is the first row of segment s, ``classes[s]`` its class; all codes are known levels. Rows go in turn
+    to four copies of the histogram, because two additions to one entry in a row wait for each other.
     """
     lanes = np.empty((4, n_levels.max() if n_levels.size else 0))
     for s in range(classes.size):
@@ -126,7 +128,7 @@ def weigh_sorted(codes, weights, starts, classes, n_levels, offsets, counts):
 
 @jit
 def mix(numbers):
-    """Hash unsigned 64-bit integers with the SplitMix64 finaliser."""
+    """Hash unsigned 64-bit integers in place with the SplitMix64 finaliser."""
     for i in range(numbers.size):
         mixed = numbers[i] + np.uint64(0x9E3779B97F4A7C15)
         mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -136,7 +138,7 @@ def mix(numbers):
 
 @jit
 def mix_floats(values, salt, mixed):
-    """Hash floats with a salt by `mix`; both zeros are equal, and so are all NaN."""
+    """Hash floats together with a salt into ``mixed``, as `mix` does; 0.0 and -0.0 are equal, and so are all NaN."""
     bits = values.view(np.uint64)
     for i in range(values.size):
         number = bits[i] if values[i] == values[i] else np.uint64(0x7FF8000000000000)
@@ -149,7 +151,7 @@ def mix_floats(values, salt, mixed):
 
 @jit
 def hash_texts(data, ends, hashes):
-    """Hash texts by their bytes (FNV-1a); ``ends`` are the ends of the texts in ``data``."""
+    """Hash texts by their bytes (FNV-1a); text i ends at ``ends[i]`` in ``data``."""
     begin = 0
     for i in range(ends.size):
         number = np.uint64(0xCBF29CE484222325)
@@ -160,7 +162,7 @@ def hash_texts(data, ends, hashes):
 
 @intrinsic
 def count_bits(typing_context, word):
-    """Return the number of set bits."""
+    """Return the number of set bits of a word, by the processor's instruction for it."""
 
     def generate(context, builder, signature, arguments):
         return builder.ctpop(arguments[0])
@@ -170,7 +172,10 @@ def count_bits(typing_context, word):
 
 @jit
 def count_planes(planes, starts, rows):
-    """rows[s, p] = rows of segment s in plane p of (n_words, n_planes) planes; starts : first words of the segments."""
+    """Count the set bits of each plane by segment: rows[s, p], for ``planes`` (n_words, n_planes).
+
+    ``starts`` : (n_segments + 1,) first word of each segment.
+    """
     rows[:] = 0
     for s in range(starts.size - 1):
         count = rows[s]
@@ -182,8 +187,11 @@ def count_planes(planes, starts, rows):
 
 @jit
 def count_common(planes, left, right, first, last, starts, counts):
-    """counts[s, a, b - first] = rows of segment s in both planes left[a] of ``planes`` and b of ``right``, for b from
-    ``first`` to ``last`` - 1.
+    """Count the rows that two bit planes share, by segment.
+
+    counts[s, a, b - first] is the number of rows of segment s set in plane left[a] of ``planes`` and in plane b of
+    ``right``, for b from ``first`` to ``last`` - 1. Tiles of words and planes stay in the cache, and four words are
+    counted between two writes of a sum.
 
     planes, right : (n_words, n_planes); starts : (n_segments + 1,) first word of each segment.
     """
@@ -207,11 +215,19 @@ def count_common(planes, left, right, first, last, starts, counts):
 
 @jit
 def binary_information(counts, ones_left, ones_right, own_left, own_right, sizes, logs, most_left, most_right, out):
-    """Information of pairs of features with two levels and no unseen rows, times the number of rows.
+    """Compute the mutual information, times the number of rows, of pairs of features with two levels and no unseen
+    rows.
 
-    counts : (n_segments, n, m) rows where both features have level 1; ones : (n_segments, features) rows of level 1;
-    own : the same, sums of n log n over both levels; sizes : (n_segments,) rows; logs : n log n of every whole number;
-    most : (features,) entropies, times the rows, which information does not exceed.
+    Three of the four cells follow from the one that was counted. Independent counts give exactly 0 whatever the
+    rounding.
+
+    counts : (n_segments, n, m) rows in which both features have level 1
+    ones_left, ones_right : (n_segments, n or m) rows in which a feature has level 1
+    own_left, own_right : (n_segments, n or m) sums of n log n over both levels of a feature
+    sizes : (n_segments,) rows
+    logs : n log n of every whole number
+    most_left, most_right : (n or m,) entropies times rows, which information cannot exceed
+    out : (n, m)
     """
     sums = np.empty(counts.shape[2])
     for i in range(counts.shape[1]):
@@ -234,12 +250,17 @@ def binary_information(counts, ones_left, ones_right, own_left, own_right, sizes
 
 @jit
 def plane_information(counts, left, right, n_levels, complete, margins, at, sizes, logs, out):
-    """Information of pairs of features with few levels, from the counts of their bit planes.
+    """Add up the mutual information and entropies of pairs of features with few levels, from the counts of their bit
+    planes.
 
-    counts : (n_segments, planes of left, planes of right) rows; left, right : positions of the features; complete :
-    whether all rows of a feature have a known level, of which then the first has no plane; margins : (n_segments,
-    levels of all features) rows, those of feature k from ``at[k]`` on; sizes : (n_segments,) rows; out : (4, n, m),
-    to which are added the rows, and information and entropies of left and right times the rows.
+    A feature without unseen rows has no plane for its first level; the counts of that level follow from the margins.
+
+    counts : (n_segments, planes of left, planes of right) rows
+    left, right : positions of the features
+    complete : whether all rows of a feature have a known level
+    margins : (n_segments, levels of all features) rows, those of feature k from ``at[k]`` on
+    sizes : (n_segments,) rows
+    out : (4, n, m), to which are added the rows, and information, entropy of left and entropy of right times the rows
     """
     most = 0
     for x in left:
@@ -258,7 +279,7 @@ def plane_information(counts, left, right, n_levels, complete, margins, at, size
             for s in range(sizes.size):
                 table = counts[s, below : below + n_levels[x] - complete[x], :]
                 own, other = margins[s, at[x] : at[x] + n_levels[x]], margins[s, at[y] : at[y] + n_levels[y]]
-                # Cells of the first level, which has no plane, are what those of the others leave of the margins.
+                # Cells of a first level without a plane: subtract the cells of the other levels from the margins.
                 n_y, first_x, first_y = other.size, np.int64(complete[x]), np.int64(complete[y])
                 for u in range(first_x, own.size):
                     left_over = own[u]
@@ -289,9 +310,11 @@ def plane_information(counts, left, right, n_levels, complete, margins, at, size
 
 @jit
 def count_cells(first, second, class_codes, weights, counts):
-    """Add rows, or weights, by the codes of two features and the class to one of two tables (2, codes of the first,
-    codes of the second, classes). Rows alternate between the tables, so that one addition need not wait for the other.
-    Codes beyond a table are skipped.
+    """Count rows (or weights) by the codes of two features and by class, into ``counts`` (2, n_first, n_second,
+    n_classes).
+
+    Rows alternate between the two tables, because two increments of one cell in a row wait for each other; the caller
+    adds the tables. Codes beyond a table are skipped.
     """
     n_first, n_second, weighted = counts.shape[1], counts.shape[2], weights.size > 0
     for i in range(first.size):
@@ -302,11 +325,14 @@ def count_cells(first, second, class_codes, weights, counts):
 
 @jit
 def row_information(codes, left, right, n_levels, weights, starts, logs, wide, out):
-    """Information of pairs of features, counted row by row, for many levels or row weights (an array of size 0
-    without).
+    """Add up the mutual information of pairs of features, counted row by row, for many levels or weighted rows.
 
-    codes : (n_features, n_rows); left, right : positions of the features; starts : (n_segments + 1,) first rows; wide :
-    (n, m) pairs that are left to `sparse_information`; out : as of `plane_information`.
+    codes : (n_features, n_rows)
+    left, right : positions of the features
+    weights : (n_rows,), or size 0 if every row counts once
+    starts : (n_segments + 1,) first rows
+    wide : (n, m) pairs that `sparse_information` computes instead
+    out : as in `plane_information`
     """
     most, most_x, most_y, weighted = 0, 0, 0, weights.size > 0
     for i in range(left.size):
@@ -350,11 +376,13 @@ def row_information(codes, left, right, n_levels, weights, starts, logs, wide, o
 
 @jit
 def sparse_information(codes, n_levels, weights, starts, logs, out):
-    """Compute the mutual information of one pair from counts of the cells with rows only, if the full table is too
-    large.
+    """Compute the mutual information of one pair whose full table would be too large, by a hash table of its filled
+    cells.
 
-    codes : (2, n_rows); out : (4,). The cells are in a hash table with open addressing; sums are added in the same
-    order.
+    Sums run over rows, not slots of the hash table, so their order does not depend on hashes.
+
+    codes : (2, n_rows)
+    out : (4,) as in `plane_information`
     """
     x, y, n_x, n_y = codes[0], codes[1], n_levels[0], n_levels[1]
     size = 4
@@ -394,7 +422,11 @@ def sparse_information(codes, n_levels, weights, starts, logs, out):
 
 @jit_inner
 def _sums_of_table(cells, n_x, n_y, row_sums, column_sums, logs, weights):
-    """Return the total of a table of counts, and information and both entropies times this total; clear the table."""
+    """Return the total of a table of counts, and its information and both entropies times the total; then clear the
+    table.
+
+    Tiny information is checked for exact independence, so that independent counts give 0 whatever the rounding.
+    """
     column_sums[:n_y] = 0.0
     joint = 0.0
     for x in range(n_x):
@@ -430,7 +462,7 @@ def _sums(joint, row_sums, column_sums, logs, weights):
 
 @jit_inner
 def _n_log_n(n, logs, weights):
-    """Return n log n: looked up for whole numbers, computed for sums of weights."""
+    """Return n log n: looked up for whole numbers, computed for sums of weights; 0 for n = 0."""
     if weights.size == 0:
         return logs[np.uint64(n)]
     return n * np.log(n) if n > 0.0 else 0.0

@@ -1,4 +1,4 @@
-"""`CodedTable`, which every count and every search reads: one contiguous run of codes per feature."""
+"""`CodedTable`: a table as integer codes, one contiguous array per feature, which all counts and searches read."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ from bayesieve.words import ShortRepr
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class CodedTable(ShortRepr):
-    """Codes of all features over some rows. Immutable.
+    """Table in coded form: for each feature and row, the code of a level. Immutable.
 
     Parameters
     ----------
     codes : unsigned array, shape (n_features, n_rows)
-        uint8, or uint16/uint32 when a feature has over 255/65535 levels. A code of ``n_levels[k]`` or larger is
+        uint8, or uint16/uint32 if a feature has over 255/65535 levels. A code of ``n_levels[k]`` or larger is
         "unseen": it contributes nothing. Kept C-contiguous.
     n_levels : array of int, shape (n_features,)
     names : sequence of str
     class_codes, classes, weights : as in `Rows`; or pass ``rows``, which may hold further columns.
     levels : sequence of FeatureLevels or None
-        The levels behind the codes, if they came from raw values.
+        Levels that the codes stand for, if they came from raw values.
     unseen : int array, shape (n_features,), or None
-        Rows without a level, of each feature, if an encoder counted them.
+        Number of rows without a level for each feature, if an encoder counted them.
     recoder : bayesieve.discretize.refitting.LevelRefitter or None
         Refits the levels on some of the rows, or codes all rows by other levels; None without raw values.
     engine : Engine
-        Where the rows live, in memory unless given, and in which blocks they are read.
+        Stores the arrays and cuts rows into blocks; in memory by default.
     counts : ContingencyCounts or None
         The counts of these codes, if they are known.
 
     Raises
     ------
     ValueError
-        If the parts contradict each other.
+        If shapes or lengths contradict each other.
 
     Examples
     --------
@@ -63,7 +63,7 @@ class CodedTable(ShortRepr):
     unseen: np.ndarray | None
     recoder: Any
     engine: Engine
-    # Cache these properties: searches read them at every step.
+    # Plain attributes instead of properties, because searches read them at every step.
     n_rows: int
     n_features: int
     class_codes: np.ndarray | None
@@ -124,7 +124,7 @@ class CodedTable(ShortRepr):
 
     @cached_property
     def counts(self) -> ContingencyCounts:
-        """Rows (or weight) of every level of every feature by class. Computed once; do not modify."""
+        """Rows (or weight) of every level of every feature by class. Computed on first use; do not modify."""
         from bayesieve.counts._kernels import count_codes, count_sorted
 
         if self.class_codes is None:
@@ -148,8 +148,9 @@ class CodedTable(ShortRepr):
 
     @property
     def by_class(self) -> CodedTable:
-        """Table with its rows grouped by class, the order that counts and searches read fastest."""
-        # Do not cache the table itself: the cycle would keep it, and its files, until the garbage collector runs.
+        """Table with the rows grouped by class, the order in which counts and searches are fastest."""
+        # The table itself is not cached: a reference to itself would keep it, and its files, until the garbage
+        # collector runs.
         return self if self.class_codes is None or self.rows.is_sorted_by_class else self._sorted_by_class
 
     @cached_property
@@ -158,7 +159,7 @@ class CodedTable(ShortRepr):
 
     @property
     def blocks(self) -> Iterator[CodedTable]:
-        """Yield the rows of each block of the engine; the table itself if there is only one block."""
+        """Yield a table for each block of rows of the engine; this table itself if there is only one block."""
         whole = np.array([0, self.n_rows])
         for begin, end in self.engine.blocks(whole, len(self.codes) * self.codes.dtype.itemsize):
             block = slice(begin, end)
@@ -168,14 +169,15 @@ class CodedTable(ShortRepr):
                 yield self._copy(codes=self.codes[:, block], rows=self.rows.take(block), unseen=None, recoder=None)
 
     def codes_at(self, features: Any, rows: Any) -> np.ndarray:
-        """Return the codes of these features (positions) in some rows (ascending positions, or a slice), shape (n,
-        n_rows).
+        """Return the codes (n, n_rows) of the features at these positions, in some rows (ascending positions, or a
+        slice).
         """
         return np.array([self.codes[k][rows] for k in features])
 
     def drawn(self, most: int) -> np.ndarray:
-        """Draw up to ``most`` rows of positive weight; return their positions, ascending. The sample does not depend on
-        row order, and is nested in larger samples.
+        """Draw up to ``most`` rows of positive weight, and return their positions in ascending order.
+
+        The sample depends on the contents of the rows, not on their order, and larger samples contain smaller ones.
         """
         return self._samples.drawn(most)
 
@@ -185,13 +187,15 @@ class CodedTable(ShortRepr):
         return RowSamples(self.row_hashes, self.rows) if samples is None else samples
 
     def row_hashes(self) -> np.ndarray:
-        """Return hashes of the rows, shape (n_rows,), by their raw values or, without these, by their codes."""
+        """Return hashes of the rows, shape (n_rows,), computed from raw values if they are at hand, otherwise from
+        codes.
+        """
         if self.recoder is not None:
             return self.recoder.row_hashes()
         return hash_codes(self.codes, np.zeros(self.n_rows, np.uint8))
 
     def select(self, features: Any) -> CodedTable:
-        """Return a copy with these features only (positions, a slice or a boolean mask)."""
+        """Return a table of some features (positions, a slice or a boolean mask)."""
         picked = np.arange(self.n_features)[features if isinstance(features, slice) else np.asarray(features)]
         names, levels = [self.names[k] for k in picked], self.levels
         levels = None if levels is None else tuple(levels[k] for k in picked)
@@ -199,7 +203,7 @@ class CodedTable(ShortRepr):
         return CodedTable(self.codes[picked], self.n_levels[picked], names, levels=levels, **same)
 
     def take(self, positions: Any) -> CodedTable:
-        """Return a copy with these rows only (positions, a slice or a boolean mask)."""
+        """Return a table of some rows (positions, a slice or a boolean mask)."""
         if not isinstance(positions, slice):
             positions = np.asarray(positions)
             if positions.dtype == bool:
@@ -213,7 +217,7 @@ class CodedTable(ShortRepr):
         return self._copy(codes=codes, rows=self.rows.take(positions), unseen=None, recoder=recoder)
 
     def with_rows(self, **parts: Any) -> CodedTable:
-        """Return a copy with other attributes of `Rows`: ``with_rows(class_codes=..., classes=...)``."""
+        """Return a copy with other attributes of `Rows`, such as ``with_rows(class_codes=..., classes=...)``."""
         recoder = self.recoder if parts.keys() <= {"columns"} else None  # levels do not depend on further columns
         return self._copy(rows=replace(self.rows, **parts), unseen=None, recoder=recoder)
 
@@ -228,12 +232,12 @@ class CodedTable(ShortRepr):
         return self._copy(codes=codes, engine=engine)
 
     def with_columns(self, **columns: np.ndarray) -> CodedTable:
-        """Return a copy with further columns of `Rows`, which refitted codes keep, too."""
+        """Return a copy with further columns of `Rows`; they are kept when levels are refitted."""
         recoder = None if self.recoder is None else self.recoder.with_columns(columns)
         rows = replace(self.rows, columns={**self.rows.columns, **columns})
         return self._copy(rows=rows, recoder=recoder)
 
     def _copy(self, **changes: Any) -> CodedTable:
-        """Return a table with other arguments of the constructor; counts are not copied."""
+        """Return a table with some arguments of the constructor replaced; counts are not copied."""
         names = ("codes", "n_levels", "names", "rows", "levels", "unseen", "recoder", "engine")
         return CodedTable(**{name: getattr(self, name) for name in names} | changes)

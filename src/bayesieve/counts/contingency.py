@@ -1,4 +1,4 @@
-"""Counts of every feature by level and class, and the smoothed log probabilities computed from them."""
+"""Counts of every feature by level and class, and smoothed log probabilities computed from them."""
 
 from __future__ import annotations
 
@@ -21,10 +21,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class ContingencyCounts(ShortRepr):
-    """Counts (or sums of weights) of every level of every feature by class.
+    """Number of rows (or sum of weights) of every level of every feature by class.
 
-    counts : (levels of all features, n_classes) float; offsets : (n_features + 1,) where each feature starts in it;
-    class_counts : (n_classes,) rows (or weight) of each class. Two blocks of rows are merged exactly with ``+``.
+    ``a + b`` are the counts of two disjoint sets of rows together, without rounding for unweighted rows.
+
+    Attributes
+    ----------
+    counts : float array, shape (levels of all features, n_classes)
+    offsets : int array, shape (n_features + 1,)
+        First level of each feature in ``counts``.
+    class_counts : float array, shape (n_classes,)
     """
 
     counts: np.ndarray
@@ -41,7 +47,7 @@ class ContingencyCounts(ShortRepr):
         return float(self.class_counts.sum())
 
     def feature(self, k: int) -> np.ndarray:
-        """Return (n_levels, n_classes) counts of feature ``k``."""
+        """Return the counts of feature ``k``, shape (n_levels, n_classes)."""
         return self.counts[self.offsets[k] : self.offsets[k + 1]]
 
     def __add__(self, other: ContingencyCounts) -> ContingencyCounts:
@@ -49,7 +55,7 @@ class ContingencyCounts(ShortRepr):
         return ContingencyCounts(self.counts + other.counts, self.offsets, self.class_counts + other.class_counts)
 
     def __sub__(self, other: ContingencyCounts) -> ContingencyCounts:
-        """Return the counts without those of ``other``, whose rows must be a subset of these."""
+        """Return the counts of the rows that remain after those of ``other``, a subset, are taken away."""
         self._check_same(other)
         counts = left_over(self.counts, other.counts)
         return ContingencyCounts(counts, self.offsets, left_over(self.class_counts, other.class_counts))
@@ -60,7 +66,7 @@ class ContingencyCounts(ShortRepr):
 
 
 def left_over(counts: np.ndarray, taken: np.ndarray | float) -> np.ndarray:
-    """Return the difference of two arrays of counts or weights, with differences within rounding set to 0."""
+    """Return the difference of two arrays of counts or weights; differences within rounding errors become 0."""
     left: np.ndarray = counts - taken
     left[left < 1e-12 * counts] = 0.0
     return left
@@ -72,11 +78,18 @@ _ROWS_A_CELL = 16  # in small tables, where adding up cells would take longer th
 
 @dataclass(frozen=True)
 class JointCodes:
-    """Groups of features with few levels, with one joint code per combination of levels.
+    """Groups of features with few levels, coded together: one code per combination of levels.
 
-    codes : (n_groups, n_rows) unsigned, of rows that stand class after class; n_cells : (n_groups,) combinations;
-    starts : (n_classes + 1,) first row of each class; margins : (levels of all features, combinations of all groups)
-    sparse, 1 where a combination has a level; offsets : (n_features + 1,) where each feature starts in its lines.
+    Reweighted counts of many features then take one pass per group instead of one per feature.
+
+    Attributes
+    ----------
+    codes : (n_groups, n_rows) unsigned, of rows grouped by class
+    n_cells : (n_groups,) number of combinations
+    starts : (n_classes + 1,) first row of each class
+    margins : sparse (levels of all features, combinations of all groups), 1 if a combination contains a level
+    offsets : (n_features + 1,) first level of each feature among the rows of ``margins``
+    engine : stores the arrays
     """
 
     codes: np.ndarray
@@ -88,7 +101,7 @@ class JointCodes:
 
     @classmethod
     def of(cls, coded: CodedTable) -> JointCodes:
-        """Return the joint codes of the features of a table whose rows are grouped by class."""
+        """Return the joint codes of a table whose rows are grouped by class."""
         from scipy.sparse import csr_array
 
         complete = [bool(row.max(initial=0) < n) for row, n in zip(coded.codes, coded.n_levels, strict=True)]
@@ -117,10 +130,10 @@ class JointCodes:
         return cls(codes, n_cells, starts, margins, offsets, coded.engine)
 
     def weigh(self, weights: np.ndarray, classes: np.ndarray) -> ContingencyCounts:
-        """Return the weighted counts of every level of every feature by class, equal to `CodedTable.counts` within
-        rounding.
+        """Return the weighted counts of every level by class; they equal `CodedTable.counts` up to rounding.
 
-        weights : (n_rows,); classes : (n_classes,) the class to count each class of the table as.
+        weights : (n_rows,)
+        classes : (n_classes,) position of the class as which each class of the table is counted
         """
         from bayesieve.counts._kernels import weigh_sorted
 
@@ -133,7 +146,7 @@ class JointCodes:
 
 
 def _groups(n_codes: np.ndarray, most: int) -> list[np.ndarray]:
-    """Return groups of feature positions, largest features first, whose numbers of combinations stay within a limit."""
+    """Group features, those with most levels first, such that no group has more than ``most`` combinations of codes."""
     groups: list[list[int]] = []
     n_cells = most + 1
     for k in np.argsort(-n_codes, kind="stable").tolist():
@@ -153,13 +166,12 @@ _FADING_ROWS = 20.0  # of a level, of equal classes, at which a fading prior has
 
 @dataclass(frozen=True)
 class Shrinkage:
-    """Smoothing that shrinks the ratio of observed to expected rows of a level and class towards 1; chosen by
-    calibration.
+    """Smoothing that shrinks the ratio of observed to expected rows of a level and class towards 1.
 
     Parameters
     ----------
     rows : float
-        Pseudo-rows added to the observed and to the expected rows, all classes together.
+        Pseudo-rows added to the observed and to the expected rows of a level, over all classes.
     fades : bool
         Whether pseudo-rows decrease with the expected rows, so that frequent levels can be nearly pure.
     """
@@ -175,14 +187,15 @@ class Shrinkage:
 
         A level of N_i rows is expected to have E = N_i N_j / N rows of class j. The ratio (N_ij + c) / (E + c) is the
         posterior mean of N_ij / E under a gamma prior of mean 1 (DuMouchel 1999): it is 1 for a level without rows, and
-        near 1 for rare levels and rare classes. c is a J-th of ``rows`` for J classes, as in the priors of Jeffreys,
-        for two classes, and of Perks.
+        near 1 for rare levels and rare classes. With J classes, c is ``rows`` / J, as in Jeffreys' prior for two
+        classes and
+        in Perks' prior.
 
         Parameters
         ----------
         counts, class_counts : rows (or weight) of each level and class, and of the class over all levels.
         n_rows : (..., 1) rows of each level.
-        n_levels, total : how many levels there are, and the rows of all.
+        n_levels, total : number of levels, and rows of all levels.
         """
         n_classes = counts.shape[-1]
         expected = n_rows * class_counts / np.maximum(total, np.finfo(float).tiny)
@@ -213,7 +226,7 @@ def check_smoothing(smoothing: object) -> None:
 
 
 def log_probabilities(counts: np.ndarray, total: float, smoothing: Smoothing) -> np.ndarray:
-    """Return log P(level | class) of one feature.
+    """Return log P(level | class) of one feature, smoothed.
 
     Parameters
     ----------
@@ -221,7 +234,7 @@ def log_probabilities(counts: np.ndarray, total: float, smoothing: Smoothing) ->
     total : number of rows N (or sum of the weights) of the table.
     smoothing : ``"m-estimate"``: (N_ij + 1/N) / (N_j + J/N), m = J/N and p = 1/J of Boulle (2007), section 2.1;
         a number: Laplace's (N_ij + alpha) / (N_j + alpha * levels), as scikit-learn's ``CategoricalNB``;
-        `Shrinkage`: see there.
+        a `Shrinkage`.
 
     Returns
     -------
@@ -241,12 +254,13 @@ def smoothed_logs(
 
 
 def log_probabilities_of_all(counts: np.ndarray, offsets: np.ndarray, total: float, smoothing: Smoothing) -> np.ndarray:
-    """Return `log_probabilities` of every feature, concatenated: feature k has the rows ``offsets[k]`` to ``offsets[k +
-    1] - 1``, shape (levels of all features, n_classes).
+    """Return `log_probabilities` of every feature at once, shape (levels of all features, n_classes).
+
+    Feature k has the rows from ``offsets[k]`` to ``offsets[k + 1] - 1``.
     """
     n_levels, n_classes = np.diff(offsets), counts.shape[1]
     feature = np.repeat(np.arange(n_levels.size) * n_classes, n_levels)
-    # Add in the same order as `log_probabilities`, so that both agree to the last bit.
+    # Sums are added in the order of `log_probabilities`, so that both functions agree to the last bit.
     sums = np.bincount((feature[:, None] + np.arange(n_classes)).ravel(), counts.ravel(), n_levels.size * n_classes)
     class_counts = np.repeat(sums.reshape(-1, n_classes), n_levels, axis=0)
     if isinstance(smoothing, Shrinkage):
@@ -256,7 +270,7 @@ def log_probabilities_of_all(counts: np.ndarray, offsets: np.ndarray, total: flo
 
 
 def log_probabilities_of_tables(tables: Sequence[np.ndarray], total: float, smoothing: Smoothing) -> list[np.ndarray]:
-    """Return `log_probabilities` of each table of counts, (n_levels, n_classes), as views of one array."""
+    """Return `log_probabilities` for each of several tables of counts (n_levels, n_classes), as views of one array."""
     offsets = np.cumsum([0, *map(len, tables)])
     logs = log_probabilities_of_all(np.concatenate(tables), offsets, total, smoothing)
     return [logs[start:stop] for start, stop in pairwise(offsets.tolist())]

@@ -1,4 +1,4 @@
-"""Measures of dependence between two columns: by counts of their levels, by values and by ranks."""
+"""Measures of the dependence between two columns, computed from counts of levels, from values or from ranks."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from bayesieve.parts import Registry
 
 
 class Dependence(ABC):
-    """A symmetrical measure of the dependence of two columns.
+    """Base class of symmetrical measures of the dependence between two columns.
 
-    Give it a ``name`` and the method ``of_tables``. Everything else follows: blocks of pairs, dependence within
-    classes, row weights, the dependence of every feature and the class.
+    A subclass sets ``name`` and implements ``of_tables``. Everything else follows: blocks of pairs, dependence within
+    classes, row weights, and the dependence of every feature on the class.
 
     Attributes
     ----------
     name : str
-        In options of selectors and in saved models.
+        Name in options of selectors and in saved models.
     title, unit : str
-        The measure in words, for the middle of a sentence, and its unit, "" for none.
+        Name in words, for the middle of a sentence, and unit, "" for none.
     lower_is_better : bool
-        True: smaller values mean more dependence, as of distances and p-values. mRMR and CFS refuse such a measure.
+        True if smaller values mean more dependence, as for distances and p-values. mRMR and CFS refuse such measures.
 
     Examples
     --------
@@ -90,31 +90,31 @@ _MOST_REPEATED = 10_000_000  # rows that weights stand for, beyond which they ar
 
 
 class ValueDependence(Dependence):
-    """Measure of dependence computed from the values of two columns, not only from the counts of their levels.
+    """Base class of measures that are computed from the values of two columns instead of counts of levels.
 
-    Give it a ``name`` and the method ``of_columns``. Numbers enter as they are, if the raw table is at hand. Levels
-    of categories are numbered in the order of the classes: with two classes by the share of the second one, with more
-    along the first axis of a correspondence analysis of levels and classes. Codes are taken as numbers. Rows without a
-    value of either column do not count for the pair.
+    A subclass sets ``name`` and implements ``of_columns``. Numeric columns enter as raw numbers if the raw table is at
+    hand, otherwise as codes. Categories become numbers: with two classes the rank of their share of the second class,
+    with more classes their rank on the first axis of a correspondence analysis of levels and classes. Rows in which
+    either column has no value are ignored for the pair.
 
     Attributes
     ----------
     weighs_rows : bool
-        Whether it can weigh rows: a weight of 2 equals the row repeated.
+        Whether the measure supports row weights, where a weight of 2 equals the row repeated.
     """
 
     weighs_rows: ClassVar[bool] = True
 
     @abstractmethod
     def of_columns(self, left: np.ndarray, right: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
-        """Return the dependence of every column of ``left`` (n_left, n_rows) and every column of ``right``, shape
+        """Return the dependence of every column of ``left`` (n_left, n_rows) on every column of ``right``, shape
         (n_left, n_right).
 
-        All numbers are finite. ``weights`` (n_rows,) are positive, or None: every row counts once.
+        All numbers are finite. ``weights`` (n_rows,) are positive; None: every row counts once.
         """
 
     def within(self, left: np.ndarray, right: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
-        """Call ``of_columns`` and require one finite number for each pair; 0 without rows."""
+        """Call ``of_columns``, and raise ValueError unless it returns one finite number per pair; 0 without rows."""
         if not left.shape[1]:
             return np.zeros((len(left), len(right)))
         if weights is not None and not self.weighs_rows:
@@ -128,7 +128,7 @@ class ValueDependence(Dependence):
         return self._finite(self.of_columns(left, right, weights), shape, f"{len(left)} x {len(right)} pairs")
 
     def of_tables(self, tables: np.ndarray) -> np.ndarray:
-        """Treat the positions of the levels as numbers, weighted by the counts."""
+        """Return the dependence in tables of counts, with the positions of the levels taken as numbers."""
         values = np.zeros(len(tables))
         for at, table in enumerate(tables):
             cells = np.nonzero(table)
@@ -141,7 +141,7 @@ class ValueDependence(Dependence):
 
 
 class PearsonCorrelation(ValueDependence):
-    """|r|, the absolute value of the correlation coefficient; 0 for a constant."""
+    """Absolute value of Pearson's correlation coefficient, from 0 to 1; 0 for a constant column."""
 
     name = "pearson"
     title = "absolute correlation"
@@ -151,7 +151,7 @@ class PearsonCorrelation(ValueDependence):
 
 
 class SpearmanCorrelation(ValueDependence):
-    """|rho| of Spearman (1904), the absolute correlation of ranks; ties share their mean rank."""
+    """Absolute value of Spearman's rank correlation (1904), from 0 to 1; ties share their mean rank."""
 
     name = "spearman"
     title = "absolute rank correlation"
@@ -162,7 +162,9 @@ class SpearmanCorrelation(ValueDependence):
 
 
 class PairFunction(ValueDependence):
-    """A function of two columns of numbers, such as ``lambda x, y: abs(scipy.stats.kendalltau(x, y).statistic)``."""
+    """Measure that wraps a function of two columns, such as ``lambda x, y: abs(scipy.stats.kendalltau(x,
+    y).statistic)``.
+    """
 
     weighs_rows = False
 
@@ -178,8 +180,10 @@ class PairFunction(ValueDependence):
 
 
 def standardized(columns: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
-    """Scale columns to mean 0 and sum of squares 1, each row multiplied by the root of its share; constants become
-    0.
+    """Scale columns (n, n_rows) such that products of two columns add up to their weighted correlation.
+
+    Each has mean 0 and sum of squares 1, with every row multiplied by the root of its share of the weight. Constant
+    columns become 0.
     """
     share = np.full(columns.shape[1], 1.0 / columns.shape[1]) if weights is None else weights / weights.sum()
     highest, lowest = columns.max(axis=1, keepdims=True), columns.min(axis=1, keepdims=True)
@@ -191,7 +195,9 @@ def standardized(columns: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
 
 
 def mean_ranks(columns: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """Return mean ranks, from 1, of each column, and the positions of its values among the distinct ones."""
+    """Return the mean ranks of each column's values, from 1, and the positions of the values among its distinct
+    ones.
+    """
     ranks, codes = np.empty(columns.shape), np.empty(columns.shape, dtype=np.int64)
     for column, rank, code in zip(columns, ranks, codes, strict=True):
         code[:] = np.unique(column, return_inverse=True)[1]
@@ -201,12 +207,14 @@ def mean_ranks(columns: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndar
 
 
 class EntropyDependence(Dependence):
-    """Measure computed from the mutual information and the entropies of two columns, which compiled kernels sum."""
+    """Base class of measures that depend only on mutual information and entropies, which compiled kernels compute."""
 
     @abstractmethod
     def of_sums(self, information: Any, left: Any, right: Any, total: Any) -> np.ndarray:
-        """Return dependence from the mutual information of pairs and the entropies of both columns, in nats times the
-        ``total`` of their rows: float arrays that broadcast; ``information`` may be overwritten.
+        """Return the dependence of pairs from their mutual information and the entropies of both columns.
+
+        Arguments are in nats times the ``total`` of the rows of the pair: float arrays that broadcast. ``information``
+        may be overwritten.
         """
 
     def of_tables(self, tables: np.ndarray) -> np.ndarray:
@@ -232,7 +240,9 @@ class MutualInformation(EntropyDependence):
 
 
 class SymmetricalUncertainty(EntropyDependence):
-    """2 I(X; Y) / (H(X) + H(Y)), from 0 (independent, or both constant) to 1 (each determines the other)."""
+    """Symmetrical uncertainty, 2 I(X; Y) / (H(X) + H(Y)): 0 if independent (or both constant), 1 if each determines the
+    other.
+    """
 
     name = "symmetrical_uncertainty"
     title = "symmetrical uncertainty"
@@ -262,13 +272,14 @@ def make_dependence(
     *,
     grows: bool = False,
 ) -> Dependence:
-    """Return a measure by name, the given measure, or one that wraps a function of two numeric columns. ``grows``:
-    larger values must mean more dependence.
+    """Return a measure of dependence from its name, an instance, or a function of two numeric columns.
+
+    With ``grows``, measures for which smaller values mean more dependence are refused.
 
     Raises
     ------
     ValueError
-        For an unknown name or anything else; the sentence names the option.
+        For an unknown name or any other object; the message names the ``option``.
     """
     if isinstance(dependence, str) and dependence in DEPENDENCES:
         dependence = DEPENDENCES[dependence]()
@@ -288,15 +299,15 @@ _AT_ONCE = 16  # columns compared with all others in one call
 
 
 class ColumnValues:
-    """Features of a coded table as numbers, for measures of values.
+    """Features of a coded table as numbers, for measures of the class `ValueDependence`, which documents the
+    conversion.
 
-    Numbers are the raw ones if they are at hand, else codes; levels of categories are numbered as `ValueDependence`
-    says. NaN stands for no value.
+    NaN stands for a missing value.
 
     Parameters
     ----------
     coded : CodedTable
-        With classes where they order the levels of categories.
+        Needs classes if it has features of categories.
 
     Attributes
     ----------
@@ -323,7 +334,8 @@ class ColumnValues:
         rows: np.ndarray | None = None,
         n_jobs: int | None = None,
     ) -> np.ndarray:
-        """Return the dependence of the features at ``left`` and those at ``right``, (n_left, n_right), on ``rows``.
+        """Return the dependence of the features at ``left`` on those at ``right``, (n_left, n_right), in the given
+        ``rows``.
 
         None stands for all features, or all rows of positive weight.
         """
@@ -358,12 +370,14 @@ class ColumnValues:
         return mean / max(total, np.finfo(float).tiny)
 
     def _alike(self, features: np.ndarray, positions: np.ndarray) -> list[np.ndarray]:
-        """Return the positions of features without missing values, together, and of each other feature by itself."""
+        """Group features that can be computed together: all those without missing values, and each of the
+        others alone.
+        """
         complete = self._complete[features[positions]]
         return [part for part in (positions[complete], *positions[~complete][:, None]) if part.size]
 
     def _common(self, dependence: ValueDependence, left: np.ndarray, right: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Return the dependence on the rows in which both features have a value."""
+        """Return the dependence between features, over the rows in which all of them have a value."""
         if not (self._complete[left].all() and self._complete[right].all()):
             rows = rows[~np.isnan(self.numbers[np.ix_(np.append(left, right), rows)]).any(axis=0)]
         weights = None if self._weights is None else self._weights[rows]
@@ -371,7 +385,7 @@ class ColumnValues:
 
 
 def _of_codes(coded: CodedTable, feature: int) -> np.ndarray:
-    """Return the levels of a feature as numbers, shape (n_rows,): categories in the order of the classes, others by
+    """Return the levels of a feature as numbers, shape (n_rows,): categories by their class order, other levels by
     code.
     """
     n_levels = int(coded.n_levels[feature])
@@ -386,8 +400,10 @@ def _of_codes(coded: CodedTable, feature: int) -> np.ndarray:
 
 
 def _class_order(counts: np.ndarray) -> np.ndarray:
-    """Return the rank of each level along the first axis of the correspondence analysis of its class counts (n_levels,
-    n_classes); with two classes, by the share of the second one.
+    """Return the rank of each level by its classes, from counts (n_levels, n_classes).
+
+    With two classes, levels are ranked by the share of the second one; with more, on the first axis of the
+    correspondence analysis.
     """
     shares = counts / max(counts.sum(), np.finfo(float).tiny)
     of_levels, of_classes = shares.sum(axis=1, keepdims=True), shares.sum(axis=0, keepdims=True)

@@ -1,12 +1,11 @@
-"""Entropy, mutual information and symmetrical uncertainty of counts, in nats, and their imprecise counterparts of
-maximum entropy.
+"""Entropy, mutual information and symmetrical uncertainty of counts, in nats, and their imprecise counterparts.
 
-Probabilities are the shares of the counts (or of the sums of weights). Whatever the rounding, 0 <= I <= min(H) holds
-exactly, and the information of counts that are independent, in whole numbers, is exactly 0.
+Probabilities are shares of counts (or of sums of weights). Despite rounding, 0 <= I <= min(H) holds exactly, and
+independent whole counts have information 0 exactly.
 
-By the imprecise Dirichlet model, a state that was seen n_j times among N rows has a probability from n_j / (N + s) to
-(n_j + s) / (N + s) (Walley 1996): s rows more may come, nobody knows of which state. The distribution of maximum
-entropy shares the mass s among the smallest counts, raising them to one level, as water fills a vessel.
+In the imprecise Dirichlet model, a state seen n_j times in N rows has a probability between n_j / (N + s) and (n_j + s)
+/ (N + s) (Walley 1996): s more rows may come, each in any state. The distribution of maximum entropy spreads the mass s
+over the smallest counts and raises them to a common level, as water fills a vessel.
 """
 
 from __future__ import annotations
@@ -144,7 +143,9 @@ def class_symmetrical_uncertainty(counts: ContingencyCounts) -> np.ndarray:
 
 
 class _Parts:
-    """Information and entropies of every feature, computed in a few passes over all levels at once."""
+    """Mutual information with the class, and entropies, of every feature, computed in a few passes over all levels at
+    once.
+    """
 
     def __init__(self, counts: ContingencyCounts) -> None:
         offsets = counts.offsets
@@ -157,7 +158,8 @@ class _Parts:
         class_shares = class_sums / totals
         self.feature_entropy = np.abs(sums_of_features(_minus_p_log(level_shares, level_shares), offsets))
         self.class_entropy = np.abs(_minus_p_log(class_shares, class_shares).sum(axis=1))
-        # log of P(class | level) / P(class): equal fractions of whole numbers are equal floats, so their log is 0.
+        # log of P(class | level) / P(class). Equal fractions of whole numbers are equal floats, so independence gives
+        # log 1 = 0.
         within = table / _or_one(level_sums)[:, None]
         lift = within / _or_one(class_shares)[feature_of]
         terms = _minus_p_log(table / totals[feature_of], lift).sum(axis=1)
@@ -166,7 +168,7 @@ class _Parts:
 
 
 def sums_of_features(values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """Return sums over the levels of each feature; 0 for one without levels."""
+    """Sum values (levels of all features, ...) over the levels of each feature; 0 for a feature without levels."""
     sums = np.zeros((offsets.size - 1, *values.shape[1:]))
     filled = np.diff(offsets) > 0
     if filled.any():
@@ -175,17 +177,17 @@ def sums_of_features(values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
 
 
 def _minus_p_log(shares: np.ndarray, ratios: np.ndarray) -> np.ndarray:
-    """Return - p log r; 0 if p is 0."""
+    """Return -p log r element by element, with 0 for p = 0."""
     return -shares * np.log(np.where(shares > 0.0, ratios, 1.0))
 
 
 def _or_one(sums: np.ndarray) -> np.ndarray:
-    """Replace divisors of 0 by 1."""
+    """Replace sums of 0 by 1, to divide by them safely."""
     return np.where(sums > 0.0, sums, 1.0)
 
 
 def one_feature(counts: Any) -> ContingencyCounts:
-    """Return a table of counts as that of a single feature."""
+    """Return a table of counts (n_levels, n_classes) as the `ContingencyCounts` of a single feature."""
     counts = np.asarray(counts, dtype=float)
     if counts.ndim != 2:
         raise ValueError(f"counts must be a table of levels by classes, got an array of {counts.ndim} dimensions.")
@@ -230,7 +232,8 @@ def maximum_entropy_counts(counts: Any, s: float = 1.0) -> np.ndarray:
     ascending = np.sort(counts, axis=-1)
     sums = np.cumsum(ascending, axis=-1)
     sizes = np.arange(1, counts.shape[-1] + 1)
-    # Raising the m smallest counts to the m-th takes m n_(m) - (n_(1) + ... + n_(m)), which grows with m.
+    # Raising the m smallest counts to the m-th smallest needs the mass m n_(m) - (n_(1) + ... + n_(m)), which grows
+    # with m.
     raised = np.count_nonzero(ascending * sizes - sums <= s, axis=-1)[..., None]
     raised = np.maximum(raised, 1)  # rounding of huge weights may hide the lowest one
     level = (s + np.take_along_axis(sums, raised - 1, axis=-1)) / raised
@@ -370,7 +373,7 @@ def imprecise_information_gain(
 def class_imprecise_information(
     counts: ContingencyCounts, s: float = 1.0, level_probabilities: LevelProbabilities = "frequency"
 ) -> np.ndarray:
-    """`imprecise_information_gain` of every feature of a coded table, in a few passes over all levels at once.
+    """Return `imprecise_information_gain` of every feature of a coded table, computed in a few passes over all levels.
 
     Parameters
     ----------
@@ -396,7 +399,7 @@ def class_imprecise_information(
 
 
 def _most_even_shares(level_sums: np.ndarray, offsets: np.ndarray, s: float) -> np.ndarray:
-    """Return the distribution of maximum entropy over the levels with rows of each feature; 0 for other levels."""
+    """Return, for each feature, the distribution of maximum entropy over its levels with rows; other levels get 0."""
     shares = np.zeros(level_sums.size)
     for first, last in pairwise(offsets.tolist()):
         seen = first + np.flatnonzero(level_sums[first:last] > 0.0)

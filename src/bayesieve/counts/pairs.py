@@ -1,4 +1,4 @@
-"""Information of pairs of features of a coded table, computed in rectangular tiles."""
+"""Mutual information and other dependence of all pairs of features of a coded table, computed in rectangular tiles."""
 
 from __future__ import annotations
 
@@ -39,11 +39,15 @@ Task = Callable[[], None]
 
 @dataclass(frozen=True)
 class _Tile:
-    """Tile of the result that holds the pairs of two kinds of features.
+    """Part of the result matrix for pairs of two kinds of features (by the way they are counted).
 
-    block : the block; rows, columns : where the part is in it; left, right : (rows,), (columns,) positions of the
-    features in the table; mirrored : whether the block is symmetric, and the other half follows from this one; triangle
-    : whether this part is symmetric itself.
+    Attributes
+    ----------
+    block : result matrix (features, others)
+    rows, columns : positions of the tile's rows and columns in ``block``
+    left, right : positions of these features in the table
+    mirrored : whether ``block`` is symmetric, so that its other half is filled from this tile
+    triangle : whether the tile itself is symmetric, so that half of it is enough
     """
 
     block: np.ndarray
@@ -55,7 +59,9 @@ class _Tile:
     triangle: bool
 
     def put(self, rows: Any, columns: Any, values: np.ndarray) -> None:
-        """Store the values of the pairs of these rows and columns."""
+        """Store values of the pairs of some rows and columns of the tile, and mirror them if the result is
+        symmetric.
+        """
         rows, columns = self.rows[rows], self.columns[columns]
         if self.triangle and columns[0] == rows[0]:
             below = np.tril_indices(rows.size, -1)  # of the square in the middle both halves were counted
@@ -66,7 +72,9 @@ class _Tile:
 
 
 def _region(rows: np.ndarray, columns: np.ndarray) -> Any:
-    """Return an index of a rectangle; slices are much faster than positions."""
+    """Return an index of a rectangle of an array, with slices where possible, because they are much faster than
+    positions.
+    """
     spans = tuple(slice(p[0], p[-1] + 1) for p in (rows, columns) if p.size and p[-1] - p[0] + 1 == p.size)
     return spans if len(spans) == 2 else np.ix_(rows, columns)
 
@@ -74,22 +82,22 @@ def _region(rows: np.ndarray, columns: np.ndarray) -> Any:
 class PairInformation:
     """Mutual information, symmetrical uncertainty and other measures of pairs of features, from counts of their levels.
 
-    Pairs of features of few levels are counted by AND and population count of bit planes; rows with weights, and
-    features of many levels, row by row. Rows whose level of either feature is unseen do not count for the pair.
+    Pairs of features with few levels are counted by AND and population count of bit planes; weighted rows, and features
+    with many levels, are counted row by row. A row whose level of either feature is unseen is ignored for the pair.
 
     Parameters
     ----------
     coded : CodedTable
-        With classes if they are given. A feature of L levels, up to 20, takes L - 1 bits a row.
+        Needs classes if ``given_class`` is True. A feature of L levels, up to 20, takes L - 1 bits per row.
     given_class : bool, default=False
-        Whether to count within each class: I(X; Y | C) = sum P(c) I(X; Y | c).
+        Whether to condition on the class: I(X; Y | C) = sum P(c) I(X; Y | c).
     n_jobs : int or None, default=None
         Threads for large blocks; results do not depend on it.
 
     Raises
     ------
     ValueError
-        If classes are to be given and the table has none.
+        If ``given_class`` is True and the table has no classes.
 
     References
     ----------
@@ -165,7 +173,7 @@ class PairInformation:
         self._kinds[few] = np.where((coded.n_levels[few] == 2) & (self._complete[few] == 1), _BINARY, _FEW)
 
     def _set_planes(self) -> None:
-        """Set the bit planes of both kinds, the position of each feature within its kind, and the rows of every
+        """Compute the bit planes of features with few levels, each feature's position among its kind, and the rows by
         level.
         """
         coded = self._coded
@@ -237,7 +245,7 @@ class PairInformation:
     def _by_tables(
         self, block: np.ndarray, left: np.ndarray, right: np.ndarray, symmetric: bool, dependence: Dependence
     ) -> None:
-        """Fill the result from tables of counts, many at a time, for measures that need the tables."""
+        """Fill the result for a measure that needs whole tables of counts, which are computed many at a time."""
         n_levels = self._n_levels
 
         def fill(row: int) -> None:
@@ -265,8 +273,10 @@ class PairInformation:
         map_in_threads(fill, range(left.size), self._n_jobs)
 
     def _tables(self, x: int, others: np.ndarray, segment: slice) -> np.ndarray:
-        """Return contingency tables of feature ``x`` with each of ``others``, (n_others, levels of x, levels of an
-        other), in one segment; the others have equally many levels.
+        """Return the contingency tables of feature ``x`` with each of ``others``, shape (n_others, levels of x, levels
+        of other).
+
+        Only rows of the segment are counted. The others have equally many levels.
         """
         n_levels, n_others = int(self._n_levels[x]), int(self._n_levels[others[0]])
         one, several = self._in_order()[x, segment].astype(np.int64), self._in_order()[others, segment].astype(np.int64)
@@ -281,13 +291,13 @@ class PairInformation:
         return ColumnValues(self._coded)
 
     def _in_order(self) -> np.ndarray:
-        """Return codes of all features, grouped by segment."""
+        """Return the codes of all features with rows grouped by segment."""
         if self._codes is None:
             self._codes = np.ascontiguousarray(self._segments.in_order(self._coded.codes))
         return self._codes
 
     def _by_kind(self, positions: np.ndarray) -> dict[int, np.ndarray]:
-        """Return the indices of the features of each kind within these positions."""
+        """Return, for each kind of feature, the indices within ``positions`` of the features of this kind."""
         if positions.size == 1:  # so quick that a row of pairs takes no longer than its counts
             return {int(self._kinds[positions[0]]): np.zeros(1, dtype=np.int64)}
         if positions is self._everything:
@@ -319,11 +329,11 @@ class PairInformation:
         part.put(slice(begin, begin + left.size), slice(low, None), _of_sums(dependence, sums))
 
     def _by_planes(self, part: _Tile, dependence: EntropyDependence) -> list[Task]:
-        """Compute pairs in tiles small enough for their counts to stay in the cache."""
+        """Return tasks that compute a tile by bit planes, each with counts small enough for the cache."""
         right = self._planes[int(self._kinds[part.right[0]])]
         places = self._place[part.right]
         n_other = right.features.size - places.size
-        # Count all planes and discard the unwanted ones, unless copying the wanted ones is cheaper.
+        # Counting all planes and discarding some is cheaper than copying the wanted ones, unless these are few.
         if part.triangle or part.left.size * n_other > 2 * places.size:
             right, places = right.take(places), np.arange(places.size)
         n_segments = self._segments.sizes.size
@@ -354,7 +364,9 @@ class PairInformation:
         low: int,
         high: int,
     ) -> None:
-        """Pairs of the features ``begin`` to ``end`` - 1 of a part with ``low`` to ``high`` - 1 of some planes."""
+        """Compute the pairs of features ``begin`` to ``end`` - 1 of a tile with the planes ``low`` to ``high`` - 1 of
+        ``right``.
+        """
         from bayesieve.counts._kernels import binary_information, count_common, plane_information
 
         features, others, segments = part.left[begin:end], right.features[low:high], self._segments
@@ -385,7 +397,9 @@ class PairInformation:
 
 
 def _of_sums(dependence: EntropyDependence, sums: np.ndarray) -> np.ndarray:
-    """Turn sums of the kernels, (4, n, m), into values, clipped to the bounds that rounding may cross."""
+    """Turn sums of the kernels, (4, n, m), into values of a measure, with information clipped to its theoretical
+    bounds.
+    """
     total, information, left, right = sums
     left, right = np.maximum(left, 0.0), np.maximum(right, 0.0)
     information = np.clip(information, 0.0, np.minimum(left, right))
@@ -393,7 +407,7 @@ def _of_sums(dependence: EntropyDependence, sums: np.ndarray) -> np.ndarray:
 
 
 def _pieces(sizes: np.ndarray, most: int) -> list[tuple[int, int]]:
-    """Split items into consecutive ranges whose sizes sum to at most ``most``; a larger item is a range by itself."""
+    """Split items into consecutive ranges of total size at most ``most``; a larger item has a range to itself."""
     pieces, ends = [], np.cumsum(sizes)
     begin = 0
     while begin < ends.size:
@@ -405,7 +419,7 @@ def _pieces(sizes: np.ndarray, most: int) -> list[tuple[int, int]]:
 
 
 def strongest_within_classes(coded: CodedTable, dependence: Dependence, n_jobs: int | None = None) -> np.ndarray:
-    """Return M(i, j), the largest of the dependences of two features within each class.
+    """Return M(i, j), the largest dependence between features i and j within any class.
 
     Parameters
     ----------
@@ -447,10 +461,13 @@ def strongest_within_classes(coded: CodedTable, dependence: Dependence, n_jobs: 
 
 @dataclass(frozen=True)
 class Segments:
-    """Rows counted separately, such as those of each class, one segment after another.
+    """Rows that are counted separately, such as those of each class, and their places in bit planes.
 
-    order : (n_rows,) positions of the rows in that order, or None if they have it already; row_starts, word_starts :
-    (n_segments + 1,) first row, and first word of a bit plane, of each segment.
+    Attributes
+    ----------
+    order : (n_rows,) positions of the rows segment after segment; None if rows are in this order
+    row_starts : (n_segments + 1,) first row of each segment
+    word_starts : (n_segments + 1,) first word of each segment in a bit plane
     """
 
     order: np.ndarray | None
@@ -459,7 +476,7 @@ class Segments:
 
     @classmethod
     def of(cls, coded: CodedTable, *, by_class: bool) -> Segments:
-        """Return the rows of each class, or all rows in one segment."""
+        """Return one segment for each class, or a single segment of all rows."""
         order, sizes = None, np.array([coded.n_rows])
         if by_class:
             classes = np.asarray(coded.class_codes)
@@ -474,11 +491,11 @@ class Segments:
         return np.diff(self.row_starts)
 
     def in_order(self, rows: np.ndarray) -> np.ndarray:
-        """Return values per row (last axis) in the order of the segments."""
+        """Return an array with values per row on its last axis in the order of the segments."""
         return rows if self.order is None else rows[..., self.order]
 
     def pack(self, flags: np.ndarray) -> np.ndarray:
-        """Pack booleans (n, n_rows), in the order of the segments, into bits (n, n_words)."""
+        """Pack booleans (n, n_rows), in the order of the segments, into words of bits (n, n_words)."""
         planes = np.zeros((flags.shape[0], int(self.word_starts[-1])), dtype=np.int64)
         bytes_of = planes.view(np.uint8)
         for begin, end, word in zip(self.row_starts[:-1], self.row_starts[1:], self.word_starts[:-1], strict=True):
@@ -489,11 +506,17 @@ class Segments:
 
 @dataclass(frozen=True)
 class BitPlanes:
-    """Bit planes of some features; those of a feature are adjacent.
+    """Bit planes of some features. The planes of a feature are adjacent.
 
-    features : (n,) positions in the table; words : (n_words, n_planes) int64; starts : (n + 1,) first plane of each
-    feature; margins : (n_segments, levels of the features) rows of every level. A feature has a plane for each level;
-    if all its rows have a known level, one for each but the first, which follows from the others.
+    A feature has a plane for each level. If all its rows have a known level, the first level has none, because it
+    follows from the others.
+
+    Attributes
+    ----------
+    features : (n,) positions in the table
+    words : (n_words, n_planes) int64
+    starts : (n + 1,) first plane of each feature
+    margins : (n_segments, levels of the features) rows of every level
     """
 
     features: np.ndarray
@@ -503,7 +526,7 @@ class BitPlanes:
 
     @classmethod
     def of(cls, coded: CodedTable, features: np.ndarray, complete: np.ndarray, segments: Segments) -> BitPlanes:
-        """Return the planes of these features; ``complete`` states for each whether all rows have a known level."""
+        """Return the bit planes of features; ``complete`` says for each whether all its rows have a known level."""
         from bayesieve.counts._kernels import count_planes
 
         n_levels, skipped = coded.n_levels[features], complete.astype(np.int64)
@@ -533,7 +556,7 @@ class BitPlanes:
         return int(self.starts[-1])
 
     def of_features(self, places: np.ndarray) -> np.ndarray:
-        """Return the column positions in ``words`` of the bit planes of the features at ``places``."""
+        """Return the positions in ``words`` of the bit planes of the features at ``places``."""
         sizes = self.starts[places + 1] - self.starts[places]
         begins = np.cumsum(sizes) - sizes
         return np.arange(sizes.sum()) + np.repeat(self.starts[places] - begins, sizes)
@@ -547,5 +570,5 @@ class BitPlanes:
 
 
 def _starts(sizes: np.ndarray) -> np.ndarray:
-    """Return the offsets of consecutive segments of these sizes, and the end of the last."""
+    """Return the starts of consecutive segments of these sizes, and the end of the last one."""
     return np.concatenate([[0], np.cumsum(sizes)])

@@ -1,4 +1,6 @@
-"""Hashes of rows and features by content, independent of names, units and order."""
+"""Hashes of rows and features by their contents, independent of names, units and order, from which samples are
+drawn.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ _ROUNDS = 3  # of telling rows, values, columns and classes apart by each other
 
 
 def mixed(numbers: np.ndarray) -> np.ndarray:
-    """Hash unsigned 64-bit integers with the SplitMix64 finaliser."""
+    """Return hashes of unsigned 64-bit integers, by the SplitMix64 finaliser."""
     from bayesieve.counts._kernels import mix
 
     result = np.array(numbers, dtype=np.uint64, order="C")
@@ -35,7 +37,9 @@ def mixed(numbers: np.ndarray) -> np.ndarray:
 
 
 def listed_by_counts(counts: ContingencyCounts, features: np.ndarray) -> np.ndarray:
-    """Order features by their counts only, independent of the order of levels, classes and features."""
+    """Order features by hashes of their counts, so that the order does not depend on that of levels, classes or
+    features.
+    """
     if features.size == 0:
         return features
     cells = mixed((counts.counts + 0.0).view(np.uint64))
@@ -46,9 +50,10 @@ def listed_by_counts(counts: ContingencyCounts, features: np.ndarray) -> np.ndar
 
 
 def drawn_by_content(keys: np.ndarray, most: int, weights: np.ndarray | None = None) -> np.ndarray:
-    """Draw ``most`` rows, or all: those with the lowest random ``keys``, after numbering equal rows. The sample does
-    not depend on row order, draws duplicates in proportion, and is nested in larger samples. Returns positions,
-    ascending.
+    """Draw ``most`` rows, or all if there are fewer, and return their positions in ascending order.
+
+    The rows with the lowest random ``keys`` are drawn, so the sample does not depend on row order and larger samples
+    contain smaller ones. Equal rows get different keys, so that duplicates are drawn in proportion.
     """
     if keys.size <= most:
         return np.arange(keys.size)
@@ -56,7 +61,7 @@ def drawn_by_content(keys: np.ndarray, most: int, weights: np.ndarray | None = N
 
 
 def _numbered(keys: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
-    """Return keys that also distinguish equal rows, by weight or else by number."""
+    """Return keys in which equal rows differ, by their weights or otherwise by a running number."""
     in_order = np.sort(keys)
     if not np.any(in_order[1:] == in_order[:-1]):
         return keys
@@ -71,13 +76,13 @@ def _numbered(keys: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
 
 @dataclass
 class RowSamples:
-    """Samples of rows by their class and row hash, independent of row order.
+    """Samples of rows drawn by hashes of their contents and classes, independent of row order.
 
     Parameters
     ----------
-    hashes : returns the row hashes, shape (n_rows,); it is called if a sample leaves rows out.
+    hashes : function that returns the row hashes, shape (n_rows,); called only if a sample is smaller than the table.
     rows : classes and weights of the rows.
-    at_most : rows of a sample, of which there may be fewer; None for any number.
+    at_most : size of the largest sample that will be drawn; None if unknown.
     """
 
     hashes: Callable[[], np.ndarray]
@@ -86,8 +91,9 @@ class RowSamples:
     _lowest: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64), init=False, repr=False)
 
     def drawn(self, most: int) -> np.ndarray:
-        """Draw ``most`` rows of positive weight, or all; return their positions, ascending. The sample is nested in
-        larger samples.
+        """Draw ``most`` rows of positive weight, or all if there are fewer; return their positions in ascending order.
+
+        Larger samples contain smaller ones.
         """
         most = most if self.at_most is None else min(most, self.at_most)
         n_rows, weights = len(np.asarray(self.rows.class_codes)), self.rows.weights
@@ -99,7 +105,10 @@ class RowSamples:
         return np.sort(self._lowest[:most])
 
     def _lowest_keys(self, most: int) -> np.ndarray:
-        """Return the rows of the lowest keys, lowest first; of very many rows, one range of keys at a time."""
+        """Return the positions of the rows with the lowest keys, lowest first.
+
+        For very many rows, only keys within one range are collected at a time, which bounds the memory.
+        """
         hashes, classes, weights = self.hashes(), np.asarray(self.rows.class_codes), self.rows.weights
         n_ranges = -(-classes.size // _ROWS_AT_ONCE)
         rows, lowest = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.uint64)
@@ -121,8 +130,10 @@ class RowSamples:
 
 
 def hash_rows(table: Table, n_jobs: int | None = None) -> np.ndarray:
-    """Return row hashes, shape (n_rows,): equal for rows with equal values in all columns, independent of the order of
-    columns and rows, the library, and the block that they are read with.
+    """Return row hashes, shape (n_rows,), from all columns of a table.
+
+    Rows with equal values have equal hashes, whatever the order of columns and rows, the dataframe library, or the
+    block in which a row is read.
     """
     from bayesieve.counts._kernels import mix, mix_floats
 
@@ -153,7 +164,7 @@ def hash_rows(table: Table, n_jobs: int | None = None) -> np.ndarray:
 
 
 def text_hashes(texts: Sequence[Any] | pl.Series) -> np.ndarray:
-    """Return the hash of each text, or of the text of a plain value; the same on every machine."""
+    """Return the hash of each text (or of the text of a plain value), the same on every machine."""
     import polars as pl
 
     from bayesieve.counts._kernels import hash_texts
@@ -161,7 +172,7 @@ def text_hashes(texts: Sequence[Any] | pl.Series) -> np.ndarray:
     series = texts if isinstance(texts, pl.Series) else pl.Series(spelt_out(list(map(str, texts))), dtype=pl.String)
     ends = np.cumsum(series.str.len_bytes().fill_null(0).to_numpy(), dtype=np.int64)
     hashes = np.empty(len(series), dtype=np.uint64)
-    # Join long texts in parts, because joining copies them twice.
+    # Long texts are joined piece by piece, because joining copies them twice.
     first = begin = 0
     while first < len(series):
         stop = max(first + 1, int(np.searchsorted(ends, begin + _JOINED_BYTES)))
@@ -172,10 +183,10 @@ def text_hashes(texts: Sequence[Any] | pl.Series) -> np.ndarray:
 
 
 def hash_codes(columns: Iterable[np.ndarray], classes: np.ndarray, salts: np.ndarray | None = None) -> np.ndarray:
-    """Return row hashes, shape (n_rows,): equal for rows of the same class with equal values in all ``columns``, of
-    whole numbers or floats (all NaN are equal).
+    """Return row hashes, shape (n_rows,): equal for rows of the same class with equal values in all ``columns``.
 
-    ``salts`` : (n_columns,) unsigned, of what each column contains: the order of the columns then makes no difference.
+    Columns are integers or floats (all NaN are equal). ``salts`` (n_columns,), unsigned hashes of the columns'
+    contents, make the result independent of the order of the columns.
     """
     from bayesieve.counts._kernels import mix
 
@@ -197,17 +208,18 @@ def hash_codes(columns: Iterable[np.ndarray], classes: np.ndarray, salts: np.nda
 
 @dataclass
 class Content:
-    """Rows as columns of numbered values, coloured by content: two rows, values, columns or classes get the same colour
-    unless more than a name, a unit or an order distinguishes them (Weisfeiler-Lehman refinement).
+    """Hashes of rows and classes by content, such that renaming, rescaling or reordering columns changes nothing.
 
-    As in the refinement of colours of Weisfeiler and Leman (1968), a row is known by its values, and a value, a column
-    and a class by the rows that have them, in a few rounds.
+    As in the colour refinement of Weisfeiler and Leman (1968), a row is described by its values, and a value, a column
+    and a class by the rows that have them, in a few rounds. Two rows or classes get equal hashes unless more than a
+    name, a unit or an order distinguishes them.
 
     Parameters
     ----------
-    columns : for each column (n_rows,) number of the value.
-    ordered : for each column how many of its values, the first ones, are in an order that means something; read from
-        either end, it means the same.
+    columns : for each column, (n_rows,) numbers of its values.
+    ordered : for each column, how many of its values (the first ones) have a meaningful order. The direction of the
+    order
+        makes no difference.
     classes : (n_rows,)
     """
 
@@ -235,7 +247,9 @@ class Content:
 
 
 def _places(column: np.ndarray, n_ordered: int) -> np.ndarray:
-    """Return for each value of a column its distance from the middle value; symmetric, so that both ends are equal."""
+    """Return a hash for each value of a column by its distance from the middle value, so that both directions are
+    equal.
+    """
     places = np.zeros(int(column.max(initial=0)) + 1, dtype=np.int64)
     places[:n_ordered] = 1 + np.abs(2 * np.arange(n_ordered) - (n_ordered - 1))
     return mixed(places.astype(np.uint64))

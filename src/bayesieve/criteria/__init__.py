@@ -1,4 +1,4 @@
-"""The value of a subset of features: each criterion scores all candidates of a block of rows in one pass."""
+"""Criteria: costs and scores of a subset of features, computed for many candidate subsets in one pass over the rows."""
 
 from __future__ import annotations
 
@@ -65,13 +65,15 @@ _OF_CLASS = {"recall": Recall, "precision": Precision}
 def make_criterion(
     criterion: str | Criterion | Callable[..., float], n_features: int, classes: Any, option: str = "criterion"
 ) -> Criterion:
-    """Return a criterion by its name, ``"recall:LABEL"``, ``"precision:LABEL"``, the name of a scorer of scikit-learn,
-    or a copy of the one given, ready for a target with these classes.
+    """Return a criterion for a target with these classes.
+
+    ``criterion`` is a name, ``"recall:LABEL"``, ``"precision:LABEL"``, the name of a scorer of scikit-learn, a
+    function, or a `Criterion`, which is copied.
 
     Raises
     ------
     ValueError
-        For what is no criterion, or one that does not fit the classes; the sentence names the ``option``.
+        For any other object, or a criterion that does not fit the classes; the message names the ``option``.
     """
     check_criterion(criterion, option)
     result: Criterion
@@ -101,7 +103,7 @@ def make_criterion(
 
 
 def check_criterion(criterion: object, option: str = "criterion") -> None:
-    """Raise ValueError unless `make_criterion` may take it."""
+    """Raise ValueError unless `make_criterion` may accept the object."""
     if isinstance(criterion, Criterion) or (callable(criterion) and not isinstance(criterion, type)):
         return
     if isinstance(criterion, str):

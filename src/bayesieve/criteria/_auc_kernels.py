@@ -1,17 +1,22 @@
-"""Compiled keys that order the rows, or cells of equal rows, as the scores of a class do with a candidate moved.
+"""Compiled computation of AUC sums for candidates: integer keys that order rows as their scores do, and counts of
+pairs.
 
-Two classes: the key is the log odds of class 1 in whole log units; a level adds a constant. Several classes: the odds
-of the class against the rest, as the bits of a double, which are ordered as the number is; a few bits of the fraction
-are given up for odds beyond the range of doubles, which rows far from every other class reach.
+A candidate is the current subset with one feature added or dropped.
 
-Unweighted rows are counted in slots: a bit map says which buckets of the range of keys hold a negative row, and the
-number of bits below a bucket numbers the buckets that do: a slot each, with the key of its first row, the rows of that
-key, and the rows before. A positive row reads one slot and compares one key, however many negative rows are equal.
-Slots of several keys are rare and keep the other keys in a chain. Nothing is sorted, no step waits for the one before,
-and neither the levels of a feature nor the number of segments matter.
+Keys. With two classes the key is the log odds of class 1 in whole log units, and a level adds a constant. With several
+classes it is the odds of a class against the rest, as the bits of a double: for positive doubles, the order of the bits
+is the order of the numbers. A few bits of the fraction are given up to extend the range of exponents, which rows far
+from every other class need.
 
-Weighted rows, cells of equal rows and levels, and keys so unevenly spread that buckets say nothing, are distributed to
-buckets and put in order, which gives the same integers.
+Unweighted rows are counted in slots. The range of keys is cut into buckets, and a bit map marks the buckets that hold a
+negative row. Each marked bucket has a slot, found by counting the bits below it, with the key of one of its rows, the
+number of rows with that key, and the number of negative rows in the slots before. A positive row then reads one slot
+and compares one key, however many negative rows are equal. Slots with several keys are rare and keep the other keys in
+a linked list. Nothing is sorted, no step waits for the one before, and neither the number of levels nor that of
+segments matters.
+
+Weighted rows, cells of equal rows and levels, and keys too unevenly spread for buckets are sorted by buckets instead,
+which gives the same integers.
 """
 
 from __future__ import annotations
@@ -40,12 +45,17 @@ _MOST_COPIED = 2048  # cells, for which several tables are worth adding up
 
 
 class Scores(NamedTuple):
-    """The arrays of a `ClassBlock`, and the current subset as a pass over candidates needs it.
+    """Arrays that a pass over candidates reads: those of a `ClassBlock`, and the scores of the current subset.
 
-    logs : log odds of class 1 or, of several classes, of the others to the true one; ratios : (n_others, n_rows) with
-    several classes; is_wide : (1, n_rows) which rows have ratios beyond the range of doubles, or (0, n_rows) if none
-    has; group_of, first_of, group_offsets : the groups of equal rows; unit : nats a step; tolerance : steps that
-    rounding may make.
+    Attributes
+    ----------
+    logs : log odds of class 1 in steps or, with several classes, those of each other class to the true one
+    ratios : (n_others, n_rows) with several classes, otherwise None
+    is_wide : (1, n_rows) mask of the rows with ratios beyond the range of doubles, or (0, n_rows) if there are none
+    group_of, first_of, group_offsets : group of each row, first row of each group, and first group of each segment,
+        where groups hold rows with equal scores
+    unit : nats per step
+    tolerance : difference in steps that rounding may explain
     """
 
     codes: np.ndarray
@@ -68,7 +78,15 @@ class Scores(NamedTuple):
 
 
 class AreaMoves(NamedTuple):
-    """Candidates: features (-1: none), signs (1 added, -1 dropped), and where their steps and factors start."""
+    """Candidates as arrays for the kernels.
+
+    Attributes
+    ----------
+    features : position of the moved feature, -1 for none
+    signs : 1 if the feature is added, -1 if it is dropped
+    steps, factors : tables of the features' log odds in steps, and of their odds
+    step_starts, factor_starts : first entry of each candidate in these tables
+    """
 
     features: np.ndarray
     signs: np.ndarray
@@ -79,8 +97,14 @@ class AreaMoves(NamedTuple):
 
 
 class Work(NamedTuple):
-    """Memory that every candidate overwrites: whole numbers of 64 bits, the same memory as doubles, whole numbers of 32
-    bits and levels, (5, n), (5, n), (4, n) and (2, n).
+    """Scratch memory that every candidate overwrites.
+
+    Attributes
+    ----------
+    longs : (5, n) int64
+    doubles : (5, n), a view of the memory of ``longs``
+    ints : (4, n) int32
+    levels : (2, n) uint16
     """
 
     longs: np.ndarray
@@ -97,7 +121,10 @@ class Work(NamedTuple):
 
 @jit_inner
 def fill_levels(scan, feature, levels):
-    """Return levels of a feature as 16-bit numbers, all 0 of no feature; returns how many codes there are."""
+    """Write the levels of a feature as 16-bit numbers, and return how many codes there are.
+
+    Without a feature (-1) all levels are 0.
+    """
     if feature < 0:
         levels[:] = 0
         return 1
@@ -114,7 +141,7 @@ def fill_levels(scan, feature, levels):
 
 @jit_inner
 def _fill_wide(is_wide, logs, unit, offsets, classes, levels, steps, n_codes, sign, wanted, keys, bits, odds):
-    """Return keys of the rows with ratios beyond the range of doubles, from logarithms."""
+    """Write the keys of rows whose ratios exceed the range of doubles, computed from logarithms (log-sum-exp)."""
     n_others = logs.shape[0]
     total = np.empty(n_others + 1, dtype=np.int64)
     for s in range(classes.size):
@@ -141,8 +168,9 @@ def _fill_wide(is_wide, logs, unit, offsets, classes, levels, steps, n_codes, si
 
 @jit_inner
 def fill_keys(scan, moves, candidate, n_codes, wanted, logs, ratios, is_wide, offsets, levels, keys, bits, odds):
-    """Return keys of rows, or of cells, with a ``candidate`` moved; two classes have no ``ratios``. ``bits`` and
-    ``odds`` are the same memory.
+    """Write the keys of rows, or of cells, with a ``candidate`` moved.
+
+    ``ratios`` is None for two classes. ``bits`` and ``odds`` are views of the same memory, which turns odds into keys.
     """
     steps = moves.steps[moves.step_starts[candidate] :]
     if ratios is None:  # scores plus the steps of the levels
@@ -156,7 +184,7 @@ def fill_keys(scan, moves, candidate, n_codes, wanted, logs, ratios, is_wide, of
                 for i in range(score.size):
                     key[i] = score[i] + sign * step[level[i]]
                 continue
-            # One of eight steps, chosen bit by bit of the level: reading a table takes longer.
+            # Selecting one of eight steps bit by bit of the level vectorises; reading them from a table does not.
             s0, s1 = sign * step[0], sign * step[min(1, last)]
             s2, s3 = sign * step[min(2, last)], sign * step[min(3, last)]
             s4, s5 = sign * step[min(4, last)], sign * step[min(5, last)]
@@ -197,7 +225,7 @@ def fill_keys(scan, moves, candidate, n_codes, wanted, logs, ratios, is_wide, of
 
 @jit_inner
 def bucket_range(keys, n, n_buckets):
-    """Return the lowest and highest of ``n`` keys, and how many bits to drop so that their distances fall into
+    """Return the lowest and highest of ``n`` keys, and the number of low bits to drop so that there are at most
     ``n_buckets``.
     """
     low = keys[0]
@@ -213,7 +241,7 @@ def bucket_range(keys, n, n_buckets):
 
 @jit_inner
 def _slot(bucket, words):
-    """Return the first slot not below a bucket."""
+    """Return the number of marked buckets below a bucket, which is the number of its slot if it is marked."""
     place = np.int64(bucket)
     word = words[np.uint64(place >> 5)]
     return np.uint64((word >> 32) + count_bits(word & ((np.int64(1) << (place & 31)) - 1)))
@@ -221,12 +249,15 @@ def _slot(bucket, words):
 
 @jit_inner
 def _fill_slots(keys, buckets, offsets, positive, tolerance, words, places, slots, extras):
-    """Mark the buckets of negative rows, each with the number of those before; count rows in their slots, and list in
-    ``extras`` those of another key than the slot's, which is that of its last row. Returns how many there are.
+    """Fill the bit map and the slots from the negative rows.
 
-    words : bits of 32 buckets, and above them the number of buckets in the words before
-    slots : above bit 32 of slots[2 k] the rows in the slots before, below twice those of the slot's key, and whether it
-        has other keys; slots[2 k + 1] : the key
+    Rows whose key differs from that of their slot (the key of its last row) are listed in ``extras``; returns their
+    number.
+
+    words : low half: bits of 32 buckets; high half: number of marked buckets in the words before
+    slots : slots[2 k], high half: rows in the slots before; low half: twice the number of rows with the slot's key,
+    plus
+        1 if it has other keys. slots[2 k + 1]: the key
     """
     for s in range(positive.size):
         if not positive[s]:
@@ -270,8 +301,10 @@ def _fill_slots(keys, buckets, offsets, positive, tolerance, words, places, slot
 
 @jit_inner
 def _chain_extras(keys, buckets, words, extras, tolerance, heads, nodes, left):
-    """Return nodes (key, rows, next node) of the other keys of a slot, from node heads[slot] on; returns what is left
-    of the steps allowed.
+    """Store keys that differ from the key of their slot in linked lists: nodes (key, rows, next node), from heads[slot]
+    on.
+
+    Returns how many of the steps allowed are left; below 0, lists are too long and the caller sorts instead.
     """
     for x in range(extras.size):
         heads[_slot(buckets[np.uint64(extras[x])], words)] = -1
@@ -297,10 +330,11 @@ def _chain_extras(keys, buckets, words, extras, tolerance, heads, nodes, left):
 
 @jit_inner
 def slot_pairs(keys, offsets, positive, tolerance, words, slots, ints):
-    """Return (whether it worked, twice the number of pairs with the positive row above, ties once) of unweighted rows.
+    """Count pairs of unweighted rows by slots. Returns whether that worked, and twice the number of pairs with the
+    positive row above, where a tie counts once.
 
-    ``positive[s]`` tells whether the rows of segment s are positive. It gives up where too many keys share buckets, or
-    keys that tie might fall into different ones.
+    ``positive[s]`` says whether the rows of segment s are positive. The method gives up if too many keys share buckets,
+    or equal keys might fall into different buckets.
     """
     buckets, places, heads, unsure = ints[0], ints[1], ints[2], ints[3]
     n_negative = 0
@@ -357,8 +391,9 @@ def slot_pairs(keys, offsets, positive, tolerance, words, slots, ints):
 
 @jit_inner
 def order_items(keys, weights, n, ordered, ordered_weights, count):
-    """Put keys in ascending order, equal ones as they stand, their weights with them: buckets first, then insertion
-    inside.
+    """Sort keys in ascending order, stably, together with their weights.
+
+    Keys are distributed to buckets and put in order by insertion; if that takes too many moves, by a merge sort.
     """
     low, high, shift = bucket_range(keys, n, min(2 * n, count.size - 1) + 1)
     n_buckets = ((high - low) >> shift) + 1
@@ -409,10 +444,11 @@ def order_items(keys, weights, n, ordered, ordered_weights, count):
 
 @jit_inner
 def sorted_pairs(keys, weights, offsets, positive, tolerance, ordered, ordered_weights, count):
-    """Return twice the weight of pairs with the positive item above, ties once; ``positive[s]`` tells whether the items
-    of segment s are positive.
+    """Count pairs of weighted items by sorting. Returns twice the weight of the pairs with the positive item above,
+    where a tie counts once.
 
-    Items within ``tolerance`` of the next one are ties.
+    ``positive[s]`` says whether the items of segment s are positive. Neighbouring keys that differ by at most
+    ``tolerance`` tie.
     """
     n = offsets[positive.size]
     if n == 0:
@@ -443,11 +479,11 @@ def sorted_pairs(keys, weights, offsets, positive, tolerance, ordered, ordered_w
 
 @jit
 def pair_sums(scan, moves, chosen, targets, positive, weights, work, sums):
-    """Compute sums[c, t] = weight of the pairs that the scores of class targets[t] order rightly with candidate c, one
-    of ``chosen``, moved, unless there is a number already.
+    """Compute the weight of the pairs that each candidate orders correctly, for each class against the rest.
 
-    ``positive[t, s]``: whether the rows of segment s are of that class; ``weights``: of the rows, or None for
-    `slot_pairs`, which leaves NaN where it gives up.
+    sums[c, t] is set for candidate c in ``chosen`` and class targets[t], unless it holds a number already.
+    ``positive[t, s]`` says whether the rows of segment s are of that class. With ``weights`` None, pairs are counted by
+    `slot_pairs`, and sums stay NaN where it gives up; otherwise by `sorted_pairs`.
     """
     n_rows = scan.group_of.size
     levels, keys, bits, odds = work.levels[0][:n_rows], work.longs[0][:n_rows], work.longs[1], work.doubles[1]
@@ -475,9 +511,9 @@ def pair_sums(scan, moves, chosen, targets, positive, weights, work, sums):
 
 @jit
 def group_rows(logs, offsets, slots, group_of, first_of):
-    """Number the rows of equal segment and equal logs in order of appearance; return the number of groups.
+    """Number the groups of rows with equal scores in the same segment, in order of appearance; return their number.
 
-    ``slots``, all -1, is the hash table; ``first_of[g]`` the first row of group g.
+    ``slots``, filled with -1, is memory for a hash table; ``first_of[g]`` receives the first row of group g.
     """
     n_others = logs.shape[0]
     mask = np.uint64(slots.size - 1)
@@ -511,7 +547,7 @@ def group_rows(logs, offsets, slots, group_of, first_of):
 
 @jit_inner
 def _of_cells(values, first_of, item_groups, n):
-    """Return columns of ``values`` of the first row of each cell's group; None of None."""
+    """Return the values (n_others, n) of each cell, those of the first row of its group; None if ``values`` is None."""
     if values is None:
         return None
     else:  # noqa: RET505 - compiled to one of both, by the type of the argument
@@ -524,7 +560,9 @@ def _of_cells(values, first_of, item_groups, n):
 
 @jit
 def cell_sums(scan, moves, chosen, targets, positive, work, sums):
-    """Compute `pair_sums` from cells, each a group of equal rows and a level, with the weight of its rows."""
+    """Compute `pair_sums` from cells: rows with equal scores and levels are counted together, so that fewer items are
+    sorted.
+    """
     levels, item_levels = work.levels[0][: scan.group_of.size], work.levels[1]
     keys, bits, odds, ordered = work.longs[0], work.longs[1], work.doubles[1], work.longs[2]
     cells, item_weights = work.doubles[3], work.doubles[4]

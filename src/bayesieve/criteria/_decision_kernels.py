@@ -1,7 +1,7 @@
-"""Compiled sums over rows of what the chosen class brings, for all candidates: wrong rows, rows given one class, costs.
+"""Compiled sums of decisions for all candidates: misclassified rows, rows given one class, costs, and benefits.
 
-The chosen class is the most probable one, the lowest class code among those that tie. Probabilities that differ by less
-than ``TIE`` of themselves tie: they are the same number reached by different roundings.
+A row is given its most probable class, among equally probable ones that with the lowest code. Probabilities whose ratio
+differs from 1 by less than ``TIE`` count as equal, because rounding alone may separate them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ TIE = 2e-12
 
 @jit
 def wrong_sums(ratios, codes, offsets, classes, weights, columns, lows, highs, kinds, starts, n_codes, table, sums):
-    """Compute sums[c, j] += rows (or weight) of class j that candidate c gives another class."""
+    """Count the rows (or weight) that each candidate misclassifies: sums[c, j] for rows of class j."""
     n_others = ratios.shape[0]
     factor = np.empty(BLOCK)
     worst = np.empty(BLOCK)
@@ -30,7 +30,7 @@ def wrong_sums(ratios, codes, offsets, classes, weights, columns, lows, highs, k
                     first = starts[c] + (segment * n_others + other) * n_codes[c]
                     spread(factor, code, table[first : first + n_codes[c]], lows[c], highs[c], kinds[c])
                     ratio = ratios[other, begin : begin + n]
-                    # A lower class wins a tie, a higher one loses it.
+                    # The factor breaks ties in favour of the lower class.
                     scale = 1.0 / (1.0 - TIE) if other < true_class else 1.0 / (1.0 + TIE)
                     if other == 0:
                         for i in range(n):
@@ -55,7 +55,7 @@ def wrong_sums(ratios, codes, offsets, classes, weights, columns, lows, highs, k
 def chosen_sums(
     ratios, codes, offsets, classes, weights, label, columns, lows, highs, kinds, starts, n_codes, table, sums
 ):
-    """Compute sums[c, j] += rows (or weight) of class j != ``label`` that candidate c gives the class ``label``."""
+    """Count the rows (or weight) of class j != ``label`` that candidate c gives the class ``label``: sums[c, j]."""
     n_others = ratios.shape[0]
     factor = np.empty(BLOCK)
     mine = np.empty(BLOCK)
@@ -93,9 +93,9 @@ def chosen_sums(
 def cost_sums(
     ratios, codes, offsets, classes, weights, costs, columns, lows, highs, kinds, starts, n_codes, table, sums
 ):
-    """Compute sums[c] += cost of giving every row the label of lowest expected cost, with candidate c multiplied in.
+    """Add up the costs of giving every row the label with the lowest expected cost, by candidate: sums[c].
 
-    ``costs[j, d]``: cost of label d for a row of class j. The lowest label wins a tie.
+    ``costs[j, d]`` is the cost of label d for a row of class j. The lowest label wins a tie.
     """
     n_others = ratios.shape[0]
     factor = np.empty(BLOCK)
@@ -140,12 +140,15 @@ def cost_sums(
 
 @jit
 def benefit_sums(ratios, codes, offsets, gains, gained, columns, lows, highs, kinds, starts, n_codes, table, sums):
-    """Compute sums[c] += what the decisions of largest expected benefit bring beyond the first one, with candidate c
-    multiplied in; the first of decisions that tie is taken.
+    """Add up, for each candidate, the benefits of the decisions with the largest expected benefit: sums[c].
 
-    gains : (n_more + 1, n_classes, n_rows) benefit of each further decision beyond that of the first, for the row's own
-    class and then for the others; the last line is the difference that rounding may make
-    gained : (n_more, n_rows) what each further decision brings the row beyond the first, times its weight
+    Benefits are measured against the first decision, which needs no sum of its own. The first decision wins a tie.
+
+    gains : (n_more + 1, n_classes, n_rows) benefit of each further decision less that of the first, for the row's own
+    class
+        and then for the others; the last line holds the differences that rounding may explain
+    gained : (n_more, n_rows) benefit of each further decision for the true class, less that of the first, times the
+    weight
     """
     n_others = ratios.shape[0]
     n_more = gained.shape[0]
@@ -195,7 +198,7 @@ def benefit_sums(ratios, codes, offsets, gains, gained, columns, lows, highs, ki
 
 @jit_sum
 def _sum_where(values, terms, factors, least):
-    """Sum of the values where the term times the factor exceeds the least."""
+    """Return the sum of the values for which term times factor exceeds ``least``."""
     total = 0.0
     for i in range(values.size):
         total += values[i] if terms[i] * factors[i] > least[i] else 0.0

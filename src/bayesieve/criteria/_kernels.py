@@ -1,13 +1,13 @@
-"""Compiled loops over rows: factors of a block's codes, moves of the state, and sums of losses for all candidates.
+"""Compiled loops over rows that apply features to class probabilities and sum losses for all candidate subsets.
 
-``ratios[o, i]`` is P(other class o) / P(true class) of row i under the current subset, so that P(true class) =
-1 / (1 + sum_o ratios[o, i]) and no ``exp`` is needed. Adding or dropping a feature multiplies a ratio by a factor that
-depends on the row's level only: ``table[start + (segment * others + o) * n_codes + level]``. A block of rows stays in
-the first-level cache while all candidates pass over it.
+A candidate is the current subset with one feature added or dropped. ``ratios[o, i]`` is P(other class o) / P(true
+class) of row i under the current subset, so that P(true class) = 1 / (1 + sum_o ratios[o, i]) without an ``exp``.
+Moving a feature multiplies a ratio by a factor that depends only on the row's level: ``table[start + (segment * others
++ o) * n_codes + level]``. All candidates pass over one block of rows while it is in the first-level cache.
 
-``joint[i, j]``, for many classes, is the joint probability of row i and class j. The classes of a row are next to each
-other, and so are those of the level that multiplies them: loops over classes vectorise, and tables grow with the
-classes, not with their square.
+For many classes, ``joint[i, j]`` is the joint probability of row i and class j. The classes of a row are contiguous,
+and so are the factors of a level: loops over classes vectorise, and tables grow with the number of classes instead of
+its square.
 """
 
 from __future__ import annotations
@@ -33,10 +33,9 @@ _NOTHING = -600.0  # nats behind the first class: less than any moves between tw
 
 @jit_inner
 def spread(factor, code, level, low, high, kind):
-    """Compute factor[i] = the level's factor of code[i].
+    """Look up the factor of each code: factor[i] = level[code[i]].
 
-    A few levels are told apart by comparisons, which vectorise; reading a table by code does not, but is the faster of
-    the two from five codes on.
+    Few levels are selected by comparisons, which vectorise; a table look-up does not, but is faster from five codes on.
     """
     n = code.size
     last = level.size - 1
@@ -60,7 +59,7 @@ def spread(factor, code, level, low, high, kind):
 
 @jit_sum
 def sum_products(total, base, ratios, begin, code, segment, start, n_codes, table, low, high, kind, factor):
-    """Compute total[i] = base[i] + sum over other classes of ratio times factor; an empty ``base`` is all ones."""
+    """Compute total[i] = base[i] + sum over other classes of ratio * factor; an empty ``base`` stands for ones."""
     n = code.size
     n_others = ratios.shape[0]
     if n_others == 0:
@@ -95,11 +94,12 @@ def log_loss_sums(
     ratios, base, codes, offsets, weights, columns, lows, highs, kinds, starts, n_codes, table, by_row,
     products, is_first, is_last, sums,
 ):  # fmt: skip
-    """Compute sums[c] += sum over rows of log(base + sum_o ratio * factor) with candidate c multiplied in.
+    """Add up log losses for each candidate: sums[c] += sum over rows of log(base + sum_o ratio * factor).
 
-    The sum of logarithms is the logarithm of a running product whose exponent is carried in an integer: one ``log`` per
-    lane after the last block of rows instead of one per row. From block to block, ``products`` (candidates, 2, lanes)
-    holds the products and their exponents. ``by_row``: a ``log`` per row, for factors too large to multiply.
+    The sum of logarithms is computed as the logarithm of a running product, whose exponent is moved to an integer
+    before it overflows: one ``log`` per lane at the end instead of one per row. ``products`` (candidates, 2, lanes)
+    carries products and exponents from block to block. With ``by_row`` there is a ``log`` per row, for factors too
+    large to multiply.
     """
     n_candidates = columns.size
     bits = products.view(np.int64)  # exponents are whole numbers
@@ -149,7 +149,7 @@ def log_loss_sums(
 
 @jit
 def multiply_ratios(ratios, codes, offsets, low, high, kind, start, n_codes, table, highest):
-    """Compute ratios[o, i] *= factor of one feature; return whether one of them is now above ``highest``."""
+    """Multiply the ratios by the factors of one feature; return whether one of them now exceeds ``highest``."""
     n_others = ratios.shape[0]
     factor = np.empty(BLOCK)
     n_too_large = 0
@@ -170,8 +170,10 @@ def multiply_ratios(ratios, codes, offsets, low, high, kind, start, n_codes, tab
 
 @jit
 def add_steps(steps, codes, offsets, signs, columns, lows, highs, kinds, n_codes, starts, table, ends, members):
-    """Compute steps[s, o, i] += the logarithm of row i by the level of each of several features added (sign 1) or
-    dropped (-1), which are ``members[ends[s - 1] : ends[s]]`` of those listed.
+    """Add the log factors of features to the logarithms of ratios of several subsets: steps[s, o, i].
+
+    Subset s moves the listed features ``members[ends[s - 1] : ends[s]]``, each added (sign 1) or dropped (sign -1). The
+    log factors of a few rows are looked up once for all subsets, and stay in the cache.
     """
     n_others = steps.shape[1]
     lines = np.empty((columns.size, _STEP_ROWS), dtype=np.int64)
@@ -209,10 +211,11 @@ def add_steps(steps, codes, offsets, signs, columns, lows, highs, kinds, n_codes
 
 @jit
 def classify(steps, offsets, right, wrong, margin, scanned, states):
-    """Find rows that no single move can change: states[i] = 1 (right for sure), 2 (wrong for sure) or 0, plus 4 for
-    rows within the ``margin`` of mattering.
+    """Find rows whose loss no single move can change: states[i] = 1 (certainly right), 2 (certainly wrong) or 0 (can
+    change).
 
-    Returns how many rows are within the margin, and whether a row outside ``scanned`` matters.
+    4 is added for rows within ``margin`` steps of state 0. Returns how many these are, and whether a row outside of
+    ``scanned`` has state 0.
     """
     near = 0
     lost = 0
@@ -238,11 +241,10 @@ def walk_path(
     ratios, base, codes, offsets, weights, columns, lows, highs, kinds, starts, n_codes, table, by_row, highest, most,
     sums,
 ):  # fmt: skip
-    """Compute sums[c, 0] = sum of logarithms, as ``log_loss_sums``, of each of several features added one after
-    another.
+    """Compute the log loss sums, as `log_loss_sums`, of subsets that grow by one feature after another: sums[c, 0].
 
-    The ratios are multiplied by every feature but the one that comes after ``most`` others. Stops after that one, or
-    when a ratio is beyond ``highest``; returns how many features were added.
+    The ratios are multiplied by each feature except the one after ``most`` others. The walk stops after that feature,
+    or when a ratio exceeds ``highest``; returns how many features were added.
     """
     products = np.empty((1, 2, LANES))
     for c in range(columns.size):
@@ -261,7 +263,7 @@ def walk_path(
 
 @jit_sum
 def _four(a, b, c, d):
-    """Return 1/a + 1/b + 1/c + 1/d by one division: divisions would bound these loops."""
+    """Return 1/a + 1/b + 1/c + 1/d with a single division, because divisions limit the speed of these loops."""
     ab = a * b
     cd = c * d
     return ((a + b) * cd + (c + d) * ab) / (ab * cd)
@@ -269,7 +271,7 @@ def _four(a, b, c, d):
 
 @jit_sum
 def _reciprocals(weights, total, n):
-    """Sum of 1 / total[i] over ``n`` rows, times their weights where there are any."""
+    """Return the sum of 1 / total[i] over ``n`` rows, times their weights if there are any."""
     result = 0.0
     if weights.size > 0:
         for i in range(n):
@@ -284,7 +286,11 @@ def _reciprocals(weights, total, n):
 
 @jit_sum
 def _two_way(code, low, quarter, ratios, table, at, n_codes):
-    """Sum of P(true class) by two levels, whose factors stand ``n_codes`` apart for each other class."""
+    """Return the sum of P(true class) over rows for a feature of two levels.
+
+    Four quarters of the rows are processed side by side, which `_four` divides together. Factors of different other
+    classes are ``n_codes`` apart in the table.
+    """
     result = 0.0
     for i in range(quarter):
         j, k, n = quarter + i, 2 * quarter + i, 3 * quarter + i
@@ -302,12 +308,14 @@ def _two_way(code, low, quarter, ratios, table, at, n_codes):
 
 @jit
 def two_way_sums(ratios, near, codes, offsets, columns, lows, starts, n_codes, table, sums):
-    """Compute ``probability_sums`` for features of two levels without unseen codes, up to three other classes and rows
-    of equal weight, of which there are at least FEWEST: the case of hundreds of binary indicators in fused loops.
+    """Compute `probability_sums` for hundreds of binary indicators in fused loops.
 
-    Rows are padded to FEWEST at the end of a segment: each such row adds exactly 1 too much. ratios, near :
-    tuples of an array for each other class, so that the loops are compiled for their number; ``near`` holds BLOCK
-    numbers each.
+    Features have two levels and no unseen codes, there are up to three other classes, and at least FEWEST rows of equal
+    weight. Rows are padded to a multiple of FEWEST at the end of a segment; each padded row adds exactly 1, which the
+    caller subtracts.
+
+    ratios, near : tuples with an array for each other class, so that loops are compiled for their number; the arrays of
+        ``near`` are scratch memory of BLOCK numbers.
     """
     n_others = len(ratios)
     n_rows = codes.shape[1]
@@ -315,7 +323,7 @@ def two_way_sums(ratios, near, codes, offsets, columns, lows, starts, n_codes, t
         for begin in range(offsets[segment], offsets[segment + 1], BLOCK):
             n = min(BLOCK, offsets[segment + 1] - begin)
             padded = min(BLOCK, (n + FEWEST - 1) // FEWEST * FEWEST)
-            # Rows around the block have ratio 0 and add exactly 1 each, whatever their codes.
+            # Rows around the block get ratio 0, so that each adds exactly 1 whatever its code.
             first = min(begin, n_rows - padded)
             ahead = begin - first
             for other in range(n_others):
@@ -331,7 +339,7 @@ def two_way_sums(ratios, near, codes, offsets, columns, lows, starts, n_codes, t
 
 @jit
 def probability_sums(ratios, codes, offsets, weights, columns, lows, highs, kinds, starts, n_codes, table, sums):
-    """Compute sums[c] += sum over rows of P(true class) with candidate c multiplied in."""
+    """Add up the probability of the true class for each candidate: sums[c] += sum over rows of P(true class)."""
     base = np.empty(0)
     factor = np.empty(BLOCK)
     total = np.empty(BLOCK)
@@ -350,7 +358,9 @@ def probability_sums(ratios, codes, offsets, weights, columns, lows, highs, kind
 
 @jit
 def squared_error_sums(ratios, codes, offsets, weights, columns, lows, highs, kinds, starts, n_codes, table, sums):
-    """Compute sums[c] += sum over rows and classes of (T - P)^2 with candidate c multiplied in."""
+    """Add up squared errors for each candidate: sums[c] += sum over rows and classes of (T - P)^2, T = 1 for the true
+    class.
+    """
     n_others = ratios.shape[0]
     factor = np.empty(BLOCK)
     odds = np.empty(BLOCK)
@@ -380,8 +390,9 @@ def squared_error_sums(ratios, codes, offsets, weights, columns, lows, highs, ki
 
 @jit_sum
 def _squares(weights, odds, squares, n):
-    """Sum of the squared errors, times the weights where there are any: odds[i] is the sum of the ratios, squares[i] of
-    their squares.
+    """Return the sum of squared errors of ``n`` rows, times their weights if there are any.
+
+    odds[i] is the sum of a row's ratios, squares[i] the sum of their squares.
     """
     result = 0.0
     if weights.size > 0:
@@ -410,7 +421,7 @@ def _dot(row, factor):
 
 @jit_sum
 def _multiplied(row, factor):
-    """Multiply a row by a factor in place, and return its sum."""
+    """Multiply the probabilities of a row by factors in place, and return their sum."""
     total = 0.0
     for j in range(row.size):
         row[j] *= factor[j]
@@ -420,7 +431,10 @@ def _multiplied(row, factor):
 
 @jit
 def joint_sums(joint, codes, offsets, weights, columns, lows, highs, kinds, starts, table, sums):
-    """Compute sums[c] += sum over rows of log(sum over classes of joint * factor of candidate c)."""
+    """Add up log(sum over classes of joint * factor) over rows for each candidate: sums[c].
+
+    Few products are multiplied before a logarithm is taken, because logarithms cost most.
+    """
     for segment in range(offsets.size - 1):
         for begin in range(offsets[segment], offsets[segment + 1], _JOINT_ROWS):
             end = min(begin + _JOINT_ROWS, offsets[segment + 1])
@@ -442,7 +456,10 @@ def joint_sums(joint, codes, offsets, weights, columns, lows, highs, kinds, star
 
 @jit
 def multiply_joint(joint, codes, offsets, weights, column, low, high, kind, start, table, lead):
-    """Compute joint[i] *= the factors of one feature; lead[0] += the logarithms of what rows are divided by."""
+    """Multiply the joint probabilities by the factors of one feature.
+
+    Rows whose sum leaves a safe range are divided by it; the logarithms of the divisors are added to lead[0].
+    """
     code = codes[column]
     for i in range(offsets[0], offsets[-1]):
         total = _multiplied(joint[i], table[start + _level(code[i], low, high, kind)])
@@ -454,8 +471,10 @@ def multiply_joint(joint, codes, offsets, weights, column, low, high, kind, star
 
 @jit
 def start_joint(joint, codes, offsets, weights, classes, columns, lows, highs, kinds, starts, priors, logs, lead):
-    """Compute joint[i] = exp(prior of the segment + logarithms of the levels of some features), the largest 1; lead[0]
-    += the logarithm of the largest less that of the true class.
+    """Compute joint[i] = exp(prior + logs of the levels of some features), scaled such that the largest class of a row
+    is 1.
+
+    The logarithm of the largest class less that of the true class is added to lead[0].
     """
     n_classes = joint.shape[1]
     for segment in range(offsets.size - 1):
@@ -476,7 +495,7 @@ def start_joint(joint, codes, offsets, weights, classes, columns, lows, highs, k
 
 @jit
 def sum_true_logs(codes, offsets, weights, classes, columns, lows, highs, kinds, starts, logs, sums):
-    """Compute sums[f] += sum over rows of the logarithm of the level of feature f for the true class."""
+    """Add up, for each feature, log P(level | true class) over the rows: sums[f]."""
     for f in range(columns.size):
         code = codes[columns[f]]
         for segment in range(offsets.size - 1):

@@ -1,9 +1,9 @@
-"""Compiled counting of ordered pairs for a feature of two levels and one list of rows for each class.
+"""Compiled AUC sums for candidates of two levels, with one sorted list of rows for each of two classes.
 
-Both lists are sorted by score once per move. A level shifts all its rows by a constant, so that the negatives of a
-level below a positive row are a sum over a prefix of the sorted negatives: up to where the shifted score of the
-positive row falls among them. A bit map of the negative scores, with a count for every 32 bits, says where: nothing is
-merged, no step waits for the one before, and as positives come in order, memory is read in order too. Where many
+Both lists are sorted by score once per move. A level shifts all its rows by a constant. The negatives of a level below
+a positive row are therefore a prefix of the sorted negatives, which ends where the shifted score of the positive row
+would stand. A bit map of the negative scores, with a running count for every 32 bits, tells where that is. Nothing is
+merged, no step waits for the one before, and since positives come in order, memory is read in order, too. If many
 positives share a score, each level of a score is looked up once, with the number of its rows.
 """
 
@@ -25,16 +25,18 @@ _BEYOND = np.iinfo(np.int64).max // 2
 
 
 class Ladder(NamedTuple):
-    """Sorted rows of a subset.
+    """Rows of both classes sorted by their scores under the current subset.
 
-    scores : different scores of the negatives, in order, and ``PADDING`` beyond all
-    words : bits of 32 buckets, 2^shift steps wide from ``low`` on, and above them twice the number of scores in the
-        words before, plus one where the bits of the word are not a count
-    negatives, number : rows in order, and which of the different scores each has
-    positives, positive_number : rows in order, and which of the different scores each has; no numbers where most
-        scores differ
-    positive_scores : scores of the positives, the different ones where there are numbers
-    first, last : twice how many scores of negatives are below, and not above, each of these; tied : where they differ
+    Attributes
+    ----------
+    scores : distinct scores of the negatives in ascending order, followed by ``PADDING`` numbers beyond all scores
+    words : bit map of buckets, 2^shift steps wide from ``low`` on. Low half: bits of 32 buckets; high half: twice the
+        number of scores in the words before, plus 1 if a bit of the word stands for several scores
+    negatives, number : negative rows in ascending order, and the position of the score of each among the distinct ones
+    positives, positive_number : likewise for positive rows; no numbers if most of their scores differ
+    positive_scores : scores of the positives, distinct ones if there are numbers
+    first, last : twice the number of negative scores below, and not above, each of these
+    tied : positions at which ``first`` and ``last`` differ
     """
 
     scores: np.ndarray
@@ -53,8 +55,10 @@ class Ladder(NamedTuple):
 
 @jit
 def list_rows(scores, begin, end):
-    """Sort some rows by score: return the scores, the rows, the distinct scores, padded, and the position of each row's
-    score among these.
+    """Sort the rows ``begin`` to ``end`` - 1 by score.
+
+    Returns the sorted scores, the rows, the distinct scores with padding, and the position of each row's score among
+    them.
     """
     n = end - begin
     rows, ordered_rows, ordered = np.empty(n), np.empty(n), np.empty(n, dtype=np.int64)
@@ -76,8 +80,10 @@ def list_rows(scores, begin, end):
 
 
 def bucket_width(scores: np.ndarray, tolerance: int) -> tuple[int, int]:
-    """Return (shift, low) of buckets of 2^shift steps from ``low`` on, the first of them empty, so that scores that tie
-    share one; a shift of -1 where there are none.
+    """Return (shift, low): buckets are 2^shift steps wide from ``low`` on, the first one is empty, and tying scores
+    share one.
+
+    The shift is -1 if no such buckets are found.
     """
     shift = 0
     lowest, highest = int(scores[0]), int(scores[-1])
@@ -93,8 +99,9 @@ def bucket_width(scores: np.ndarray, tolerance: int) -> tuple[int, int]:
 
 @jit
 def place_scores(scores, shift, low, ordered, tolerance, words, first, last):
-    """Fill the bit map of the different ``scores``, and the counts above the bits. How many of them are below, and not
-    above, each of the ordered ones, doubled.
+    """Fill the bit map of the distinct ``scores``, with a running count above the bits of each word.
+
+    ``first`` and ``last`` receive twice the number of scores below, and not above, each of the ``ordered`` scores.
     """
     for k in range(scores.size - PADDING):
         bucket = (scores[k] - low) >> shift
@@ -121,8 +128,9 @@ def place_scores(scores, shift, low, ordered, tolerance, words, first, last):
 
 
 def climb(scores: np.ndarray, negative: tuple[int, int], positive: tuple[int, int], tolerance: int) -> Ladder | None:
-    """Return the `Ladder` of two segments, each given by where it begins and ends; None without negatives, or where
-    scores lie too close for buckets to keep ties together.
+    """Return the `Ladder` of a negative and a positive segment, each given by its first row and its end.
+
+    None if there are no negatives, or scores lie too close for tying ones to share a bucket.
     """
     if negative[0] == negative[1]:
         return None
@@ -148,8 +156,8 @@ def climb(scores: np.ndarray, negative: tuple[int, int], positive: tuple[int, in
 
 @jit_inner
 def _sum_prefixes(codes, bound, negatives, number, pairs):
-    """Compute pairs[k] = negatives among those of the first k different scores, of level 1 from bit 32 on, of level 0
-    below.
+    """Count negatives among the first k distinct scores: pairs[k], those of level 1 in the high half, of level 0 in the
+    low.
     """
     steps = np.array([1, 1 << 32])  # looked up, not chosen: a jump that no processor foresees
     total = 0
@@ -161,9 +169,10 @@ def _sum_prefixes(codes, bound, negatives, number, pairs):
 
 @jit_inner
 def binary_pairs(ladder, codes, bound, negative_steps, positive_steps, sign, tolerance, pairs):
-    """Return twice the number of pairs with the positive row above, ties once; a code above ``bound`` is level 1.
+    """Return twice the number of pairs with the positive row above, where a tie counts once; codes above ``bound`` are
+    level 1.
 
-    ``negative_steps``, ``positive_steps``: shifts of the two levels in each class, times ``sign``.
+    ``negative_steps`` and ``positive_steps`` are the shifts of both levels in each class, to be multiplied by ``sign``.
     """
     positive_pairs = pairs[ladder.negatives.size + 1 :]
     _sum_prefixes(codes, bound, ladder.negatives, ladder.number, pairs)
@@ -175,7 +184,7 @@ def binary_pairs(ladder, codes, bound, negative_steps, positive_steps, sign, tol
     within_1 = sign * (positive_steps[1] - negative_steps[1])
     cross_0 = sign * (positive_steps[0] - negative_steps[1])
     cross_1 = sign * (positive_steps[1] - negative_steps[0])
-    # Not literals, for each of which the loops would be compiled again.
+    # Variables instead of literals: for each literal the loops would be compiled again.
     adds_same, same, other = within_0 == 0 and within_1 == 0, np.int32(0), np.int32(1)
     twice = _moved_pairs(ladder, codes, bound, cross_0, cross_1, tolerance, prefixes, rows_up_to, other, adds_same)
     if not adds_same:
@@ -187,7 +196,11 @@ def binary_pairs(ladder, codes, bound, negative_steps, positive_steps, sign, tol
 
 @jit_inner
 def _sum_prefixes_at(prefixes, twice, levels, counts, other):
-    """Return negatives below positives: ``twice`` the scores below each, its level and how many rows it stands for."""
+    """Return the number of negatives below positives.
+
+    ``twice`` is twice the number of scores below each entry, ``levels`` its level, ``counts`` how many rows it stands
+    for.
+    """
     total = 0
     for i in range(twice.size):
         total += np.int64(counts[i]) * np.int64(prefixes[np.uint64((twice[i] & np.int32(-2)) | (levels[i] ^ other))])
@@ -196,7 +209,9 @@ def _sum_prefixes_at(prefixes, twice, levels, counts, other):
 
 @jit_inner
 def _compare(scores, different, levels, counts, places, move_0, difference, tolerance, prefixes, other, unsure):
-    """Count the pairs of the rows in ``unsure``, which bits cannot decide, by comparing their scores one by one."""
+    """Correct the counts of the rows in ``unsure``, which share a bucket with negatives, by comparing scores one by
+    one.
+    """
     twice = 0
     for u in range(unsure.size):
         i = np.uint64(unsure[u])
@@ -221,11 +236,12 @@ def _compare(scores, different, levels, counts, places, move_0, difference, tole
 
 @jit_inner
 def _moved_pairs(ladder, codes, bound, move_0, move_1, tolerance, prefixes, rows_up_to, other, adds_same):
-    """Return twice the pairs of a positive row and the negatives of the other level (``other`` = 1) or its own (0).
+    """Return twice the number of pairs of a positive row and the negatives of the other level (``other`` = 1) or its
+    own (0).
 
-    ``adds_same``: and of its own level in the order of the current subset. Rows that share a bucket with a negative, so
-    that the bits do not tell their order, are listed and compared. The loops are separate so that they vectorise: a
-    loop that reads words and writes to other arrays does not.
+    With ``adds_same``, pairs within a level are added in the order of the current subset. Rows that share a bucket with
+    a negative, so that bits do not tell their order, are listed and compared. The loops are separate so that they
+    vectorise: a loop that reads words and writes to other arrays does not.
     """
     difference, start = move_1 - move_0, move_0 - tolerance - ladder.low
     last_bucket = np.int64(ladder.words.size * 32 - 1)
@@ -282,8 +298,10 @@ def _moved_pairs(ladder, codes, bound, move_0, move_1, tolerance, prefixes, rows
 
 @jit
 def ladder_sums(scan, moves, chosen, ladder, lists, sums):
-    """Compute sums[c, 0] = number of pairs that the scores of class 1 order rightly with candidate c, one of ``chosen``
-    and of two levels, moved. ``ladder``: the sorted rows of the two segments in ``lists``.
+    """Compute sums[c, 0], the number of pairs that candidate c in ``chosen`` (a feature of two levels) orders
+    correctly.
+
+    ``ladder`` has the sorted rows of the two segments in ``lists``.
     """
     n_negative, n_positive = ladder.negatives.size, ladder.positives.size
     pairs = np.empty(n_negative + n_positive + 2, dtype=np.int64)
@@ -293,7 +311,7 @@ def ladder_sums(scan, moves, chosen, ladder, lists, sums):
         column, bound = scan.codes[scan.columns[feature]], scan.lows[feature]
         n = scan.n_codes[feature]
         steps = moves.steps[moves.step_starts[c] :]
-        # Steps are those of the other class to the true one: of class 1 to class 0, or the reverse.
+        # Steps are log ratios of the other class to the true one: class 1 to class 0, or the reverse.
         below, above = steps[lists[0] * n : lists[0] * n + 2], -steps[lists[1] * n : lists[1] * n + 2]
         sign = -moves.signs[c] if is_class_0 else moves.signs[c]
         sums[c, 0] = 0.5 * binary_pairs(ladder, column, bound, below, above, sign, scan.tolerance, pairs)

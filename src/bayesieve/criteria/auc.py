@@ -1,4 +1,4 @@
-"""Area under the ROC curve of every candidate, exact: all pairs of rows counted, ties one half."""
+"""The exact area under the ROC curve of every candidate: all pairs of rows are counted, ties as one half."""
 
 from __future__ import annotations
 
@@ -22,32 +22,37 @@ _FEW_SCORES = 0.015  # different scores a row, up to which cells of equal rows a
 class AUC(Criterion):
     """Area under the ROC curve of the log odds of class 1; higher is better.
 
-    The share of pairs of a row of class 1 and a row of class 0 that the model puts in the right order, a tie counting
-    one half (Mann-Whitney). Several classes: the areas of every class against the rest, weighted by class share
-    (Provost & Domingos 2001). Classes without rows, or with all of them, are left out; NaN when none is left. Scores
-    are pooled over all rows, whatever tables they come from; the empty subset puts no row before another: 0.5. A pair
-    of weighted rows counts the product of the weights.
+    It is the share of pairs of a row of class 1 and a row of class 0 that the model orders correctly, a tie counting
+    one half (Mann-Whitney). For several classes, the areas of every class against the rest are weighted by class share
+    (Provost & Domingos 2001). Classes without rows, or with all rows, are skipped; NaN if none is left. Rows scored by
+    different tables (folds) are ranked together. The empty subset has the area 0.5. A pair of weighted rows counts the
+    product of the weights.
 
-    With leave-one-out, rows of the same levels do not tie: each lacks its own count, which puts it behind those of
-    other classes. Where many rows share their levels, folds measure the area better.
+    With leave-one-out, rows of the same levels do not tie: each is scored without its own count, which ranks it behind
+    rows of other classes. If many rows share their levels, folds measure the area better.
 
-    Scores are sums of logarithms rounded to whole steps, so that rows with the same product of probabilities tie
-    however it came about, and no others do: scores tie when they differ by no more than rounding can explain, about
-    1e-14 times the number of selected features.
+    Scores are sums of logarithms rounded to whole steps. Rows with the same product of probabilities therefore tie, in
+    whatever order it was multiplied, and no others do: scores tie if they differ by no more than rounding can explain,
+    about 1e-14 times the number of selected features.
 
     Notes
     -----
-    Cost of a candidate, as measured on 50,000 rows: two classes, 0.7 to 2 ns a row while the rows have few different
-    scores (cells of equal score and level are counted and put in order); then 0.9 to 2.4 ns for features of two levels
-    (positives, or the levels of their different scores, are looked up in a bit map of the sorted negatives) and 4 to
-    7 ns for others and for folds (a bit map of the shifted negatives; a positive row is compared with one key of its
-    bucket). Weighted rows take 6 to 9 ns, for they are distributed to buckets and put in order there. None of this
-    depends on the number of levels or folds.
+    Cost of a candidate, as measured on 50,000 rows. With two classes, it is 0.7 to 2 ns a row while the rows have few
+    distinct scores (cells of equal score and level are counted and sorted). Otherwise features of two levels take 0.9
+    to
+    2.4 ns (positives, or the levels of their distinct scores, are looked up in a bit map of the sorted negatives);
+    others,
+    and folds, take 4 to 7 ns (a bit map of the shifted negatives; a positive row is compared with one key of its
+    bucket).
+    Weighted rows take 6 to 9 ns, because they are sorted by buckets. None of this depends on the number of levels or
+    folds.
 
-    Several classes: a level does not shift the scores by a constant, so that all scores are computed again, one
-    division a row and class, and counted once per class: 7 to 8 ns a row and class once scores differ. Rows of which a
-    class is more than e^340 times as likely as another need logarithms: with four in five such rows 38 ns a row and
-    class with three classes, 47 ns with four.
+    With several classes, a level does not shift the scores by a constant. All scores are computed again, with one
+    division
+    a row and class, and counted once per class: 7 to 8 ns a row and class once scores differ. Rows of which a class is
+    more
+    than e^340 times as likely as another need logarithms: if four in five rows are of this kind, a row and class takes
+    38 ns with three classes, 47 ns with four.
 
     References
     ----------
@@ -66,7 +71,9 @@ class AUC(Criterion):
         return RowScores(block, tables, priors)  # every row counts in the order, however certain its class
 
     def sums(self, rows: RowScores, moves: AreaMoves) -> np.ndarray:
-        """Return (n_moves, 1) weight of pairs in the right order, or (n_moves, n_classes) against the rest."""
+        """Return the weight of the pairs in correct order, shape (n_moves, 1), or for each class against the rest
+        (n_moves, n_classes).
+        """
         block, n_classes = rows.block, rows.tables.n_classes
         totals = block.class_totals(n_classes)
         rest = _others(totals)
@@ -94,8 +101,9 @@ class AUC(Criterion):
 
 
 def _count_pairs(rows: RowScores, moves: AreaMoves, targets: np.ndarray, positive: np.ndarray) -> np.ndarray:
-    """Return sums by candidate and target, (n_candidates, n_targets), each counted by the fastest kernel that does not
-    give up. There is a kernel for each way, because kernels that never run are never compiled.
+    """Return sums by candidate and class, (n_candidates, n_targets), each by the fastest kernel that does not give up.
+
+    Every method has a kernel of its own, because kernels that never run are never compiled.
     """
     from bayesieve.criteria._auc_kernels import Work, cell_sums, pair_sums
     from bayesieve.criteria._ladder_kernels import ladder_sums
@@ -121,24 +129,24 @@ def _count_pairs(rows: RowScores, moves: AreaMoves, targets: np.ndarray, positiv
 
 
 def _others(totals: np.ndarray) -> np.ndarray:
-    """Return the weight of all other classes."""
+    """Return for each class the total weight of all other classes."""
     return np.array([np.delete(totals, j).sum() for j in range(totals.size)])
 
 
 class RowScores(LogRatios):
-    """State of one block of rows under the current subset, for criteria that order rows.
+    """Scores of the rows of a block under the current subset, for criteria that rank rows.
 
-    The score of a row is the log odds of class 1 if there are two classes, else it follows from the log ratios of the
-    other classes to the true one. Integers add up exactly, so that moves undo each other and equal products stay equal
-    to within one unit a factor, in whatever order they were multiplied: scores closer than ``tolerance`` steps are the
-    same number. All rows stay, however certain their class is.
+    The score of a row is the log odds of class 1 for two classes; otherwise it follows from the log ratios of the other
+    classes to the true one. Scores are integers (steps), so moves undo each other exactly, and equal products agree
+    within one step per factor in whatever order they were multiplied: scores closer than ``tolerance`` steps tie. No
+    rows are skipped, however certain their class is.
     """
 
     _ladder: tuple[Scores, Ladder | None] | None = None  # sorted rows, of the scores beside them
 
     def scan(self) -> Scores:
-        """Return the arrays that a pass over candidates reads, computed once per move."""
-        # Threads may come here together: each computes the same, and the last one stores it.
+        """Return the arrays that a pass over candidates reads. They are computed once per move."""
+        # Several threads may arrive here at once: each computes the same arrays, and the last one stores them.
         scores: Scores | None = self._scan
         if scores is None:
             self._ladder = None
@@ -146,8 +154,9 @@ class RowScores(LogRatios):
         return scores
 
     def ladder(self, features: np.ndarray) -> tuple[Ladder, np.ndarray] | None:
-        """Return rows sorted for candidates of two levels, and their two segments. Return None if there are no such
-        candidates, or if sorting does not pay.
+        """Return the sorted rows for candidates of two levels, and the two segments they belong to.
+
+        None if there are no such candidates, or if sorting does not pay.
         """
         from bayesieve.criteria._ladder_kernels import climb
 
@@ -163,7 +172,7 @@ class RowScores(LogRatios):
             or not np.any(block.kinds[features[features >= 0]] == TWO_WAY)
         ):
             return None
-        # Every row of the second list is looked up in the first one, which takes longer than passing over that.
+        # The shorter list is looked up in the longer one, because a look-up takes longer than a step of a pass.
         lists = filled[np.argsort(-sizes[filled], kind="stable")]
         ladder = self._ladder
         if ladder is None or ladder[0] is not scan:
@@ -190,8 +199,8 @@ class RowScores(LogRatios):
         return Scores(*arrays, logs, ratios, is_wide, *groups, self.tables.log_unit, tolerance)
 
     def _ratios(self, steps: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | None, int]:
-        """Return the ratios of the rows if there are several classes, which of them exceed the range of doubles, and
-        the distance within which keys count as equal.
+        """Return the ratios of the rows for several classes (None for two), a mask of those beyond the range of
+        doubles, and the distance within which keys tie.
         """
         from bayesieve.criteria._auc_kernels import SPARE_BITS
 
@@ -205,12 +214,14 @@ class RowScores(LogRatios):
         limit = _DOUBLE_RANGE - self.tables.largest_log_factor
         is_wide = np.any((np.abs(logs) > limit) & (logs > -np.inf), axis=0, keepdims=True)
         ratios = np.exp(np.clip(logs, None, _DOUBLE_RANGE))
-        # Each score is a quotient of two sums of ratios, every one known to within the error of its logarithm.
+        # A score is a quotient of two sums of ratios, each of which is known up to the error of its logarithm.
         error = 4.0 * error + 8.0 * np.finfo(float).eps * (largest + self.n_others + 1)
         return ratios, is_wide if is_wide.any() else is_wide[:0], int(np.ceil(error * 2.0 ** (53 - SPARE_BITS))) + 2
 
     def moves(self, features: np.ndarray, adding: np.ndarray) -> AreaMoves:
-        """Return candidates, for the kernels."""
+        """Return candidates as arrays for the kernels; ``adding`` says for each feature whether it is added or
+        dropped.
+        """
         from bayesieve.criteria._auc_kernels import AreaMoves
 
         features = np.asarray(features, dtype=np.int64)
@@ -221,7 +232,7 @@ class RowScores(LogRatios):
         return AreaMoves(features, np.where(adding, 1, -1), steps, starts, factors, factor_starts)
 
     def no_move(self) -> AreaMoves:
-        """Return the candidate that leaves the subset as it is."""
+        """Return the single candidate that leaves the subset as it is."""
         from bayesieve.criteria._auc_kernels import AreaMoves
 
         size = self.block.n_segments * max(self.n_others, 1)

@@ -1,8 +1,7 @@
-"""The base of all criteria, the state of rows under the current subset, and the log losses.
+"""Base class of criteria, the state of rows under the current subset, and the log losses.
 
-Class probabilities are kept as the ratio of every other class to the true one; tables of factors change the ratios when
-a feature is added or dropped. A criterion is a figure of a subset of features, computed for all candidate moves in one
-pass over the rows.
+Class probabilities are kept as ratios of every other class to the true one. Adding or dropping a feature multiplies the
+ratios by factors from tables. A criterion is computed for all candidate subsets in one pass over the rows.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _PARALLEL_WORK = 20_000_000  # rows x candidates x other classes below which thr
 _CANDIDATES_AT_ONCE = 1024  # the kernels keep a few cache lines for each
 _MAX_MULTIPLIED = 80.0  # nats: larger factors do not multiply safely
 
-# Logarithms and ratios of rows.
+# Limits for logarithms and ratios of rows.
 MANY_MOVES = 3  # at once: cheaper in the logarithms than in the ratios, which are needed after the last only
 _NEVER = 2**61  # beyond all limits, in steps
 _HIGHEST_EXACT = 82.0  # nats: eight factors of this size still multiply safely
@@ -41,29 +40,30 @@ _SCANNED_CODES = 1 << 18  # codes below which leaving rows out costs more than i
 
 
 class Criterion(ABC):
-    """Measure of a subset of features on some rows.
+    """Base class of measures of a subset of features on some rows.
 
-    A criterion is evaluated for many candidates at once: each candidate is the current subset with one feature added or
-    dropped. ``start`` makes the state of the rows, whose ``moves(features, adding)`` describe candidates and whose
-    ``no_move()`` is the current subset. ``sums`` passes once over the rows, and ``values`` turns sums into the figures.
-    Write a `RowLoss` instead if plain NumPy over the class probabilities is fast enough.
+    A criterion is evaluated for many candidates at once; a candidate is the current subset with one feature added or
+    dropped. `start` returns the state of the rows, whose ``moves(features, adding)`` describe candidates and whose
+    ``no_move()`` is the current subset. `sums` passes once over the rows, and `values` turns sums into the measure. If
+    plain NumPy over class probabilities is fast enough, derive from `RowLoss` instead.
 
     Attributes
     ----------
     name : str
-        In traces, saved models and options of selectors.
+        Name in traces, saved models and options of selectors.
     title, unit : str
-        The criterion in words, for the middle of a sentence, and what it is measured in, for reports; a criterion that
-        has its own name and no title is called by its name.
+        Name in words for the middle of a sentence, and unit, for reports. A criterion without a title is shown by its
+        name.
     lower_is_better : bool
     best : float or None
-        The value that no subset exceeds, if there is one.
+        Value that no subset exceeds, if there is one.
     additive : bool
-        Whether sums of several blocks of rows may be added; False: the criterion needs all rows at once.
+        Whether sums over several blocks of rows may be added; False if the criterion needs all rows at once.
     exact : bool
-        Whether a row that is wrong beyond 1e-17 still has to say how wrong it is, as the log loss asks.
+        Whether probabilities below 1e-17 matter, as for the log loss; other criteria treat such rows as certainly
+        wrong.
     needs_options : bool
-        Whether a selector cannot take it by its name.
+        Whether the criterion cannot be chosen by its name alone.
     row_columns : tuple of str
         Further columns of `Rows` that it reads, such as ``"benefit"``.
     """
@@ -80,34 +80,45 @@ class Criterion(ABC):
 
     @classmethod
     def by_default(cls, n_features: int) -> Criterion:
-        """Return the criterion that a name stands for, on a table with this many features."""
+        """Return the criterion that its name stands for, for a table with this many features."""
         return cls()
 
     def saturation(self, n_classes: int) -> Saturation | None:
-        """Return when a row may leave the scan because no single move can change its contribution; None for never."""
+        """Return the condition under which no single move can change a row's contribution, so that passes skip the row.
+
+        None: no row is skipped.
+        """
         return None
 
     def check(self, classes: Any) -> None:  # noqa: B027  # most criteria take any classes
-        """Raise ValueError if the criterion cannot be taken for these class labels."""
+        """Raise ValueError if the criterion does not support these class labels."""
 
     def start(self, block: ClassBlock, tables: RatioTables, priors: np.ndarray, *, leave_out: bool = False) -> Any:
-        """Return the state of a block of rows under the empty subset; ``leave_out``: rows may leave the scan."""
+        """Return the state of a block of rows under the empty subset. With ``leave_out``, passes may skip saturated
+        rows.
+        """
         saturation = self.saturation(tables.n_classes) if leave_out else None
         return RowRatios(block, tables, priors, exact=self.exact, saturation=saturation)
 
     @abstractmethod
     def sums(self, rows: Any, moves: Any) -> np.ndarray:
-        """Return the sums of the rows by move, (n_moves, n_sums); ``moves`` are those of the state of the rows."""
+        """Return sums over the rows for each move, shape (n_moves, n_sums). ``moves`` come from the state of
+        the rows.
+        """
 
     def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
-        """Return the criterion of each candidate, (n_candidates,), from the sums over all rows, the sizes of the
-        subsets, and the rows (or weight) of each class. By default it is the mean over rows of the only sum.
+        """Return the criterion of each candidate, shape (n_candidates,), from sums over all rows.
+
+        ``n_selected`` are the sizes of the subsets, ``class_totals`` the rows (or weight) of each class. By default,
+        the result is the only sum divided by the number of rows.
         """
         return sums[:, 0] / class_totals.sum()
 
 
 class RunningCriterion:
-    """A criterion on some rows that follows the moves of a search: costs of the current subset and of candidates.
+    """Criterion that follows a search: costs of the current subset, and of the candidates around it.
+
+    Costs are values of the criterion, times -1 if higher values are better.
 
     Attributes
     ----------
@@ -128,16 +139,19 @@ class RunningCriterion:
         self.move, self.reset = self._state.multiply, self._state.reset
 
     def of_subsets(self, subsets: np.ndarray) -> np.ndarray:
-        """Return the costs of subsets (n_subsets, n_features); the current subset is then the last of them."""
-        # From the logarithms, so that the way from one subset to another makes no difference.
+        """Return the costs of subsets, given as a mask (n_subsets, n_features). The last one becomes the current
+        subset.
+        """
+        # Subsets are computed from exact logarithms, so that results do not depend on the order of the subsets.
         state, criterion = self._state, self._criterion
         sums = np.array([criterion.sums(state, state.no_move())[0] for _ in state.walk(subsets)])
         return self.sign * criterion.values(sums, subsets.sum(axis=1), self._rows.class_totals)
 
     def candidates(self, features: np.ndarray, adding: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        """Return the cost of each subset that adds one of ``features`` to the current one, or drops it.
+        """Return the costs of the subsets that differ from the current one by one of ``features``, shape (n_features,).
 
-        ``adding`` states for each feature whether it is added, and ``sizes`` how large the subset then is.
+        ``adding`` says for each feature whether it is added or dropped; ``sizes`` are the sizes of the resulting
+        subsets.
         """
         state, criterion, n = self._state, self._criterion, features.size
         very_many = self._rows.tables.n_classes > VERY_MANY_CLASSES
@@ -149,12 +163,12 @@ class RunningCriterion:
                 return criterion.sums(state, state.moves(features[chosen], adding[chosen]))
 
             state.scan()  # what threads share
-            # Threads would not end at Ctrl-C before their piece is done.
+            # One thread for very many classes: a piece of work would be too long for Ctrl-C to wait for.
             sums = np.concatenate(map_in_threads(piece, self._pieces(n), 1 if very_many else self._n_jobs))
         return self.sign * criterion.values(sums, sizes, self._rows.class_totals)
 
     def path(self, features: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        """Add features one after another; the costs of the subsets on the way."""
+        """Add features one after another, and return the cost of each subset on the way."""
         sums = self._criterion.path_sums(self._state, features)  # type: ignore[attr-defined]
         return self.sign * self._criterion.values(sums, sizes, self._rows.class_totals)
 
@@ -164,7 +178,7 @@ class RunningCriterion:
         return self.sign * float(self._criterion.values(sums, np.array([size]), self._rows.class_totals)[0])
 
     def _pieces(self, n: int) -> list[slice]:
-        """Return the candidates in pieces that are scored together; the result does not depend on the pieces."""
+        """Return slices of the candidates, each scored by one thread; results do not depend on the slices."""
         if self._rows.tables.n_classes > VERY_MANY_CLASSES:
             return [slice(a, a + 1) for a in range(max(1, n))]
         n_pieces = -(-n // _CANDIDATES_AT_ONCE)
@@ -176,13 +190,10 @@ class RunningCriterion:
 
 
 class LogRatios:
-    """State of one block of rows under the current subset: for each row and other class, the logarithm of its ratio to
-    the true class.
+    """State of a block of rows under the current subset: log ratios of every other class to the true one.
 
-    ``priors`` (n_segments, n_classes - 1) are the ratios under the empty subset, where it begins.
-
-    A logarithm is a sum of whole steps of ``tables.log_unit``, so that moves are exact and undo each other, whatever
-    the number of features.
+    Logarithms are sums of whole steps of ``tables.log_unit``, so that moves are exact and undo each other after any
+    number of features. ``priors`` (n_segments, n_classes - 1) are the ratios under the empty subset.
     """
 
     def __init__(self, block: ClassBlock, tables: RatioTables, priors: np.ndarray) -> None:
@@ -192,7 +203,7 @@ class LogRatios:
         self._steps = block.engine.array((self.n_others, block.n_rows), np.int64)
         with np.errstate(divide="ignore"):
             logs = np.log(priors)
-        # A class of prior 0 stays impossible, however large the contributions of features for it are.
+        # A class with prior 0 stays impossible, however large the contributions of features to it are.
         never = 2.0 * tables.log_reach
         logs = np.where(priors > 0.0, logs + np.where(priors > IMPOSSIBLE * 1e-20, never, 0.0), -never)
         self._empty = np.rint(logs / tables.log_unit).astype(np.int64)
@@ -206,17 +217,17 @@ class LogRatios:
         self._pending.clear()
 
     def forget(self) -> None:
-        """Discard what a criterion reads; it is computed from the logarithms when needed."""
+        """Drop derived arrays, to free memory; they are computed again from the logarithms when needed."""
         self._scan = None
 
     def multiply(self, features: Sequence[int], adding: Sequence[bool]) -> None:
-        """Add features to the subset, or drop them."""
+        """Add features to the subset (``adding`` True) or drop them. The arithmetic is postponed to the next scan."""
         self._pending += zip(features, adding, strict=True)
         self.n_selected += 2 * sum(adding) - len(adding)
         self._scan = None
 
     def settle(self) -> np.ndarray:
-        """Return (n_classes - 1, n_rows) the logarithms, in steps."""
+        """Apply postponed moves, and return the log ratios in steps, shape (n_classes - 1, n_rows)."""
         if self._start is not None:
             self._fill(self._steps, self._start)
             self._start = None
@@ -228,8 +239,9 @@ class LogRatios:
         return self._steps
 
     def walk(self, subsets: np.ndarray) -> Iterator[None]:
-        """Go from the empty subset to each of (n_subsets, n_features) in turn. Many subsets are summed at once if
-        memory allows.
+        """Make each subset of a mask (n_subsets, n_features) the current one in turn, and yield.
+
+        If memory allows, the logarithms of many subsets are computed in one pass.
         """
         assert self._start is not None
         start, n_ratios = self._start, max(1, self.n_others * self.block.n_rows)
@@ -250,7 +262,7 @@ class LogRatios:
                 yield
 
     def _steps_of(self, subsets: np.ndarray, start: np.ndarray) -> np.ndarray:
-        """Return (n_subsets, n_classes - 1, n_rows) the logarithms of many subsets, in steps."""
+        """Return the log ratios of many subsets in steps, shape (n_subsets, n_classes - 1, n_rows)."""
         steps = np.empty((len(subsets), self.n_others, self.block.n_rows), dtype=np.int64)
         for of_subset in steps:
             self._fill(of_subset, start)
@@ -261,7 +273,7 @@ class LogRatios:
         return steps
 
     def _fill(self, array: np.ndarray, of_segments: np.ndarray) -> None:
-        """Give the rows (n_classes - 1, n_rows) the values of their segments (n_segments, n_classes - 1)."""
+        """Set each row of an array (n_classes - 1, n_rows) to the value of its segment, (n_segments, n_classes - 1)."""
         for bounds in self.block.blocks(8 * self.n_others):
             for values, (begin, end) in zip(of_segments, pairwise(bounds.tolist()), strict=True):
                 array[:, begin:end] = values[:, None]
@@ -269,7 +281,9 @@ class LogRatios:
     def _add(
         self, steps: np.ndarray, features: np.ndarray, adding: np.ndarray, ends: np.ndarray, members: np.ndarray
     ) -> None:
-        """Add the steps of features that enter each subset, subtract those of features that leave it."""
+        """Add the log factors of features to the logarithms of each subset they enter, and subtract those of features
+        that leave.
+        """
         from bayesieve.criteria._kernels import add_steps
 
         block = self.block
@@ -284,8 +298,8 @@ class LogRatios:
 class Saturation:
     """Condition under which a row contributes the same, up to rounding, after any single move.
 
-    right : nats by which the true class must stay ahead; the row then contributes as if it were certain.
-    wrong : nats by which it must stay behind; infinite if a wrong row always matters.
+    right : nats by which the true class must lead; the row then counts as certainly right.
+    wrong : nats by which it must trail; infinite if a wrong row always matters.
     """
 
     right: float
@@ -294,15 +308,19 @@ class Saturation:
 
 @dataclass(frozen=True)
 class RatioScan:
-    """The rows that a move may change, ready for the kernels.
+    """Rows that a move may change, with their ratios, ready for the kernels.
 
-    block : those rows; ratios : (n_classes - 1, n_rows) P(other) / P(true) divided by the row's scale; base :
-    (n_rows,) 1 divided by the row's scale, which is 1 but for rows with ratios too large to multiply, or empty if
-    all are 1; log_scale : sum over rows of the logarithm of the scale (times the weight); wrong : (n_segments,) rows
-    (or weight) left out for being wrong for sure.
+    Rows whose ratios are too large to multiply are divided by a scale. Only sums of log losses keep track of it; for
+    other criteria such ratios are reduced to a safe size instead, because the true class has no noticeable probability
+    either way.
 
-    Only sums of log losses need the scale. For the rest too large ratios are lowered until they are safe to multiply
-    and the base stays 1: the true class has no probability to speak of either way.
+    Attributes
+    ----------
+    block : these rows
+    ratios : (n_classes - 1, n_rows) P(other) / P(true), divided by the row's scale
+    base : (n_rows,) 1 divided by the row's scale; empty if all scales are 1
+    log_scale : sum over rows of the logarithm of the scale (times the weight)
+    wrong : (n_segments,) rows (or weight) that were skipped as certainly wrong
     """
 
     block: ClassBlock
@@ -312,32 +330,31 @@ class RatioScan:
     wrong: np.ndarray
 
     def blocks(self, moves: tuple[Any, ...]) -> Iterable[np.ndarray]:
-        """Return offsets of the segments of ``block`` cut to one block of rows after another, for kernels that add the
-        sums of each to those of the blocks before.
-        """
+        """Return offsets of the segments in each block of rows, for kernels that add up sums block by block."""
         n_others, n_moves = len(self.ratios), moves[0].size
         if self.block.is_whole and n_others < VERY_MANY_CLASSES:
             return (self.block.offsets,)
         return self.block.blocks(8 * n_others + n_moves * self.block.codes.itemsize, n_others, n_moves)
 
     def add(self, kernel: Callable[..., None], moves: tuple[Any, ...], sums: np.ndarray, *facts: Any) -> np.ndarray:
-        """Add the kernel's sums for each move to ``sums``; ``facts`` are further arguments of the kernel."""
+        """Run a kernel on all blocks, which adds its sums for each move to ``sums``; ``facts`` are further arguments of
+        it.
+        """
         for bounds in self.blocks(moves):
             kernel(self.ratios, self.block.codes, bounds, *facts, *moves, sums)
         return sums
 
     def wrong_by_class(self) -> np.ndarray:
-        """Rows (or weight) that were left out because they are wrong for sure, (n_classes,)."""
+        """Return the rows (or weight) of each class that were skipped as certainly wrong, shape (n_classes,)."""
         return np.bincount(self.block.classes, weights=self.wrong, minlength=len(self.ratios) + 1)
 
 
 class RowRatios(LogRatios):
-    """State of one block of rows under the current subset of features, for criteria of the class probabilities.
+    """State of a block of rows under the current subset, for criteria that need class probabilities.
 
-    The ratios are multiplied move by move, and computed again from their logarithms before rounding errors, or ratios
-    out of range, could matter.
-
-    With ``saturation``, rows that no move can change leave the scan until a move could bring them back.
+    Ratios are multiplied move by move. They are computed again from exact logarithms before rounding errors, or ratios
+    out of range, could matter. With ``saturation``, passes skip rows that no single move can change, until a move
+    could.
     """
 
     def __init__(
@@ -357,7 +374,7 @@ class RowRatios(LogRatios):
                 "The smoothing makes probabilities too extreme to compare; use a larger number, such as 1e-9, or "
                 "'m-estimate'."
             )
-        # A ratio rounded to 0 stays 0 until all are recomputed: the limit leaves room for all moves in between.
+        # A ratio that underflows to 0 stays 0 until all are recomputed. The limit leaves room for all moves in between.
         self._max_moves = tables.max_moves
         self._lowest = -min(700.0, _LOWEST + (self._max_moves + 1) * largest)
         self._ratios = block.engine.array(((tables.n_classes - 1) * block.n_rows,), np.float64)  # of the last scan
@@ -372,7 +389,9 @@ class RowRatios(LogRatios):
         super().__init__(block, tables, priors)
 
     def moves(self, features: np.ndarray, adding: np.ndarray) -> tuple[Any, ...]:
-        """Return the kernel arguments of each move: features to be added, or else dropped."""
+        """Return the kernel arguments that describe candidates; ``adding`` says for each feature whether it is added or
+        dropped.
+        """
         table, starts = self.tables.gather(features, adding)
         block = self.block
         places = block.columns[features], block.lows[features], block.highs[features], block.kinds[features]
@@ -388,7 +407,7 @@ class RowRatios(LogRatios):
         return self._no_move
 
     def multiply(self, features: Sequence[int], adding: Sequence[bool]) -> None:
-        """Add features to the subset, or drop them."""
+        """Add features to the subset (``adding`` True) or drop them."""
         scan = self._scan
         super().multiply(features, adding)  # without a scan until all segments are done
         if scan is None or self._saturation is not None or len(features) >= MANY_MOVES:
@@ -410,7 +429,9 @@ class RowRatios(LogRatios):
         self._scan = scan
 
     def path(self, features: np.ndarray, by_row: bool) -> np.ndarray:
-        """Add features one after another; (n_features, 1) sums over the rows of log(sum over classes of the ratios)."""
+        """Add features one after another, and return the sums of log losses of the subsets on the way, shape
+        (n_features, 1).
+        """
         from bayesieve.criteria._kernels import walk_path
 
         sums = np.zeros((features.size, 1))
@@ -431,12 +452,12 @@ class RowRatios(LogRatios):
         return sums
 
     def scan(self) -> RatioScan:
-        """Return the rows that matter to a move, with their ratios."""
+        """Return the rows that a move may change, with their ratios."""
         if self._scan is None:
             start, unit = self._start, self.tables.log_unit
             is_empty = self._saturation is None and not self._pending and start is not None
             if is_empty and start is not None and start.max(initial=0) * unit <= self._highest:
-                # A search begins with the empty subset, for which all rows of a segment have the same ratios.
+                # Under the empty subset, with which a search begins, all rows of a segment have the same ratios.
                 ratios = self._ratios.reshape(self.n_others, self.block.n_rows)
                 self._fill(ratios, np.exp(start * unit))
                 self._n_multiplied, self._clipped = 0, False
@@ -478,8 +499,8 @@ class RowRatios(LogRatios):
         return RatioScan(block, ratios, base, float(np.concatenate(scales).sum()) if scales else 0.0, wrong)
 
     def _leave_out(self) -> np.ndarray:
-        """Choose the rows to scan. Return the rows (or weight) of each segment that were left out because they are
-        wrong for sure.
+        """Choose the rows to scan, and return the rows (or weight) of each segment that are skipped as
+        certainly wrong.
         """
         block = self.block
         if self._saturation is None:
@@ -515,7 +536,7 @@ class RowRatios(LogRatios):
 
 
 class LogLoss(Criterion):
-    """(1/N) sum_i -log P_S(y_i | x_i), in nats per row."""
+    """Mean of -log P_S(y_i | x_i) over the rows, in nats per row, for the subset S; lower is better."""
 
     name = "log_loss"
     unit = "nats per row"
@@ -525,7 +546,7 @@ class LogLoss(Criterion):
         return Saturation(right=SURE)
 
     def start(self, block: ClassBlock, tables: RatioTables, priors: np.ndarray, *, leave_out: bool = False) -> Any:
-        # Many classes are scored faster by one table per class, which is exact unless a class is next to impossible.
+        # Many classes are faster with one table per class. That is exact unless a class is practically impossible.
         is_safe = tables.largest_log_factor <= _MAX_MULTIPLIED and not np.any(priors > IMPOSSIBLE * 1e-20)
         if not leave_out and tables.by_class is not None and is_safe:
             return RowJoints(block, tables, priors)
@@ -533,7 +554,9 @@ class LogLoss(Criterion):
         return RowRatios(block, tables, priors, exact=True, saturation=saturation)
 
     def path_sums(self, rows: RowRatios | RowJoints, features: np.ndarray) -> np.ndarray:
-        """Return (n_features, 1) sums of the subsets that grow by one feature after another; the rows follow."""
+        """Return the sums of subsets that grow by one feature after another, (n_features, 1). The last subset becomes
+        current.
+        """
         if isinstance(rows, RowRatios) and rows.block.is_whole:
             return rows.path(features, rows.tables.largest_log_factor > _MAX_MULTIPLIED)
         sums = np.zeros((features.size, 1))
@@ -560,11 +583,11 @@ class LogLoss(Criterion):
 
 
 class MAPCost(LogLoss):
-    """cost(M) = log(K + 1) + log C(K + K_m - 1, K_m) - sum_n log P_M(y_n | x_n), in nats; lower is better.
+    """MAP cost of a model: description length of the subset plus log losses, in nats; lower is better.
 
-    K is the number of features of the table, informative or not; K_m the number selected. Selectors leave constant
-    columns out of K unless ``constant_columns=True``.
-    Additive over rows but for the prior.
+    cost(M) = log(K + 1) + log C(K + K_m - 1, K_m) - sum_n log P_M(y_n | x_n), where K is the number of features of the
+    table, informative or not, and K_m the number selected. Selectors do not count constant columns in K unless
+    ``constant_columns=True``.
 
     References
     ----------
@@ -579,7 +602,7 @@ class MAPCost(LogLoss):
         self.n_features = n_features
         selected = np.arange(1, n_features + 1)
         self._prior = np.full(n_features + 1, np.log(n_features + 1))
-        # log C(K + m - 1, m); an empty subset leaves nothing to choose.
+        # log C(K + m - 1, m). For the empty subset there is nothing to choose.
         self._prior[1:] += gammaln(n_features + selected) - gammaln(selected + 1.0) - gammaln(max(n_features, 1))
 
     @classmethod
@@ -587,7 +610,7 @@ class MAPCost(LogLoss):
         return cls(n_features)
 
     def prior(self, n_selected: np.ndarray | int) -> np.ndarray | float:
-        """Return the cost in nats of announcing a subset of this size."""
+        """Return the cost of describing a subset of this size, log(K + 1) + log C(K + m - 1, m), in nats."""
         return self._prior[n_selected]
 
     def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
@@ -595,12 +618,11 @@ class MAPCost(LogLoss):
 
 
 class RowJoints:
-    """State of one block of rows under the current subset of features, as `RowRatios`, for log losses of many classes.
+    """State of a block of rows under the current subset, for log losses of many classes.
 
+    Like `RowRatios`, but it keeps the joint probabilities of all classes. A row takes as many operations as there are
+    classes, contiguous in memory, and tables have one number per level and class instead of one per pair of classes.
     ``priors`` (n_segments, n_classes - 1) are the ratios of other classes to the true one under the empty subset.
-
-    A row takes as many operations as there are classes, all next to each other, and the tables of a feature one number
-    for each level and class; those of `RowRatios` have one for each two classes.
     """
 
     def __init__(self, block: ClassBlock, tables: RatioTables, priors: np.ndarray) -> None:
@@ -609,7 +631,7 @@ class RowJoints:
         n_classes = self._logs.shape[1]
         self._starts = np.concatenate([[0], np.cumsum(block.n_codes)]).astype(np.int64)
         factors = np.exp(self._logs)
-        # Factors of features added, of features dropped, and of no move.
+        # Factors for adding each level, for dropping it, and for no move.
         self._factors = np.concatenate([factors, 1.0 / factors, np.ones((2, n_classes))])
         self._max_moves = tables.max_moves
         self._joint = block.engine.array((block.n_rows, n_classes), np.float64)
@@ -628,11 +650,11 @@ class RowJoints:
         self._left = 0
 
     def forget(self) -> None:
-        """Discard the probabilities; they are computed from the logarithms when needed."""
+        """Drop the probabilities; they are computed again from logarithms when needed."""
         self._left = 0
 
     def multiply(self, features: Sequence[int], adding: Sequence[bool]) -> None:
-        """Add features to the subset, or drop them."""
+        """Add features to the subset (``adding`` True) or drop them."""
         from bayesieve.criteria._kernels import multiply_joint
 
         self._selected[list(features)] = adding
@@ -650,19 +672,19 @@ class RowJoints:
             self._lead[0] -= true_sums[0]
 
     def walk(self, subsets: np.ndarray) -> Iterator[None]:
-        """Go to each of some subsets (n_subsets, n_features) in turn."""
+        """Make each subset of a mask (n_subsets, n_features) the current one in turn, and yield."""
         for self._selected in subsets.astype(bool):
             self.forget()
             yield
 
     def scan(self) -> RowJoints:
-        """Scan the moves with probabilities of the current subset."""
+        """Return this state after making sure that its probabilities are those of the current subset."""
         if self._left == 0:
             self._start()
         return self
 
     def sums(self, moves: tuple[np.ndarray, ...]) -> np.ndarray:
-        """Return (n_moves, 1) sums of log losses."""
+        """Return the sums of log losses of candidates, shape (n_moves, 1), in nats."""
         from bayesieve.criteria._kernels import joint_sums
 
         self.scan()
@@ -673,7 +695,7 @@ class RowJoints:
         return (sums + self._lead - true_sums)[:, None]
 
     def moves(self, features: np.ndarray, adding: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Return the kernel arguments of each move, and its sum over the true classes of all rows."""
+        """Return the kernel arguments of each candidate, and the sum of log P(level | true class) that it adds."""
         *places, starts = self._added(features)
         true_sums = np.where(adding, 1.0, -1.0) * self._true_sums[features]
         return *places, starts + np.where(adding, 0, self._starts[-1]), true_sums
@@ -686,7 +708,7 @@ class RowJoints:
         return np.zeros(1, dtype=np.int64), nothing, nothing, np.zeros(1, dtype=np.uint8), last, np.zeros(1)
 
     def _start(self) -> None:
-        """Compute the probabilities from the logarithms."""
+        """Compute the joint probabilities of the current subset from logarithms."""
         from bayesieve.criteria._kernels import start_joint
 
         block, features = self.block, np.flatnonzero(self._selected)
@@ -699,7 +721,7 @@ class RowJoints:
             )
 
     def _sum_true_logs(self) -> np.ndarray:
-        """Return (n_features,) sums over the rows of log P(level | true class)."""
+        """Return the sum of log P(level | true class) over the rows for each feature, shape (n_features,)."""
         from bayesieve.criteria._kernels import sum_true_logs
 
         block, every, sums = self.block, np.arange(self.block.n_features), np.zeros(self.block.n_features)

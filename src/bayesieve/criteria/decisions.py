@@ -1,4 +1,4 @@
-"""Criteria of decisions: error, balanced error, recall and precision of one class, expected cost, and benefit."""
+"""Criteria of decisions: error rates, recall and precision of one class, expected cost, and benefit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ _SURE = 1e-9  # nats: beyond all ties
 
 
 class Error(Criterion):
-    """Share of rows whose most probable class is not the true one; the lowest class wins a tie (within 1e-12)."""
+    """Error rate: share of rows whose most probable class is not the true one. The lowest class wins a tie (within
+    1e-12).
+    """
 
     name = "error"
     title = "error rate"
@@ -34,7 +36,7 @@ class Error(Criterion):
 
 
 class _Complement(Criterion):
-    """1 minus the criterion that follows among the bases."""
+    """Mixin for a criterion that is 1 minus the criterion that follows it among the base classes."""
 
     lower_is_better = False
     best = 1.0
@@ -51,7 +53,7 @@ class Accuracy(_Complement, Error):
 
 
 class BalancedError(Error):
-    """Mean over the classes of the share of their rows that is given another class."""
+    """Mean over the classes of the share of their rows that is given another class; 1 minus the mean recall."""
 
     name = "balanced_error"
     title = "balanced error rate"
@@ -62,14 +64,14 @@ class BalancedError(Error):
 
 
 class BalancedAccuracy(_Complement, BalancedError):
-    """Mean over the classes of the share of their rows that is given them; higher is better. 1 - `BalancedError`."""
+    """Mean recall of the classes; higher is better. 1 - `BalancedError`."""
 
     name = "balanced_accuracy"
     title = "balanced accuracy"
 
 
 class _OneClass(Error):
-    """A criterion of one class, given by its label."""
+    """Base of criteria about one class, given by its label."""
 
     lower_is_better = False
     needs_options = True
@@ -92,11 +94,11 @@ class _OneClass(Error):
 
 
 class Recall(_OneClass):
-    """Share of the rows of one class that are given that class; higher is better.
+    """Share of the rows of one class that are predicted as that class; higher is better.
 
     Parameters
     ----------
-    label : the class, as it stands in the target.
+    label : the class, as in the target.
     """
 
     name = "recall"
@@ -108,17 +110,17 @@ class Recall(_OneClass):
 
 
 class Precision(_OneClass):
-    """Share of true rows among those that are given one class; higher is better, 0 when no row is given it.
+    """Share of rows of one class among those predicted as it; higher is better, 0 if no row is predicted as it.
 
     Parameters
     ----------
-    label : the class, as it stands in the target.
+    label : the class, as in the target.
     """
 
     name = "precision"
 
     def saturation(self, n_classes: int) -> Saturation:
-        # With several other classes, a wrong row may still move from one wrong decision to another.
+        # With several other classes, a move may turn one wrong decision into another.
         return Saturation(right=_SURE, wrong=_SURE if n_classes == 2 else np.inf)
 
     def sums(self, rows: RowRatios, moves: tuple[Any, ...]) -> np.ndarray:
@@ -181,18 +183,22 @@ class ExpectedCost(Criterion):
 
 
 class Benefit(Criterion):
-    """Sum over the rows of B(d, true class), d = argmax_i sum_j P(j | x) B(i, j, x); the first decision wins a tie.
+    """Total benefit of the decisions with the largest expected benefit; the first decision wins a tie.
 
-    Benefits may differ from row to row: pass what the rows have as ``benefit=`` to ``fit`` of `WrapperSelector` or
-    `SelectiveNB`. One number per row is an amount; ``amount_benefit`` is what a unit of it brings. Two, shape
-    (n_rows, 2), are the amount that decisions expect and the true one, such as a regressor's estimate and the gift that
-    came. Without a matrix here, ``fit`` takes whole matrices, shape (n_rows, n_decisions, n_classes).
+    It is the sum over rows of B(d, true class), where d = argmax_i sum_j P(j | x) B(i, j, x). If benefits differ
+    between
+    rows, pass them as ``benefit=`` to ``fit`` of `WrapperSelector` or `SelectiveNB`. One number per row is an amount,
+    and
+    ``amount_benefit`` the benefit per unit of it. Two numbers, shape (n_rows, 2), are an expected amount, by which
+    decisions
+    are taken, and the true one, such as a regressor's estimate and the gift that came. Without a matrix here, ``fit``
+    takes whole matrices, shape (n_rows, n_decisions, n_classes).
 
     Parameters
     ----------
     benefit : array-like, shape (n_decisions, n_classes), or None, default=None
-        B(i, j): a row for each decision and a column for each true class, in sorted order, as `BenefitClassifier` takes
-        it. None: no more than ``amount_benefit`` says.
+        B(i, j): a row for each decision and a column for each true class, in sorted order, as in `BenefitClassifier`.
+        None: only ``amount_benefit`` counts.
     amount_benefit : array-like, shape (n_decisions, n_classes), or None, default=None
         Benefit per unit of the row's amount, added to ``benefit``.
 
@@ -251,7 +257,7 @@ class Benefit(Criterion):
         return sums[:, 0]
 
     def _of_rows(self, given: np.ndarray | None, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return benefits by which decisions are taken, and those that they bring, (n_rows or 1, n_decisions,
+        """Return the benefits by which decisions are taken, and the true ones, each (n_rows or 1, n_decisions,
         n_classes).
         """
         matrix, slope = self._matrix, self._slope
@@ -284,9 +290,10 @@ class Benefit(Criterion):
 
 
 class BenefitRows(RowRatios):
-    """Rows with their benefits, in the order that the kernel reads.
+    """State of rows together with their benefits, in the layout of the kernel.
 
-    expected, true : (n_rows or 1, n_decisions, n_classes) benefits by which decisions are taken, and those that count.
+    expected : (n_rows or 1, n_decisions, n_classes) benefits by which decisions are taken
+    true : benefits that the decisions bring, of the same shape
     """
 
     def __init__(
@@ -317,7 +324,7 @@ class BenefitRows(RowRatios):
 
 
 def as_benefits(value: Any, name: str, n_classes: int, n_decisions: int | None = None) -> np.ndarray:
-    """Return a matrix of finite numbers, (n_decisions, n_classes); ValueError naming it otherwise."""
+    """Return a matrix of finite numbers, (n_decisions, n_classes). Raise ValueError with ``name`` for anything else."""
     try:
         matrix = np.ascontiguousarray(value, dtype=float)
     except (TypeError, ValueError):
@@ -332,6 +339,6 @@ def as_benefits(value: Any, name: str, n_classes: int, n_decisions: int | None =
 
 
 def with_amounts(benefits: np.ndarray, amounts: np.ndarray, slope: np.ndarray) -> np.ndarray:
-    """Return benefits plus ``slope`` times the amount of each row, (n_rows, n_decisions, n_classes)."""
+    """Return benefits plus ``slope`` times the amount of each row, shape (n_rows, n_decisions, n_classes)."""
     with np.errstate(invalid="ignore"):  # an unknown amount does no harm where it does not count
         return benefits + np.where(slope != 0, amounts[:, None, None] * slope, 0.0)

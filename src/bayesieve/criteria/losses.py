@@ -1,4 +1,4 @@
-"""Criteria of the class probabilities: squares, errors, losses of your own, and the scorers of scikit-learn."""
+"""Criteria of class probabilities: squared errors, user-defined losses, and the scorers of scikit-learn."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _ROWS_AT_ONCE = 1 << 13  # the probabilities of a piece of rows stay in the cach
 
 
 class Brier(Criterion):
-    """(1/N) sum_i sum_c (T_ic - P_S(c | x_i))^2, T_ic = 1 for the class of row i, else 0; half of it for two classes.
+    """Brier score: mean over rows of sum_c (T_ic - P_S(c | x_i))^2, halved for two classes; lower is better.
 
-    So it is `sklearn.metrics.brier_score_loss`, and lies between 0 and 1, or 2 for more than two classes. The paper
-    sums over both of two classes.
+    T_ic is 1 for the class of row i, else 0. The score equals `sklearn.metrics.brier_score_loss`, and lies between 0
+    and 1, or 2 for more than two classes. The paper does not halve it for two classes.
 
     References
     ----------
@@ -30,7 +30,7 @@ class Brier(Criterion):
     title = "Brier score"
 
     def saturation(self, n_classes: int) -> Saturation:
-        # With several other classes, the error of a wrong row depends on how probability is spread over them.
+        # With several other classes, the error of a wrong row depends on how the probability is spread over them.
         return Saturation(right=SURE, wrong=SURE if n_classes == 2 else np.inf)
 
     def sums(self, rows: RowRatios, moves: tuple[Any, ...]) -> np.ndarray:
@@ -43,9 +43,9 @@ class Brier(Criterion):
 
 
 class ErrorProbability(Criterion):
-    """Mean probability of the wrong classes, (1/N) sum_i [1 - P_S(y_i | x_i)], with the selected features S.
+    """Mean probability of the wrong classes, (1/N) sum_i [1 - P_S(y_i | x_i)]; lower is better.
 
-    It is smoother than the error rate, by which many features tie because each changes few predictions.
+    It is smoother than the error rate, for which many features tie because each changes few predictions.
 
     References
     ----------
@@ -80,7 +80,9 @@ def _of(moves: tuple[Any, ...], chosen: np.ndarray) -> tuple[Any, ...]:
 
 
 def _takes_two_way(scan: RatioScan) -> bool:
-    """Return whether the kernel for features of two levels can process these rows, which must fill a group of rows."""
+    """Return whether the fast kernel for features of two levels supports these rows: unweighted, enough of them, and at
+    most three other classes.
+    """
     from bayesieve.criteria._kernels import BLOCK, FEWEST
 
     filled_up = min(BLOCK, -(-int(np.diff(scan.block.offsets).max()) // FEWEST) * FEWEST)
@@ -88,7 +90,7 @@ def _takes_two_way(scan: RatioScan) -> bool:
 
 
 def _two_way_right(scan: RatioScan, moves: tuple[Any, ...]) -> np.ndarray:
-    """Return (n_moves,) sums of P(true class) of the rows of a scan, by moves of features of two levels."""
+    """Return the sums of P(true class) over the rows, shape (n_moves,), for candidates of two levels."""
     from bayesieve.criteria._kernels import BLOCK, FEWEST, two_way_sums
 
     columns, lows, _, _, starts, n_codes, table = moves
@@ -101,7 +103,7 @@ def _two_way_right(scan: RatioScan, moves: tuple[Any, ...]) -> np.ndarray:
 
 
 class SubsetCriterion(Criterion):
-    """A criterion computed for one subset after another, from the class probabilities of rows, in NumPy."""
+    """Base of criteria that NumPy computes from class probabilities, one subset after another."""
 
     def start(self, block: ClassBlock, tables: RatioTables, priors: np.ndarray, *, leave_out: bool = False) -> Any:
         saturation = self.saturation(tables.n_classes) if leave_out else None
@@ -117,13 +119,13 @@ class SubsetCriterion(Criterion):
 
     @abstractmethod
     def of_subset(self, rows: RowRatios, feature: int, factors: np.ndarray | None) -> float:
-        """Return the sum over rows for the current subset or, with ``factors`` of the levels of a feature, for the
-        subset changed by it.
+        """Return the sum over rows for the current subset or, given the ``factors`` of a moved feature's levels, for
+        the changed subset.
         """
 
 
 class SubsetRows(RowRatios):
-    """State of one block of rows for criteria in NumPy; a move is a feature and whether it is added."""
+    """State of a block of rows for criteria computed in NumPy. A move is a pair: a feature, and whether it is added."""
 
     def moves(self, features: np.ndarray, adding: np.ndarray) -> list[tuple[int, bool]]:  # type: ignore[override]
         return list(zip(features.tolist(), adding.tolist(), strict=True))
@@ -133,8 +135,9 @@ class SubsetRows(RowRatios):
 
 
 def probabilities(rows: RowRatios, feature: int, factors: np.ndarray | None) -> Iterator[tuple[slice, int, np.ndarray]]:
-    """Yield slices of rows of one class, the class, and their class probabilities (n_classes, n_rows); ``factors`` as
-    in `SubsetCriterion.of_subset`.
+    """Yield slices of rows of one class, the class, and their class probabilities (n_classes, n_rows).
+
+    ``factors`` are as in `SubsetCriterion.of_subset`.
     """
     scan = rows.scan()
     block = scan.block
@@ -149,11 +152,13 @@ def probabilities(rows: RowRatios, feature: int, factors: np.ndarray | None) -> 
 
 
 class RowLoss(SubsetCriterion):
-    """The mean over rows of a loss that you define.
+    """Base class of user-defined criteria: the mean over rows of a loss.
 
-    Give it a ``name`` and the method ``losses``; set ``lower_is_better = False`` for a gain. It runs in NumPy, some ten
-    times slower than the criteria that come with the package, and otherwise does all they do: every direction, every
-    way of evaluation, row weights.
+    A subclass sets ``name`` and implements ``losses``, with ``lower_is_better = False`` for a gain. It runs in NumPy,
+    about
+    ten times slower than built-in criteria, and supports the same options: every direction, every way of evaluation,
+    and
+    row weights.
 
     Examples
     --------
@@ -171,8 +176,9 @@ class RowLoss(SubsetCriterion):
 
     @abstractmethod
     def losses(self, probability: np.ndarray, true_class: int) -> np.ndarray:
-        """Return (n_rows,) losses of rows that all have the class code ``true_class``, from their class probabilities
-        (n_classes, n_rows).
+        """Return the loss of each row, shape (n_rows,), from class probabilities (n_classes, n_rows).
+
+        All rows have the class code ``true_class``.
         """
 
     def of_subset(self, rows: RowRatios, feature: int, factors: np.ndarray | None) -> float:
@@ -196,7 +202,7 @@ class RowLoss(SubsetCriterion):
 class Scorer(SubsetCriterion):
     """Criterion that applies a scorer of scikit-learn to the class probabilities of all rows; higher is better.
 
-    It computes the score of every subset by itself, from the outside, and is much slower than the other criteria.
+    The scorer is called once per subset, which is much slower than other criteria.
 
     Parameters
     ----------
@@ -238,7 +244,7 @@ class Scorer(SubsetCriterion):
 
 
 class _Fitted(ClassifierMixin, BaseEstimator):
-    """A classifier whose predictions are known; X are the positions of the rows."""
+    """Classifier with given probabilities, for scorers of scikit-learn; its X holds positions of rows."""
 
     def __init__(self, classes: np.ndarray, probability: np.ndarray) -> None:
         self.classes = self.classes_ = classes

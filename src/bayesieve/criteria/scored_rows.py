@@ -1,7 +1,7 @@
-"""Rows on which a criterion is measured, and the tables of factors that their probabilities are learnt from.
+"""Rows on which a criterion is measured, and the tables of factors by which features change their class probabilities.
 
-Rows are listed in segments of one class. Tables hold, for every level of a feature, by how much it changes the ratio of
-every other class to the true one.
+Rows are stored in segments of one class. For every level of a feature, a table holds the factor of the ratio of every
+other class to the true one.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ VERY_MANY_CLASSES = 500
 
 _MAX_RATIOS = 1 << 22  # in one of the pieces that work of very many classes is cut into
 
-# How a kernel finds the factor of a row's code, fastest first.
+# Ways in which a kernel finds the factor of a row's code, the fastest first.
 TWO_WAY, THREE_WAY, FOUR_CODES, LOOK_UP = range(4)
 
 MANY_CLASSES = 24
@@ -39,7 +39,7 @@ IMPOSSIBLE = 1e300
 
 _MAX_SEGMENTS = 4096  # of leave-one-out: one per class and distinct weight
 
-# Tables of factors.
+# Limits for the tables of factors.
 _PRECOMPUTED_BYTES = 64 << 20  # tables of all features are stored up to this size, larger ones built when needed
 _MAX_GIBIBYTES = 4  # of the log factors of one feature
 _MAX_LOG_FACTOR = 700.0  # whose exponential is a double still
@@ -50,34 +50,35 @@ _PIECE = 1 << 21  # entries of a table worked on at once: Python receives signal
 
 @dataclass
 class ClassBlock:
-    """Coded rows listed segment after segment; not to be changed.
+    """Coded rows grouped in segments; immutable.
 
-    The rows of a segment share their class and the tables that score them: plain training rows have one segment per
-    class, cross-validation has one per fold and class.
+    Rows of a segment share their class and the tables that score them. Training rows have one segment per class,
+    cross-validation has one per fold and class.
 
     Attributes
     ----------
     codes : unsigned array, shape (n_columns, n_rows)
     offsets : int array, shape (n_segments + 1,)
-        Rows of segment s are ``offsets[s]`` to ``offsets[s + 1]``; a segment may be empty.
+        Rows of segment s are ``offsets[s]`` to ``offsets[s + 1] - 1``; a segment may be empty.
     classes : int array, shape (n_segments,)
-        The class of each segment.
+        Class of each segment.
     weights : float array, shape (n_rows,), or empty
         Empty: every row counts once.
     columns, lows, highs : arrays, shape (n_features,)
-        Where a feature stands in ``codes``. A feature of two levels has level 0 up to ``lows``, level 1 below
-        ``highs`` and is unseen (or missing) from there on; the other features take the code as it is.
+        Place of a feature in ``codes``: its column, and for a feature of two levels two bounds. It has level 0 for
+        codes up to ``lows``, level 1 below ``highs``, and is unseen (or missing) from there on. Codes of other features
+        are levels.
     kinds : uint8 array, shape (n_features,)
-        How its factors are looked up.
+        How a kernel looks up the factors of a feature.
     n_codes : int array, shape (n_features,)
-        Levels and one more, for unseen values.
+        Number of levels, plus one for unseen values.
     engine : Engine
-        Where the rows live.
+        Stores the arrays.
     row_columns : mapping of str to array, each of shape (n_rows, ...)
-        Further columns of the rows, as `Rows` has them.
+        Further columns of `Rows`.
     n_rows, n_features, n_segments : int
     is_whole : bool
-        Whether the engine has all rows in one block.
+        Whether all rows fit into one block of the engine.
     """
 
     codes: np.ndarray
@@ -108,13 +109,13 @@ class ClassBlock:
         offsets: np.ndarray | None = None,
         classes: np.ndarray | None = None,
     ) -> ClassBlock:
-        """Return rows of a coded table in segments.
+        """Return the rows of a coded table grouped in segments.
 
         Parameters
         ----------
-        rows : positions in the order of the segments; a row may come several times. None: all rows, one segment per
-            class; the codes are not copied if the rows are listed by class already.
-        offsets, classes : where each segment begins, and its class; needed with ``rows`` only.
+        rows : positions in the order of the segments; a row may occur several times. None: all rows, one segment per
+            class; codes are not copied if rows are grouped by class already.
+        offsets, classes : first row of each segment, and its class; needed only with ``rows``.
         """
         if coded.class_codes is None:
             raise ValueError("A search needs the classes of the rows; code the table together with its target.")
@@ -134,7 +135,7 @@ class ClassBlock:
             np.maximum(highest, codes[:, slice(*bounds)].max(axis=1, initial=0), out=highest)
         highest = highest[: coded.n_features]
         if np.any(highest > n_levels):
-            # Every level not seen in training shares one code, which changes no ratio.
+            # All levels not seen in training share one code, whose factors are 1.
             clipped = engine.array(codes.shape, dtype)
             for k, highest_code in enumerate(n_levels.tolist()):
                 np.minimum(codes[k], min(highest_code, np.iinfo(dtype).max), out=clipped[k])
@@ -157,10 +158,9 @@ class ClassBlock:
         )
 
     def blocks(self, row_bytes: int = 0, n_others: int = 0, n_moves: int = 1) -> Iterable[np.ndarray]:
-        """Yield ``offsets`` cut to each block of the engine in turn; ``row_bytes`` of each row are read or written.
+        """Yield the offsets of the segments in each block of the engine; ``row_bytes`` of each row are read or written.
 
-        Blocks are cut further if ratios to very many other classes are computed for each row and move, so that Python
-        hears signals in between.
+        Blocks are cut further if a row and move take very many ratios, so that Python can handle signals in between.
         """
         blocks = (self.offsets,) if self.is_whole else self.engine.blocks(self.offsets, row_bytes)
         if n_others < VERY_MANY_CLASSES:
@@ -168,18 +168,18 @@ class ClassBlock:
         return chain.from_iterable(_short_parts(bounds, n_others * n_moves) for bounds in blocks)
 
     def level_codes(self, feature: int, rows: Any = slice(None)) -> np.ndarray:
-        """Return levels of one feature, from 0 to ``n_codes - 1`` (unseen)."""
+        """Return the level of each row for one feature, from 0 to ``n_codes - 1`` (unseen)."""
         codes = self.codes[self.columns[feature], rows]
         if self.kinds[feature] > THREE_WAY:
             return codes
         return (codes > self.lows[feature]).astype(codes.dtype) + (codes >= self.highs[feature])
 
     def segments(self, rows: np.ndarray) -> np.ndarray:
-        """Return the segment of each of these rows."""
+        """Return the segment of each of the rows at these positions."""
         return np.searchsorted(self.offsets, rows, side="right") - 1
 
     def class_totals(self, n_classes: int) -> np.ndarray:
-        """Return (n_classes,) rows, or weight, of every class."""
+        """Return the number (or weight) of the rows of every class, shape (n_classes,)."""
         if self.weights.size:  # segment by segment: light rows count next to heavy ones
             sizes = np.array([self.weights[a:b].sum() for a, b in pairwise(self.offsets.tolist())])
         else:
@@ -187,7 +187,7 @@ class ClassBlock:
         return np.bincount(self.classes, weights=sizes, minlength=n_classes)
 
     def take(self, rows: np.ndarray | slice) -> ClassBlock:
-        """Return some of the rows, in ascending order."""
+        """Return a block of the rows at ascending positions."""
         rows = np.arange(*rows.indices(self.n_rows)) if isinstance(rows, slice) else rows
         codes, offsets = self.engine.take(self.codes, rows), np.searchsorted(rows, self.offsets)
         weights = self.weights[rows] if self.weights.size else self.weights
@@ -196,45 +196,47 @@ class ClassBlock:
 
 
 def _short_parts(offsets: np.ndarray, n_ratios: int) -> Iterator[np.ndarray]:
-    """Return the segments in pieces with a few million ratios each; segments are not divided."""
+    """Cut offsets into groups of whole segments with a few million ratios each."""
     n_parts = -(-int(offsets[-1] - offsets[0]) * n_ratios // _MAX_RATIOS)
     ends = offsets[np.linspace(0, offsets.size - 1, max(1, min(offsets.size - 1, n_parts)) + 1).astype(int)]
     return (np.clip(offsets, begin, end) for begin, end in pairwise(ends.tolist()) if begin < end)
 
 
 class RatioTables:
-    """Per feature, segment and other class: log of P(level | other class) / P(level | class of the segment).
+    """Log factors by feature, segment and other class: log of P(level | other class) / P(level | class of the segment).
 
-    Tables of all features are stored if they are not too large, else each is made when it is needed.
+    Tables of all features are stored if they are small enough; otherwise each is computed when it is needed.
 
     Parameters
     ----------
     logs : float array, shape (n_learnt, sum of n_codes, n_classes)
-        log P(level | class) as learnt from one set of rows or several, all features one after another; 0 for the last
-        code of each, which stands for unseen values.
+        log P(level | class) from each set of training rows, all features one after another; 0 for the last code of
+        each,
+        which stands for unseen values.
     n_codes : int array, shape (n_features,)
     source, classes : int arrays, shape (n_segments,)
-        Which of the ``logs`` scores a segment, and the class of the segment.
-    true_logs : as ``logs``, optional
-        The same of the class of a row, if that is learnt without the row.
+        Position in ``logs`` of the table that scores a segment, and the class of the segment.
+    true_logs : array shaped like ``logs``, optional
+        log P(level | class) for the class of the row itself, if it is computed without the row (leave-one-out).
 
     Attributes
     ----------
-    by_class : ``logs`` of the only set of rows if there are many classes, or None
-        Many classes that share their tables are scored by them; tables of pairs of classes wait until they are needed.
+    by_class : ``logs`` if there are many classes and a single set of training rows, otherwise None
+        Criteria use it in place of tables of pairs of classes, which are computed only if needed.
     bounds : float array, shape (n_segments,)
         Largest absolute value of any log factor of the segment's rows, in nats.
     starts : int array, shape (n_features + 1,)
-        Where each feature starts in flat tables.
+        First entry of each feature in flat tables.
     log_unit : float
-        The step, in nats, in which sums of log factors are counted: a power of two so small that rounding does not
-        matter, and so large that the sum over all features fits a 64-bit integer.
+        Step in nats in which sums of log factors are counted: a power of two so small that rounding does not matter,
+        and
+        so large that the sum over all features fits a 64-bit integer.
     log_reach : float
-        What no sum of log factors exceeds, in nats.
+        Bound of all sums of log factors, in nats.
     largest_log_factor : float
         Largest of the ``bounds``.
     max_moves : int
-        Moves that ratios may take before they are computed again from their logarithms.
+        Number of moves after which ratios are computed again from their logarithms.
     """
 
     def __init__(
@@ -255,8 +257,8 @@ class RatioTables:
         self.by_class = logs[0] if self.n_classes >= MANY_CLASSES and len(logs) == 1 and true_logs is None else None
         self._fits = 16 * int(self._code_starts[-1]) * self.n_segments * (self.n_classes - 1) <= _PRECOMPUTED_BYTES
         self._logs: np.ndarray | None = None
-        # The sum over features of their largest absolute log factors bounds every sum of log factors: `log_unit` is
-        # chosen so that such sums fit into 64-bit integers.
+        # Add up the largest absolute log factor of each feature. No sum of log factors exceeds this bound, so
+        # `log_unit` can be chosen such that sums fit 64-bit integers.
         self.bounds, most_by_code = np.zeros(self.n_segments), np.zeros(len(logs[0]))
         high, low = logs.max(axis=2), logs.min(axis=2)
         for segment, (number, true_class) in enumerate(zip(self._source, self._classes, strict=True)):
@@ -277,7 +279,9 @@ class RatioTables:
             self._refuse_large()
 
     def _refuse_large(self) -> None:
-        """Refuse log factors of a feature that would fill the memory: they grow with the square of the classes."""
+        """Raise ValueError if the log factors of one feature would fill the memory; they grow with the square of the
+        classes.
+        """
         most = int(np.max(self.n_codes, initial=0))
         gibibytes = 8 * self.n_segments * (self.n_classes - 1) * most / 2**30
         if gibibytes > _MAX_GIBIBYTES:
@@ -287,7 +291,7 @@ class RatioTables:
             )
 
     def store(self) -> bool:
-        """Compute the tables of all features, one after another, if they are to be stored; return whether they are."""
+        """Store the tables of all features if they are small enough; return whether they are stored."""
         if self._logs is None and self._fits:
             logs = np.empty(int(self.starts[-1]))
             starts, sizes = (np.repeat(facts, self.n_codes) for facts in (self._code_starts[:-1], self.n_codes))
@@ -304,7 +308,7 @@ class RatioTables:
         return self._fits
 
     def log_factors(self, feature: int) -> np.ndarray:
-        """Return the log factors of one feature, (n_segments, n_classes - 1, n_codes)."""
+        """Return the log factors of one feature, shape (n_segments, n_classes - 1, n_codes), in nats."""
         if self._logs is not None:
             stored = self._logs[self.starts[feature] : self.starts[feature + 1]]
             return stored.reshape(self.n_segments, self.n_classes - 1, -1)
@@ -317,15 +321,20 @@ class RatioTables:
         return factors
 
     def gather_steps(self, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Gather the log factors of added features in whole ``log_unit``s, so that sums over moves never drift."""
+        """Return the log factors of features as one flat array of whole ``log_unit``s, and the start of each feature in
+        it.
+
+        Sums of whole numbers do not accumulate rounding errors over the moves of a search.
+        """
         if self.store():
             return self._log_steps, self.starts[features]
         tables = [self.log_factors(int(feature)) for feature in features]
         return _end_to_end([_in_pieces(lambda logs: np.rint(logs / self.log_unit), t, np.int64) for t in tables])
 
     def gather(self, features: np.ndarray, adding: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return a flat table of factors, and where each candidate (a feature, added or dropped) starts in it: entry
-        ``start + (segment * n_others + other) * n_codes + code``.
+        """Return a flat table of factors, and the start of each candidate (a feature, added or dropped) in it.
+
+        The entry of a row is ``start + (segment * n_others + other) * n_codes + code``.
         """
         if self._logs is not None or self.store():
             return self._flat, self.starts[features] + ~adding * self.starts[-1]
@@ -341,13 +350,13 @@ def _factors_of(logs: np.ndarray) -> np.ndarray:
 
 
 def _end_to_end(tables: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Return one table after another, and where each starts."""
+    """Return tables concatenated, and the start of each."""
     starts = np.concatenate([[0], np.cumsum([table.size for table in tables])]).astype(np.int64)
     return tables[0] if len(tables) == 1 else np.concatenate(tables), starts[:-1]
 
 
 def _in_pieces(function: Callable[[np.ndarray], np.ndarray], table: np.ndarray, dtype: Any) -> np.ndarray:
-    """Apply a function to a table, piece by piece, and return the flat result."""
+    """Apply a function to a table piece by piece, which bounds temporary memory, and return the flat result."""
     flat, result = table.reshape(-1), np.empty(table.size, dtype)
     for at in range(0, flat.size, _PIECE):
         result[at : at + _PIECE] = function(flat[at : at + _PIECE])
@@ -356,10 +365,14 @@ def _in_pieces(function: Callable[[np.ndarray], np.ndarray], table: np.ndarray, 
 
 @dataclass(frozen=True)
 class ScoredRows:
-    """Rows with the tables and the class ratios that score them.
+    """Rows on which a criterion is measured, with everything that scores them.
 
-    block : rows; tables : log factors by segment; priors : (n_segments, n_classes - 1) P(other) / P(true) of the empty
-    subset; class_totals : (n_classes,) rows (or weight) scored of each class.
+    Attributes
+    ----------
+    block : the rows
+    tables : log factors by segment
+    priors : (n_segments, n_classes - 1) P(other) / P(true) under the empty subset
+    class_totals : (n_classes,) rows (or weight) of each class
     """
 
     block: ClassBlock
@@ -369,12 +382,15 @@ class ScoredRows:
 
     @classmethod
     def training(cls, coded: CodedTable, counts: ContingencyCounts, smoothing: Smoothing) -> ScoredRows:
-        """Return the rows that the tables are learnt from, or other rows (``coded``) with the same levels."""
+        """Return rows scored by tables that were counted on training rows.
+
+        ``coded`` are the training rows themselves, or other rows with the same levels.
+        """
         return cls._of(ClassBlock.of(coded), [_Learnt(counts, smoothing)], np.zeros(coded.n_classes, dtype=int))
 
     @classmethod
     def leave_one_out(cls, coded: CodedTable, counts: ContingencyCounts, smoothing: Smoothing) -> ScoredRows:
-        """Score every row by the tables of all others: its count is taken out of its class at its levels."""
+        """Return rows each of which is scored without itself: its count is subtracted from its class at its levels."""
         row_weights, which = _weights_and_classes(coded)
         order, offsets = _by_segment(which, row_weights.size * coded.n_classes)
         block = ClassBlock.of(coded, order, offsets, np.tile(np.arange(coded.n_classes), row_weights.size))
@@ -385,7 +401,7 @@ class ScoredRows:
     def leave_one_out_of_folds(
         cls, coded: CodedTable, recoder: LevelRefitter, n_folds: int, smoothing: Smoothing
     ) -> ScoredRows:
-        """Score each row without itself, by levels that are learnt from the rows of all other folds."""
+        """Return rows each of which is scored without itself, with levels fitted to the rows of all other folds."""
         if coded.weights is not None and not np.all(coded.weights):
             coded = coded.take(coded.weights > 0)  # rows of weight 0 may not fill a fold
             recoder = recoder if coded.recoder is None else coded.recoder
@@ -413,9 +429,9 @@ class ScoredRows:
         smoothing: Smoothing,
         recoder: LevelRefitter | None = None,
     ) -> ScoredRows:
-        """Return the test rows of every split, each scored by the tables of the split's training rows.
+        """Return the test rows of every split, scored by tables counted on the training rows of the split.
 
-        ``recoder`` learns the levels of each split from its training rows; without it they are those of ``coded``.
+        ``recoder`` refits the levels on the training rows of each split; without it, levels are those of ``coded``.
         """
         n_classes, n_segments = coded.n_classes, len(splits) * coded.n_classes
         codes = np.asarray(coded.class_codes).astype(smallest_unsigned(n_segments))
@@ -438,20 +454,22 @@ class ScoredRows:
 
     @classmethod
     def _of(cls, block: ClassBlock, learnt: Sequence[_Learnt], source: np.ndarray) -> ScoredRows:
-        """Return scored rows; ``source`` is the position in ``learnt`` of the tables that score each segment."""
-        # Class shares that score the rows of each segment, without the row itself if it was counted.
+        """Return scored rows. ``source`` is, for each segment, the position in ``learnt`` of the tables that
+        score it.
+        """
+        # Class shares that score the rows of each segment; a row that was counted is subtracted.
         classes, n_classes = block.classes, learnt[0].counts.class_counts.size
         shares = np.empty((classes.size, n_classes))
         for segment, (number, true_class) in enumerate(zip(source.tolist(), classes.tolist(), strict=True)):
             class_counts = learnt[number].counts.class_counts.copy()
             class_counts[true_class] = left_over(class_counts, learnt[number].weight)[true_class]
             shares[segment] = class_counts / max(class_counts.sum(), np.finfo(float).tiny)
-        # A class without training rows gets a tiny share instead of 0, so that the ratios of the others stay finite.
+        # A class without training rows gets a tiny share instead of 0, so that the ratios of other classes stay finite.
         true_share = np.maximum(np.take_along_axis(shares, classes[:, None], axis=1), 1.0 / IMPOSSIBLE)
         others = np.array([np.delete(np.arange(n_classes), c) for c in range(n_classes)])
         ratios = np.take_along_axis(shares, others[classes], axis=1) / true_share
 
-        # Log probabilities of the levels; 0 for the last code of each feature, that of unseen values.
+        # Log probabilities of the levels. The last code of each feature, unseen values, keeps 0.
         logs = np.zeros((len(learnt), int(block.n_codes.sum()), n_classes))
         true_logs = np.zeros_like(logs) if learnt[-1].weight else None
         starts = np.cumsum(block.n_codes) - block.n_codes
@@ -466,7 +484,7 @@ class ScoredRows:
         return cls(block, ratio_tables, ratios, block.class_totals(n_classes))
 
     def impossible(self) -> int | None:
-        """Return a class that has scored rows but no training rows, or None."""
+        """Return a class that occurs in the scored rows but not in the training rows, or None."""
         segments = np.flatnonzero((np.diff(self.block.offsets) > 0) & self._unlearnt)
         return int(self.block.classes[segments[0]]) if segments.size else None
 
@@ -486,9 +504,9 @@ class ScoredRows:
 
 @dataclass(frozen=True)
 class _Learnt:
-    """Counts that class shares and log probabilities are learnt from.
+    """Counts from which class shares and log probabilities are computed.
 
-    The weight of the row that is scored, if it was counted, is taken out of its class at its own level.
+    For leave-one-out, ``weight`` is the weight of the scored row, which is subtracted from its class at its own level.
     """
 
     counts: ContingencyCounts
@@ -496,8 +514,8 @@ class _Learnt:
     weight: float = 0.0
 
     def true_logs(self, total: float) -> np.ndarray:
-        """Return (n_levels of all features, n_classes) log P(level | class) for the row's own class, without
-        the row.
+        """Return log P(level | class) for the row's own class, without the row, shape (levels of all features,
+        n_classes).
         """
         counts, n_levels = self.counts.counts, np.diff(self.counts.offsets)
         of_feature = np.repeat(np.arange(n_levels.size), n_levels)
@@ -509,8 +527,10 @@ class _Learnt:
 def _counts_without(
     coded: CodedTable, counts: ContingencyCounts, splits: Sequence[tuple[np.ndarray, np.ndarray]], block: ClassBlock
 ) -> list[ContingencyCounts]:
-    """Return counts of the training rows of every split, whose test rows are the segments of ``block``. If the training
-    rows are all others, which is usual, one pass counts the test rows of all splits.
+    """Return the counts of the training rows of every split, whose test rows are the segments of ``block``.
+
+    If training rows are all rows but the test rows, which is usual, they are the total less the test rows, and one pass
+    counts the test rows of all splits.
     """
     n_classes = coded.n_classes
     every = _counts_by_segment(block, coded.n_levels, coded.names)
@@ -536,7 +556,7 @@ def _counts_by_segment(block: ClassBlock, n_levels: np.ndarray, names: Sequence[
 
 
 def _joined(tables: Sequence[CodedTable]) -> CodedTable:
-    """Return rows of several parts, one part after another; the levels of parts may differ."""
+    """Return the rows of several coded tables concatenated; their levels may differ."""
     first, every = tables[0], [table.rows for table in tables]
     dtype = max(table.codes.dtype for table in tables)
     classes = np.concatenate([np.asarray(table.class_codes) for table in every])
@@ -548,8 +568,9 @@ def _joined(tables: Sequence[CodedTable]) -> CodedTable:
 
 
 def folds_by_class(coded: CodedTable, n_folds: int) -> np.ndarray:
-    """Return (n_rows,) fold of every row: the rows of each class are dealt out in turn, in an order by what they
-    contain.
+    """Return the fold of every row, shape (n_rows,). The rows of each class are dealt out in turn.
+
+    Rows are ordered by hashes of their contents, so folds do not depend on row order.
     """
     fold = np.empty(coded.n_rows, dtype=np.int64)
     classes = np.asarray(coded.class_codes)
@@ -560,7 +581,7 @@ def folds_by_class(coded: CodedTable, n_folds: int) -> np.ndarray:
 
 
 def _weights_and_classes(coded: CodedTable, n_folds: int = 1) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distinct row weights, and for each row the position of its weight and class among all combinations."""
+    """Return the distinct row weights, and for each row the position of its combination of weight and class."""
     classes = np.asarray(coded.class_codes, dtype=np.int64)
     if coded.weights is None:
         return np.ones(1), classes

@@ -1,8 +1,8 @@
-"""Compiled walk through all subsets of a few features: what every one of them costs on the same rows.
+"""Compiled evaluation of all subsets of a few features on the same rows.
 
-A tree over the features, the first level of which decides on the last feature: a subset's ratios are those of its
-parent times the factors of one more feature, so that a leaf costs little more than one multiplication a row, and every
-product is made in the same order however the tree is cut into pieces.
+The subsets are the leaves of a binary tree that decides on one feature per level, the last feature first. The ratios of
+a subset are those of its parent times the factors of one more feature, so a leaf costs little more than one
+multiplication per row. Products are always made in the same order, however the tree is cut into pieces.
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ _LARGEST_PRODUCT = 1e100  # of several rows, before its logarithm is taken
 
 @jit
 def walk(factors, start, first_key, depth, losses):
-    """Compute log losses (nats) of the 2^depth subsets ``first_key`` + 0, 1, ...
+    """Compute the log losses (nats) of the 2^depth subsets with keys ``first_key`` + 0, 1, ...; bit k of a key is
+    feature k.
 
-    ``factors`` (n_features, n_others, n_rows), ``start`` (n_others, n_rows): ratios of the subset ``first_key``.
+    ``factors`` (n_features, n_others, n_rows) are those of the features; ``start`` (n_others, n_rows) are the ratios of
+    the subset ``first_key``.
     """
     n_others, n_rows = start.shape
     stack = np.empty((depth + 1, n_others, n_rows))
@@ -38,8 +40,10 @@ def walk(factors, start, first_key, depth, losses):
 
 @jit_inner
 def descend(stack, at, leaf, depth, factors):
-    """Return the ratios of a leaf, from those of the leaf before: ``at[d]`` is where in the stack those of level d
-    stand.
+    """Return the ratios of a leaf, reusing those of the leaf before: only levels below the first changed decision are
+    recomputed.
+
+    ``at[d]`` is the position in the stack of the ratios at level d.
     """
     level = 1
     changed = leaf ^ (leaf - 1) if leaf else 0
@@ -60,7 +64,7 @@ def descend(stack, at, leaf, depth, factors):
 
 @jit_inner
 def sum_of_logs(values):
-    """Sum of the logarithms of numbers from 1 on: one logarithm for a product of many."""
+    """Return the sum of the logarithms of numbers of at least 1, with one logarithm for the product of many."""
     total = 0.0
     whole = values.size - values.size % 4
     a, b, c, d = 1.0, 1.0, 1.0, 1.0
