@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import runpy
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,13 +18,17 @@ from sklearn.naive_bayes import GaussianNB
 from bayesieve import DiscreteNB, InformationGainSelector, TableEncoder
 from bayesieve_lab import RepeatedFolds
 from bayesieve_lab.boulle2007.study import MeasuredNB
+from bayesieve_lab.comparison.folds import describe
 from bayesieve_lab.data_sets.cup98 import AMOUNT
 from bayesieve_lab.simulate import donations
 from bayesieve_lab.surpassed import contests, page
-from bayesieve_lab.surpassed.contests import DEFAULT, EBM, TREES, OnIndicators
+from bayesieve_lab.surpassed.contests import DEFAULT, EBM, TREES
+from bayesieve_lab.surpassed.indicators import OnIndicators, indicator_frame
 from bayesieve_lab.surpassed.page import RATES, Shown, means, surpassed_page, table
 from bayesieve_lab.surpassed.successors import LIKELIHOOD, SQUARES, SUCCESSORS, WeightedNB, evidence_of, loss
 from bayesieve_lab.surpassed.timed import FLOORED, SECONDS, Timed, TimedLetters
+
+RESULTS = Path(__file__).parents[1] / "reproduction"
 
 
 @pytest.mark.parametrize("objective", [LIKELIHOOD, SQUARES])
@@ -169,10 +175,21 @@ def test_ebm_is_shown_if_it_was_run_everywhere(
     assert len(shown.rows) == rows
 
 
+@pytest.mark.filterwarnings("ignore:.*found in sys.modules:RuntimeWarning")
+def test_the_command_goes_on_with_the_committed_results() -> None:
+    """A module that is run has another name than one that is imported; methods are described alike."""
+    lines = (RESULTS / "surpassed-rabenoro2015.jsonl").read_text(encoding="utf-8").splitlines()
+    saved = {line["method"]: line["is"] for line in map(json.loads, lines) if "method" in line}
+    command = runpy.run_module(contests.__name__, run_name="command", alter_sys=True)
+    makers = command["CONTESTS"]["rabenoro2015"](None).methods("draw 1")
+    for name in {*saved} - {contests.KHIOPS}:
+        assert describe(makers[name]()) == saved[name]
+
+
 def test_classifiers_on_indicators() -> None:
     table = pl.DataFrame({f"score{k}": np.random.default_rng(k).normal(size=60) for k in range(2)})
     coded = TableEncoder().fit_transform_coded(table, np.arange(60) % 2)
-    frame = contests._frame(coded)
+    frame = indicator_frame(coded)
     assert frame.columns == list(coded.names)
     np.testing.assert_array_equal(frame[:, 0], coded.codes[0])
     assert OnIndicators(GaussianNB()).get_params()["model"] is not None

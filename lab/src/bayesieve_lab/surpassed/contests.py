@@ -15,8 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
-from sklearn.base import BaseEstimator, ClassifierMixin
 
 from bayesieve import SelectiveNB, as_published
 from bayesieve_lab.abellan2017.study import IMPRECISE
@@ -28,8 +26,8 @@ from bayesieve_lab.gidofalvi.campaigns import BALANCED, SIMULATED
 from bayesieve_lab.gidofalvi.model import CampaignNB
 from bayesieve_lab.made import record
 from bayesieve_lab.peers import PEERS
-from bayesieve_lab.rabenoro2015.study import EngineIndicators
 from bayesieve_lab.registry import Options, make_study
+from bayesieve_lab.surpassed.indicators import OnIndicators
 from bayesieve_lab.surpassed.successors import SUCCESSORS
 from bayesieve_lab.surpassed.timed import Timed, TimedCampaign, TimedLetters
 
@@ -46,36 +44,6 @@ OTHERS: Mapping[str, Callable[[], Any]] = {
 N_FOLDS, N_DRAWS = 10, 10
 """Folds of the papers' cross-validation, of which there is one here, and draws of simulated rows."""
 BEST_OF_DONORS = "10 forward"
-
-
-class OnIndicators(ClassifierMixin, BaseEstimator):
-    """A classifier on the indicators of engine scores, as a table of zeros and ones.
-
-    Parameters
-    ----------
-    model : a classifier.
-    """
-
-    def __init__(self, model: Any) -> None:
-        self.model = model
-
-    def fit(self, X: Any, y: np.ndarray) -> OnIndicators:
-        """Fix the thresholds, and learn from the indicators."""
-        self.encoder_ = EngineIndicators()
-        self.model.fit(_frame(self.encoder_.fit_transform_coded(X, y)), y)
-        self.n_features_selected_ = getattr(self.model, "n_features_selected_", None)
-        return self
-
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Return log probabilities (n_rows, n_classes)."""
-        with np.errstate(divide="ignore"):
-            proba: np.ndarray = np.log(self.model.predict_proba(_frame(self.encoder_.transform_coded(X))))
-        return proba
-
-
-def _frame(coded: Any) -> pl.DataFrame:
-    """Return the codes as a table, a column for each feature."""
-    return pl.DataFrame(dict(zip(coded.names, coded.codes, strict=True)))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,41 @@
+"""Classifiers of raw tables on the indicators of engine series."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+from bayesieve_lab.rabenoro2015.study import EngineIndicators
+
+
+class OnIndicators(ClassifierMixin, BaseEstimator):
+    """A classifier on the indicators of engine scores, as a table of zeros and ones.
+
+    Parameters
+    ----------
+    model : a classifier.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+    def fit(self, X: Any, y: np.ndarray) -> OnIndicators:
+        """Fix the thresholds, and learn from the indicators."""
+        self.encoder_ = EngineIndicators()
+        self.model.fit(indicator_frame(self.encoder_.fit_transform_coded(X, y)), y)
+        self.n_features_selected_ = getattr(self.model, "n_features_selected_", None)
+        return self
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Return log probabilities (n_rows, n_classes)."""
+        with np.errstate(divide="ignore"):
+            proba: np.ndarray = np.log(self.model.predict_proba(indicator_frame(self.encoder_.transform_coded(X))))
+        return proba
+
+
+def indicator_frame(coded: Any) -> pl.DataFrame:
+    """Return the codes as a table, a column for each feature."""
+    return pl.DataFrame(dict(zip(coded.names, coded.codes, strict=True)))
