@@ -1,1 +1,1 @@
-"""Contributions of features to the log joint, fitted from counts, codes and weights."""
+"""Fit of contributions: from counts, codes and weights of features to numbers in nats that add up to predictions."""

@@ -1,4 +1,4 @@
-"""Compiled sums of log probabilities over the features of coded rows."""
+"""Compiled sums over coded rows for the fit of contributions: logits from tables of cells, and gradients by cell."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _MOST_PRODUCT = 1e150  # of factors before their logarithm is taken
 
 @jit
 def add_log_probabilities(codes, first, n_levels, starts, table, joint):
-    """Add the lines of ``table`` for the codes of each row: joint[i, j] += table[starts[k] + code * J + j] over the
-    features k in order, for J classes. Rows begin at the row ``first`` of ``codes``.
+    """Add the table entries of each row's codes: joint[i, j] += table[starts[k] + code * J + j] over features k, J
+    classes.
 
-    ``table`` ends with J zeros, which codes of no level read. Features are taken four at a time, so that the sum of a
-    row is read and written less often. Loops over slices are compiled to vector instructions, those over positions in
-    the table are not.
+    Row i of ``joint`` is row ``first`` + i of ``codes``. Codes without a level read J zeros at the end of ``table``.
+    Four features are added at a time, so that the sums of a row are read and written less often. Inner loops run over
+    slices, which compile to vector instructions; loops over positions in the table do not.
     """
     last = len(codes) - 1
     n_rows, n_classes = joint.shape
@@ -46,11 +46,11 @@ def add_log_probabilities(codes, first, n_levels, starts, table, joint):
 
 @jit
 def sum_by_level(codes, first, n_levels, starts, values, sums):
-    """Sum values of rows by code: sums[starts[k] + code * J + j] += values[i, j] for each feature k, the transpose of
-    `add_log_probabilities`. Rows begin at the row ``first`` of ``codes``.
+    """Sum values of rows by code: sums[starts[k] + code * J + j] += values[i, j] for each feature k.
 
-    ``sums`` ends with J numbers that codes of no level are added to. Features are taken four at a time: the rows of a
-    level often follow each other, so that a sum would wait for the one before.
+    This is the transpose of `add_log_probabilities`. Row i of ``values`` is row ``first`` + i of ``codes``. Codes
+    without a level are added to J entries at the end of ``sums``. Four features are taken at a time: rows of one level
+    often follow each other, and additions to one sum in a row wait for each other.
     """
     last = len(codes) - 1
     n_rows, n_classes = values.shape
@@ -85,10 +85,11 @@ def sum_by_level(codes, first, n_levels, starts, values, sums):
 
 @jit
 def residuals(joint, classes, weights):
-    """Replace log joint probabilities (n_rows, n_classes) by P(class) - 1[true class], times the weight of the row.
+    """Replace log joint probabilities (n_rows, n_classes) by gradients of the log loss, and return the log loss in
+    nats.
 
-    Return the log loss, the sum of weight * -log P(true class). A single column holds the log-odds of the second of
-    two classes.
+    The gradient is (P(class) - 1[true class]) times the row's weight. With two classes, a single column may hold the
+    log-odds of the second one.
     """
     return _residuals(joint, classes, weights)
 
@@ -131,8 +132,9 @@ def _residuals(joint, classes, weights):
 
 @jit_inner
 def _curvatures(joint, weights):
-    """Replace log joint probabilities by the curvature of the loss of the row by each logit; see
-    `EvidenceProblem.logits_and_curvature`.
+    """Replace log joint probabilities by the curvature of each row's loss by each logit.
+
+    `EvidenceProblem.logits_and_curvature` documents the formula.
     """
     n_rows, n_classes = joint.shape
     for i in range(n_rows):
@@ -154,18 +156,17 @@ def _curvatures(joint, weights):
 
 @jit
 def sum_slopes(codes, first_cell, table, intercept, offset, classes, weights, curved, sums, of_intercept):
-    """Sum the gradients of the log loss by logit, or its curvatures if ``curved``, over the rows of each cell of each
-    feature, and over all rows. Return the log loss, or 0 if ``curved``.
+    """Sum gradients of the log loss over the rows of each cell of each feature, and over all rows; return the log loss.
 
-    Rows are taken in blocks that stay in the first-level cache from their logits to their sums.
+    If ``curved``, curvatures are summed instead, and 0 is returned. Blocks of rows stay in the first-level cache from
+    their logits to their sums.
 
     Parameters
     ----------
-    codes : (n_features, n_rows); the line of a code is first_cell[k] + code, so that each must be a line of its
-        feature.
-    table, intercept : (n_cells, n_logits) and (n_logits,), which are added to the ``offset`` of the rows.
-    classes, weights : of the rows.
-    sums, of_intercept : the result, of the same shapes as ``table`` and ``intercept``.
+    codes : (n_features, n_rows) unsigned; first_cell[k] + code is the row of a cell in ``table``. Every code needs one.
+    table, intercept : (n_cells, n_logits) and (n_logits,), added to the ``offset`` (n_rows, n_logits) of the rows.
+    classes, weights : (n_rows,).
+    sums, of_intercept : results, shaped like ``table`` and ``intercept``.
     """
     n_rows, n_logits = offset.shape
     at_once = max(_FEWEST_ROWS, _ROWS // n_logits)
@@ -188,7 +189,10 @@ def sum_slopes(codes, first_cell, table, intercept, offset, classes, weights, cu
 
 @jit_inner
 def _add_lines(codes, begin, first_cell, table, rows):
-    """Add lines of a table to rows from the row ``begin`` of ``codes`` on, four features at a time."""
+    """Add the table row of each feature's cell to each row of ``rows``, four features at a time.
+
+    Row i of ``rows`` is row ``begin`` + i of ``codes``.
+    """
     n, n_logits = rows.shape
     whole = len(codes) - len(codes) % 4
     for k in range(0, whole, 4):
@@ -215,7 +219,7 @@ def _add_lines(codes, begin, first_cell, table, rows):
 
 @jit_inner
 def _sum_lines(codes, begin, first_cell, rows, sums):
-    """Add rows to the sums of their cells, the transpose of `_add_lines`."""
+    """Add each row of ``rows`` to the sums of its cells; the transpose of `_add_lines`."""
     n, n_logits = rows.shape
     whole = len(codes) - len(codes) % 4
     for k in range(0, whole, 4):
@@ -247,10 +251,11 @@ def _sum_lines(codes, begin, first_cell, rows, sums):
 
 @jit
 def loss_by_factor(evidence, prior, factor, classes, weights):
-    """Return the log loss of the log joint prior + factor * evidence, and its two first derivatives by the factor.
+    """Return the log loss of the log joint prior + factor * evidence, and its first two derivatives by the factor.
 
-    These are sums over rows of the mean of the contributions under P(class) less that of the true class, and of its
-    variance. ``prior`` has shape (n_rows, n_classes), or (1, n_classes) if it is the same for all rows.
+    The first derivative is a sum over rows of the mean contribution under P(class) less that of the true class, the
+    second that of the variance. ``prior`` has shape (n_rows, n_classes), or (1, n_classes) if it is the same for all
+    rows.
     """
     n_rows, n_classes = evidence.shape
     loss, slope, curvature = 0.0, 0.0, 0.0
@@ -275,8 +280,10 @@ def loss_by_factor(evidence, prior, factor, classes, weights):
 
 @jit
 def sum_by_pairs_of_cells(codes, first_cell, values, sums):
-    """Sum values of rows by the cells of two features: sums[first_cell[k] + code, first_cell[l] + other code] for the
-    features k <= l. All rows are in one more cell, the last one.
+    """Sum values of rows by pairs of cells of two features k <= l: sums[first_cell[k] + code, first_cell[l] + other
+    code].
+
+    One more cell at the end contains all rows.
     """
     n, n_rows = codes.shape
     last = first_cell[n]
@@ -296,10 +303,10 @@ def sum_by_pairs_of_cells(codes, first_cell, values, sums):
 
 @jit
 def fill_design(codes, first_cell, starts, parameters, values, matrix):
-    """Write the values of basis functions for the cells of each row: matrix[i, parameters[s]] = values[s] for the
-    entries s from starts[cell] to starts[cell + 1] of each cell of the row, with cell = first_cell[k] + code.
+    """Write the design matrix of rows: matrix[i, parameters[s]] = values[s] for all entries s of each cell of row i.
 
-    Parameters beyond the columns of ``matrix`` are skipped.
+    The entries of a cell, first_cell[k] + code, are starts[cell] to starts[cell + 1] - 1. Parameters beyond the columns
+    of ``matrix`` are skipped.
     """
     n_functions = matrix.shape[1]
     for k in range(len(codes)):
@@ -312,17 +319,20 @@ def fill_design(codes, first_cell, starts, parameters, values, matrix):
 
 @jit
 def pair_log_bayes(pairs, bins, n_bins, slopes, margins, bases, starts, n_functions, variances, logs):
-    """Compute log Bayes factors of contributions of pairs of features against none.
+    """Compute log Bayes factors of a joint effect of two features against none, for many pairs.
+
+    Most time goes into sums by cells of both features. The sums of the largest bin of the second feature are therefore
+    derived from the margins of the first one, which skips its rows.
 
     Parameters
     ----------
-    pairs : (n_pairs, 2) features; those with the same second feature follow each other.
-    bins : (n, n_rows) the bin of every row; n_bins[k] for none.
+    pairs : (n_pairs, 2) features; pairs with the same second feature are adjacent.
+    bins : (n, n_rows) bin of every row; n_bins[k] if it has none.
     slopes : (n_rows, 2 J) gradient, then curvature, of the loss of each row by its J logits.
-    margins : (n, n_lines, 2 J) sums of these by the bins of each feature, that for none included.
-    bases : basis functions of all features, (n_bins[k], n_functions[k]) from starts[k] on, in one array.
-    variances : of the contributions.
-    logs : (n_pairs, 2, n_variances), the result: products of two basis functions, and cells one by one.
+    margins : (n, most bins + 1, 2 J) sums of ``slopes`` by bin of each feature, rows without a bin included.
+    bases : basis functions of all features in one array, (n_bins[k], n_functions[k]) from starts[k] on.
+    variances : prior variances of the effect that are tried.
+    logs : (n_pairs, 2, n_variances) results: for products of basis functions, and for single cells.
     """
     n_rows, width = slopes.shape
     current, top, rows = -1, -1, np.empty(0, np.int64)
@@ -368,7 +378,10 @@ def pair_log_bayes(pairs, bins, n_bins, slopes, margins, bases, starts, n_functi
 
 @jit_inner
 def _sum_products(grid, first, second):
-    """Return gradients and curvatures by products of two basis functions, from those by cell, (n, m, 2 J)."""
+    """Return gradients and curvatures by products of two basis functions, from those by cell, (n, m, 2 J).
+
+    Summing over the first feature before the second takes far fewer operations than going through all products.
+    """
     n_first, n_second, width = grid.shape
     n_logits = width // 2
     products = np.zeros((first.shape[1], second.shape[1], width))
@@ -392,8 +405,9 @@ def _sum_products(grid, first, second):
 
 @jit_inner
 def _sum_log_bayes(sums, variance):
-    """Return the sum of log Bayes factors of independent contributions of this variance, from sums (n, m, 2 J) of
-    gradients and curvatures; see `inclusion.log_bayes_factors`.
+    """Return the sum of log Bayes factors of independent effects of this prior variance.
+
+    ``sums`` (n, m, 2 J) are gradients and curvatures; `inclusion.log_bayes_factors` documents the formula.
     """
     n_first, n_second, width = sums.shape
     n_logits = width // 2

@@ -1,5 +1,5 @@
-"""Calibration of feature weights: averaged weights are refitted to leave-one-out predictions, which corrects
-overconfidence.
+"""Calibration of feature weights: the weights of the search are refitted such that every row is predicted well from all
+other rows (leave-one-out), which corrects overconfidence.
 """
 
 from __future__ import annotations
@@ -53,16 +53,16 @@ _MOST_STEPS = 50  # halving alone gets there in 14
 
 @dataclass(frozen=True)
 class CalibratedWeights:
-    """Fitted weights of the features.
+    """Weights of the features after calibration.
 
     Parameters
     ----------
     weights : (n_features,) in [0, 1].
     factor : common factor on the weights of the search, the centre of their prior.
-    smoothing : of the probabilities that they are factors on.
+    smoothing : smoothing of the probabilities that the weights multiply.
     complete : False if the fit was ended early, by the user or the time limit.
     loss : leave-one-out loss over a sample of the rows, as a function of the positive weights; None if not complete.
-    every : the rows of the final fit, of which ``loss`` has a sample; None if not complete.
+    every : rows of the final fit, of which ``loss`` has a sample; None if not complete.
     """
 
     weights: np.ndarray
@@ -80,9 +80,9 @@ class _TimeUp(Exception):
 def calibrate(
     coded: CodedTable, averaged: np.ndarray, smoothing: Smoothing, clock: Clock | None = None, n_jobs: int | None = None
 ) -> CalibratedWeights:
-    """Refit the weights to leave-one-out predictions of the rows.
+    """Refit the weights of the search to leave-one-out predictions of the rows.
 
-    The m-estimate is replaced by the smoothing of `SMOOTHINGS` that predicts the rows best with the averaged weights
+    The m-estimate is replaced by the smoothing in `SMOOTHINGS` that predicts the rows best with the averaged weights
     times a common factor; any other smoothing is kept.
 
     Parameters
@@ -90,7 +90,7 @@ def calibrate(
     coded : rows with classes.
     averaged : (n_features,) weights in [0, 1]; weights of 0 stay 0.
     smoothing : smoothing of the probabilities.
-    clock : time limit; when it is over, as after Ctrl-C, the best weights so far are returned: the averaged ones,
+    clock : time limit. When it is over, or after Ctrl-C, the best weights so far are returned: the averaged ones,
         possibly times a common factor.
     n_jobs : threads.
     """
@@ -105,8 +105,8 @@ def calibrate(
             every = CalibrationRows.of(coded, free, n_jobs)
             rows, least, log_prior = every.few(), np.nan, class_log_prior(coded.counts.class_counts)
             counts = [coded.counts.feature(k) for k in free.tolist()]
-            # Naive Bayes counts what features share several times, even after averaging. A factor on all weights
-            # corrects for this on average, and is fitted for each smoothing.
+            # Naive Bayes counts shared information several times, even after averaging. A factor on all weights
+            # corrects this on average; it is fitted for each smoothing.
             for choice in choices:
                 candidate = LeaveOneOutLoss(rows, counts, log_prior, choice)
                 value, by = candidate.least_by_factor(averaged[free])
@@ -151,11 +151,11 @@ def fit_weights(loss: LeaveOneOutLoss, averaged: np.ndarray, factor: float, cloc
 
 
 class LeaveOneOutLoss:
-    """Leave-one-out log loss of naive Bayes as a function of its feature weights.
+    """Log loss of naive Bayes as a function of its feature weights, where every row is predicted from all others.
 
-    Leaving a row out changes only the counts of its class: P(level | class) of that class is read from a second
-    table, (N_ij - 1) smoothed over (N_j - 1) smoothed. Class priors are those of all rows. Features whose values have
-    few rows each use levels and counts from the other folds instead, because their levels also depend on the row.
+    Leaving a row out changes only the counts of its class. P(level | class) of that class is therefore read from a
+    second table, computed from N_ij - 1 and N_j - 1. Class priors are those of all rows. Features whose values have few
+    rows each use levels and counts from the other folds instead, because their levels depend on the row as well.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ class LeaveOneOutLoss:
 
     Attributes
     ----------
-    prior : (n_classes,) log joint that contributions are added to; (n_rows, n_classes) with an offset.
+    prior : log joint that contributions are added to, (n_classes,), or (n_rows, n_classes) with an offset.
     """
 
     def __init__(
@@ -176,8 +176,8 @@ class LeaveOneOutLoss:
         self.prior = log_prior if rows.offset is None else log_prior + rows.offset
         n_classes = log_prior.size
         (self._codes, self._codes_of_classes), self._slices = rows.codes, row_slices(rows.classes.size, n_classes)
-        # Leave-one-out subtracts one typical row, so that a weight of 2 equals a repeated row; the whole weight if
-        # weights are below 1; and the mean weight if weights differ.
+        # One row to leave out has weight 1 if weights stand for repeated rows (so that a weight of 2 equals a repeated
+        # row); its whole weight if weights are below 1; and the mean weight if weights differ.
         share = rows.effective_share
         left_out = min(1.0, float(rows.weights.mean()) / share) / share
         tables = [leave_one_out_logs(table, left_out, rows.total, smoothing) for table in counts]
@@ -240,16 +240,19 @@ class LeaveOneOutLoss:
         return logits
 
     def evidence(self, weights: np.ndarray) -> np.ndarray:
-        """Return the weighted, counted contributions summed over the features of each row, (n_rows, n_classes).
+        """Return the weighted counted contributions of each row, summed over the features, shape (n_rows, n_classes),
+        in nats.
 
-        The counts of a row are those of all other rows. For two classes, the first column is 0 and the second holds the
-        difference.
+        The row itself is left out of the counts. For two classes, the first column is 0 and the second holds the log
+        odds.
         """
         logits = np.concatenate(map_in_threads(partial(self._logits, weights), self._slices, self.rows.n_jobs))
         return np.pad(logits, ((0, 0), (1, 0))) if self.log_prior.size == 2 else logits
 
     def evidence_of(self, k: int, some: np.ndarray) -> np.ndarray:
-        """Return the unweighted counted contributions of the feature at position ``k`` for some rows."""
+        """Return the counted contributions, without weight, of the feature at position ``k`` to some rows, (n,
+        n_classes).
+        """
         first, n_classes = int(self._starts[k]), self.log_prior.size
         codes, classes = self._codes[k, some].astype(np.int64), self.rows.classes[some]
         known = np.flatnonzero(codes < self._n_levels[k])
@@ -263,19 +266,20 @@ class LeaveOneOutLoss:
         return result
 
     def over(self, rows: CalibrationRows, kept: np.ndarray) -> LeaveOneOutLoss:
-        """Return the loss over other rows, restricted to the features at the ascending positions ``kept``."""
+        """Return the loss over other rows, restricted to the features at ascending positions ``kept``."""
         counts = [self._counts[k] for k in kept.tolist()]
         return LeaveOneOutLoss(rows.of_features(kept), counts, self.log_prior, self._smoothing)
 
     def weighing(self, weights: np.ndarray) -> LeaveOneOutLoss:
-        """Return the loss with other row weights, (n_rows,); counts are still taken over all rows."""
+        """Return the loss with other row weights (n_rows,); counts remain those of all rows."""
         other = copy(self)
         other.rows = replace(self.rows, weights=weights)
         return other
 
     def refitted(self, averaged: np.ndarray) -> tuple[np.ndarray, float]:
-        """Refit the weights of all features around those of the search times a common factor. Return the weights,
-        (n_features,), and the factor.
+        """Refit the weights of all features, and return them, (n_features,), with their common factor.
+
+        Their prior is centred at the weights of the search times the factor.
         """
         free, weights = self.rows.features, np.zeros_like(averaged)
         _, factor = self.least_by_factor(averaged[free])
@@ -283,9 +287,9 @@ class LeaveOneOutLoss:
         return weights, factor
 
     def least_by_factor(self, weights: np.ndarray) -> tuple[float, float]:
-        """Return the minimum of the loss over a common factor in (0, 1] on all ``weights``, and the factor.
+        """Return the lowest loss over a common factor in (0, 1] on ``weights``, and that factor.
 
-        The loss is convex in the factor: Newton steps stay between a lower and an upper bound of the optimum.
+        The loss is convex in the factor; Newton steps are kept within bounds of the optimum.
         """
         from bayesieve.evidence._kernels import loss_by_factor
 
@@ -308,8 +312,8 @@ class LeaveOneOutLoss:
 def leave_one_out_logs(
     counts: np.ndarray, left_out: float, total: float, smoothing: Smoothing
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return log P(level | class) with one row of the level left out, as two arrays (n_levels, n_classes): for a row of
-    another class, and for a row of the class.
+    """Return two arrays of log P(level | class), each (n_levels, n_classes), for rows left out of the counts: the first
+    for classes other than the row's, the second for its own class.
     """
     n_levels, n_classes = counts.shape
     without, of_class = np.maximum(counts - left_out, 0.0), np.maximum(counts.sum(axis=0) - left_out, 0.0)
@@ -324,9 +328,9 @@ def leave_one_out_logs(
 
 @dataclass(frozen=True, eq=False)
 class CalibrationRows:
-    """Codes, classes and weights of the rows, or of a sample of them, for some features; see `of`.
+    """Codes, classes and weights of the training rows, or of a sample of them, for some features; see `of`.
 
-    In a fit, a sampled row counts once; in displayed counts, as many times as the rows it represents.
+    In fits, a sampled row counts once; in displayed counts, as many times as the rows it represents.
 
     Parameters
     ----------
@@ -336,10 +340,10 @@ class CalibrationRows:
     effective_share : effective number of rows as a share of their number, see `share_of_effective_rows`.
     offset : (n_rows, n_classes) log joint that all contributions are added to, or None.
     total : weight of all rows of the table.
-    refitted : (n_rows of the table,) codes of features whose levels are refitted for each fold, by position among the
-        ``features``: levels of one fold follow those of another.
+    refitted : for features whose levels are refitted for each fold, (n_rows of the table,) codes by position among
+        ``features``; the codes of each fold follow those of the fold before.
     counts_of_folds : (n_levels, n_classes) counts of these features for each fold, from the other folds.
-    most_few : number of rows that are enough to choose features by.
+    most_few : number of rows that suffices to choose features.
     n_jobs : threads.
     """
 
@@ -396,8 +400,10 @@ class CalibrationRows:
 
     @cached_property
     def codes(self) -> tuple[np.ndarray, np.ndarray]:
-        """Codes (n_features, n_rows) of the level of each row, those of refitted levels included; and of the level and
-        the class of each row together, level by level.
+        """Two arrays (n_features, n_rows): the level of each row, and the combination of level and class, level by
+        level.
+
+        Levels that are refitted for each fold are included.
         """
         codes = self.coded.codes_at(self.features, self.positions)
         highest = max((int(of_table.max()) for of_table in self.refitted.values()), default=0)
@@ -408,19 +414,19 @@ class CalibrationRows:
         return codes, codes.astype(kind) * kind.type(self.n_classes) + self.classes.astype(kind)
 
     def few(self) -> CalibrationRows:
-        """Return a sample of these rows that is large enough to choose features: 50,000, or fewer of many features."""
+        """Return a sample that suffices to choose features: 50,000 rows, or fewer for many features."""
         drawn = self.drawn(self.most_few)
         offset = None if self.offset is None else self.offset[drawn]
         some = self.positions[drawn], self.classes[drawn], self.weights[drawn]
         return replace(self, positions=some[0], classes=some[1], weights=some[2], offset=offset)
 
     def drawn(self, most: int) -> np.ndarray:
-        """Return the positions of at most ``most`` of these rows, drawn by their content."""
+        """Return the positions of at most ``most`` of these rows, drawn by hashes of their contents."""
         return np.searchsorted(self.positions, self.coded.drawn(min(most, self.positions.size)))
 
     def count_classes(self, codes: np.ndarray, n_cells: int) -> np.ndarray:
-        """Return the weight of all rows by cell and class, (n_cells, n_classes), estimated from these rows, which may
-        lack a class.
+        """Return the weight of the rows of the table by cell and class, (n_cells, n_classes), estimated from these
+        rows.
         """
         is_sample = self.positions.size < self.coded.n_rows
         stands_for = self.total / float(self.weights.sum()) if is_sample else 1.0 / self.effective_share
@@ -429,7 +435,9 @@ class CalibrationRows:
         return counts.reshape(n_cells + 1, self.n_classes)[:-1]
 
     def codes_by(self, cells: Mapping[int, FeatureLevels | None]) -> dict[int, np.ndarray]:
-        """Return the codes (n_rows,) of a feature by these cells, or by its levels if None."""
+        """Return, for each feature position in ``cells``, the codes (n_rows,) by these cells; None stands for the
+        levels.
+        """
         whole = sorted(k for k, of_feature in cells.items() if of_feature is None)
         fine = {k: of_feature for k, of_feature in sorted(cells.items()) if of_feature is not None}
         codes = dict(zip(whole, self.coded.codes_at(whole, self.positions), strict=True))
@@ -448,9 +456,9 @@ class CalibrationRows:
 
 
 def share_of_effective_rows(weights: np.ndarray) -> float:
-    """Return the effective number of rows as a share of their weight, or of their number if that is larger (Kish 1965).
+    """Return the effective number of rows (Kish 1965) divided by their weight, or by their number if that is larger.
 
-    It is 1 for whole weights, which stand for repeated rows, and for equal ones.
+    It is 1 for equal weights, and for whole weights, which stand for repeated rows.
     """
     positive = weights[weights > 0]
     if not positive.size or np.ptp(positive) == 0.0 or np.array_equal(positive, np.rint(positive)):
@@ -463,7 +471,10 @@ def share_of_effective_rows(weights: np.ndarray) -> float:
 def _refit_rare_values(
     coded: CodedTable, features: np.ndarray
 ) -> tuple[dict[int, np.ndarray], dict[int, list[np.ndarray]]]:
-    """Refit groups of values with few rows each, for each fold from the other folds; see `LEAST_ROWS_PER_VALUE`.
+    """Refit the groups of values with few rows each, for each fold from the rows of the other folds.
+
+    A group of rare values depends on every single row, so counts without the row are not enough; see
+    `LEAST_ROWS_PER_VALUE`.
 
     Returns
     -------
@@ -475,7 +486,8 @@ def _refit_rare_values(
         return {}, {}
     shares = coded.counts.class_counts / coded.counts.class_counts.sum()
     n_classes = np.count_nonzero(shares)
-    # A weight of 2 counts as two rows. With a rare class, only few rows inform about each value.
+    # Effective rows per value: a weight of 2 counts as two rows, and with a rare class only few rows inform about each
+    # value.
     n_rows = coded.counts.class_counts.sum() * (1.0 - shares @ shares) * n_classes / max(1, n_classes - 1)
     types = coded.levels.types if isinstance(coded.levels, TableLevels) else None
     rare = []
@@ -509,9 +521,9 @@ def _folds(coded: CodedTable, features: np.ndarray) -> np.ndarray | None:
     """Deal the distinct rows of each class out to folds in turn; return the fold of every row, -1 for rows without
     weight.
 
-    The order of rows follows from their values in the columns of these features, and then in all columns: constant
-    columns, units, names, the orders of columns, classes and rows, and weights in place of repeated rows make no
-    difference. Return None if distinct rows are few: a fold would hold all rows of a value.
+    The order of rows follows from their values in the columns of these features, then in all columns. Hence constant
+    columns, units, names, and the orders of columns, classes and rows make no difference, nor do weights in place of
+    repeated rows. Return None if distinct rows are so few that a fold would hold all rows of a value.
     """
     assert coded.recoder is not None
     fold = np.full(coded.n_rows, -1)
@@ -534,7 +546,9 @@ def _folds(coded: CodedTable, features: np.ndarray) -> np.ndarray | None:
 
 
 def most_last_rows(n_columns: int, n_classes: int) -> int:
-    """Return the number of rows for the final fit, which is smaller for wide tables."""
+    """Return the number of rows to which contributions are fitted at the end; smaller for wide tables, to limit the
+    time.
+    """
     return min(_MOST_LAST_ROWS, max(1000, _MOST_TERMS // max(1, n_columns * n_classes)))
 
 

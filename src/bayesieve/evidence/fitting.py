@@ -1,4 +1,4 @@
-"""Fit of contributions: from counts, codes and weights of features to contributions to the log joint."""
+"""`fit_evidence`: the contributions of all features to the log joint, from counts, codes and weights."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ class FeatureEvidence:
 
     Parameters
     ----------
-    cells : its levels, or parts of them.
+    cells : levels of the feature, or finer cells within them.
     table : (n_cells, n_classes) nats.
     counts : (n_cells, n_classes) rows (or weight).
     errors : (n_cells, n_classes) standard errors of the nats less their mean over the classes.
-    factors : (n_cells, n_logits, n_factors) errors that are shared with other features.
-    weight : of the feature.
+    factors : (n_cells, n_logits, n_factors) loadings of the errors on common factors, which correlate features.
+    weight : weight of the feature.
     log_bayes : log Bayes factor of the feature against no effect, in nats, less the logarithm of the number of pairs
         that a pair was chosen from; NaN if it was not tested.
     """
@@ -55,13 +55,16 @@ class FeatureEvidence:
     log_bayes: float = np.nan
 
     def monotone(self, sign: int) -> FeatureEvidence:
-        """Return the nearest contributions that rise with the numbers, or fall for a ``sign`` of -1."""
+        """Return the nearest contributions that never fall over ascending numbers, or never rise for a ``sign``
+        of -1.
+        """
         table = monotone(self.table, rising_cells(self.cells, sign), self.counts.sum(axis=1))
         return replace(self, table=table)
 
     def with_neutral_cells(self, levels: FeatureLevels, is_empty: np.ndarray) -> FeatureEvidence:
-        """Return contributions in which cells of levels without rows are neutral; ``is_empty`` (n_levels,) marks these
-        levels.
+        """Return contributions in which cells of empty levels add the mean, or a value between their neighbours.
+
+        ``is_empty`` (n_levels,) marks the levels without training rows.
         """
         empty = is_empty[coarser_codes(self.cells, levels)]
         first = start_of_curve(levels, self.cells)
@@ -70,18 +73,18 @@ class FeatureEvidence:
 
 @dataclass(frozen=True)
 class Evidence:
-    """Contributions of the features to the log joint, with the counts that they are based on.
+    """Fitted contributions of all features to the log joint, with the counts they are based on.
 
     Parameters
     ----------
-    levels : of all features; surfaces, if any, are pairs after all others.
-    features : in the order of the levels.
+    levels : levels of all features; surfaces, if any, are pairs after all others.
+    features : contributions in the order of ``levels``.
     intercept : (n_classes,) nats that all contributions are added to.
-    intercept_factors : (n_logits, n_factors) errors that are shared with the features.
-    omitted_variances : (n_logits,) variances of what features that dropped out may add to a row.
+    intercept_factors : (n_logits, n_factors) loadings of its errors on the common factors of the features.
+    omitted_variances : (n_logits,) variances of the effects on a row that dropped features may have.
     class_counts : (n_classes,) rows (or weight).
-    smoothing : of the probabilities.
-    factor : common factor on the weights of the search around which those of the features were fitted.
+    smoothing : smoothing of the probabilities.
+    factor : common factor on the weights of the search around which weights were fitted.
     kind : whether contributions are counted, or fitted to levels or cells.
     is_neutral : whether unseen values add the mean contribution of the training rows, as after every fit, or nothing.
     """
@@ -106,20 +109,20 @@ def fit_evidence(
     options: FitOptions,
     clock: Clock,
 ) -> Evidence:
-    """Fit the weights and the contributions as far as ``options.fit`` says; warn if the fit is ended early.
+    """Fit weights and contributions as ``options.fit`` demands; warn if the time limit or Ctrl-C ends the fit early.
 
     Parameters
     ----------
     coded : the rows, coded by ``levels``.
     averaged : (n_features,) weights of the search, by any selector.
-    smoothing : of the probabilities.
+    smoothing : smoothing of the probabilities.
     options : what to fit.
-    clock : of the whole fit; when its time is up, the best so far is kept.
+    clock : time limit of the whole fit; when it is over, the best result so far is kept.
     """
-    # Weights: those of the search, refitted to predictions of every row from all others.
+    # Weights: those of the search, refitted so that every row is predicted well from all others.
     calibration = CalibratedWeights(averaged, 1.0, smoothing)
     if options.fit is not None:
-        # Chunks of rows are summed in any order: what follows must not depend on the last bits.
+        # Round: sums over chunks of rows may differ in their last bits, on which the rest of the fit must not depend.
         averaged = np.round(averaged, _DIGITS_OF_WEIGHTS)
         calibration = calibrate(coded, averaged, smoothing, clock, options.n_jobs)
         if not calibration.complete:
@@ -130,28 +133,28 @@ def fit_evidence(
         calibration.weights[k] = max(calibration.weights[k], _LEAST_INCLUDED)
     weights, factor, smoothing = calibration.weights, calibration.factor, calibration.smoothing
 
-    # Counted contributions: log P(level | class) of each feature, to which deviations are added below.
+    # Counted contributions: log P(level | class) of each feature; deviations are added below.
     class_counts = coded.counts.class_counts.copy()
     counts = [coded.counts.feature(k).copy() for k in range(len(levels))]
     logs = log_probabilities_of_tables(counts, float(class_counts.sum()), smoothing)
     shrinks = isinstance(smoothing, Shrinkage)
     if shrinks and options.fit == "cells":
-        # An interval without rows would break the curve of its column: it gets a value between its neighbours.
+        # An interval without rows would interrupt the curve of its column; it gets a value between its neighbours.
         for k, rows in enumerate(counts):
             is_empty = rows.sum(axis=1) == 0
             if levels[k].kind == "numeric" and is_empty.any():
                 first = levels[k].n_special_levels
                 logs[k] = filled(logs[k], rows.sum(axis=1), is_empty & (np.arange(len(rows)) >= first), first)
 
-    # Joint fit: all features together depart from the counted contributions as far as the rows support it. Columns
-    # without weight may matter by their curves or together, if they are tested.
+    # Joint fit: all features together deviate from the counted contributions as far as the rows support it. Columns of
+    # weight 0 may still matter through curves or pairs, if they are tested.
     n_logits = 1 if class_counts.size == 2 else class_counts.size
     intercept, intercept_factors = class_log_prior(class_counts), np.zeros((n_logits, 0))
     omitted = np.zeros(n_logits)
     fitted, is_fitted = dict[int, FeatureEvidence](), False
     terms = collect_terms(coded, levels, logs, calibration, options) if options.drop or weights.any() else []
     if terms and calibration.loss is not None and calibration.every is not None:
-        # Constant and excluded columns change no model.
+        # Constant and excluded columns do not count as candidates, so that adding them changes no model.
         n_out = TableLevels.of(levels).n_constant + len(set(options.excluded))
         n_candidates = max(len(levels) - n_out, len(terms))
         fit = JointFit(terms, {}, calibration.loss, averaged, factor, n_candidates, omitted)
@@ -184,8 +187,10 @@ def _warn_of_end(fit: str, clock: Clock, consequence: str) -> None:
 def _fitted_contributions(
     fit: JointFit, solution: Solution, levels: TableLevels, counts: Sequence[np.ndarray]
 ) -> dict[int, FeatureEvidence]:
-    """Return the contributions of the terms and surfaces that make a difference, by position, surfaces after all
-    ``levels``. ``counts`` : rows of the levels by class.
+    """Return the contributions of the terms and surfaces that have an effect, by position; surfaces follow all
+    ``levels``.
+
+    ``counts`` are the rows of each level by class.
     """
     assert solution.errors is not None
     tables, n_terms = solution.tables, len(fit.terms)
@@ -231,8 +236,9 @@ def _all_contributions(
     signs: Mapping[int, int],
     is_neutral: bool,
 ) -> list[FeatureEvidence]:
-    """Return fitted or counted contributions of all features, monotone where ``signs`` say so, and neutral in levels
-    without rows.
+    """Return the contributions of all features, fitted if possible and otherwise counted.
+
+    Contributions with ``signs`` are monotone; levels without rows are neutral.
     """
     features = []
     for k, level in enumerate(levels):
@@ -270,11 +276,11 @@ def fit_around(
     weights: np.ndarray,
     n_jobs: int | None,
 ) -> tuple[list[FeatureEvidence], np.ndarray, np.ndarray]:
-    """Refit some of the features of a model to other rows.
+    """Refit some features of a model to other rows, starting from their contributions.
 
     Parameters
     ----------
-    features : levels, contributions that deviations are fitted from, and sign of each, 0 for none.
+    features : for each, its levels, its contributions, and the sign of its monotonicity (0 for none).
     codes : (n_features, n_rows) their cells.
     joint : (n_rows, n_classes) log joint of the whole model.
     classes, weights : (n_rows,).
@@ -283,7 +289,7 @@ def fit_around(
     Returns
     -------
     tuple
-        The new contributions, the change of the intercept (n_classes,) and the factors of its errors.
+        The new contributions, the change of the intercept (n_classes,), and the loadings of its errors.
     """
     terms = []
     for k, (level, feature, _) in enumerate(features):
@@ -310,13 +316,15 @@ def fit_around(
 
 
 def counting_variances(counts: np.ndarray) -> np.ndarray:
-    """Return the sampling variances (n_levels, n_classes) of log P(level | class) less its mean over the classes."""
+    """Return the sampling variances, (n_levels, n_classes), of log P(level | class) less its mean over the classes."""
     of_logs = 1.0 / np.maximum(counts, 0.5) - 1.0 / np.maximum(counts.sum(axis=0), 1.0)
     return class_variances(np.maximum(of_logs, 0.0), counts.shape[1])
 
 
 def slope_variances(counts: np.ndarray, logs: np.ndarray) -> np.ndarray:
-    """Return the variances (n_levels, n_classes) of ``logs`` times a weight fitted to all rows."""
+    """Return the variances, (n_levels, n_classes), that ``logs`` get from the error of one weight fitted to all
+    rows.
+    """
     rows, total = counts.sum(axis=1), float(counts.sum())
     if total <= 0.0 or not np.isfinite(logs).all():
         return np.zeros_like(logs)
@@ -328,15 +336,15 @@ def slope_variances(counts: np.ndarray, logs: np.ndarray) -> np.ndarray:
 
 
 def errors_of_deviations(errors: PosteriorErrors, i: int, counting: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return standard errors (n_cells, n_classes) and factors (n_cells, n_logits, n_factors) of one feature.
+    """Return the standard errors (n_cells, n_classes) and loadings (n_cells, n_logits, n_factors) of one feature.
 
-    A contribution is counted + deviation. The deviation follows the rows by a share of 1 - left and the counted part
-    by the rest, and both err in the same direction, as they see the same rows: beyond the posterior variance, the error
-    of counting enters with left^2 + 2 left (1 - left).
+    A contribution is counted + deviation. The rows determine the deviation by a share of 1 - left; the rest relies on
+    the counted part. Both err in the same direction, because they come from the same rows: in addition to the posterior
+    variance, the error of counting enters with left^2 + 2 left (1 - left).
 
     Parameters
     ----------
-    errors : of all features.
+    errors : posterior errors of all features.
     i : position of the feature.
     counting : (n_cells, n_classes) variances of the counted contributions.
     """

@@ -1,4 +1,7 @@
-"""Inclusion: Bayes factors of features against no effect, and their probabilities to matter."""
+"""Bayes factors of features against no effect, and the posterior probability that a feature matters (inclusion).
+
+They decide which features stay in the model. Deviations are normal with one of `TRIED_VARIANCES`.
+"""
 
 from __future__ import annotations
 
@@ -26,54 +29,54 @@ _SAME_SHARE = 1e-9
 
 
 class Effects(NamedTuple):
-    """Effects of features beside all others, for each of `TRIED_VARIANCES` of their deviations.
+    """Effects of features given all others, for each of `TRIED_VARIANCES` of their deviations.
 
     Parameters
     ----------
     log_bayes : (n_features, n_variances) log Bayes factors against no effect.
-    squares : (n_features, n_logits, n_variances) expected squared effects on rows, weighted by the curvature of rows.
+    squares : (n_features, n_logits, n_variances) expected squared effects on a row, weighted by the curvature of rows.
     """
 
     log_bayes: np.ndarray
     squares: np.ndarray
 
     def expected_squares(self) -> np.ndarray:
-        """Return expected squared effects on rows of features that matter, (n_features, n_logits)."""
+        """Return the expected squared effect of each feature on a row, if it matters, shape (n_features, n_logits)."""
         return np.einsum("kjv,kv->kj", self.squares, softmax(self.log_bayes, axis=1))
 
 
 def log_bayes_factors(pulls: np.ndarray, precisions: np.ndarray, variances: np.ndarray | float) -> np.ndarray:
-    """Return log Bayes factors, in nats, of normal deviations of these variances against no deviation.
+    """Return log Bayes factors, in nats, of normal deviations against no deviation, for a quadratic log likelihood.
 
     Parameters
     ----------
-    pulls, precisions : gradient at no deviation and curvature of the log likelihood along independent axes.
-    variances : of the prior of the deviations.
+    pulls, precisions : gradient (at no deviation) and curvature of the log likelihood along independent axes.
+    variances : prior variances of the deviations.
     """
     spread = 1.0 + variances * precisions
     return np.asarray(0.5 * (variances * pulls**2 / spread - np.log(spread)))
 
 
 def expected_squares(pulls: np.ndarray, precisions: np.ndarray, variances: np.ndarray) -> np.ndarray:
-    """Return expected squared deviations times their precisions, summed over axes, for each variance of their prior."""
+    """Return, for each prior variance, the sum over axes of expected squared deviations times precision."""
     of_axes = precisions[:, None]
     posterior = variances / (1.0 + variances * of_axes)
     return np.asarray((of_axes * (posterior + (posterior * pulls[:, None]) ** 2)).sum(axis=0))
 
 
 def log_evidence(roots: np.ndarray, mode: np.ndarray, factors: np.ndarray) -> np.ndarray:
-    """Return the log marginal likelihood of coefficients, less that of all 0, if their prior variances are multiplied
-    by each line of ``factors``, (n_lines,).
+    """Return the log marginal likelihood of coefficients with changed prior variances, less that of all coefficients
+    being 0.
 
     Parameters
     ----------
-    roots : (n, any) root of their posterior covariance, in units of the deviations of the prior.
-    mode : (n,) of the posterior, in these units.
-    factors : (n_lines, n).
+    roots : (n, any) root of the posterior covariance, in units of the prior deviations.
+    mode : (n,) posterior mode, in these units.
+    factors : (n_lines, n) factors on the prior variances; the result has shape (n_lines,).
     """
     posterior, axes = np.linalg.eigh((roots @ roots.T).astype(float))
     total = 1.0 / np.clip(posterior, _LEAST_POSTERIOR, 1.0)
-    # The likelihood is the posterior less the prior, whose precision is 1.
+    # The likelihood is the posterior divided by the prior, whose precision is 1 in these units.
     likelihood, pull = (axes * (total - 1.0)) @ axes.T, axes @ (total * (axes.T @ mode))
     spread = np.sqrt(factors)
     precisions = np.eye(mode.size) + likelihood * spread[:, :, None] * spread[:, None]
@@ -83,16 +86,17 @@ def log_evidence(roots: np.ndarray, mode: np.ndarray, factors: np.ndarray) -> np
 
 
 def omitted_variances(effects: Effects, squares: np.ndarray, probabilities: np.ndarray) -> np.ndarray:
-    """Return variances of the contributions that dropped features may have to a row, (n_logits,), in squared nats.
+    """Return the variances of the total effect that dropped features may still have on a row, (n_logits,), in squared
+    nats.
 
-    Each feature has an effect of a separate variance with its probability to matter. Otherwise it may have a small
-    effect, of a variance that all dropped features share, possibly 0; its posterior comes from all of them.
+    With its posterior probability, a dropped feature matters, with an effect of its own size. Otherwise its effect is
+    small, with a variance that all dropped features share and that may be 0; the rows inform about that variance.
 
     Parameters
     ----------
-    effects : of the dropped features.
-    squares : (n_features, n_logits) expected squared effects of features that matter.
-    probabilities : (n_features,) that they matter.
+    effects : effects of the dropped features.
+    squares : (n_features, n_logits) their expected squared effects if they matter.
+    probabilities : (n_features,) posterior probabilities that they matter.
     """
     shared = softmax(np.append(0.0, effects.log_bayes.sum(axis=0)))[1:]
     variances = probabilities @ squares + (1.0 - probabilities) @ (effects.squares @ shared)
@@ -102,7 +106,7 @@ def omitted_variances(effects: Effects, squares: np.ndarray, probabilities: np.n
 def averaged_log_bayes(logs: np.ndarray) -> np.ndarray:
     """Return the log of the mean Bayes factor over the tried variances, (...,), from logarithms (..., n_variances).
 
-    Without effect, the expectation of the mean is 1, whatever the number of variances.
+    Without effect the mean has expectation 1, however many variances are tried.
     """
     largest = logs.max(axis=-1, keepdims=True)
     shares = np.exp(logs - largest).sum(axis=-1)
@@ -110,12 +114,13 @@ def averaged_log_bayes(logs: np.ndarray) -> np.ndarray:
 
 
 def log_bayes_of_curve(counts: np.ndarray, basis: np.ndarray) -> float:
-    """Return the log Bayes factor of a curve alone against the shares of the classes, by a quadratic approximation.
+    """Return the log Bayes factor of a curve against constant class shares, from counts alone, by a quadratic
+    approximation.
 
     Parameters
     ----------
     counts : (n_cells, n_classes) rows (or weight).
-    basis : (n_cells, n_functions) basis functions of its contributions.
+    basis : (n_cells, n_functions) basis functions of the curve.
     """
     rows, n_classes = counts.sum(axis=1), counts.shape[1]
     total, n_logits = float(rows.sum()), 1 if n_classes == 2 else n_classes
@@ -131,11 +136,11 @@ def log_bayes_of_curve(counts: np.ndarray, basis: np.ndarray) -> float:
 
 
 def log_bayes_of_cells(counts: np.ndarray) -> float:
-    """Return the log Bayes factor of shares of the classes that differ from cell to cell against equal shares.
+    """Return the log Bayes factor of class shares that differ between cells against equal shares.
 
-    The shares of a cell have a Dirichlet prior around those of all rows, so that the factor is exact for rare classes
-    and cells of few rows, too. All rows together are given: their probability under the same priors, whose mean over
-    the cells is nearly a narrower Dirichlet distribution, is divided out.
+    The shares of a cell have a Dirichlet prior around those of all rows, so the factor is exact even for rare classes
+    and cells of few rows. The overall class counts are taken as given: their probability under the same priors, whose
+    mean over the cells is nearly a narrower Dirichlet distribution, is divided out.
 
     Parameters
     ----------
@@ -146,9 +151,9 @@ def log_bayes_of_cells(counts: np.ndarray) -> float:
 
 
 def expected_squares_of_cells(counts: np.ndarray) -> np.ndarray:
-    """Return expected squared effects on rows, (n_logits,), of cells whose shares of the classes differ.
+    """Return the expected squared effect of cells on a row, (n_logits,), if their class shares differ.
 
-    The shares of a cell have the Dirichlet priors of `log_bayes_of_cells`, weighted by how well they explain the rows.
+    Shares have the Dirichlet priors of `log_bayes_of_cells`, weighted by how well each explains the rows.
 
     Parameters
     ----------
@@ -170,7 +175,10 @@ def expected_squares_of_cells(counts: np.ndarray) -> np.ndarray:
 
 
 def _log_bayes_by_size(counts: np.ndarray) -> np.ndarray:
-    """Return log Bayes factors of cells, by `TRIED_ROWS_PER_CLASS`; every cell and every class has rows."""
+    """Return the log Bayes factor of `log_bayes_of_cells` for each prior in `TRIED_ROWS_PER_CLASS`.
+
+    Every cell and every class has rows.
+    """
     rows, of_classes = counts.sum(axis=1), counts.sum(axis=0)
     weights, shares = rows / rows.sum(), of_classes / rows.sum()
     sizes = TRIED_ROWS_PER_CLASS * shares.size
@@ -178,7 +186,8 @@ def _log_bayes_by_size(counts: np.ndarray) -> np.ndarray:
     logs = np.zeros(sizes.size)
     for table, of_table, sign in ((counts, sizes, 1.0), (of_classes[None], together, -1.0)):
         for i, size in enumerate(of_table.tolist()):
-            # Likelihood of the counts with Dirichlet-distributed shares, relative to fixed shares at their mean.
+            # Likelihood of the counts if shares are Dirichlet-distributed, divided by that of shares fixed at their
+            # mean.
             parameters = size * shares
             total = float(parameters.sum())
             of_counts = gammaln(table + parameters) - gammaln(parameters) - table * np.log(parameters / total)
@@ -187,10 +196,10 @@ def _log_bayes_by_size(counts: np.ndarray) -> np.ndarray:
 
 
 def inclusion_probabilities(log_bayes: np.ndarray, n_features: int) -> np.ndarray:
-    """Return posterior probabilities that features matter, (n,), in a two-groups model (Efron 2008).
+    """Return the posterior probability that each feature matters, (n,), in a two-groups model (Efron 2008).
 
-    The share of features that matter is estimated from all of them: where most columns are noise, a column needs more
-    evidence than where most columns are informative.
+    The share of features that matter is estimated from all of them: among mostly noisy columns, a column needs a larger
+    Bayes factor than among mostly informative ones.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Joint fit: choice of surfaces, selection of features, and the contributions of all of them together."""
+"""Joint fit: surfaces are found, features selected, and the contributions of all features fitted together."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ _LEAST_SHARE = 3e-4  # of the nats that all features could save, if that is less
 _NATS_PER_CHOICE = 1.5  # that a surface must save, times the logarithm of the features that it is the best of
 _LEAST_DEVIATION = 0.03  # of contributions that did not deviate in fewer rows
 _MOST_CONTRIBUTIONS = 1 << 24  # features x rows x classes
-# In counted contributions: cuts are where these rows make the steps largest (benchmarks/decisions/curves.md).
+# Trust in counted contributions: less in those of cuts, which lie where these rows make the steps largest
+# (benchmarks/decisions/curves.md).
 _TRUST, _TRUST_IN_CUTS = 0.9, 0.4
 _FEWEST_ROWS = 500  # that show which features are worth keeping
 _HELD_OUT_FOLDS = 2  # of five, enough to see overconfidence (benchmarks/decisions/wide.md)
@@ -50,17 +51,17 @@ _DIGITS_OF_FACTOR = 6  # the order of rows must not show
 
 @dataclass(frozen=True, eq=False)
 class JointFit:
-    """Features that are fitted jointly.
+    """Features that are fitted jointly, and the rows they are fitted to.
 
     Parameters
     ----------
     terms : features of the table, by ascending position.
-    surfaces : the cells of the rows, (n_rows,), by surface.
+    surfaces : cells of the rows, (n_rows,), by surface.
     loss : leave-one-out loss of the counted contributions.
     averaged : (n_features of the table,) weights of the search.
-    factor : common factor on these.
+    factor : common factor on these weights.
     n_candidates : number of features of the table that may matter.
-    omitted_variances : (n_logits,) variances of what dropped terms may add to a row.
+    omitted_variances : (n_logits,) variances of the effects on a row that dropped terms may have.
     log_bayes : (n,) log Bayes factors of the terms, then of the surfaces, against no effect; empty before the test.
     """
 
@@ -75,13 +76,13 @@ class JointFit:
 
     @property
     def weights(self) -> np.ndarray:
-        """Weights of all features of the table, (n_features,), 0 for those that are not fitted."""
+        """Weights of all features of the table, (n_features,); 0 for those that are not fitted."""
         weights = np.zeros(self.averaged.size)
         weights[[term.feature for term in self.terms]] = [term.weight for term in self.terms]
         return weights
 
     def problem(self, n_jobs: int | None) -> EvidenceProblem:
-        """Return the fitting problem of the deviations from counted contributions, with every row predicted from all
+        """Return the problem of fitting deviations from the counted contributions, with every row predicted from all
         others.
         """
         rows = self.loss.rows
@@ -95,8 +96,9 @@ class JointFit:
         return EvidenceProblem.of_rows(np.stack(codes), shapes, offset, rows.classes, rows.weights, n_jobs)
 
     def contributions(self, solution: Solution, n_jobs: int | None) -> np.ndarray:
-        """Return the intercept and the contributions of all terms and surfaces to each row, (n_rows, n_classes).
-        Counted contributions are those of all other rows.
+        """Return the sum of intercept and contributions for each row, (n_rows, n_classes), in nats.
+
+        Counted contributions are those without the row itself.
         """
         problem = self.problem(n_jobs)
         table, intercept = problem.design.basis @ solution.point, solution.point[problem.design.intercept]
@@ -113,10 +115,10 @@ def fit_jointly(
     Parameters
     ----------
     fit : terms, and a sample of the rows.
-    levels : of all features of the table.
-    every : all rows, which the last fit is made to.
-    options : unless these ``drop`` features, all terms stay and there are no surfaces.
-    clock : when its time is up, the best so far is returned.
+    levels : levels of all features of the table.
+    every : all rows, to which the last fit is made.
+    options : options of the fit; without ``drop``, all terms stay and there are no surfaces.
+    clock : time limit; when it is over, the best result so far is returned.
 
     Returns
     -------
@@ -129,7 +131,7 @@ def fit_jointly(
         return best, solution
     if followed:
         return fit_to_every_row(best, solution, every, options.n_jobs, clock)
-    # Features chosen from very many columns look better than they are (winner's curse): shrink their contributions.
+    # Features selected from very many columns look better than they are (winner's curse); shrink their contributions.
     n_dropped = fit.n_candidates - len(best.terms)
     if options.drop and fit.loss.rows.total < ROWS_PER_WEIGHT * n_dropped:
         factor = held_out_factor(fit, levels, options, clock)
@@ -141,11 +143,12 @@ def fit_jointly(
 def fit_to_sample(
     fit: JointFit, levels: Sequence[FeatureLevels], options: FitOptions, clock: Clock, *, followed: bool
 ) -> tuple[JointFit, Solution]:
-    """Choose the surfaces and the terms to keep, and fit their contributions to a sample of rows; see `fit_jointly`.
+    """Find surfaces, select terms, and fit their contributions to a sample of rows; parameters are those of
+    `fit_jointly`.
 
-    ``followed`` : whether another fit follows, so that no errors are needed.
+    ``followed`` says whether another fit follows, so that no errors are computed here.
     """
-    # A rough fit of all terms shows which of them matter, and leaves residuals for surfaces.
+    # Rough fit of all terms: shows which of them matter, and leaves the residuals in which surfaces are sought.
     problem = fit.problem(options.n_jobs)
     solution = solve(problem, clock, roughly=True)
     drop = options.drop and (len(fit.terms) > 1 or not fit.weights.any())
@@ -161,15 +164,15 @@ def fit_to_sample(
     if not solution.complete:
         return fit, solution
 
-    # Selection: features that matter by their Bayes factors, and that the others do not make up for.
+    # Selection: features stay if their Bayes factors say that they matter, and if the others cannot make up for them.
     kept = np.ones(len(problem.shapes), dtype=bool)
     if drop:
         fit, kept = select_features(fit, problem, solution, options.included)
         if not kept.any():  # chance does as well as any feature
             return fit, solution
 
-    # Trust: counted contributions are discounted, as cuts are where these rows make steps largest. Deviations make up
-    # for it. A fit to many rows has the same optimum without, and reaches it sooner.
+    # Trust: counted contributions are discounted, because cuts lie where these rows make steps largest; deviations make
+    # up for it. A fit to many rows reaches the same optimum sooner without discount.
     if fit.loss.rows.classes.size <= FEW_ROWS:
         trust = np.full(len(fit.terms), _TRUST)
         for i, term in enumerate(fit.terms):
@@ -187,10 +190,10 @@ def fit_to_sample(
 
 
 def held_out_factor(fit: JointFit, levels: Sequence[FeatureLevels], options: FitOptions, clock: Clock) -> float:
-    """Return the factor on all contributions, at most 1, that predicts held-out rows best when the selection of
-    features is repeated without them.
+    """Return the factor of at most 1 on all contributions that predicts held-out rows best, if features are selected
+    without them.
 
-    It is one standard error above the best factor, because models of fewer rows are more overconfident.
+    One standard error is added to it, because models of fewer rows are more overconfident.
     """
     loss, rows = fit.loss, fit.loss.rows
     fold = np.concatenate(deal_folds(fit.problem(options.n_jobs)))
@@ -239,7 +242,7 @@ def shrink(fit: JointFit, solution: Solution, factor: float, n_jobs: int | None)
 def select_features(
     fit: JointFit, problem: EvidenceProblem, solution: Solution, included: Collection[int]
 ) -> tuple[JointFit, np.ndarray]:
-    """Drop the terms that have no effect, and the terms and surfaces that others make up for.
+    """Drop the terms without effect, and the terms and surfaces that others make up for.
 
     Parameters
     ----------
@@ -249,14 +252,14 @@ def select_features(
     Returns
     -------
     tuple
-        The fit of those that stay, with refitted weights; and whether each term, then each surface, stays.
+        The fit of the remaining features, with refitted weights; and whether each term, then each surface, stays.
     """
     n, features = len(fit.terms), np.array([term.feature for term in fit.terms])
     assert solution.log_bayes is not None
     assert solution.effects is not None
 
-    # Terms by themselves or beside all others: the mean of two Bayes factors reaches B without effect in at most 1 of B
-    # tables, as each of them does. Surfaces are tested beside the terms only.
+    # Terms are tested by themselves and beside all others. The mean of two Bayes factors reaches B without effect in at
+    # most 1 of B tables, as each of them does. Surfaces are tested beside the terms only.
     log_bayes = solution.log_bayes.copy()
     alone = np.array([log_bayes_alone(term, fit.loss.rows) for term in fit.terms])
     log_bayes[:n] = np.logaddexp(alone, log_bayes[:n]) - math.log(2.0)
@@ -268,13 +271,13 @@ def select_features(
     effects = Effects(*(of_features[dropped] for of_features in solution.effects))
     squares = effects.expected_squares()
     for i, k in enumerate(dropped.tolist()):
-        # Cells of few rows are far from normal. A term that matters was dropped because others make up for it, so that
-        # only what it adds to them is left out.
+        # Cells of few rows are far from normal. A term that matters but was dropped is made up for by others, so only
+        # its remaining effect is omitted.
         if probabilities[k] < LEAST_PROBABILITY and not fit.terms[k].shape.rare_single_cells:
             squares[i] = expected_squares_of_cells(cell_counts(fit.terms[k], fit.loss.rows))
     omitted = omitted_variances(effects, squares, probabilities[dropped])
 
-    # Weights compensate for the weights of features that dropped out.
+    # Weights are refitted to compensate for the features that dropped out.
     terms = [term for term, stays in zip(fit.terms, kept, strict=False) if stays]
     surfaces = dict(pair for pair, stays in zip(fit.surfaces.items(), kept[n:], strict=True) if stays)
     factor = fit.factor
@@ -287,9 +290,10 @@ def select_features(
 
 
 def log_bayes_alone(term: Term, rows: CalibrationRows) -> float:
-    """Return the log Bayes factor of a single term against no effect, by its cells, or by its curve or its cells.
+    """Return the log Bayes factor of a term by itself against no effect.
 
-    Numbers may be codes of categories, whose effects follow no curve.
+    Numbers are tested as a curve and as single cells, because they may be codes of categories, whose effects follow no
+    curve.
     """
     shape, counts = term.shape, cell_counts(term, rows)
     if not shape.rare_single_cells:
@@ -306,17 +310,17 @@ def cell_counts(term: Term, rows: CalibrationRows) -> np.ndarray:
 
 
 def save_their_price(fit: JointFit, problem: EvidenceProblem, solution: Solution) -> np.ndarray:
-    """Return a mask of the terms and surfaces worth keeping, (n,) bool.
+    """Return a mask of the terms and surfaces worth keeping, shape (n,).
 
-    A feature is dropped if its effective coefficients cost more nats than it saves beside the others, which are scaled
-    to make up for it.
+    A feature is dropped if its effective coefficients cost more nats than it saves beside the others, which are
+    rescaled to make up for it.
     """
     loss, n_terms, n = fit.loss, len(fit.terms), len(solution.tables)
     rows = loss.rows
     some = rows.drawn(max(_FEWEST_ROWS, _MOST_CONTRIBUTIONS // (n * rows.n_classes)))
     few = np.searchsorted(some, rows.drawn(min(some.size, CURVATURE_ROWS)))
 
-    # Contributions of each feature to these rows: counted without the row itself, and deviations.
+    # Contributions of each feature to these rows: counted contributions without the row itself, plus deviations.
     position = {k: at for at, k in enumerate(rows.features.tolist())}
     codes = [*(term.codes for term in fit.terms), *fit.surfaces.values()]
     contributions = np.empty((n, some.size, rows.n_classes), dtype=np.float32)
@@ -328,7 +332,7 @@ def save_their_price(fit: JointFit, problem: EvidenceProblem, solution: Solution
         if term is not None and term.weight > 0:
             contributions[i] += term.weight * loss.evidence_of(position[term.feature], some)
 
-    # A feature costs nats per effective coefficient; a surface, more the more pairs it was chosen from.
+    # Prices: nats per effective coefficient; a surface costs more, the more pairs it was chosen from.
     total = rows.weights.sum()
     null = float(entr(np.bincount(rows.classes, rows.weights) / total).sum() * total)
     prices = np.minimum(_NATS_PER_DEVIATION * (1.0 + solution.effective), _LEAST_SHARE * null)
@@ -342,7 +346,7 @@ def save_their_price(fit: JointFit, problem: EvidenceProblem, solution: Solution
 def fit_to_every_row(
     fit: JointFit, solution: Solution, every: CalibrationRows, n_jobs: int | None, clock: Clock
 ) -> tuple[JointFit, Solution]:
-    """Fit the same terms and surfaces to ``every`` row, from their solution for a sample."""
+    """Fit the same terms and surfaces to all rows, starting from their solution for a sample."""
     cells = {part.feature: part.cells for surface in fit.surfaces for part in surface.parts}
     cells |= {term.feature: term.cells for term in fit.terms}
     codes = every.codes_by(cells)
@@ -370,11 +374,12 @@ def worth_keeping(
     prices: np.ndarray,
     some: np.ndarray | slice = slice(None),
 ) -> np.ndarray:
-    """Return a mask of the features that remain after dropping each whose cost is below its price, (n_features,) bool.
+    """Return a mask of the features that remain after dropping those whose cost is below their price, shape
+    (n_features,).
 
     Features are dropped one after the other, the cheapest first. The cost of a feature is the rise of the log loss
-    without it, with all others scaled to make up for it. It comes from the curvature of the loss, as in the optimal
-    brain surgeon (Hassibi and Stork 1993), over ``some`` of the rows, and the loss of all rows confirms it.
+    without it, with all others rescaled to make up for it. It is estimated from the curvature of the loss over ``some``
+    rows, as in the optimal brain surgeon (Hassibi and Stork 1993), and confirmed by the loss of all rows.
 
     Parameters
     ----------
@@ -383,11 +388,11 @@ def worth_keeping(
     classes : (n_rows,) int.
     weights : (n_rows,).
     prices : (n_features,) nats.
-    some : positions of rows; `CURVATURE_ROWS` are enough.
+    some : positions of rows; `CURVATURE_ROWS` of them are enough.
     """
     from bayesieve.evidence._kernels import residuals
 
-    # The axis of rows comes last, so that the long loops run over contiguous memory.
+    # Rows come last, so that the long loops run over contiguous memory.
     centred = np.ascontiguousarray(contributions.transpose(0, 2, 1))
     if joint.shape[1] == 2:  # one logit: half the numbers
         centred, joint = np.diff(centred, axis=1), np.diff(joint, axis=1)
@@ -423,15 +428,15 @@ def worth_keeping(
 def _inverse_curvature(
     centred: np.ndarray, factors: np.ndarray, joint: np.ndarray, weights: np.ndarray, share: float
 ) -> np.ndarray:
-    """Return the inverse curvature of the loss by factors on the contributions, (n_features, n_features).
+    """Return the inverse curvature of the loss by factors on the contributions, shape (n_features, n_features).
 
     Parameters
     ----------
-    centred : contributions to the log joint, (n_features, n_classes, n_rows), or to the logit of two classes; they are
-        written over.
-    factors : (n_features,) that the contributions have already.
-    joint, weights : of the rows.
-    share : of these rows among the weight of all.
+    centred : (n_features, n_classes, n_rows) contributions to the log joint, or to the logit of two classes;
+    overwritten.
+    factors : (n_features,) current factors on the contributions.
+    joint, weights : log joint and weights of the rows.
+    share : weight of these rows as a share of all rows.
     """
     largest = max(float(weights.max()), 1e-300)  # so that single precision holds any weight
     if joint.shape[1] == 1:
@@ -449,14 +454,14 @@ def _inverse_curvature(
 
 
 def _cheapest(inverse: np.ndarray, prices: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return at most ``most`` features that cost less than their prices, and the factors on all features that make up
-    for them.
+    """Return up to ``most`` features that cost less than their prices, and the factors on all others that make up for
+    them.
     """
     variances, factors = np.diag(inverse).copy(), np.ones(len(inverse))
     most = min(most, len(inverse) - 1)
     dropped: list[int] = []
     # Low-rank update: the inverse without the dropped features is the inverse less the outer products of these lines.
-    # Writing it out after each feature would take quadratic time.
+    # Updating the whole inverse after each feature would take quadratic time.
     lines = np.empty((most, len(inverse)))
     for n in range(most):
         profit = prices - factors**2 / (2.0 * np.maximum(variances, 1e-300))

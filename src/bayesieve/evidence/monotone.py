@@ -1,4 +1,4 @@
-"""Monotone contributions for two classes: they never fall over the ordered cells of a number."""
+"""Monotone contributions for two classes: over ascending numbers they never fall (or never rise)."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ _SIDES = np.array([-0.5, 0.5])  # without a common part, sums of floats are mono
 
 
 def rising_cells(levels: FeatureLevels, sign: int) -> np.ndarray:
-    """Return the codes of the numeric intervals in the order in which contributions may rise.
+    """Return the cells of a numeric feature in the order in which contributions may rise.
 
-    They begin with the lowest numbers for a sign of 1, with the highest for -1. Missing values have no place in the
-    order unless they share an interval.
+    The order is that of the numbers for a ``sign`` of 1, reversed for -1. The cell of missing values has no place in it
+    unless it shares an interval.
     """
     inside = np.append(levels.number_cuts, np.finfo(float).max)  # a number in each
     return levels.code_numbers(inside).astype(np.int64)[::sign]
 
 
 def merged_evidence(log_prob: np.ndarray, levels: np.ndarray) -> np.ndarray:
-    """Return contributions of levels, (n_levels, 2) in nats, with levels in the wrong order merged.
+    """Return counted contributions, (n_levels, 2) in nats, after merging neighbouring levels in the wrong order.
 
-    log P(level | class) of the second class less that of the first then does not fall over ``levels`` in their order.
+    Afterwards log P(level | class) of the second class less the first does not fall over ``levels`` in their order.
     """
     from sklearn.isotonic import isotonic_regression
 

@@ -1,4 +1,4 @@
-"""Neutral contributions of values without a level and of levels without training rows."""
+"""Neutral contributions, for values without a level and for levels without training rows: they favour no class."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from bayesieve.table import FeatureLevels
 
 
 def mean_line(table: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Return the mean over the cells of a table, (n_cells, n), weighted by their ``rows``, (n_cells,).
+    """Return the mean row of a table (n_cells, n), weighted by ``rows`` (n_cells,).
 
-    It is exact if all cells are equal.
+    It is exact if all rows of the table are equal.
     """
     shares = rows / max(float(rows.sum()), np.finfo(float).tiny)
     mean: np.ndarray = table[0] + shares @ (table - table[0])
@@ -26,7 +26,7 @@ def start_of_curve(levels: FeatureLevels, cells: FeatureLevels) -> int:
 
 
 def neutral_cells(empty: np.ndarray, first: int) -> np.ndarray:
-    """Return a mask of cells that belong to levels without rows and lie on no curve, (n_cells,) bool.
+    """Return a mask of the cells that belong to empty levels and do not lie on a curve, shape (n_cells,).
 
     Parameters
     ----------
@@ -37,8 +37,9 @@ def neutral_cells(empty: np.ndarray, first: int) -> np.ndarray:
 
 
 def filled(table: np.ndarray, rows: np.ndarray, empty: np.ndarray, first: int) -> np.ndarray:
-    """Return the table with neutral entries for cells of levels without rows: the mean over all rows or, on a curve,
-    interpolated between neighbours.
+    """Return the table with neutral entries for cells of empty levels.
+
+    On a curve these are interpolated between neighbours, otherwise they are the mean over all rows.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Offsets: a log joint that is known before the fit, which all contributions are added to."""
+"""Offsets: a log joint known before the fit, to which all contributions are added."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ _DIGITS = 7  # of an intercept beside offsets
 
 
 def offset_of_gaps(coded: CodedTable, features: Sequence[int], rows: np.ndarray) -> np.ndarray:
-    """Return the log joint of rows by the set of features in which they have no level, (n_rows, n_classes).
+    """Return an offset for rows in which some features have no level, shape (n_rows, n_classes): the log joint that the
+    set of such features implies.
 
-    Values in no level are neutral. With this offset in the fit, and not afterwards, neither they nor their absence move
-    the intercept and other features.
+    Values without a level are neutral. An offset in the fit, rather than a correction after it, keeps missing levels
+    from moving the intercept and other features.
 
     Parameters
     ----------
@@ -40,7 +41,9 @@ def offset_of_gaps(coded: CodedTable, features: Sequence[int], rows: np.ndarray)
 
 
 def intercept_for(offset: np.ndarray, classes: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return the intercept that gives the classes their shares of the rows beside ``offset`` (n_rows, n_classes)."""
+    """Return the intercept, (n_classes,), with which the classes have their observed shares given ``offset`` (n_rows,
+    n_classes).
+    """
     shares = np.bincount(classes, weights, offset.shape[1]) / weights.sum()
     present = np.flatnonzero(shares)
     codes, joint, keep = np.searchsorted(present, classes), offset[:, present] + np.log(shares[present]), weights > 0

@@ -1,8 +1,8 @@
-"""Fitting problem of contributions: rows, coefficients of deviations, and the log loss of the rows.
+"""The fitting problem of contributions: rows, coefficients of deviations, the log loss, and its curvature.
 
 Contributions are counted first. The fit adds a deviation to each: coefficients times the basis functions of the
-`Shape` of the feature. This file holds the data, the loss, and for given variances of the normal priors of the
-coefficients their posterior: its mode, and its Laplace approximation. `solver` looks for the variances.
+feature's `Shape`. Coefficients have normal priors. Given the prior variances, this module computes their posterior, by
+its mode and the Laplace approximation; `solver` searches for the variances.
 """
 
 from __future__ import annotations
@@ -41,17 +41,18 @@ _SIDES = np.array([-0.5, 0.5])
 
 
 class LogitScale(NamedTuple):
-    """Relation between logits and the classes that they represent; see `logit_scale`."""
+    """Scale between logits and the classes that they represent; see `logit_scale`."""
 
     square: float
     share: float
 
 
 def logit_scale(n_logits: int) -> LogitScale:
-    """Return the sum of squared contributions to all classes represented by a logit of 1, and the factor on sums over
-    logits.
+    """Return two constants: the sum of squared contributions to all classes that a logit of 1 stands for, and the
+    factor on sums over logits.
 
-    One logit serves two classes, as the difference between them. More classes have a logit each; these add up to zero.
+    Two classes share one logit, the difference between them. More classes have a logit each; these add up to zero, so
+    sums over logits count one too many.
     """
     return LogitScale(0.5, 1.0) if n_logits == 1 else LogitScale(1.0, (n_logits - 1) / n_logits)
 
@@ -66,8 +67,10 @@ class DesignRows(NamedTuple):
 
 
 class CurvatureSample(NamedTuple):
-    """Sample of rows for computing curvatures, and its design matrix, (n_rows, n_functions + 1): the values of all
-    basis functions, and ones for the intercept.
+    """Sample of rows from which curvatures are computed.
+
+    ``matrix`` (n_rows, n_functions + 1) is its design matrix: the values of all basis functions, and ones for the
+    intercept.
     """
 
     rows: DesignRows
@@ -75,7 +78,7 @@ class CurvatureSample(NamedTuple):
 
 
 class LossAtPoint(NamedTuple):
-    """Log loss of the rows in nats, and its gradient (n_parameters, n_logits), at a point."""
+    """Parameters (n_parameters, n_logits) with the log loss of the rows in nats, and its gradient of the same shape."""
 
     point: np.ndarray
     loss: float
@@ -83,8 +86,10 @@ class LossAtPoint(NamedTuple):
 
 
 class Curvature(NamedTuple):
-    """Curvature of the log loss by logit: matrices (n_logits, n, n) of the n basis functions and intercept, and
-    diagonals (n_single, n_logits) of the cells that deviate one by one.
+    """Second derivatives of the log loss by parameters, logit by logit.
+
+    ``dense`` (n_logits, n, n) holds matrices of the n basis functions and the intercept, ``single`` (n_single,
+    n_logits) diagonals for cells that deviate by themselves.
     """
 
     dense: np.ndarray
@@ -92,7 +97,7 @@ class Curvature(NamedTuple):
 
 
 class RisingNeighbours(NamedTuple):
-    """Neighbouring cells over which contributions must not fall, to the second class of two.
+    """Pairs of neighbouring cells over which contributions to the second of two classes must not fall.
 
     Parameters
     ----------
@@ -107,7 +112,7 @@ class RisingNeighbours(NamedTuple):
     by_functions: np.ndarray
 
     def falls(self, table: np.ndarray) -> np.ndarray:
-        """Return the decreases of contributions between the neighbours, at most 0, for deviations of all cells,
+        """Return the forbidden decreases between the neighbours, (n,), at most 0, given the deviations of all cells
         (n_cells, 1).
         """
         return np.minimum(self.counted + table[self.upper, 0] - table[self.lower, 0], 0.0)
@@ -115,26 +120,27 @@ class RisingNeighbours(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """Parameters of the deviations of several features, and the sparse matrix from parameters to cells.
+    """Parameters of the deviations of several features, and the sparse matrix that maps them to deviations of cells.
 
-    Parameters are the coefficients of all basis functions, the intercept, and the coefficients of single cells, in
-    this order. A point has one value of each for each logit.
+    Parameters are the coefficients of all basis functions, the intercept, and the coefficients of single cells, in this
+    order. Each has one value per logit.
 
     Parameters
     ----------
     n_logits : 1 for two classes, otherwise the number of classes.
-    n_groups, n_parameters : numbers of groups that share a prior variance, and of parameters.
-    precision : type of curvature matrices: double if that takes hardly any time, so that the order of sums does not
-        show.
-    n_cells, first_cell : number and first line in ``basis`` of the cells of each feature, the last of which is that of
-        rows in none; and the end of the last feature.
-    first_function : (n_features + 1,) first parameter of the basis functions of each feature, and their end.
+    n_groups, n_parameters : number of groups of coefficients with a common prior variance, and of parameters.
+    precision : type of curvature matrices; double if that takes hardly any time, so that the order of sums has no
+    effect.
+    n_cells : (n_features,) number of cells of each feature.
+    first_cell : (n_features + 1,) first row of each feature in ``basis``, and the end. A feature has one more row than
+        cells, for rows in none of them.
+    first_function : (n_features + 1,) first parameter of the basis functions of each feature, and the end.
     intercept : position of the intercept among the parameters.
-    group : (n_parameters,) group of parameters that share a prior variance. The intercept has the last group.
+    group : (n_parameters,) group of each parameter. The intercept has the last group.
     feature : (n_groups,) feature of each group.
     is_jump : (n_groups,) bool, whether a group is a jump of a curve.
     expected : (n_groups,) expected variance, relative to that of most groups.
-    single : (n_single,) cells with a coefficient by themselves.
+    single : (n_single,) cells with a coefficient of their own.
     basis, transposed : sparse (n_cells, n_parameters), and its transpose.
     rising : neighbours over which contributions must not fall, if any.
     """
@@ -158,8 +164,8 @@ class Design:
 
 
 def build_design(shapes: Sequence[Shape], n_logits: int) -> Design:
-    """Return the design of several features: parameter numbers, and the matrix from parameters to
-    deviations of cells.
+    """Return the design of several features: the numbering of parameters, and the matrix from parameters to
+    deviations.
     """
     n_cells = np.array([shape.n_cells + 1 for shape in shapes], dtype=np.int64)
     first_cell = np.concatenate([[0], np.cumsum(n_cells)])
@@ -177,7 +183,7 @@ def build_design(shapes: Sequence[Shape], n_logits: int) -> Design:
         feature += [k] * shape.n_groups
         is_jump += [False] * n_usual + [True] * shape.n_jumps
         expected += [1.0] * n_usual + [_RARE] * shape.n_jumps
-        # Rows without a cell read an additional line: the mean of the others, or zeros.
+        # Rows without a cell have one more line: the mean of the others, or zeros.
         last, parameters = np.int64(first_cell[k + 1] - 1), intercept + 1 + n_single + np.arange(shape.n_cells)
         if shape.shares.size:
             means = np.bincount(shape.functions, shape.shares[shape.cells] * shape.values, shape.groups.size)
@@ -220,7 +226,7 @@ def build_design(shapes: Sequence[Shape], n_logits: int) -> Design:
 
 
 def rising_neighbours(shapes: Sequence[Shape], first_cell: np.ndarray, basis: csr_array) -> RisingNeighbours:
-    """Return the pairs of neighbouring cells over which contributions must not fall, from the cell order of each
+    """Return the pairs of neighbouring cells over which contributions must not fall, from ``Shape.rising`` of each
     feature.
     """
     orders = [shape.rising + begin for shape, begin in zip(shapes, first_cell[:-1], strict=True)]
@@ -231,17 +237,17 @@ def rising_neighbours(shapes: Sequence[Shape], first_cell: np.ndarray, basis: cs
 
 @dataclass(frozen=True, eq=False)
 class EvidenceProblem:
-    """Log loss of rows as a function of deviations from their offset.
+    """Log loss of rows as a function of the deviations of features, which are added to an offset.
 
     Parameters
     ----------
-    chunks : the rows; a code of ``shape.n_cells`` adds the mean of the cells over the rows if the shape has their
+    chunks : the rows. A code of ``shape.n_cells`` (no cell) adds the mean of the cells over the rows if the shape has
         ``shares``, otherwise nothing.
-    shapes : one for each feature.
-    design : the parameters of these.
+    shapes : shape of each feature.
+    design : parameters of the shapes.
     n_classes : number of classes.
     n_rows, total : number and weight of the rows.
-    expected_variance : of deviations, the first that is tried.
+    expected_variance : prior variance of deviations that is tried first.
     n_jobs : threads that sum over chunks of rows; results do not depend on it.
     """
 
@@ -279,7 +285,7 @@ class EvidenceProblem:
         n_classes = offset.shape[1]
         n_logits, total = 1 if n_classes == 2 else n_classes, float(weights.sum())
         shares = np.bincount(classes, weights, n_classes) / total
-        # The rarer one class is, the less its rows inform about weak features.
+        # The rarer a class, the less its rows inform about weak features.
         expected = _EXPECTED_VARIANCE * (4.0 * float(shares.prod()) if n_logits == 1 else 1.0)
         offset = np.diff(offset, axis=1) if n_logits == 1 else offset
         n_cells = np.array([shape.n_cells for shape in shapes], dtype=np.int64)
@@ -293,7 +299,10 @@ class EvidenceProblem:
         return cls(chunks, shapes, design, n_classes, classes.size, total, expected, n_jobs)
 
     def logits(self, table: np.ndarray, intercept: np.ndarray, rows: DesignRows) -> np.ndarray:
-        """Return the logits of rows, (n_rows, n_logits), from the deviations of all cells, (n_cells, n_logits)."""
+        """Return the logits of rows, (n_rows, n_logits): offset + intercept + the deviations of their cells.
+
+        ``table`` (n_cells, n_logits) has the deviations of all cells.
+        """
         from bayesieve.evidence._kernels import add_log_probabilities
 
         logits, design = rows.offset + intercept, self.design
@@ -305,10 +314,9 @@ class EvidenceProblem:
     def logits_and_curvature(
         self, table: np.ndarray, intercept: np.ndarray, rows: DesignRows
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the `logits` of rows, and the curvature of the loss of each row by each of its logits, both (n_rows,
-        n_logits).
+        """Return the `logits` of rows, and the curvature of each row's loss by each logit, both (n_rows, n_logits).
 
-        Curvatures between classes are ignored and made up for by J / (J - 1), which is exact for two classes.
+        Curvatures between classes are ignored; the factor J / (J - 1) makes up for them. For two classes this is exact.
         """
         logits = self.logits(table, intercept, rows)
         if self.design.n_logits == 1:
@@ -318,7 +326,9 @@ class EvidenceProblem:
         return logits, probability * (1.0 - probability) * (factor * rows.weights)[:, None]
 
     def evaluate(self, point: np.ndarray) -> LossAtPoint:
-        """Return the log loss of the rows plus a quadratic penalty on forbidden decreases of contributions."""
+        """Return the log loss and its gradient at a point. Forbidden decreases of contributions add a quadratic
+        penalty.
+        """
         design = self.design
         table = design.basis @ point
         loss, sums, of_intercept = self._sum_slopes(table, point[design.intercept], curved=False)
@@ -334,8 +344,10 @@ class EvidenceProblem:
     def _sum_slopes(
         self, table: np.ndarray, intercept: np.ndarray, *, curved: bool
     ) -> tuple[float, np.ndarray, np.ndarray]:
-        """Return the log loss of all rows, or 0 if ``curved``; and its gradient by logit, or its curvature, summed over
-        the rows of each cell, and over all rows.
+        """Return the log loss of all rows, and its gradient by logit, summed over the rows of each cell and over all
+        rows.
+
+        If ``curved``, the loss is 0 and the sums are those of curvatures.
         """
         from bayesieve.evidence._kernels import sum_slopes
 
@@ -350,7 +362,7 @@ class EvidenceProblem:
         return float(reduce(np.add, losses)), of_cells, of_intercept
 
     def slopes(self, point: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the gradient and curvature of each row's loss by its logits, (n_rows, n_logits)."""
+        """Return the gradient and the curvature of each row's loss by its logits, both (n_rows, n_logits)."""
         from bayesieve.evidence._kernels import residuals
 
         gradients, curvatures = [], []
@@ -363,9 +375,10 @@ class EvidenceProblem:
         return np.concatenate(gradients), np.concatenate(curvatures)
 
     def whole_curvature(self, point: np.ndarray) -> Curvature | None:
-        """Return the curvature of the log loss of all rows by all parameters of one logit; None if it takes too long.
+        """Return the curvature of the log loss over all rows, single cells included; only for one logit. None if it
+        takes too long.
 
-        The curvature by two cells is the sum over the rows of both, which basis functions turn into parameters.
+        It is computed from sums over the rows that two cells share, which basis functions turn into parameters.
         """
         from bayesieve.evidence._kernels import sum_by_pairs_of_cells
 
@@ -389,7 +402,7 @@ class EvidenceProblem:
         return Curvature(dense[None], np.zeros((0, 1)))
 
     def curvature(self, point: np.ndarray, sample: CurvatureSample) -> Curvature:
-        """Return the curvature of the log loss at a point: of basis functions from a sample of rows, of single cells
+        """Return the curvature of the log loss at a point: for basis functions from a sample of rows, for single cells
         from all.
         """
         design, rows = self.design, sample.rows
@@ -401,11 +414,13 @@ class EvidenceProblem:
         return Curvature(self._sum_squares(table, of_rows, sample), single)
 
     def contrast_curvature(self, point: np.ndarray, sample: CurvatureSample) -> tuple[np.ndarray, np.ndarray]:
-        """Return the curvature of the log loss at a point by combinations of the logits of several classes, as in
-        ``Curvature.dense``, and these combinations: (n_logits, n_logits), orthonormal, in columns.
+        """Return the curvature of the log loss by orthonormal combinations of the logits of several classes, and the
+        combinations.
 
-        Rows that two classes compete for curve the loss along the difference of their logits and hardly along the sum,
-        which the curvature by logit does not show. The mean curvature over the rows is diagonal in these combinations.
+        The first result is shaped like ``Curvature.dense``; the second, (n_logits, n_logits), has the combinations in
+        columns. Rows that are uncertain between two classes curve the loss along the difference of their logits and
+        hardly along the sum, which curvatures by logit do not show. In these combinations the mean curvature over the
+        rows is diagonal.
         """
         table = self.design.basis @ point
         logits = self.logits(table, point[self.design.intercept], sample.rows)
@@ -416,8 +431,8 @@ class EvidenceProblem:
         return self._sum_squares(table, of_rows, sample), contrasts
 
     def _sum_squares(self, table: np.ndarray, of_rows: np.ndarray, sample: CurvatureSample) -> np.ndarray:
-        """Return the curvature by basis functions and the intercept, (n_logits, n, n), from that of the sampled rows by
-        logit or combination of logits, (n_rows, n_logits).
+        """Return the curvature by basis functions and the intercept, (n_logits, n, n), from those of sampled rows,
+        (n_rows, n_logits), by logit or combination of logits.
         """
         design, (rows, matrix) = self.design, sample
         scale, precision = self.total / float(rows.weights.sum()), design.precision
@@ -436,7 +451,7 @@ class EvidenceProblem:
         return dense
 
     def rows_of_cells(self) -> np.ndarray:
-        """Return the number (or weight) of the rows in each cell of each feature."""
+        """Return the number (or weight) of the rows in each cell of each feature, concatenated."""
         from bayesieve.evidence._kernels import sum_by_level
 
         first, n_cells = self.design.first_cell, self.design.n_cells
@@ -449,10 +464,11 @@ class EvidenceProblem:
         return np.asarray(reduce(np.add, sums)[:-1])
 
     def row_hashes(self) -> np.ndarray:
-        """Return hashes of the codes of each row, (n_rows,), that depend neither on the order of rows and features nor
-        on the scale of weights.
+        """Return hashes of the codes of each row, (n_rows,).
+
+        They depend neither on the order of rows and features nor on the scale of weights.
         """
-        # Identify features by the shares of their cells, rounded because the last digits depend on the order of sums.
+        # Features are identified by the shares of their cells, rounded because last digits depend on the order of sums.
         shares = np.round(self.rows_of_cells() / self.total, _DIGITS_OF_SHARES) + 0.0  # one zero
         of_cells, last = mixed(shares.view(np.uint64)), self.design.first_cell[1:] - 1
         of_cells[last[[not shape.shares.size for shape in self.shapes]]] = 0  # no row is in no cell
@@ -463,7 +479,7 @@ class EvidenceProblem:
         return np.concatenate(hashes)
 
     def draw_sample(self) -> CurvatureSample:
-        """Return a sample of rows for computing curvatures, drawn by their content."""
+        """Return a sample of rows for computing curvatures, drawn by hashes of their contents."""
         from bayesieve.evidence._kernels import fill_design
 
         design, rows = self.design, np.arange(self.n_rows)
@@ -487,8 +503,10 @@ class EvidenceProblem:
     def narrowed(
         self, worth: np.ndarray, sample: CurvatureSample
     ) -> tuple[EvidenceProblem, CurvatureSample, np.ndarray]:
-        """Return the problem and the sample restricted to the groups marked in ``worth``, (n_groups,) bool, and a mask
-        of the remaining parameters.
+        """Return the problem and the sample restricted to some groups of coefficients, and a mask of the remaining
+        parameters.
+
+        ``worth`` (n_groups,) marks the groups to keep.
         """
         design = self.design
         kept = np.append(worth, True)[design.group]
@@ -502,7 +520,7 @@ class EvidenceProblem:
             if not single_cells and not functions.any():
                 continue
             stays.append(k)
-            # Keep the basis entries of the remaining functions, and renumber their functions and groups.
+            # Keep the entries of the remaining functions, and renumber functions and groups.
             some, number = functions[shape.functions], np.cumsum(functions) - 1
             groups, group = np.unique(shape.groups[functions], return_inverse=True)
             shapes.append(
@@ -526,7 +544,7 @@ class EvidenceProblem:
         return fewer, CurvatureSample(rows, matrix), kept
 
     def of_chunks(self, kept: Sequence[np.ndarray]) -> EvidenceProblem:
-        """Return the problem restricted to some rows of each chunk, (n_rows of the chunk,) bool; the total stays
+        """Return the problem restricted to some rows; ``kept`` has a mask for each chunk. The total weight stays
         unchanged.
         """
         chunks = [
@@ -546,16 +564,16 @@ class EvidenceProblem:
 
 @dataclass(frozen=True)
 class Metric:
-    """Inverse square root of the curvature of the penalised loss, logit by logit: the scale of steps and errors.
+    """Inverse square root of the curvature of the penalised loss, logit by logit: the scale of steps and of errors.
 
     Parameters
     ----------
-    priors : (n_parameters,) variances of the priors.
-    steps : (n_logits, n, n), roots of the inverse curvature matrices of the n basis functions and intercept.
-    single : (n_single, n_logits), roots of the inverse curvatures of single cells.
-    effective : (n_parameters,), how far the rows determine each parameter, summed over the logits.
-    contrasts : (n_logits, n_logits) orthonormal combinations of logits, in columns, that ``steps`` belong to in place
-        of logits; None for the logits.
+    priors : (n_parameters,) prior variances.
+    steps : (n_logits, n, n) roots of the inverse curvature matrices of the n basis functions and the intercept.
+    single : (n_single, n_logits) roots of the inverse curvatures of single cells.
+    effective : (n_parameters,) how far the rows determine each parameter, from 0 to 1 per logit, summed over logits.
+    contrasts : (n_logits, n_logits) orthonormal combinations of logits in columns, to which ``steps`` belong; None if
+        they belong to the logits themselves.
     """
 
     priors: np.ndarray
@@ -565,8 +583,8 @@ class Metric:
     contrasts: np.ndarray | None = None
 
     def move(self, values: np.ndarray, transposed: bool = False) -> np.ndarray:
-        """Map values (n_parameters, n_logits) from unit curvature to parameters, or gradients in the opposite
-        direction.
+        """Map values (n_parameters, n_logits) from the scale of unit curvature to parameters; transposed, map gradients
+        back.
         """
         n = self.steps.shape[1]
         steps = self.steps.transpose(0, 2, 1) if transposed else self.steps
@@ -580,10 +598,9 @@ class Metric:
 
 
 def laplace_metric(design: Design, curvature: Curvature, variances: np.ndarray) -> Metric:
-    """Return square roots of the inverse curvature of the loss plus normal priors, logit by logit (Laplace
-    approximation).
+    """Return roots of the inverse curvature of loss plus normal priors, logit by logit (Laplace approximation).
 
-    ``variances`` : (n_groups,) prior variances of contributions to the classes.
+    ``variances`` (n_groups,) are prior variances of contributions to the classes.
     """
     scale = logit_scale(design.n_logits)
     priors = np.append(variances, _INTERCEPT_VARIANCE)[design.group] / scale.square
@@ -593,11 +610,11 @@ def laplace_metric(design: Design, curvature: Curvature, variances: np.ndarray) 
     diagonal = np.diag_indices(n_dense)
     factorized, inverted = get_lapack_funcs(("potrf", "trtri"), (curvature.dense,))
     for logit, of_loss in enumerate(curvature.dense):
-        # Scaling by the prior deviations makes all eigenvalues at least 1, so that the inversion is well conditioned.
+        # In units of the prior deviations all eigenvalues are at least 1, so that the inversion is well conditioned.
         scaled = of_loss * spread
         scaled *= spread[:, None]
         scaled[diagonal] += 1.0
-        # Invert the lower Cholesky factor. Rounding may have made the matrix indefinite: its diagonal is then raised.
+        # Invert the lower Cholesky factor. If rounding made the matrix indefinite, raise its diagonal.
         for share in (0.0, 1e-5, 1e-3):
             stable = scaled.copy()
             stable[diagonal] *= 1.0 + share
@@ -619,8 +636,8 @@ class Stop(NamedTuple):
 
     Attributes
     ----------
-    steps : steps at most.
-    slope : distance of every parameter from its optimum, in standard errors, that is close enough.
+    steps : largest number of steps.
+    slope : remaining distance of every parameter from its optimum, in standard errors, that is accepted.
     settle : whether to go on after the line search has ended.
     """
 
@@ -639,8 +656,9 @@ def find_mode(
 
     Parameters
     ----------
-    start : the loss at the point.
-    metric : at the point or nearby, with the priors of the penalty.
+    start : starting point with its loss.
+    metric : metric there or nearby, with the priors of the penalty.
+    stop : stopping rule.
     """
     point, last = start.point, start
 
@@ -656,7 +674,7 @@ def find_mode(
     options = {"maxiter": stop.steps, "ftol": 0.0, "gtol": stop.slope}
     best = minimize(penalised, np.zeros(point.size), jac=True, method="L-BFGS-B", options=options)
     flat, gradient, share = best.x, best.jac, 1.0
-    # Rounding of the loss hides the last digits from a line search, but not from the gradient.
+    # Rounding hides the last digits of the loss from a line search, but not those of the gradient.
     for _ in range(_SETTLING_STEPS if stop.settle else 0):
         if np.abs(gradient).max() <= stop.slope:
             break
@@ -672,14 +690,17 @@ def find_mode(
 
 @dataclass(frozen=True)
 class PosteriorErrors:
-    """Posterior of the deviations of a solution, centred over the rows, as far as they follow the rows.
+    """Posterior covariance of the deviations, centred over the rows, as variances and common factors.
 
     Parameters
     ----------
-    variances : of each feature (n_cells, n_logits).
-    left : of each feature (n_cells, n_logits), their shares of the variances of the prior.
-    factors : of each feature (n_cells, n_logits, n_factors), the errors that it shares with other features: the errors
-        of a row are the sum of the factors of its cells and of ``intercept``, and of the rest of the variances.
+    variances : of each feature, (n_cells, n_logits).
+    left : of each feature, (n_cells, n_logits), the share of the prior variance that remains: 0 if the rows determine
+    the
+        deviation, 1 if they do not inform about it.
+    factors : of each feature, (n_cells, n_logits, n_factors), loadings on factors that features share. The error of a
+    row
+        is the sum of the loadings of its cells and of ``intercept``, plus independent errors of the remaining variance.
     intercept : (n_logits, n_factors).
     """
 
@@ -692,20 +713,20 @@ class PosteriorErrors:
 def posterior_errors(
     problem: EvidenceProblem, metric: Metric, parameters: np.ndarray, matrix: np.ndarray
 ) -> PosteriorErrors:
-    """Return the posterior errors of the deviations, those of each feature centred over the rows.
+    """Return the posterior errors of the deviations, with those of each feature centred over the rows.
 
     Parameters
     ----------
-    problem : the problem with all groups. Those that do not deviate add nothing.
-    metric : the metric of some of the parameters, at the positions ``parameters``.
-    matrix : (n_some_rows, n) the basis functions and the intercept among them, of some rows.
+    problem : the problem with all groups; groups that do not deviate add no error.
+    metric : metric of the parameters at the positions ``parameters``.
+    matrix : (n_some_rows, n) values of their basis functions and the intercept in some rows.
     """
     design, n = problem.design, metric.steps.shape[1] - 1
     rows, priors = problem.rows_of_cells(), metric.priors
     single = np.zeros((2, int(design.first_cell[-1]), design.n_logits))  # posterior and prior variances
     at = design.single[parameters[n + 1 :] - design.intercept - 1]
     single[:, at] = np.stack([metric.single**2, np.broadcast_to(priors[n + 1 :, None], metric.single.shape)])
-    # Principal components of the errors of rows, by subspace iteration for each logit.
+    # Common factors: principal components of the errors of rows, by subspace iteration for each logit.
     of_logits = []
     for steps in metric.steps:
         directions = np.random.default_rng(0).normal(size=(n + 1, min(N_FACTORS, n + 1))).astype(steps.dtype)
@@ -736,8 +757,8 @@ def posterior_errors(
 
 
 def class_variances(variances: np.ndarray, n_classes: int) -> np.ndarray:
-    """Return the variances (n_cells, n_classes) of contributions less their mean over the classes, from the variances
-    of logits.
+    """Convert variances of logits, (n_cells, n_logits), to those of contributions less their mean over the classes,
+    (n_cells, n_classes).
     """
     if variances.shape[1] == 1:  # the second class less the first
         return np.repeat(variances / 4.0, n_classes, axis=1)

@@ -18,24 +18,25 @@ _MOST_IN_COLUMNS = 0.75  # of the basis functions, if pairs of numeric columns a
 class Shape:
     """Basis functions of the deviations of one feature from its counted contributions.
 
-    The deviation of a cell for a class is a sum over the basis functions: the value of the function in the cell times
-    a coefficient of the class. Values are listed one by one, as few of them differ from 0 if there are many cells.
-    Without basis functions and single cells, the feature does not deviate.
+    The deviation of a cell for a class is a sum over the basis functions: the value of the function in the cell times a
+    coefficient of the class. Only values other than 0 are stored, because with many cells there are few. A feature
+    without basis functions and single cells does not deviate.
 
     Parameters
     ----------
     n_cells : number of cells.
-    groups : (n_functions,) int from 0; coefficients of the functions of one group share the variance of their prior.
-    cells, functions, values : (n_values,) the values of the functions that differ from 0, cell by cell.
-    single_cells : whether each cell also has a coefficient by itself, all with one more variance. Correlations between
-        these are ignored, so that there may be many.
+    groups : (n_functions,) int from 0; coefficients of one group share a prior variance.
+    cells, functions, values : (n_values,) cell, function and value of the entries that differ from 0, cell by cell.
+    single_cells : whether each cell has a coefficient of its own in addition, all with one more variance. Correlations
+        between these are ignored, so that there may be many.
     n_groups : number of groups.
     n_jumps : number of groups, the last ones, that are jumps of a curve.
     rare_single_cells : whether single cells are expected to deviate hardly ever.
-    rising : cells over which contributions must not fall in this order, to the second class of two against the first.
+    rising : cells in the order over which contributions to the second of two classes must not fall.
     counted : (n_cells, 2) contributions that deviations are added to, if ``rising`` has cells.
-    shares : (n_cells,) shares of the cells among all rows that are in a cell, if some rows are in none: to these the
-        feature adds its mean. Empty if all rows are in a cell.
+    shares : (n_cells,) shares of the cells among the rows that are in a cell, if some rows are in none; such rows get
+    the
+        mean of the feature. Empty if all rows are in a cell.
     """
 
     n_cells: int
@@ -53,23 +54,23 @@ class Shape:
 
     @classmethod
     def of(cls, basis: np.ndarray, groups: np.ndarray, *, single_cells: bool = False) -> Shape:
-        """Return the shape of a matrix of basis functions, (n_cells, n_functions)."""
+        """Return the shape with the basis functions in a matrix (n_cells, n_functions)."""
         cells, functions = np.nonzero(basis)
         n_groups = int(groups.max(initial=-1)) + 1
         return cls(len(basis), groups, cells, functions, basis[cells, functions], single_cells, n_groups)
 
     @classmethod
     def free(cls, n_levels: int) -> Shape:
-        """Return the shape of levels that deviate independently: one basis function for each level."""
+        """Return the shape of independent levels: one basis function for each."""
         every = np.arange(n_levels)
         return cls(n_levels, np.zeros(n_levels, dtype=np.int64), every, every, np.ones(n_levels), n_groups=1)
 
     @classmethod
     def of_values(cls, of_group: np.ndarray, *, with_groups: bool) -> Shape:
-        """Return the shape of values in groups: single values deviate and, if the groups are reliable, the values of a
-        group together.
+        """Return the shape of categories in groups: single categories deviate and, with ``with_groups``, whole groups
+        as well.
 
-        ``of_group`` : (n_values,), the group of each value.
+        ``of_group`` (n_values,) is the group of each category.
         """
         n_groups = int(of_group.max()) + 1
         if not with_groups or n_groups == 1:
@@ -79,7 +80,7 @@ class Shape:
 
     @classmethod
     def of_curve(cls, rows: np.ndarray, n_special: int, jumps: np.ndarray) -> Shape:
-        """Return the shape of a smooth curve over ordered cells, from which jumps and single cells may depart.
+        """Return the shape of a smooth curve over ordered cells, with possible jumps and deviations of single cells.
 
         The curve is a sum of cosines of 1/2, 1, 3/2, ... periods, with amplitudes of standard deviation s, s/2, s/3,
         ...: a random walk without its finest detail. Each cell of missing or special values deviates by itself.
@@ -88,7 +89,7 @@ class Shape:
         ----------
         rows : (n_cells,) rows (or weight) of each cell.
         n_special : number of cells of missing and special values, which come before those of the curve.
-        jumps : cells before which the curve may jump. They follow from the labels, so that few of them are true.
+        jumps : cells before which the curve may jump. They are cuts found from the labels, so few of them are real.
         """
         cosines = cosines_over(rows, n_special, N_COSINES)
         special = np.eye(rows.size)[:, np.flatnonzero(rows[:n_special] > 0)]
@@ -102,22 +103,26 @@ class Shape:
 
     @classmethod
     def of_surface(cls, first: np.ndarray, second: np.ndarray) -> Shape:
-        """Return the shape of a surface over the grid of the bins of two features: the products of their basis
-        functions, (n_bins, n_functions) each, and single cells of the grid.
+        """Return the shape of a surface over the grid of the bins of two features.
+
+        Its basis functions are the products of those of both features, (n_bins, n_functions) each; single cells of the
+        grid deviate as well.
         """
         basis = np.kron(first, second)
         return cls.of(basis, np.zeros(basis.shape[1], dtype=np.int64), single_cells=True)
 
     def of_rows(self, codes: np.ndarray, weights: np.ndarray) -> Shape:
-        """Return the shape for rows with these codes and weights, (n_rows,); some rows may be in no cell."""
+        """Return the shape with the ``shares`` for rows with these codes and weights, (n_rows,); some may be in no
+        cell.
+        """
         if not codes.size or int(codes.max()) < self.n_cells:
             return replace(self, shares=np.zeros(0))
         rows = np.bincount(np.minimum(codes, self.n_cells), weights, self.n_cells + 1)[:-1]
         return replace(self, shares=rows / max(float(rows.sum()), np.finfo(float).tiny))
 
     def look_up(self, table: np.ndarray, codes: np.ndarray) -> np.ndarray:
-        """Return the lines of ``table``, (n_cells, n), for the codes of rows. Codes of no cell get the mean line, or
-        zeros.
+        """Return the rows of ``table`` (n_cells, n) for the codes of rows. Codes without a cell get the mean,
+        or zeros.
         """
         mean = self.shares @ table if self.shares.size else np.zeros(table.shape[1])
         lines: np.ndarray = np.concatenate([table, mean[None]])[codes]
@@ -131,11 +136,11 @@ class Shape:
 
 
 def cosines_over(rows: np.ndarray, n_special: int, most: int, *, by_ranks: bool = False) -> np.ndarray:
-    """Return a cosine basis over the ordered cells of a numeric column, (n_cells, n), with mean 0.
+    """Return a cosine basis over the ordered cells of a numeric column, (n_cells, n), each function with mean 0.
 
-    They are 0 for the first ``n_special`` cells, those of missing and special values. Angles are twice the arcsine of
-    the root of the share of rows below: the tails, where few rows decide, get more detail than by ranks
-    (benchmarks/decisions/curves.md). With ``by_ranks``, angles are proportional to the share.
+    Functions are 0 in the first ``n_special`` cells, those of missing and special values. The angle of a cell is twice
+    the arcsine of the root of the share of rows below: that gives more detail to the tails, where few rows decide, than
+    ranks do (benchmarks/decisions/curves.md). With ``by_ranks``, angles are proportional to the share.
     """
     ordered = np.arange(n_special, rows.size)
     shares = rows[ordered] / rows[ordered].sum()
@@ -156,7 +161,7 @@ def most_functions(n_classes: int) -> int:
 def leaves_room(levels: TableLevels, n_classes: int) -> bool:
     """Return whether the curves of all columns leave enough basis functions for surfaces.
 
-    Surfaces then serve pairs of numeric columns better than coarse pairs, which overlap if these depend smoothly.
+    If so, surfaces describe pairs of numeric columns better than coarse pairs of their levels.
     """
     functions = int(levels.n_levels.sum()) + N_COSINES * len(levels)
     return functions <= _MOST_IN_COLUMNS * most_functions(n_classes)

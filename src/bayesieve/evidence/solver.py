@@ -1,5 +1,5 @@
-"""Solver: coefficients of highest posterior probability, under priors whose variances maximise the
-marginal likelihood.
+"""Solver of the fit of contributions: the most probable coefficients, under priors whose variances maximise the
+marginal likelihood (empirical Bayes).
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ Start = tuple[np.ndarray, np.ndarray]
 
 @dataclass(frozen=True)
 class Solution:
-    """Fitted deviations.
+    """Fitted deviations of all features.
 
     Parameters
     ----------
@@ -75,10 +75,10 @@ class Solution:
     effective : (n_features,) effective number of coefficients of each feature, those that the rows determine.
     point : (n_parameters, n_logits) parameters at the end.
     loss : log loss of the rows there, in nats.
-    expected_variance : of deviations, in the prior of variances; 0 without such a prior.
+    expected_variance : expected variance of deviations, in the prior of variances; 0 without such a prior.
     errors : posterior errors of the deviations; None if another fit follows.
     log_bayes : (n_features,) log Bayes factors of the deviations of each feature against none, after a rough fit.
-    effects : those by variance.
+    effects : log Bayes factors and squared effects by variance, after a rough fit.
     """
 
     tables: list[np.ndarray]
@@ -103,25 +103,26 @@ def solve(
     nearby: Solution | None = None,
     followed: bool = False,
 ) -> Solution:
-    """Return the deviations with the highest posterior probability, under priors with the highest marginal likelihood.
+    """Return the most probable deviations, under priors whose variances have the highest marginal likelihood.
 
     Deviations are normal around 0, with one variance for each group of basis functions of a feature. Variances maximise
     the marginal likelihood in its Laplace approximation, without held-out rows: s^2 = sum of squared coefficients /
-    effective number of coefficients, repeated (MacKay 1992, Wood and Fasiolo 2017). In a rough fit, and of
-    many rows, groups whose counted contributions are good as they are head for a variance of 0, and are dropped as soon
-    as it is negligible. Otherwise variances have a prior themselves, as if one more coefficient of an expected size had
-    been seen: with few rows, many weak features together are worth more than the few that stand out. The expected size
-    is the one that predicts best the rows of each of five folds from the others.
+    effective number of coefficients, repeated (MacKay 1992, Wood and Fasiolo 2017).
+
+    In a rough fit, and with many rows, the variance of groups without deviations converges to 0; they are dropped as
+    soon as it is negligible. Otherwise variances have a prior themselves, which acts like one more coefficient of an
+    expected size: with few rows, many weak features together are worth more than the few that stand out. The expected
+    size is the one that predicts each of five folds best from the others.
 
     Parameters
     ----------
     problem : rows, offsets and shapes.
-    clock : time limit; when it is over, as after Ctrl-C, the deviations so far are returned.
+    clock : time limit; when it is over, or after Ctrl-C, the deviations so far are returned.
     start : from `start_with_more` or `start_with_fewer`.
-    roughly : a few of the rounds, enough to see which features matter; a fit with a ``start`` makes the others. Jumps
-        do not take part, and those that pay for themselves deviate in the fit that starts from this one.
-    nearby : the solution for some of the rows, where the ``start`` comes from: fewer steps lead from there.
-    followed : whether a fit to more rows starts from this one, which then need not settle.
+    roughly : whether to make only a few rounds, enough to see which features matter; a fit with a ``start`` makes the
+        others. Jumps do not take part, and those that pay for themselves deviate in the fit that starts from this one.
+    nearby : the solution for a sample of the rows, from which ``start`` comes: fewer steps lead from there.
+    followed : whether a fit to more rows starts from this one, which then need not converge fully.
     """
     n_rounds = _ROUGH_ROUNDS if roughly else _MOST_ROUNDS if start is None else _MOST_ROUNDS - _ROUGH_ROUNDS
     design, clock = problem.design, Clock(None) if clock is None else clock
@@ -178,17 +179,17 @@ class VarianceSearch:
     Parameters
     ----------
     whole : the problem with all groups.
-    point, variances : parameters (n_parameters, n_logits), and variances (n_groups,) of the priors, to begin with.
+    point, variances : initial parameters (n_parameters, n_logits) and prior variances (n_groups,).
     nearby : whether these are close to the optimum.
 
     Attributes
     ----------
-    problem, sample : the problem without the groups whose variance became negligible, and rows for its curvature.
+    problem, sample : the problem without groups of negligible variance, and rows for its curvature.
     groups, parameters : positions of its groups and parameters in the whole problem.
-    mode : the parameters that remain, with the loss and its gradient there.
-    variances, curvature : of the groups and parameters that remain.
+    mode : the remaining parameters, with the loss and its gradient.
+    variances, curvature : of the remaining groups and parameters.
     effective : (n_groups of the whole,) effective numbers of coefficients, those that the rows determine.
-    expected_variance : of deviations, in the prior of variances; 0 for no such prior.
+    expected_variance : expected variance of deviations, in the prior of variances; 0 for no such prior.
     """
 
     def __init__(self, whole: EvidenceProblem, point: np.ndarray, variances: np.ndarray, nearby: bool) -> None:
@@ -202,7 +203,7 @@ class VarianceSearch:
         self._keep(variances > 0)
 
     def _keep(self, worth: np.ndarray) -> None:
-        """Drop all groups except those marked in ``worth``."""
+        """Drop all groups except those marked in ``worth`` (n_groups,)."""
         if worth.all():
             return
         problem, sample, kept = self.problem.narrowed(worth, self.sample)
@@ -215,9 +216,9 @@ class VarianceSearch:
         self.parameters, self.groups, self.variances = self.parameters[kept], self.groups[worth], self.variances[worth]
 
     def improve(self, n_rounds: int, expected_variance: float, clock: Clock, *, factor: float = 1.0) -> None:
-        """Improve coefficients and variances in turn until variances settle, for at most ``n_rounds``.
+        """Improve coefficients and variances in turn until variances converge, for at most ``n_rounds`` rounds.
 
-        Variances are multiplied by ``factor`` before.
+        Variances are multiplied by ``factor`` first.
         """
         self.variances, self.expected_variance = self.variances * factor, expected_variance
         for number in range(n_rounds):
@@ -226,8 +227,8 @@ class VarianceSearch:
                 self.curvature = None
             metric = self.metric()
             self.mode = find_mode(self.problem, self.mode, metric, Stop(self._steps, self._slope))
-            # Variances for the current coefficients: the sum of squares of each group over its effective number,
-            # extrapolated. With an expected variance, one pseudo-coefficient of that size is added.
+            # Variances for the current coefficients: the sum of squares of each group divided by its effective number,
+            # extrapolated. An expected variance acts like one more coefficient of that size.
             design = self.problem.design
             effective = np.bincount(design.group, metric.effective, design.n_groups + 1)[:-1]
             of_logits = np.bincount(design.group, (self.mode.point**2).sum(axis=1), design.n_groups + 1)[:-1]
@@ -252,15 +253,15 @@ class VarianceSearch:
         return laplace_metric(self.problem.design, self.curvature, self.variances)
 
     def optimum(self, metric: Metric) -> np.ndarray:
-        """Return the coefficients after a Newton step, (n_parameters, n_logits)."""
+        """Return the coefficients after a Newton step, (n_parameters, n_logits), which approximate the optimum."""
         gradient = self.mode.gradient + self.mode.point / metric.priors[:, None]
         return self.mode.point - metric.move(metric.move(gradient, transposed=True))
 
     def effects(self, metric: Metric) -> tuple[np.ndarray, Effects]:
-        """Return log Bayes factors of the deviations of each feature against none, (n_features,), and the effects of
-        features by variance, given the deviations of all others.
+        """Return the log Bayes factor of each feature's deviations against none, (n_features,), and `Effects` by
+        variance.
 
-        ``metric`` : from `metric`, after the last round.
+        All other features keep their deviations. ``metric`` comes from `metric`, after the last round.
         """
         design, priors = self.problem.design, metric.priors
         assert self.curvature is not None
@@ -283,7 +284,7 @@ class VarianceSearch:
                     pulls = (axes.T @ point[at, j]) / posterior
                     logs[group] += log_bayes_factors(pulls[:, None], precisions[:, None], variances).sum(axis=0)
                     squares[group, j] = expected_squares(pulls, precisions, variances)
-        # Correlations between single cells are ignored, so that each cell has a Bayes factor by itself.
+        # Single cells: correlations between them are ignored, so each has a Bayes factor of its own.
         single = np.arange(n, design.n_parameters)
         posterior = np.maximum(metric.single**2, _LEAST_POSTERIOR)
         precisions = np.maximum(1.0 / posterior - (1.0 / priors[single])[:, None], 0.0)
@@ -306,12 +307,10 @@ class VarianceSearch:
         return by_feature[0], Effects(*by_feature[1:])
 
     def jumps_that_pay(self, metric: Metric) -> np.ndarray:
-        """Return the jumps that may pay beside the curves, (n_groups of the whole,) bool.
+        """Return a mask of the jumps that may pay in addition to the curves, (n_groups of the whole,).
 
         Each is tested by its log Bayes factor against no jump, with the other coefficients uncertain. `drop_jumps`
-        tests those that pay again.
-
-        ``metric`` : from `metric`, after the last round.
+        tests these jumps again. ``metric`` comes from `metric`, after the last round.
         """
         whole, design, (rows, matrix) = self.whole, self.whole.design, self.whole_sample
         pays = np.zeros(design.n_groups, dtype=bool)
@@ -324,7 +323,7 @@ class VarianceSearch:
         _, of_rows = whole.logits_and_curvature(design.basis @ point, point[design.intercept], rows)
         of_rows *= whole.total / float(rows.weights.sum())
         others, steps = matrix[:, self.parameters[: metric.steps.shape[1]]], matrix[:, jumps]
-        # The information on a jump is its curvature less the part that the other coefficients could explain.
+        # The information on a jump is its curvature less the part that other coefficients could explain.
         logs, scale = np.zeros((jumps.size, _JUMP_VARIANCES.size)), logit_scale(design.n_logits)
         for root, pull, of_class in zip(metric.steps, pulls.T, of_rows.T, strict=True):
             weighted = steps * of_class[:, None].astype(steps.dtype)
@@ -341,8 +340,9 @@ class VarianceSearch:
     def drop_jumps(self, expected_variance: float, clock: Clock) -> None:
         """Drop the jumps that a curve could imitate, and improve the other groups.
 
-        Jumps came in by the slope of the loss where a steep curve stood for them, which says little near probabilities
-        of 0 and 1. At the optimum with the jumps, each is compared with no jump and a curve of a larger variance.
+        Jumps were admitted by the slope of the loss at a steep curve in their place, which says little near
+        probabilities of 0 and 1. At the optimum with the jumps, each is compared with no jump and a curve of larger
+        variance.
         """
         design, whole = self.problem.design, self.whole.design
         if not design.is_jump.any() or clock.is_up:
@@ -358,7 +358,7 @@ class VarianceSearch:
             at = np.append(np.flatnonzero(is_curve[group]), jumps)
             spread = np.sqrt(metric.priors[at])[:, None]
             blocks = [(root[at] / spread, point[at, j] / spread[:, 0]) for j, root in enumerate(metric.steps)]
-            # Without the jump that gains least, the others gain more.
+            # Drop the jump that gains least first: without it, the others gain more.
             factors, left = np.ones(at.size), list(range(n_curve, at.size))
             while left:
                 gains, curves = [], []
@@ -381,7 +381,7 @@ class VarianceSearch:
             self.improve(_ROUNDS_NEARBY, expected_variance, clock)
 
     def posterior_errors(self, *, settle: bool) -> PosteriorErrors:
-        """Return the posterior errors of the deviations. If ``settle`` is set, first converge to the optimum."""
+        """Return the posterior errors of the deviations. With ``settle``, converge to the optimum first."""
         if settle:  # rounds stop before their optimum: the order of sums must not show in where they stop
             self.variances = np.exp(np.round(np.log(self.variances), _DIGITS_OF_VARIANCES))
         metric = self.metric()
@@ -390,7 +390,7 @@ class VarianceSearch:
         return posterior_errors(self.whole, metric, self.parameters, self.sample.matrix)
 
     def _settled(self, metric: Metric) -> LossAtPoint:
-        """Return the optimum for the current variances; ``metric`` : from `metric`."""
+        """Return the optimum for the current variances; ``metric`` comes from `metric`."""
         problem, slope = self.problem, self._slope
         if problem.design.n_logits > 1:
             assert self.curvature is not None
@@ -398,14 +398,16 @@ class VarianceSearch:
             curvature = Curvature(dense, self.curvature.single)
             scale = replace(laplace_metric(problem.design, curvature, self.variances), contrasts=contrasts)
             return find_mode(problem, self.mode, scale, Stop(_LAST_STEPS, max(slope, _SLOPE_OF_CLASSES), settle=True))
-        # From the curvature of all rows, single cells included, some steps lead to the optimum.
+        # With the curvature of all rows, single cells included, a few steps reach the optimum.
         whole = problem.whole_curvature(self.mode.point) if slope == _LAST_SLOPE else None
         scale = metric if whole is None else laplace_metric(problem.design, whole, self.variances)
         return find_mode(problem, self.mode, scale, Stop(_LAST_STEPS, slope, settle=True))
 
 
 def choose_expected_variance(search: VarianceSearch, clock: Clock) -> VarianceSearch:
-    """Return the search whose expected variance, among multiples of 4, predicts held-out rows best."""
+    """Return the search with the expected variance that predicts held-out rows best, among powers of 4 times
+    the first.
+    """
     folds = deal_folds(search.whole)
     best, loss = search, held_out_loss(search, folds)
     for factor in (4.0, 0.25):
@@ -424,8 +426,8 @@ def choose_expected_variance(search: VarianceSearch, clock: Clock) -> VarianceSe
 
 
 def held_out_loss(search: VarianceSearch, folds: Sequence[np.ndarray]) -> float:
-    """Return the held-out log loss of all rows, in nats: each fold is predicted by a fit of the others with these
-    variances.
+    """Return the held-out log loss of all rows, in nats: each fold is predicted by a fit to the others with the same
+    prior variances.
     """
     metric, problem, total = search.metric(), search.problem, 0.0
     for number in range(_FOLDS):
@@ -438,8 +440,9 @@ def held_out_loss(search: VarianceSearch, folds: Sequence[np.ndarray]) -> float:
 
 
 def deal_folds(problem: EvidenceProblem) -> list[np.ndarray]:
-    """Return the fold of every row of each chunk. The distinct rows of each class are dealt out in turn, in an order
-    that follows from their content.
+    """Return the fold of every row, an array for each chunk. The distinct rows of each class are dealt out in turn.
+
+    They are ordered by hashes of their contents, so folds do not depend on row order.
     """
     classes = np.concatenate([chunk.classes for chunk in problem.chunks])
     pairs = np.stack([classes.astype(np.uint64), problem.row_hashes()])
@@ -451,8 +454,9 @@ def deal_folds(problem: EvidenceProblem) -> list[np.ndarray]:
 
 
 def start_with_more(fitted: Solution, before: Design, after: Design) -> Start:
-    """Return a starting point with further features after those of ``fitted``, the solution of a problem of the design
-    ``before``.
+    """Return a starting point for a problem that has further features after those of ``fitted``.
+
+    ``before`` and ``after`` are the designs of both problems.
     """
     n_more = after.intercept - before.intercept
     point = np.zeros((after.n_parameters, after.n_logits))
@@ -461,8 +465,9 @@ def start_with_more(fitted: Solution, before: Design, after: Design) -> Start:
 
 
 def start_with_fewer(fitted: Solution, before: Design, kept: np.ndarray) -> Start:
-    """Return a starting point with only the features marked in ``kept``. Groups without deviations beside all features
-    may deviate beside these.
+    """Return a starting point for a problem with only the features marked in ``kept``.
+
+    Groups whose variance became 0 beside all features start again, because they may deviate beside fewer.
     """
     of_group = kept[before.feature]
     deviations = fitted.deviations[of_group]

@@ -1,4 +1,4 @@
-"""Step interactions: cuts of two columns whose rectangles explain what the single columns do not."""
+"""Step interactions: cuts of two columns into rectangles that explain what the single columns do not."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scipy.special import gammaln
 from bayesieve.evidence.inclusion import TRIED_VARIANCES, averaged_log_bayes, log_bayes_factors
 from bayesieve.evidence.problem import logit_scale
 
-# Measured in benchmarks/decisions/surfaces.md.
+# Limits measured in benchmarks/decisions/surfaces.md.
 _FIRST_INTERVALS = 8  # of a column while the other one is cut for the first time
 _ROUNDS = 3  # of cutting both columns
 _DIGITS_OF_GAINS = 9  # in nats
@@ -19,16 +19,16 @@ _DIGITS_OF_GAINS = 9  # in nats
 def cut_grid(
     gradient: np.ndarray, curvature: np.ndarray, n_special: Sequence[int], is_cut: Sequence[bool]
 ) -> tuple[float, list[np.ndarray]]:
-    """Cut two columns so that contributions by rectangle explain the gradient best.
+    """Cut two columns such that contributions by rectangle explain the gradient of the log loss best.
 
-    The columns are cut in turn, each given the cuts of the other one, because neither shows the interaction alone.
-    A set of cuts costs the logarithm of the number of sets of that size.
+    The columns are cut in turn, each given the cuts of the other, because neither shows the interaction alone. A set of
+    cuts costs the logarithm of the number of sets of that size.
 
     Parameters
     ----------
     gradient, curvature : (n_first, n_second, n_logits) sums of the log loss by the cells of both columns.
-    n_special : number of leading cells of each column that are no neighbours, such as that of missing values.
-    is_cut : whether each column is cut; the cells of the others stay as they are.
+    n_special : number of leading cells of each column that have no neighbours, such as that of missing values.
+    is_cut : whether each column is cut; the cells of other columns stay as they are.
 
     Returns
     -------
@@ -76,9 +76,9 @@ def move_cuts(
 
     Parameters
     ----------
-    codes : (n_rows,) fine cells of the rows, of both columns.
+    codes : fine cells of the rows by both columns, (n_rows,) each.
     gradient, curvature : (n_rows, n_logits) of the log loss.
-    bounds : of each column, (n_intervals + 1,) bounds of its intervals among the fine cells.
+    bounds : for each column, (n_intervals + 1,) bounds of its intervals among the fine cells.
     n_special : number of leading cells of each column that are intervals by themselves.
 
     Returns
@@ -108,7 +108,7 @@ def move_cuts(
                     strips.logs(np.full_like(places, lower), places),
                     strips.logs(places, np.full_like(places, upper)),
                 )
-                # Rounding errors depend on the order of rows, so gains within them count as equal.
+                # Rounding errors depend on the order of rows, so gains that differ by no more count as equal.
                 best = int(np.argmax(np.round(strips.gains(rest[:, None] + below + above), _DIGITS_OF_GAINS)))
                 bounds[axis][k], logs[:, k - 1], logs[:, k] = places[best], below[:, best], above[:, best]
         if all(np.array_equal(own, other) for own, other in zip(bounds, before, strict=True)):
@@ -117,7 +117,9 @@ def move_cuts(
 
 
 class _Strips:
-    """Gradient and curvature sums over intervals of a column, by the intervals of the other column and in total.
+    """Sums of gradient and curvature over intervals of one column, by interval of the other column and in total.
+
+    Cumulative sums make the sums of any interval a difference of two numbers.
 
     Parameters
     ----------
@@ -131,21 +133,25 @@ class _Strips:
         ]
 
     def logs(self, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
-        """Return log Bayes factors of the rectangles, and of the column alone, (2, n_intervals, n_variances)."""
+        """Return log Bayes factors of the intervals from ``lower`` to ``upper``: by rectangle, and for the column
+        alone.
+
+        The shape is (2, n_intervals, n_variances).
+        """
         return np.stack(
             [_log_bayes(pull[upper] - pull[lower], steep[upper] - steep[lower]) for pull, steep in self._below]
         )
 
     def gains(self, logs: np.ndarray) -> np.ndarray:
-        """Return nats that rectangles explain beyond the column alone, (...,), from ``logs``, (2, ..., n_variances)."""
+        """Return the nats that rectangles gain over the column alone, (...,), from ``logs`` (2, ..., n_variances)."""
         rectangles, alone = averaged_log_bayes(logs)
         return np.asarray(rectangles - np.maximum(alone, 0.0))
 
 
 def _cut(gradient: np.ndarray, curvature: np.ndarray, n_special: int) -> tuple[np.ndarray, float]:
-    """Cut one column greedily where the gain is largest. Return the bounds of its intervals and their cost in nats.
+    """Cut one column greedily where the gain is largest. Returns the bounds of its intervals, and their cost in nats.
 
-    Gains that the column achieves alone, by the same cuts, are excluded.
+    The gain is that of rectangles less what the same cuts of the column alone would gain.
     """
     n_cells, n_cuts, cost, strips = len(gradient), 0, 0.0, _Strips(gradient, curvature)
     bounds = np.append(np.arange(n_special + 1), n_cells)
@@ -155,7 +161,7 @@ def _cut(gradient: np.ndarray, curvature: np.ndarray, n_special: int) -> tuple[n
     changes, is_chosen = np.empty((2, cuts.size, TRIED_VARIANCES.size)), np.zeros(cuts.size, dtype=bool)
     divided = slice(0, cuts.size)
     while n_cuts < cuts.size:
-        # A cut changes the gains of others only within the interval that it divides.
+        # A cut changes the gains of other cuts only within the interval that it divides.
         below, at, above = lower[divided], cuts[divided], upper[divided]
         changes[:, divided] = strips.logs(below, at) + strips.logs(at, above) - strips.logs(below, above)
         gains, next_cost = strips.gains(logs[:, None] + changes), _log_choices(cuts.size, n_cuts + 1)
@@ -171,8 +177,9 @@ def _cut(gradient: np.ndarray, curvature: np.ndarray, n_special: int) -> tuple[n
 
 
 def _log_bayes(gradient: np.ndarray, curvature: np.ndarray) -> np.ndarray:
-    """Return log Bayes factors of contributions by rectangle, (n_intervals, n_variances), from sums (n_intervals,
-    n_others, n_logits).
+    """Return log Bayes factors of contributions by rectangle, (n_intervals, n_variances), summed over the other column.
+
+    ``gradient`` and ``curvature`` are sums (n_intervals, n_others, n_logits).
     """
     square, share = logit_scale(gradient.shape[-1])
     variances = TRIED_VARIANCES / square
@@ -190,5 +197,5 @@ def _log_bayes_of_rectangles(gradient: np.ndarray, curvature: np.ndarray, bounds
 
 
 def _log_choices(n: int, k: int) -> float:
-    """Return the logarithm of the number of ways to choose k of n."""
+    """Return the logarithm of the binomial coefficient, the number of ways to choose k of n."""
     return float(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))

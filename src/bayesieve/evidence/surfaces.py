@@ -1,4 +1,4 @@
-"""Surfaces: joint contributions of two features, for effects that single features do not explain."""
+"""Surfaces: joint contributions of two features over a grid, for effects that single features do not explain."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ _CAUTION = 0.5
 
 @dataclass(frozen=True, eq=False)
 class SurfacePart:
-    """Feature as a component of surfaces.
+    """One of the two features of a surface, with its bins.
 
     Parameters
     ----------
-    feature : its position in the table.
+    feature : position of the feature in the table.
     cells : its cells, or None if these are its levels.
-    bins : its bins.
-    bin_of_cell : (n_cells,) the bin of each of its cells.
+    bins : its bins, which are coarser than cells.
+    bin_of_cell : (n_cells,) bin of each cell.
     basis : (n_bins, n_functions) basis functions over the bins, of mean 0 over the rows.
     rows : (n_cells,) number (or weight) of the rows of each cell.
-    is_limited : whether contributions may distinguish no other cells, as the user limited their number.
+    is_limited : whether the user limited the number of cells, so that steps must lie between these.
     """
 
     feature: int
@@ -65,7 +65,7 @@ class SurfacePart:
         return self.is_cut and not self.is_limited
 
     def with_steps(self, bin_of_cell: np.ndarray) -> SurfacePart:
-        """Return the feature with steps between other bins of its cells, instead of a curve."""
+        """Return the part with steps between bins, given by ``bin_of_cell``, instead of a smooth curve."""
         if self.cells is None or self.cells.cut_points is None:
             return self
         cuts = self.cells.cut_points[np.diff(bin_of_cell) > 0]
@@ -73,25 +73,27 @@ class SurfacePart:
         return replace(self, bins=bins, bin_of_cell=bin_of_cell, basis=_steps(bin_of_cell, self.rows))
 
     def with_cuts(self, bins: FeatureLevels, rows: np.ndarray) -> SurfacePart:
-        """Return the feature with steps between other ``bins``, which have so many ``rows``, (n_bins,)."""
+        """Return the part with steps between other ``bins``; ``rows`` (n_bins,) are their rows."""
         every = np.arange(rows.size)
         return replace(self, cells=bins, bins=bins, bin_of_cell=every, basis=_steps(every, rows), rows=rows)
 
     def is_reached(self, rows: np.ndarray) -> np.ndarray:
-        """Return the bins with ``rows`` or on the curve of numbers, between or beside others with rows, (n_bins,)."""
+        """Return a mask of the bins, (n_bins,), that have rows or lie on the curve of numbers, where values are
+        interpolated.
+        """
         reached: np.ndarray = rows > 0
         if self.bins.kind == "numeric":
             reached |= np.arange(rows.size) >= self.bins.n_special_levels
         return reached
 
     def code(self, cells: np.ndarray) -> np.ndarray:
-        """Return the bin of every row from its cell; the number of bins if it has none."""
+        """Return the bin of each row from its cell; the number of bins if it has none."""
         return np.append(self.bin_of_cell, self.bins.n_levels)[np.minimum(cells, self.bin_of_cell.size)]
 
 
 @dataclass(frozen=True, eq=False)
 class Surface:
-    """Contributions over the grid of the bins of two features."""
+    """Pair of features whose contributions are fitted over the grid of their bins."""
 
     first: SurfacePart
     second: SurfacePart
@@ -107,10 +109,11 @@ class Surface:
     def with_steps_if_better(
         self, log_bayes: float, codes: np.ndarray, gradient: np.ndarray, curvature: np.ndarray
     ) -> Surface:
-        """Return the pair with steps in place of curves, if their log Bayes factor is above ``log_bayes``.
+        """Return the surface with steps instead of curves, if the log Bayes factor of steps exceeds ``log_bayes``.
 
         Parameters
         ----------
+        log_bayes : log Bayes factor of the smooth surface, in nats.
         codes : (2, n_rows) cells of the rows.
         gradient, curvature : (n_rows, n_logits) of the log loss; see `EvidenceProblem.slopes`.
         """
@@ -138,7 +141,9 @@ class Surface:
         return self.first.bins.n_levels, self.second.bins.n_levels
 
     def codes(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """Return the grid cell of every row from its cells of both features; the size of the grid if it has none."""
+        """Return the cell of the grid for each row, from its cells of both features; the size of the grid if it has
+        none.
+        """
         n_first, n_second = self.size
         first, second = self.first.code(first), self.second.code(second)
         inside = (first < n_first) & (second < n_second)
@@ -146,10 +151,10 @@ class Surface:
         return cells.astype(smallest_unsigned(n_first * n_second))
 
     def levels(self, cells: np.ndarray, taken: Collection[str]) -> tuple[PairLevels, np.ndarray]:
-        """Return a pair of columns with a level for each cell of the grid that has rows, and these cells.
+        """Return a pair of columns with a level for each grid cell that has rows, and the positions of these cells.
 
-        The cells without rows that are nearest to it are part of the same level, unless they are of a bin without rows
-        off the curve.
+        Cells without rows join the level of the most similar cell, except those of bins without rows that lie on no
+        curve.
 
         Parameters
         ----------
@@ -173,8 +178,9 @@ class Surface:
 def surface_parts(
     terms: Sequence[Term], levels: Sequence[FeatureLevels], options: FitOptions
 ) -> dict[int, SurfacePart]:
-    """Return the terms that surfaces may combine, by position: quantile bins of numeric columns with a cosine basis,
-    and the groups of categorical ones. Return an empty mapping if no feature has cells within levels.
+    """Return the terms that surfaces may combine, by position; empty if no feature has cells within its levels.
+
+    Numeric columns get quantile bins and a cosine basis; categorical ones enter by their groups.
     """
     parts: dict[int, SurfacePart] = {}
     if all(term.cells is None for term in terms):
@@ -186,7 +192,7 @@ def surface_parts(
         if isinstance(level, PairLevels) or rows.sum() <= 0:
             continue
         if cells is not None and cells.kind == "numeric":
-            # Quantile intervals, in addition to the cut points of the levels.
+            # Bins are quantile intervals, cut at the cut points of the levels in addition.
             first = cells.n_special_levels
             assert cells.cut_points is not None
             shares = rows[first:] / rows[first:].sum()
@@ -213,17 +219,18 @@ def find_surfaces(
     codes: Sequence[np.ndarray],
     rows: CalibrationRows,
 ) -> dict[Surface, np.ndarray]:
-    """Return at most ``most`` promising surfaces, and the cells of the rows in them.
+    """Return up to ``most`` promising surfaces, with the grid cells of the rows in each.
 
     Every pair is tested beside the fitted single features; the required Bayes factor grows with the number of pairs. A
     surface is smooth, or has steps if these explain the rows better.
 
     Parameters
     ----------
-    parts : of features, by their position in ``codes``.
-    problem, point : the fit of the single features.
-    codes : cells of the rows, (n_rows,), of each feature.
-    rows : of the fit.
+    parts : features by their position in ``codes``.
+    most : largest number of surfaces.
+    problem, point : fit of the single features.
+    codes : cells of the rows, (n_rows,), for each feature.
+    rows : rows of the fit.
     """
     every, cells = list(parts.values()), [codes[i] for i in parts]
     left = most_functions(problem.n_classes) - problem.design.intercept
@@ -231,7 +238,7 @@ def find_surfaces(
     if len(every) < 2 or most < 1 or left < math.prod(fewest):
         return {}
 
-    # Gradients and curvatures of a sample of rows give the Bayes factors of all pairs.
+    # Bayes factors of all pairs are computed from gradients and curvatures of a sample of rows.
     bins = np.array([part.code(of_rows) for part, of_rows in zip(every, cells, strict=True)])
     bases = [part.basis for part in every]
     n_functions = int(np.sum([basis.shape for basis in bases], axis=0).max())
@@ -242,7 +249,7 @@ def find_surfaces(
     pairs = [(i, j) for j in range(len(every)) for i in range(j) if is_numeric[i] or is_numeric[j]]
     log_bayes = pair_gains(pairs, bins[:, some], bases, slopes, problem.n_jobs)
 
-    # A surface of too many basis functions or cells is skipped: a less probable but smaller one may still fit.
+    # A surface that would exceed the limits is skipped: a less probable but smaller one may still fit.
     least = _CAUTION * math.log(100.0 * max(1, len(pairs)))
     surfaces: dict[Surface, np.ndarray] = {}
     for k in np.argsort(-log_bayes, kind="stable").tolist():
@@ -266,22 +273,24 @@ def move_steps(
     curvature: np.ndarray,
     rows: CalibrationRows,
 ) -> tuple[Surface, tuple[np.ndarray, np.ndarray]]:
-    """Move the steps of a surface from cell bounds to the values at which they explain the rows best.
+    """Move the steps of a surface from the bounds of cells to the values at which they explain the rows best.
 
-    Cells are quantiles, so that a step between two of them may be many rows off (benchmarks/decisions/surfaces.md).
+    Cells are quantiles, so a step between two of them may be many rows off (benchmarks/decisions/surfaces.md).
 
     Parameters
     ----------
-    cells : (n_rows,) cells of the rows, of both features.
+    surface : surface with steps.
+    cells : cells of the rows by both features, (n_rows,) each.
     gradient, curvature : (n_rows, n_logits) of the log loss.
-    rows : of the fit.
+    rows : rows of the fit.
 
     Returns
     -------
     tuple
-        The surface, and the cells of the rows of both of its features.
+        The surface, and the cells of the rows by both of its features.
     """
-    # Every distinct number is a cell; groups of categories, and numbers of a limited number of cells, stay as they are.
+    # Every distinct number becomes a cell. Groups of categories, and columns with a limited number of cells, stay as
+    # they are.
     finest, codes, bounds, n_special = [], [], [], []
     assert rows.coded.recoder is not None
     for part, of_rows in zip(surface.parts, cells, strict=True):
@@ -300,7 +309,7 @@ def move_steps(
     both = codes[0][known], codes[1][known]
     bounds = move_cuts(both, gradient[known], curvature[known], bounds, n_special)
 
-    # The bins between the moved steps are the cells of the surface.
+    # The bins between the moved steps are the new cells of the surface.
     parts, bins_of_rows = list(surface.parts), list(cells)
     for i, part in enumerate(surface.parts):
         cuts = finest[i].cut_points
@@ -312,15 +321,15 @@ def move_steps(
 
 
 def _steps(bin_of_cell: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Return a step basis over bins, (n_bins, n_bins), with mean 0 over the ``rows`` of the cells."""
+    """Return a step basis: an indicator for each bin, (n_bins, n_bins), less its mean over the ``rows`` of the
+    cells.
+    """
     of_bins = np.bincount(bin_of_cell, rows)
     return np.eye(of_bins.size) - of_bins / of_bins.sum()
 
 
 def _nearest(with_rows: np.ndarray, basis: np.ndarray) -> np.ndarray:
-    """Return, for each cell, the most similar cell ``with_rows`` by all basis functions; ``with_rows`` is (n_cells,)
-    bool.
-    """
+    """Return, for each cell, the cell ``with_rows`` (mask) whose basis functions are most similar."""
     other = np.flatnonzero(with_rows)
     nearest = [np.argmin(((basis[other] - cell) ** 2).sum(axis=1)) for cell in basis]  # all at once take gigabytes
     return other[nearest]
@@ -333,16 +342,16 @@ def pair_gains(
     slopes: tuple[np.ndarray, np.ndarray],
     n_jobs: int | None,
 ) -> np.ndarray:
-    """Return log Bayes factors (n_pairs,) of a surface of two features against no surface, in nats.
+    """Return the log Bayes factor of a surface against no surface for each pair of features, (n_pairs,), in nats.
 
-    It is the mean Bayes factor of a smooth surface, of the products of two basis functions, and of a grid, of cells
-    that deviate one by one. Each product and cell has a gradient and a curvature of the log loss.
+    It averages the Bayes factors of a smooth surface, made of products of basis functions, and of a grid whose cells
+    deviate one by one. Each product and cell has a gradient and a curvature of the log loss.
 
     Parameters
     ----------
-    pairs : of the n features.
-    bins : (n, n_rows) the bin of every row, n_bins for none.
-    bases : of each feature, (n_bins, n_functions), of mean 0 over the rows.
+    pairs : pairs of positions among the n features.
+    bins : (n, n_rows) bin of every row, n_bins if it has none.
+    bases : for each feature, (n_bins, n_functions), of mean 0 over the rows.
     slopes : gradient and curvature of the log loss, (n_rows, n_logits); see `EvidenceProblem.slopes`.
     n_jobs : threads.
     """

@@ -1,4 +1,4 @@
-"""Terms: features that are fitted jointly, with their cells and the shapes of their deviations."""
+"""Terms: the features that are fitted jointly, with their cells and the shapes of their deviations."""
 
 from __future__ import annotations
 
@@ -33,14 +33,15 @@ class FitOptions:
 
     Parameters
     ----------
-    fit : "weights", "levels", "cells", or None for nothing.
-    signs : by position, 1 for features whose contributions must not fall, -1 for those whose must not rise.
-    drop : whether features that do not save their price drop out, and surfaces come in.
-    most_surfaces : that may come in.
+    fit : what is fitted: "weights", "levels", "cells", or None for nothing.
+    signs : by position, 1 for features whose contributions must not fall, -1 for those whose contributions must not
+    rise.
+    drop : whether features that do not pay for themselves are dropped, and surfaces are sought.
+    most_surfaces : largest number of surfaces.
     without_surface : names of columns that take part in no surface.
     n_jobs : threads.
-    excluded, included : positions of features that must be out of the model, or in it.
-    most_cells : by position, cells that a feature may have at most, without those of missing and special values.
+    excluded, included : positions of features that must stay out of the model, or in it.
+    most_cells : by position, largest number of cells of a feature, without those of missing and special values.
     """
 
     fit: str | None
@@ -60,14 +61,14 @@ class Term:
 
     Parameters
     ----------
-    feature : its position in the table.
-    weight : of its counted contributions.
+    feature : position of the feature in the table.
+    weight : weight of its counted contributions.
     cells : its cells, or None if these are its levels.
-    of_level : (n_cells,) the level of each cell.
-    codes : (n_rows,) its cells.
+    of_level : (n_cells,) level of each cell.
+    codes : (n_rows,) cell of each row.
     rows : (n_cells,) number (or weight) of the rows of each cell.
     counted : (n_cells, n_classes) counted contributions, without weight.
-    is_refitted : whether its levels are refitted for each fold, as those of all rows would overfit.
+    is_refitted : whether its levels are refitted for each fold, because levels from all rows would overfit.
     shape : basis functions of its deviations.
     correction : (n_cells, n_classes) ``counted`` less the contributions in the leave-one-out loss, or None.
     """
@@ -96,12 +97,14 @@ def collect_terms(
     calibration: CalibratedWeights,
     options: FitOptions,
 ) -> list[Term]:
-    """Return the features of positive weight, and those that may matter by the cells within their levels; none if only
-    weights are fitted.
+    """Return the features of positive weight, and those that may matter through cells within their levels.
+
+    None are returned if only weights are fitted.
 
     Parameters
     ----------
     coded : the rows, coded by ``levels``.
+    levels : levels of all features.
     logs : log P(level | class) of each feature.
     calibration : fitted weights.
     options : what to fit.
@@ -149,9 +152,10 @@ def split_levels(
     Returns
     -------
     tuple
-        Positions of the features of positive weight, and of the first others whose levels can be split, as they may
-        matter by their curves or together; the cells of those that are split; and the codes of both, (n_features,
-        n_rows).
+        Positions of the features of positive weight, and of the first others whose levels can be split, because they
+        may
+        matter through curves or pairs; cells of those that are split; and the codes (n_features, n_rows) of all of
+        them.
     """
     assert coded.recoder is not None
     heaviest = np.setdiff1d(np.arange(weights.size), list(options.excluded))
@@ -181,7 +185,8 @@ def split_levels(
 
 
 def lines_between_levels(of_level: np.ndarray, rows: np.ndarray, n_special: int, counted: np.ndarray) -> np.ndarray:
-    """Return counted contributions interpolated linearly between the middles of the levels, (n_cells, n_classes).
+    """Return counted contributions, (n_cells, n_classes), interpolated linearly between the middles of neighbouring
+    levels.
 
     Parameters
     ----------
@@ -204,9 +209,10 @@ def lines_between_levels(of_level: np.ndarray, rows: np.ndarray, n_special: int,
 
 
 def choose_shapes(terms: Sequence[Term], n_classes: int) -> list[Shape]:
-    """Return the shape of each term: a curve, values within groups, or independent levels.
+    """Return the shape of each term: a curve, categories within groups, or independent levels.
 
-    Time and memory for basis functions and single cells are limited: they go to the terms of most weight first.
+    Basis functions and single cells are limited, because they take time and memory; terms with the largest weights get
+    them first.
     """
     shapes = [Shape(term.of_level.size) for term in terms]
     n_functions, n_single = most_functions(n_classes), _MOST_SINGLE // (1 if n_classes == 2 else n_classes)
@@ -233,20 +239,21 @@ def choose_shapes(terms: Sequence[Term], n_classes: int) -> list[Shape]:
 
 
 def cells_of(level: FeatureLevels, column: Column, weights: np.ndarray, most: int | None = None) -> FeatureLevels:
-    """Return the cells of a column: quantile intervals combined with the cut points of the levels, or single values of
-    groups.
+    """Return the cells of a column, which are nested in its levels.
+
+    For numbers they are quantile intervals combined with the cut points of the levels, for groups single categories.
 
     Parameters
     ----------
-    level : the levels that the cells are nested in.
-    column : rows that the cells are learnt from.
+    level : levels of the column.
+    column : rows from which the cells are computed.
     weights : (n_rows,), positive.
-    most : how many cells there may be, without those of missing and special values; None for any number.
+    most : largest number of cells, without those of missing and special values; None for any number.
 
     Returns
     -------
     FeatureLevels
-        Of the same column; ``level`` itself if it cannot be split.
+        Cells as levels of the same column; ``level`` itself if it cannot be split.
     """
     n_apart = level.n_special_levels + (level.kind == "categorical" and level.has_missing_level)
     left = N_CELLS if most is None else most - (level.n_levels - n_apart)
@@ -258,8 +265,8 @@ def cells_of(level: FeatureLevels, column: Column, weights: np.ndarray, most: in
     values, at, known = _known_numbers(level, column)
     if values.size < 2:
         return level
-    # Narrower in the tails, like the basis functions of curves: cells of equal shares leave steps in the tails of large
-    # tables.
+    # Cells are narrower in the tails, like the basis functions of curves: cells of equal shares would leave steps in
+    # the tails of large tables.
     n_cells, rows = min(N_CELLS, left + 1), np.cumsum(np.bincount(at, weights[known]))
     below = np.sin(0.5 * np.pi * np.arange(1, n_cells) / n_cells) ** 2
     last = np.unique(np.searchsorted(rows, rows[-1] * below * (1.0 - 1e-12)))
@@ -267,14 +274,14 @@ def cells_of(level: FeatureLevels, column: Column, weights: np.ndarray, most: in
 
 
 def finest_cells(level: FeatureLevels, column: Column) -> FeatureLevels:
-    """Return cells of one number each, combined with the cut points of numeric levels."""
+    """Return cells that hold one distinct number each, combined with the cut points of the levels."""
     values, _, _ = _known_numbers(level, column)
     return _cut_between(level, values, np.arange(values.size - 1))
 
 
 def _known_numbers(level: FeatureLevels, column: Column) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the distinct finite numbers other than special values, the position of each row among them, and a mask of
-    the rows that have one.
+    """Return the distinct finite numbers that are no special values, the position of each row's number among them, and
+    a mask of the rows that have one.
     """
     if level.special:
         column = column.read_as(column.name, SpecialValues(level.special))
@@ -296,7 +303,7 @@ def _cut_between(level: FeatureLevels, values: np.ndarray, last: np.ndarray) -> 
 
 
 def coarser_codes(cells: FeatureLevels, level: FeatureLevels) -> np.ndarray:
-    """Return the level that contains each cell, (n_cells,)."""
+    """Return the level that contains each cell, shape (n_cells,)."""
     if cells is level:
         return np.arange(level.n_levels)
     if cells.cut_points is not None:
@@ -311,8 +318,8 @@ def coarser_codes(cells: FeatureLevels, level: FeatureLevels) -> np.ndarray:
 
 
 def _cells_of_values(level: FeatureLevels, column: Column, weights: np.ndarray, most: int | None) -> FeatureLevels:
-    """Return the cells of groups: single values, of which at most ``most`` more than levels, the most
-    frequent first.
+    """Return single categories as cells of the groups; if there are more than ``most``, only the most frequent ones are
+    split off.
     """
     assert level.groups is not None
     by_value = level.by_value()
