@@ -1,4 +1,6 @@
-"""`SelectiveNB`: from a raw table to decisions, explanations, a file and a report; `DiscreteNB`, on codes."""
+"""Classifiers: `SelectiveNB` for raw tables, with decisions, explanations, files and reports, and `DiscreteNB` for
+codes.
+"""
 
 from bayesieve.classifier.combining import merge
 from bayesieve.classifier.discrete import DiscreteNB

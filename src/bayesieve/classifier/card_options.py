@@ -1,4 +1,4 @@
-"""Options of `SelectiveNB.scorecard`, for cards of few lines that keep what people decided."""
+"""Defaults of `SelectiveNB.scorecard`: point scorecards with few lines that keep the levels people decided."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from bayesieve.discretize import TableEncoder
 from bayesieve.discretize.rules import OTHERS, TableRules
 from bayesieve.table.target import MAJORITY
 
-# Every column may have a say, and its cells, few and held together by smooth curves, are the lines of the card. This
-# costs 1 % of log loss against any number of cells, and less than bins do (benchmarks/decisions/scorecard.md).
+# All columns stay, and their few cells, held together by smooth curves, are the lines of the card. This costs 1 % of
+# log loss against an unlimited number of cells, and less than bins do (benchmarks/decisions/scorecard.md).
 _OPTIONS: Mapping[str, Any] = {"selector": "all", "pairs": 0, "calibrate": "cells", "positive": MAJORITY}
 
 
 def card_options(levels: Any, max_levels: int, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Compute the options that `SelectiveNB.scorecard` sets.
+    """Return the constructor options that `SelectiveNB.scorecard` sets.
 
-    ValueError if ``max_levels`` is no whole number above 1.
+    Raise ValueError if ``max_levels`` is not a whole number above 1.
     """
     if not isinstance(max_levels, Integral) or isinstance(max_levels, bool) or max_levels < 2:
         raise ValueError(f"max_levels must be a whole number of 2 or more, got {max_levels!r:.80}.")
@@ -29,7 +29,7 @@ def card_options(levels: Any, max_levels: int, options: Mapping[str, Any]) -> di
 
 
 def _card_rule(rule: Mapping[str, Any], max_levels: int) -> dict[str, Any]:
-    """Return the rule of a column that is on the card unless it is excluded; its levels by hand stay as they are."""
+    """Return the rule of a column on the card: included unless excluded, and limited unless it has levels by hand."""
     if rule.get("exclude"):
         return dict(rule)
     limit = {} if {"cuts", "groups"}.intersection(rule) else {"max_levels": max_levels}

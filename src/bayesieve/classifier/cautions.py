@@ -1,4 +1,4 @@
-"""Cautions of a fit: suspicious properties of its rows, of its columns and of the model."""
+"""Cautions of a fit: suspicious properties of the training rows, of columns, and of the model."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from bayesieve.table.text_forms import TextForm, form_of
 from bayesieve.table.values import HIGHEST_SPECIAL, canonical_text
 from bayesieve.words import agreeing, listed, named, quoted_text
 
-# The model and the order of the rows.
+# Limits for cautions about the model and the order of the rows.
 _SUSPICIOUS_SCORE = 0.95
 _FEWEST_ROWS_PER_CLASS = 10
 _FEWEST_ROWS_OF_LEVEL = 10
@@ -46,7 +46,7 @@ _SURELY, _DEVIATIONS = 1e-5, 5.0  # p value, and standard deviations of shuffled
 _FEWEST_EXPECTED = 5  # in each block, for chi-squared to hold
 _FEWEST_OTHERS = 50  # rows of all classes but the most frequent one, for neighbours to be compared
 
-# Raw columns.
+# Limits for cautions about raw columns.
 _NEARLY_ALL = 0.9  # of the rows have a unique value in a column that looks like an identifier
 _MAX_OTHERS = 5  # values that a caution names
 _LONGEST_LIST = 400  # characters
@@ -55,7 +55,7 @@ _OFTEN = 20  # rows a value, from which the rows that share a value show a copy:
 _MAX_GROUPS = 3
 _CELLS_AT_ONCE = 1 << 22  # searched for codes
 
-# Numbers that look like codes.
+# Limits for numbers that look like codes of missing or special values.
 _FEWEST_ROWS_OF_CODE = 10  # of a code, among the rows that are looked at
 _LEAST_SHARE, _LEAST_SHARE_OF_ANY = 0.002, 0.01  # of the rows: of numbers that look like codes, and of others
 _MAX_SHARE = 0.5
@@ -68,12 +68,14 @@ _CODE_TEXT = re.compile(r"-[789]|-?(9{2,}|8{2,}|7{2,}|9+[5678])")
 def fit_cautions(
     rows: TrainingRows, coded: CodedTable, plan: FitPlan, card: Scorecard, trace: SearchTrace
 ) -> tuple[Caution, ...]:
-    """Return the cautions of a fit: about its rows and columns, about the model, and about the order of the rows.
+    """Return the cautions of a fit: about rows and columns, about the model, and about the order of the rows.
 
     Parameters
     ----------
-    rows, coded : training rows as they were read, and as codes in the same order, or as ``coded.rows.runs`` says.
-    plan : with the fitted encoder.
+    rows, coded : training rows as they were read, and as codes. Codes are in the same order, or as ``coded.rows.runs``
+        says.
+    plan : options with the fitted encoder.
+    card, trace : the fitted model, and its search.
     """
     encoder = plan.encoder
     weights = as_sample_weight(rows.weights, coded.n_rows)
@@ -91,7 +93,9 @@ def fit_cautions(
 
 
 def column_cautions(coded: CodedTable, encoder: TableEncoder) -> list[Caution]:
-    """Return cautions about the raw columns that ``encoder`` has coded."""
+    """Return cautions about the raw columns of coded rows, such as copies of the target, identifiers and
+    special codes.
+    """
     assert coded.recoder is not None
     table: Table = coded.recoder.table
     kinds = encoder.kinds if encoder.rules_ is None else encoder.rules_.kinds(encoder.kinds)
@@ -111,7 +115,7 @@ def column_cautions(coded: CodedTable, encoder: TableEncoder) -> list[Caution]:
 
 
 class _Columns:
-    """Raw columns of the rows that count, with their codes."""
+    """Raw columns of the rows with positive weight, together with their codes."""
 
     def __init__(self, table: Table, rows: np.ndarray, coded: CodedTable, levels: TableLevels) -> None:
         self.rows, self.coded, self.levels = rows, coded, levels
@@ -119,34 +123,34 @@ class _Columns:
         self.small_sample, self.large_sample = map(coded.drawn, _SAMPLES)
 
     def partition(self, k: int, rows: np.ndarray) -> bytes:
-        """Return bytes that identify which rows share a level."""
+        """Return bytes that are equal for two columns if their levels group these rows in the same way."""
         codes = self.codes(k, rows)
         return (codes != codes[0]).tobytes() if self.levels.n_levels[k] == 2 else pattern(codes)
 
     def known(self, k: int, rows: np.ndarray) -> np.ndarray:
-        """Return whether a column is not missing, as far as its levels show, (rows.size,) bool."""
+        """Return a mask of the rows with a value in column k, shape (rows.size,), as far as its levels show."""
         codes, missing = self.codes(k, rows), self.levels[k].missing_code
         has_value = codes < self.levels.n_levels[k]
         return has_value if missing is None else has_value & (codes != missing)
 
     def codes(self, k: int, rows: np.ndarray) -> np.ndarray:
-        """Return codes of the levels, shape (rows.size,)."""
+        """Return the codes of column k in these rows, shape (rows.size,)."""
         return np.asarray(self.coded.codes_at([k], slice(None) if rows.size == self.coded.n_rows else rows)[0])
 
     @property
     def rows_at_hand(self) -> np.ndarray:
-        """The rows that count, of a table in files the larger sample of them."""
+        """Rows with positive weight that are in memory; for a table in files, the larger sample of them."""
         return self.large_sample if self.table.reads_rows else self.rows
 
     def values(self, k: int, rows: np.ndarray) -> np.ndarray:
-        """Return numbers, NaN = missing, or codes of categories, -1 = missing, shape (rows.size,)."""
+        """Return numbers (NaN if missing), or codes of categories (-1 if missing), shape (rows.size,)."""
         table = self.table.select([k])
         column = (table.take(rows) if rows.size < table.n_rows else table).column(0)
         return column.numbers() if column.kind == "numeric" else column.categories().codes
 
 
 def _copies_of_target(columns: _Columns) -> list[Caution]:
-    """Return columns that are known in most rows and have one value for each class."""
+    """Return cautions about columns that have one value for each class, and are known in most rows."""
     coded, levels = columns.coded, columns.levels
     assert coded.class_codes is not None
     names = []
@@ -170,11 +174,11 @@ def _copies_of_target(columns: _Columns) -> list[Caution]:
 
 
 def _numbers_as_text(levels: TableLevels, as_categories: Collection[str]) -> list[Caution]:
-    """Return columns that are read as text, although nearly all of their values are numbers or dates.
+    """Return cautions about text columns of which nearly all values are numbers or dates.
 
     Parameters
     ----------
-    as_categories : names of columns that the user asks to read as categories.
+    as_categories : names of columns that the user declared categorical.
     """
     cautions = []
     for level in levels.created:
@@ -230,8 +234,9 @@ def _form_sentence(name: str, form: TextForm) -> str:
 
 
 def _identifiers(columns: _Columns, marks: Mapping[str, str], others: Collection[str]) -> list[Caution]:
-    """Return columns that name rows: nearly every row has a unique value. Uninformative numbers are harmless and are
-    skipped.
+    """Return cautions about columns that identify rows: nearly every row has a value of its own.
+
+    Columns of numbers without information on the target are harmless and skipped.
     """
     names = [
         name
@@ -247,7 +252,7 @@ def _identifiers(columns: _Columns, marks: Mapping[str, str], others: Collection
 
 
 def _are_different(columns: _Columns, k: int) -> bool:
-    """Return whether nearly all categories of a column are different, or informative numbers."""
+    """Return whether nearly all categories of a column differ, or nearly all numbers of an informative one."""
     level = columns.levels[k]
     if level.groups is None:
         values = columns.values(k, columns.large_sample) if level.n_levels > 1 else np.zeros(0)
@@ -258,8 +263,9 @@ def _are_different(columns: _Columns, k: int) -> bool:
 
 
 def _copies(columns: _Columns, skipped: set[str]) -> list[Caution]:
-    """Return cautions about columns that are copies of each other, also in other units or words; ``skipped`` names
-    columns that take no part."""
+    """Return cautions about columns that are copies of each other, even in other units or words; ``skipped`` are
+    ignored.
+    """
     names = columns.coded.names
     groups = [[k for k in np.flatnonzero(columns.levels.n_levels > 1).tolist() if names[k] not in skipped]]
     if columns.coded.weights is None:  # sums of weights may differ in the last digit
@@ -283,8 +289,9 @@ def _copies(columns: _Columns, skipped: set[str]) -> list[Caution]:
 
 
 def _code_cautions(columns: _Columns, encoder: TableEncoder) -> list[Caution]:
-    """Return numbers that look like codes. Marked and excluded columns, and columns with special values or cuts by
-    hand, are skipped.
+    """Return cautions about numbers that look like codes, such as 999 for unknown.
+
+    Columns that are marked or excluded, or have special values or cuts by hand, are skipped.
     """
     rules, names = {} if encoder.rules_ is None else encoder.rules_.rules, columns.coded.names
     settled = {name for name, rule in rules.items() if rule.exclude or rule.special or rule.cuts is not None}
@@ -323,7 +330,7 @@ def _code_caution(columns: _Columns, k: int, out: StandingOut, positive: Any) ->
 
 
 def _split_groups(groups: list[list[int]], key: Callable[[int], bytes]) -> list[list[int]]:
-    """Return the groups split by a key, without groups of one."""
+    """Split each group by a key of its members; groups of one member are dropped."""
     parts = []
     for group in groups:
         of_key: dict[bytes, list[int]] = {}
@@ -334,8 +341,9 @@ def _split_groups(groups: list[list[int]], key: Callable[[int], bytes]) -> list[
 
 
 def pattern(values: np.ndarray) -> bytes:
-    """Return bytes that are equal for columns that are copies of each other, also in another unit or under other names.
-    They describe which rows share a value, or, for numbers without frequent values, the order of the rows.
+    """Return bytes that are equal for columns that are copies of each other, even in other units or under other names.
+
+    They describe which rows share a value or, for numbers that rarely repeat, the order of the rows.
     """
     distinct, first, codes = np.unique(values, return_index=True, return_inverse=True)
     codes = codes.astype(np.int32)
@@ -347,7 +355,7 @@ def pattern(values: np.ndarray) -> bytes:
 
 
 class StandingOut(NamedTuple):
-    """Numbers of a column that stand out, with the smallest and the largest of all others."""
+    """Numbers of a column that look like codes, and the range (low, high) of its other numbers."""
 
     codes: tuple[float, ...]
     low: float
@@ -355,16 +363,15 @@ class StandingOut(NamedTuple):
 
 
 def standing_out(values: np.ndarray) -> dict[int, StandingOut]:
-    """Find numbers that stand out at either end of columns.
+    """Find numbers at either end of columns that look like codes.
 
-    They are far from all other values and come often: a number of nines, eights or sevens (or such as 97 and 998) from
-    a gap of a quarter of the range of the others on, or if it is the only negative one; any other number from a gap as
-    wide as this range on. Long tails have gaps, too, but no value comes often there.
+    A code is far from all other numbers and frequent. For numbers of only nines, eights or sevens (or such as 97 and
+    998), a gap of a quarter of the other numbers' range suffices, or being the only negative number. Other numbers need
+    a gap as wide as this range. Long tails have gaps as well, but no number is frequent there.
 
     Parameters
     ----------
-    values : (n_columns, n_rows) numbers; NaN is missing, and so are special values, which are read as numbers below all
-        others.
+    values : (n_columns, n_rows) numbers; NaN is missing, and special values are read as numbers below all others.
 
     Returns
     -------
@@ -387,7 +394,9 @@ def standing_out(values: np.ndarray) -> dict[int, StandingOut]:
 
 
 def _codes_at_end(numbers: np.ndarray, counts: np.ndarray, end: int) -> list[float]:
-    """Return the codes at the upper (1) or lower (-1) end of ascending numbers, by the rows of each."""
+    """Return the numbers that look like codes at the upper (1) or lower (-1) end of ascending numbers with their
+    counts.
+    """
     if end < 0:
         numbers, counts = numbers[::-1], counts[::-1]
     n_rows = counts.sum()
@@ -414,9 +423,9 @@ def _looks_like_code(number: float) -> bool:
 def model_cautions(
     card: Scorecard, trace: SearchTrace, marks: Mapping[str, str], table_cautions: Sequence[Caution | None] = ()
 ) -> tuple[Caution, ...]:
-    """Return cautions about the training table, and those that follow from the model alone.
+    """Return cautions that follow from a model alone, together with those about its training table.
 
-    ``marks``: what columns mark, by name, as `TableEncoder.marks_`.
+    ``marks`` says by column name what a column marks, as in `TableEncoder.marks_`.
     """
     about_table = [caution for caution in table_cautions if caution is not None]
     cautions = [*about_table, *_about_features(card, trace), *_about_columns(card, marks, about_table)]
@@ -445,7 +454,7 @@ def model_cautions(
 
 
 def _about_features(card: Scorecard, trace: SearchTrace) -> list[Caution]:
-    """Return cautions about features that are not in the model, and about signs that the rows contradict."""
+    """Return cautions about features that were left out, and about signs that the rows contradict."""
     cautions = []
     if not card.used.size:
         remedy = "Check that the rows of the target are those of the columns, or add rows."
@@ -464,7 +473,7 @@ def _about_features(card: Scorecard, trace: SearchTrace) -> list[Caution]:
         "add include: true to what levels asks of [it|them] to have [it|them] in the model.",
     )
 
-    # Columns whose rows support the opposite sign much better: under the given sign their contributions become flat.
+    # Columns whose rows support the opposite sign much better: with the given sign their contributions become constant.
     for level, sign in ((feature.levels, feature.sign) for feature in card.features if feature.sign):
         if level.n_levels == 1:
             continue
@@ -484,9 +493,9 @@ def _about_features(card: Scorecard, trace: SearchTrace) -> list[Caution]:
 
 
 def _about_columns(card: Scorecard, marks: Mapping[str, str], about_table: Sequence[Caution]) -> list[Caution]:
-    """Return cautions about columns of the model that new rows will not have in the same way.
+    """Return cautions about columns of the model that will differ in new rows, such as identifiers, counters and dates.
 
-    ``about_table``: cautions about the training table, whose columns are not named again.
+    Columns that the cautions ``about_table`` name are skipped.
     """
     explained = ("target", "identifier", "numbers as text")
     named = {name for caution in about_table if caution.kind in explained for name in caution.columns}
@@ -507,7 +516,7 @@ def _about_columns(card: Scorecard, marks: Mapping[str, str], about_table: Seque
         "taken for one of the last training rows. Use the time since some event instead, or leave dates out.",
     )
 
-    # A column that separates the classes perfectly is rarely available before the target is known.
+    # A column that separates the classes perfectly is rarely known before the target is.
     targets = {name for caution in about_table if caution.kind == "target" for name in caution.columns}
     for level in (feature.levels for feature in card.features if feature.levels.level_score > _SUSPICIOUS_SCORE):
         if level.name in targets:
@@ -522,7 +531,7 @@ def _about_columns(card: Scorecard, marks: Mapping[str, str], about_table: Seque
 
 
 def _about_levels(card: Scorecard) -> list[Caution]:
-    """Return cautions about levels of no rows, or of few rows that are all of one class."""
+    """Return cautions about levels without training rows, or with few rows that are all of one class."""
     levels, cautions = [feature.levels for feature in card.used_features], []
     smoothing = card.provenance["smoothing"]
     if not isinstance(smoothing, Shrinkage):  # which lets levels without rows add nothing
@@ -556,14 +565,16 @@ def _about_levels(card: Scorecard) -> list[Caution]:
 
 
 def _level_texts(levels: Sequence[tuple[FeatureLevels, int]]) -> str:
-    """Return the beginning of a sentence about some levels, given by their positions."""
+    """Return the start of a sentence that names levels, given as pairs of a column and a position."""
     names = [f"{level.labels[k]!r} of {level.name!r}" for level, k in levels]
     return f"Level {names[0]} has" if len(names) == 1 else f"Levels {listed(names)} have"
 
 
 def monotone_gain(counts: np.ndarray, levels: FeatureLevels, sign: int) -> float:
-    """Return the nats that monotone class shares save over the intervals of a number, compared with one share for all.
-    The share of the second class does not fall (1) or does not rise (-1); ``counts`` is (n_levels, 2).
+    """Return the nats that monotone class shares save over the intervals of a number, compared with one share for all
+    rows.
+
+    The share of the second class must not fall (``sign`` 1) or not rise (-1); ``counts`` has shape (n_levels, 2).
     """
     from sklearn.isotonic import isotonic_regression
 
@@ -579,22 +590,23 @@ def monotone_gain(counts: np.ndarray, levels: FeatureLevels, sign: int) -> float
 
 
 def _used_columns(card: Scorecard) -> list[FeatureLevels]:
-    """Return the columns that features of the model are made of."""
+    """Return the levels of the columns that features of the model use."""
     levels = [feature.levels for feature in card.features]
     used = np.isin(np.arange(len(levels)), card.used)
     return [levels[k] for k in np.flatnonzero(columns_behind(levels, used)).tolist()]
 
 
 def order_cautions(coded: CodedTable, card: Scorecard, marks: Mapping[str, str]) -> list[Caution]:
-    """Return at most one caution about the order of the rows.
+    """Return up to one caution about the order of the rows.
 
-    It is of kind "order" if the order, or a column of dates, is informative about the classes, or levels of important
-    features drift along the rows; of kind "class order" if rows are listed by class.
+    It has the kind "class order" if rows are listed by class. It has the kind "order" if the order or a column of dates
+    is informative about the classes, or levels of important features drift along the rows.
 
     Parameters
     ----------
-    coded : the training rows, in their order or as its ``rows.runs`` say.
-    marks : what columns mark, by name.
+    coded : training rows in their original order, or in the order that ``rows.runs`` describes.
+    card : the fitted model.
+    marks : marks of columns by name.
     """
     dated = [(association(np.asarray(f.levels.counts)), f.name) for f in card.features if marks.get(f.name) == "date"]
     drift, name = max(dated, default=(0.0, ""))
@@ -642,7 +654,7 @@ _REMEDY = 'folds of shuffled rows look too good: measure it with cv="time"{0}, o
 
 
 def _drifting(coded: CodedTable, card: Scorecard, marks: Mapping[str, str]) -> tuple[list[str], list[str]]:
-    """Return the most important columns whose levels drift along the rows, without dates, and the columns by which the
+    """Return the names of important columns whose levels drift along the rows (dates excluded), and of those by which
     rows are sorted.
     """
     columns = {level.name for level in _used_columns(card)}
@@ -657,7 +669,7 @@ def _drifting(coded: CodedTable, card: Scorecard, marks: Mapping[str, str]) -> t
 
 
 def in_blocks(codes: np.ndarray) -> np.ndarray:
-    """Return rows of each code in up to 20 blocks of neighbouring rows, (n_blocks, n_codes)."""
+    """Return the number of rows by code in up to 20 blocks of neighbouring rows, shape (n_blocks, n_codes)."""
     n_blocks = max(1, min(_BLOCKS, codes.size // _FEWEST_IN_BLOCK))
     ends = np.arange(n_blocks + 1) * codes.size // n_blocks
     n_codes = int(codes.max(initial=0)) + 1
@@ -665,8 +677,10 @@ def in_blocks(codes: np.ndarray) -> np.ndarray:
 
 
 def association(counts: np.ndarray) -> float:
-    """Return the largest Cramér's V of one column of a table of counts against all others, without what chance adds to
-    it; 0 if it may be by chance. It shows how far shares change from line to line. Columns of few rows are skipped.
+    """Return how far the shares of the columns change between the rows of a table of counts, as Cramér's V.
+
+    The largest V of one column against all others is taken, less the amount expected by chance; 0 if chance may explain
+    it. Columns of few rows are skipped.
     """
     from scipy.special import chdtrc
 
@@ -684,8 +698,9 @@ def association(counts: np.ndarray) -> float:
 
 
 def likeness_of_neighbours(codes: np.ndarray) -> float:
-    """Return Cohen's kappa of the classes of neighbouring rows: how much more often they agree than in shuffled rows. 0
-    if it may be by chance.
+    """Return Cohen's kappa of the classes of neighbouring rows: how much more often they agree than in shuffled rows.
+
+    It is 0 if chance may explain the agreement.
     """
     counts, n_rows = np.bincount(codes).astype(np.float64), codes.size
     if n_rows - counts.max() < _FEWEST_OTHERS:
@@ -697,5 +712,5 @@ def likeness_of_neighbours(codes: np.ndarray) -> float:
 
 
 def n_runs(codes: np.ndarray) -> int:
-    """Return stretches of equal neighbours."""
+    """Return the number of runs of equal neighbours."""
     return 1 + int(np.count_nonzero(codes[1:] != codes[:-1]))

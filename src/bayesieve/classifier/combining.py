@@ -1,4 +1,4 @@
-"""Models merged, and models that learn from further rows."""
+"""`merge`, which joins fitted models, and `update`, which refits a model with further rows."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def merge(models: Sequence[SelectiveNB]) -> SelectiveNB:
     """Merge models with the same levels that were fitted separately, such as at sites that cannot share rows, or in
     different months.
 
-    Row counts by class and level are added up. Contributions that are computed from counts (``calibrate`` False or
-    True) are therefore exact, apart from the weights of the features, which are the means over the models.
-    Contributions that were fitted to rows are averaged over the models by numbers of rows, after the counts of each
-    model are replaced by the total, and are scaled up slightly because fits to fewer rows shrink more. Where models
-    divide a level into different cells, the cells are split further, and the rows of a split cell are divided equally.
-    Pairs of columns that only some of the models found are all kept. Standard errors are those of a mean of
-    independent estimates. Merge all models at once, not two by two. See docs/update-and-merge.md.
+    Row counts by class and level are added up. Contributions computed from counts (``calibrate`` False or True) are
+    therefore exact, except for the weights of the features, which are averaged over the models. Contributions fitted to
+    rows are averaged by numbers of rows, after the counts of each model are replaced by the total. They are scaled up
+    slightly, because fits to fewer rows shrink more. If models divide a level into different cells, the cells are split
+    further, and the rows of a split cell are divided equally. Pairs of columns that only some of the models have are
+    all kept. Standard errors are those of a mean of independent estimates. Merge all models at once, not two by two.
+    See docs/update-and-merge.md.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def merge(models: Sequence[SelectiveNB]) -> SelectiveNB:
 
 
 def update(model: SelectiveNB, X: Any, y: Any, sample_weight: Any) -> SelectiveNB:
-    """Compute `SelectiveNB.update`."""
+    """Return a model refitted with further rows, as `SelectiveNB.update` documents."""
     refuse_scan(X, y if isinstance(y, str) else "", "update", "pass a dataframe, such as polars.read_parquet(path)")
     X, y, sample_weight = split_columns(X, y, sample_weight)
     table = table_of_rows(model, X)
@@ -91,7 +91,7 @@ def update(model: SelectiveNB, X: Any, y: Any, sample_weight: Any) -> SelectiveN
 
 
 def _grids(card: Scorecard, reader: RowReader, table: Table, rows: Rows) -> dict[int, np.ndarray]:
-    """Return, by position of each pair, the rows (or weight) of the cells of its grid by class."""
+    """Return the number (or weight) of rows by cell and class in the grid of each pair, by position of the pair."""
     pairs = {k: f.levels for k, f in enumerate(card.features) if isinstance(f.levels, PairLevels)}
     if not pairs:
         return {}

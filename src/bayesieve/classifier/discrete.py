@@ -51,8 +51,9 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
     feature_log_prob_ : list of float arrays, shape (n_levels, n_classes)
         log P(level | class) of each feature.
     feature_count_ : list of float arrays, shape (n_levels, n_classes)
+        Rows (or weight) of each level and class.
     evidence_ : list of float arrays, shape (n_levels, n_classes)
-        What each level adds to the log joint, in nats: weight * log P(level | class).
+        Contribution of each level to the log joint, in nats: weight * log P(level | class).
     n_features_in_ : int
 
     References
@@ -108,7 +109,7 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
         return self
 
     def _warn_of_levels_without_rows(self) -> None:
-        """Warn of codes without training rows, whose smoothed counts speak for rare classes."""
+        """Warn about codes without training rows, because their smoothed counts favour rare classes."""
         if np.ptp(self.class_count_) == 0:
             return
         names = getattr(self, "feature_names_in_", [f"x{k}" for k in range(len(self.feature_count_))])
@@ -194,7 +195,9 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
         return np.array([columns[label] for label in np.asarray(labels).tolist()], dtype=np.int64)
 
     def update(self) -> DiscreteNB:
-        """Apply changed parameters without counting again."""
+        """Recompute probabilities and weights after parameters were changed by ``set_params``, without counting
+        again.
+        """
         total = float(self.class_count_.sum())
         self.feature_log_prob_ = log_probabilities_of_tables(self.feature_count_, total, self.smoothing)
         n_classes = len(self.classes_)
@@ -238,12 +241,12 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
         return probabilities(self.predict_joint_log_proba(X))
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return most probable class of each row; the first one for ties."""
+        """Return the most probable class of each row, shape (n_rows,); the first one on ties."""
         best = self.predict_joint_log_proba(X).argmax(axis=1)
         return self.classes_[best]
 
     def explain(self, X: Any) -> Any:
-        """Return contribution of each feature with positive weight to the log joint probability of each class.
+        """Return the contribution of each feature with positive weight to the log joint probability of each class.
 
         Returns
         -------
@@ -272,7 +275,9 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
 
     @property
     def _tables(self) -> tuple[np.ndarray, CellTables]:
-        """Features of positive weight, and their evidence with a line of zeros each for codes of no level."""
+        """Positions of the features with positive weight, and tables of their contributions, with zeros for unknown
+        codes.
+        """
         used, nothing = np.flatnonzero(self.feature_weights_), np.zeros((1, len(self.classes_)))
         logs = [np.append(self.feature_weights_[k] * self.feature_log_prob_[k], nothing, axis=0) for k in used.tolist()]
         return used, CellTables.of(logs, self.class_log_prior_)

@@ -1,4 +1,4 @@
-"""`ModelEditor`: a fitted model edited by hand, step by step; and a model with other shares of the classes."""
+"""`ModelEditor`, which edits a fitted model by hand step by step, and the change of a model to other class shares."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ _ROUNDING = 1e-6  # of shares that should add up to 1
 
 
 class ModelEditor:
-    """Edits of a fitted model, one after the other; `done` gives the edited model and leaves the old one as it was.
+    """Edits of a fitted model by hand. `done` returns the edited model and leaves the original unchanged.
 
     Levels are named by their label, as reports and ``explain`` show it, or by their position, from 0. An edit of a
-    level sets all its cells; a cell is named by its label in ``scorecard_.to_frame()``. Values refer to the
-    contributions that are shown there, in nats: they are centred over the training rows only when all is done, which
-    moves what they have in common into the intercept and leaves probabilities as they are.
+    level sets all its cells; a cell is named by its label in ``scorecard_.to_frame()``. Values are contributions in
+    nats, as shown there. They are centred over the training rows only at the end, which moves their mean into the
+    intercept and leaves probabilities unchanged.
 
     Examples
     --------
@@ -68,18 +68,22 @@ class ModelEditor:
         return self._of_feature("cut", feature, lambda one: edits.cut(one, old, new))
 
     def merge(self, feature: str, levels: Sequence[Any]) -> ModelEditor:
-        """Join levels, neighbours if they are intervals: counts add up, contributions are averaged by training rows."""
+        """Join levels of a feature; intervals must be neighbours. Counts add up, contributions are averaged by training
+        rows.
+        """
         return self._of_feature("merge", feature, lambda one: edits.merged(one, levels))
 
     def set(self, feature: str, values: Mapping[Any, Any]) -> ModelEditor:
-        """Set contributions of levels. ``{level: nats}`` is for the positive of two classes, and the other one gets the
-        opposite. In ``{level: {class: nats}}`` the classes that are not named share the remainder equally, so that the
-        sum is 0. Standard errors become 0. The level "(not seen in training)" stands for unseen values.
+        """Set contributions of levels, in nats.
+
+        ``{level: nats}`` is for the positive of two classes, and the other class gets the opposite. In ``{level:
+        {class: nats}}`` the classes that are not named share the remainder equally, so that the sum is 0. Standard
+        errors become 0. The level "(not seen in training)" stands for unseen values.
         """
         return self._of_feature("set", feature, lambda one: edits.with_values(one, self._card, values))
 
     def flatten(self, feature: str) -> ModelEditor:
-        """Let a feature add nothing, whatever its value."""
+        """Set all contributions of a feature to 0."""
         return self._without("flatten", feature)
 
     def _without(self, what: str, feature: str) -> ModelEditor:
@@ -96,22 +100,24 @@ class ModelEditor:
         return self
 
     def monotone(self, feature: str, sign: int) -> ModelEditor:
-        """Make the contribution to the positive of two classes monotone in the numbers: never falling (+1), or never
-        rising (-1), by isotonic regression weighted by training rows. Missing values stay unchanged.
+        """Make the contribution to the positive of two classes monotone in the numbers, by isotonic regression weighted
+        by training rows.
+
+        It never falls with a ``sign`` of +1, never rises with -1. Missing values stay unchanged.
         """
         return self._of_feature("monotone", feature, lambda one: edits.rising(one, sign, self._card.side))
 
     def rename(self, feature: str, texts: Mapping[Any, str | None]) -> ModelEditor:
-        """Give levels texts in place of their labels, ``{level: text}``; None gives back the label."""
+        """Show other texts in place of the labels of levels, ``{level: text}``; None restores the label."""
         return self._of_feature("rename", feature, lambda one: edits.renamed(one, texts))
 
     def refit(self, X: Any, y: Any, sample_weight: Any = None) -> ModelEditor:
         """Refit the contributions of all features that were not edited, and the intercept, to rows; edited features
         stay fixed.
 
-        Contributions start from those of the model and deviate from them as far as the rows pay for it, by the priors
-        of ``fit``. Levels, cells, counts, the choice of features and smoothing stay; what the rows say is not left out
-        of their own prediction, as in ``fit``, because the model no longer knows what each row added.
+        Contributions start from those of the model and deviate from them as far as the rows support it, under the
+        priors of ``fit``. Levels, cells, counts, selected features and smoothing stay unchanged. Unlike in ``fit``,
+        rows are not left out of their own prediction, because the model no longer knows what each row added.
         """
         from bayesieve.evaluation.judged import judged_rows
 
@@ -183,8 +189,8 @@ class ModelEditor:
         return with_card(old, replace(self._card, features=whole, intercept=intercept, provenance=provenance))
 
     def _measured(self, X: Any, y: Any) -> list[dict[str, Any]]:
-        """Return AUC and log loss before the edits and after each of them; None if a measure is not finite, as for rows
-        of one class.
+        """Return AUC and log loss on rows before the edits and after each of them; None for values that are not
+        finite.
         """
         from bayesieve.evaluation.judged import judged_rows
         from bayesieve.statistics import metrics
@@ -221,7 +227,7 @@ class ModelEditor:
 
 
 def with_prior(model: SelectiveNB, shares: Mapping[Any, float], note: str, who: str | None) -> SelectiveNB:
-    """Compute `SelectiveNB.with_prior`."""
+    """Return a model with other class shares, as `SelectiveNB.with_prior` documents."""
     card = model.scorecard_
     labels, counted = card.classes.tolist(), card.class_counts > 0
     old = card.class_shares
@@ -238,7 +244,7 @@ def with_prior(model: SelectiveNB, shares: Mapping[Any, float], note: str, who: 
 
 
 def _checked_shares(shares: Mapping[Any, float], labels: Sequence[Any]) -> np.ndarray:
-    """Return the shares in the order of the classes; ValueError unless they are positive and add up to 1."""
+    """Return the shares in the order of the classes. Raise ValueError unless they are positive and add up to 1."""
     if not isinstance(shares, Mapping):
         raise ValueError(f"with_prior takes a dict from classes to shares, got {shares!r:.80}.")
     unknown = [label for label in shares if label not in labels]

@@ -1,4 +1,4 @@
-"""Content of a model file: its plain values, their text and their checksum."""
+"""Content of a model file as plain values, its text, and its checksum."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _sorted_dumps: _Write = json.JSONEncoder(ensure_ascii=False, allow_nan=False, so
 
 
 def model_content(model: SelectiveNB) -> dict[str, Any]:
-    """Return the content of a model file but its checksum; ValueError if a file cannot hold the classes."""
+    """Return the content of a model file without its checksum. Raise ValueError if JSON cannot hold the classes."""
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -40,7 +40,7 @@ def model_content(model: SelectiveNB) -> dict[str, Any]:
 
 
 def export_header(model: SelectiveNB, name: str | None = None) -> dict[str, str]:
-    """Return the provenance that every export of a model states; the checksum is that of its file."""
+    """Return facts about a model by name, all texts, that every export states; the checksum is that of its file."""
     try:
         content = checksum(model_content(model))
     except (Damaged, TypeError, ValueError):
@@ -56,7 +56,7 @@ def export_header(model: SelectiveNB, name: str | None = None) -> dict[str, str]
 
 
 def _parts(data: dict[str, Any], dumps: _Write) -> dict[str, list[str]]:
-    """Every part of a model as JSON that depends on its content only, a list of objects entry by entry."""
+    """Return every entry of a model as JSON texts; a list of objects gives one text per object."""
     try:
         return {
             key: [dumps(entry) for entry in value] if _is_list_of_objects(value) else [dumps(value)]
@@ -73,7 +73,7 @@ def _is_list_of_objects(value: Any) -> bool:
 
 
 def checksum(data: dict[str, Any]) -> str:
-    """SHA-256 of everything else in a file; layout and order make no difference."""
+    """Return the SHA-256 of everything else in a file; layout and the order of keys make no difference."""
     return _sum_of(_parts(data, _sorted_dumps))
 
 
@@ -90,8 +90,9 @@ def _sum_of(parts: dict[str, list[str]]) -> str:
 
 
 def content_to_text(data: dict[str, Any]) -> str:
-    """Write one component a line, and one feature a line. Entries keep their order, because the order of special values
-    matters.
+    """Return the text of a model file, with one line for each component or feature.
+
+    Keys keep their order, because the order of special values matters.
     """
     parts = _parts(data, _dumps)
     lines = [

@@ -1,4 +1,4 @@
-"""Provenance of a fit: options, selector, rules, training table and versions as plain values."""
+"""Provenance of a fit as plain values: options, selector, rules, training table and versions."""
 
 from __future__ import annotations
 
@@ -42,14 +42,16 @@ def provenance_of(
     positive: int | None,
     rows: TrainingRows | None,
 ) -> Provenance:
-    """Return the provenance of a fit.
+    """Return the provenance of a fit, which the scorecard keeps.
 
     Parameters
     ----------
+    plan : options of the fit.
     encoder : the fitted encoder.
+    evidence : the fitted contributions.
     coded : the coded training rows.
     positive : position of the positive class, if it was given.
-    rows : the training rows, if they were not coded already.
+    rows : the training rows, unless they were coded already.
     """
     rules: TableRules | None = encoder.rules_
     smoothing: Any = evidence.smoothing
@@ -75,7 +77,7 @@ def provenance_of(
 
 def _selector_facts(selector: CodedSelector, coded: CodedTable) -> SelectorFacts:
     remark = "Informative alone, but adds too little beside the other features."
-    # A derived class inherits the name and sentence of its base, which do not describe it.
+    # A derived class inherits the name and sentence of its base class, which do not describe it.
     described = type(selector).__dict__
     sentence = described.get("sentence", "A selector of your own found the weights.")
     if isinstance(selector, RankedSelector):
@@ -116,7 +118,7 @@ def _coding_in_words(encoder: Any) -> tuple[tuple[str, str], ...]:
 
 
 def _plain_options(plan: FitPlan, encoder: Any) -> dict[str, Any]:
-    """Return the options of the model as plain values: objects as text, a random generator as the seed that it gave."""
+    """Return the options of the model as plain values: objects as text, a random generator as the seed it gave."""
     options = dict(plan.options)
     state = options["random_state"]
     if state is not None and not isinstance(state, Integral):
@@ -142,7 +144,7 @@ def _plain_options(plan: FitPlan, encoder: Any) -> dict[str, Any]:
 
 
 def _plain_values(value: Any) -> Any:
-    """Return values for JSON; TypeError if there is anything else."""
+    """Return a value as JSON types. Raise TypeError if that is not possible."""
     value = value.item() if isinstance(value, np.generic) else value
     if value is None or isinstance(value, bool):
         return value
@@ -157,7 +159,7 @@ def _plain_values(value: Any) -> Any:
 
 
 def _rules_file(levels: str | os.PathLike[str]) -> RulesFile | None:
-    """Return name, hash and content of the file that rules for levels were read from; None if it is gone."""
+    """Return name, hash and content of the file with the rules for levels; None if it no longer exists."""
     try:
         content = Path(levels).read_bytes()
         text = content.decode("utf-8")
@@ -167,7 +169,7 @@ def _rules_file(levels: str | os.PathLike[str]) -> RulesFile | None:
 
 
 def _training_table(rows: TrainingRows, coded: CodedTable) -> TableFacts | None:
-    """Return the size and hash of rows in memory; None for the rows of a scan, whose hash would need another pass."""
+    """Return the size and hash of the training table in memory; None for scans, whose hash would take another pass."""
     if not isinstance(rows.table, Table) or rows.table.reads_rows:
         return None
     table, weights = rows.table, as_sample_weight(rows.weights, rows.table.n_rows)
@@ -178,7 +180,7 @@ def _training_table(rows: TrainingRows, coded: CodedTable) -> TableFacts | None:
 
 
 def options_of_file(options: Mapping[str, Any], rules: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return constructor options from those in a file; objects are text, which `FitPlan` refuses."""
+    """Return constructor options of a model from those in its file; objects are `OptionText`, which ``fit`` refuses."""
     plain = {name: _from_plain(value) for name, value in options.items()}
     return plain | {"levels": dict(rules) if plain.get("levels") and rules is not None else None}
 

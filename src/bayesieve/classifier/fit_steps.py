@@ -31,14 +31,14 @@ _MAX_SURFACES = 60  # as many as pairs (MOST_PAIRS in discretize/pairs.py)
 
 
 class TrainingRows(NamedTuple):
-    """Rows of a fit, without the columns of their classes, weights and groups.
+    """Training rows of a fit, separated from their classes, weights and groups.
 
     Attributes
     ----------
-    table : a `Table`, or the rows as they were given for encoders of other rows than columns.
+    table : a `Table`, or the rows as given if the encoder reads them in another form.
     target, weights, groups : class, weight and group of each row; weights have mean 1 if ``normalize`` is True.
     target_name : name of the column or series of the target, if it has one.
-    date_orders : by column of dates, whether the day comes before the month, if the texts of a scan show it.
+    date_orders : by column of dates, whether the day comes before the month, if the texts of a scan prove it.
     """
 
     table: Any
@@ -50,9 +50,9 @@ class TrainingRows(NamedTuple):
 
 
 def read_rows(X: Any, y: Any, weights: Any, groups: Any, plan: FitPlan) -> TrainingRows:
-    """Read the rows; classes, weights and groups may be columns of them.
+    """Read the training rows; ``y``, ``weights`` and ``groups`` are arrays, or names of columns of ``X``.
 
-    ValueError if a column does not exist, or no row is of the positive class.
+    Raise ValueError if a column does not exist, or no row is of the positive class.
     """
     name = y if isinstance(y, str) else getattr(y, "name", None)
     if is_scan(X, y):
@@ -70,14 +70,14 @@ def read_rows(X: Any, y: Any, weights: Any, groups: Any, plan: FitPlan) -> Train
 
 
 def open_engine(rows: TrainingRows, plan: FitPlan) -> Engine:
-    """Return the storage for the rows of a fit: files for those of a scan, or if the options ask for it."""
+    """Return the storage for a fit: files for scans or if the options demand it, otherwise memory."""
     if isinstance(rows.table, ScannedTable) or plan.on_disk:
         return Mapped(tempfile.gettempdir(), **mapped_options(plan.memory_limit))
     return IN_MEMORY
 
 
 def with_offset(coded: CodedTable, offset: Any, plan: FitPlan) -> tuple[CodedTable, np.ndarray]:
-    """Add an offset as a column of the rows, shifted so that the classes keep their shares.
+    """Add an offset as a column of the coded rows, shifted so that the class shares stay the same.
 
     Returns
     -------
@@ -98,7 +98,7 @@ def with_offset(coded: CodedTable, offset: Any, plan: FitPlan) -> tuple[CodedTab
 
 
 def offset_of(offset: Any, n_rows: int, n_classes: int) -> np.ndarray:
-    """Return known log-odds as (n_rows, n_classes); ValueError unless they are finite and fit the rows."""
+    """Return an offset as an array (n_rows, n_classes). Raise ValueError unless it is finite and fits the rows."""
     try:
         logits = np.asarray(offset, dtype=np.float64)
     except (TypeError, ValueError):
@@ -115,11 +115,12 @@ def offset_of(offset: Any, n_rows: int, n_classes: int) -> np.ndarray:
 
 
 def signs_of(plan: FitPlan, n_classes: int, side: int) -> dict[int, int]:
-    """Return the signs of ``monotone`` and ``levels``, for the second class, by position of the feature.
+    """Return the signs that ``monotone`` and ``levels`` demand, by position of the feature, for the second class.
 
     Parameters
     ----------
-    plan : with a fitted encoder.
+    plan : options with a fitted encoder.
+    n_classes : number of classes.
     side : as `sign_of_positive` returns it.
 
     Raises
@@ -156,9 +157,9 @@ def signs_of(plan: FitPlan, n_classes: int, side: int) -> dict[int, int]:
 def search_weights(
     selector: CodedSelector, levels: Sequence[FeatureLevels], signs: Mapping[int, int], included: Collection[int]
 ) -> np.ndarray:
-    """Return the weights of a fitted selector.
+    """Return the weights that a fitted selector gave the features, shape (n_features,).
 
-    Pairs with columns that have a sign get weight 0, features at the positions ``included`` the highest weight.
+    Pairs with a column that has a sign get weight 0; features at the positions ``included`` get the highest weight.
     """
     weights = check_weights(selector.weights_, len(levels)).copy()
     for k in included:
@@ -172,7 +173,9 @@ def search_weights(
 
 
 def check_weights(weights: Any, n_features: int) -> np.ndarray:
-    """Return feature weights as an array; ValueError unless there is one per feature, finite and non-negative."""
+    """Return feature weights as an array. Raise ValueError unless there is one finite non-negative weight per
+    feature.
+    """
     if weights is None:
         return np.ones(n_features)
     try:
@@ -196,8 +199,8 @@ def check_weights(weights: Any, n_features: int) -> np.ndarray:
 def fit_options(plan: FitPlan, levels: Sequence[FeatureLevels], signs: Mapping[int, int]) -> FitOptions:
     """Return the options of the fit of contributions.
 
-    Surfaces count towards the limit of ``pairs``. Counters, identifiers, dates and columns with levels by hand are in
-    no surface.
+    Surfaces count towards the limit of ``pairs``. Counters, identifiers, dates and columns with levels by hand take
+    part in no surface.
     """
     encoder, table_levels = plan.encoder, TableLevels.of(levels)
     max_surfaces = 0
@@ -229,7 +232,7 @@ def fit_options(plan: FitPlan, levels: Sequence[FeatureLevels], signs: Mapping[i
 
 
 def with_levels(encoder: Any, levels: Sequence[FeatureLevels]) -> Any:
-    """Return the encoder that codes by these levels: a copy unless they are the levels of the encoder itself."""
+    """Return the encoder if ``levels`` are its own, otherwise a copy of it that codes by ``levels``."""
     if levels is encoder.levels_:
         return encoder
     other = copy(encoder)
@@ -238,9 +241,9 @@ def with_levels(encoder: Any, levels: Sequence[FeatureLevels]) -> Any:
 
 
 def check_texts(coded: CodedTable, target_name: str | None) -> None:
-    """Raise ValueError for a name, a category or a class that is not valid Unicode.
+    """Raise ValueError for a name, category or class that is not valid Unicode, naming the column.
 
-    Bytes that were decoded with the wrong encoding leave lone surrogates behind, which no file or page can hold.
+    Bytes decoded with the wrong encoding leave lone surrogates behind, which no file or page can hold.
     """
     levels = coded.levels.created if isinstance(coded.levels, TableLevels) else coded.levels or ()
     texts: dict[str, list[Any]] = {

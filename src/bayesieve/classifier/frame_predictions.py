@@ -1,4 +1,4 @@
-"""Predictions as columns of a dataframe or query, computed where its rows are."""
+"""Predictions added as columns to a dataframe or query, computed where its rows are."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _READABLE: dict[str, tuple[str, ...]] = {
 
 
 def with_predictions(model: SelectiveNB, frame: Any) -> Any:
-    """Add predictions to a frame; see `SelectiveNB.with_predictions`."""
+    """Add predictions to a frame, as `SelectiveNB.with_predictions` documents."""
     native, depends = nw.to_native(frame, pass_through=True), nw.dependencies
     if depends.is_polars_lazyframe(native):
         return _of_lazy_frame(model, native)
@@ -56,7 +56,7 @@ def with_predictions(model: SelectiveNB, frame: Any) -> Any:
 
 
 def of_rows(model: SelectiveNB, frame: Any) -> Any:
-    """Add predictions to a frame in memory, which may be empty."""
+    """Add prediction columns to a dataframe in memory, which may be empty."""
     whole = nw.from_native(whole_frame(frame), eager_only=True)
     if whole.implementation.is_polars():
         refuse_fork()
@@ -75,27 +75,29 @@ def of_rows(model: SelectiveNB, frame: Any) -> Any:
 
 
 def _label_dtype(labels: list[Any]) -> Any:
-    """Return the narwhals data type of a column of class labels; None if it follows from the values."""
+    """Return the narwhals type of the column of predicted labels; None if it follows from the values."""
     if type(labels[0]) is int:
         return nw.UInt64 if labels[-1] >= 2**63 else nw.Int64
     return {str: nw.String, float: nw.Float64, bool: nw.Boolean}.get(type(labels[0]))
 
 
 def _of_rows_silently(model: SelectiveNB, frame: Any) -> Any:
-    """Add predictions to a part of a frame, without warnings of values never seen in training."""
+    """Add predictions to one batch of a larger frame, without repeating warnings about values never seen in
+    training.
+    """
     with silenced():
         return of_rows(model, frame)
 
 
 def _of_lazy_frame(model: SelectiveNB, frame: pl.LazyFrame) -> pl.LazyFrame:
-    """Add predictions to a lazy frame of polars, which calls the model batch by batch."""
+    """Add predictions to a polars LazyFrame, which calls the model batch by batch when it is collected."""
     import polars as pl
     from polars import selectors
 
     refuse_fork()
     schema = frame.collect_schema()
     model.scorecard_.reader.check(schema.names())
-    # Keep at least one column: without columns the number of rows would be lost.
+    # At least one column is kept: without columns the number of rows would be lost.
     columns = [name for name in model.scorecard_.reader.needed if name in schema] or schema.names()[:1]
     for name in columns:
         if schema[name] == pl.Object:
@@ -111,14 +113,14 @@ def _of_lazy_frame(model: SelectiveNB, frame: pl.LazyFrame) -> pl.LazyFrame:
         return scored[names].to_struct()
 
     dtypes = pl.Struct(_of_rows_silently(model, pl.DataFrame(schema=schema)).select(names).schema)
-    # `by_name` takes the names of columns as they are; `col` takes some of them for patterns.
+    # `by_name` takes names literally; `col` would read some of them as patterns.
     batch = pl.struct(selectors.by_name(*columns))
     scored = batch.map_batches(predict, return_dtype=dtypes, is_elementwise=True)
     return frame.with_columns(scored.struct.unnest())
 
 
 def _of_spark_frame(model: SelectiveNB, frame: Any) -> Any:
-    """Add predictions to a frame of Spark, whose workers call the model batch by batch."""
+    """Add predictions to a Spark dataframe, whose workers call the model batch by batch."""
     from pyspark.sql import types
 
     labels = model.classes_.tolist()
@@ -139,10 +141,10 @@ def _of_spark_frame(model: SelectiveNB, frame: Any) -> Any:
 
 
 def _of_relation(model: SelectiveNB, relation: Any) -> Any:
-    """Add predictions to a relation of DuckDB by the query of `SelectiveNB.export`, so that no Python reads the rows.
+    """Add predictions to a DuckDB relation by the query of `SelectiveNB.export`, so that Python reads no rows.
 
-    The columns that the model reads are converted first, under their names; the columns to keep get other names
-    meanwhile.
+    The columns that the model reads are converted first and keep their names; the columns in the result get temporary
+    ones.
     """
     schema = nw.from_native(relation).collect_schema()
     model.scorecard_.reader.check(schema.names())
@@ -155,7 +157,7 @@ def _of_relation(model: SelectiveNB, relation: Any) -> Any:
     columns += [f"{conversion} AS {_quoted(name)}" for name, conversion in read.items()]
     query = model.export(to="sql", dialect="duckdb", table="bayesieve_prepared", keep=[*kept]).rstrip().rstrip(";")
 
-    # The columns of the query are matched by position: kept columns, probabilities, label.
+    # The result of the query is matched by position: kept columns, probabilities, label.
     label, *shares = prediction_names(model)
     named = ", ".join(map(_quoted, [*kept, *shares, label]))
     dtype = _label_dtype(model.classes_.tolist())
@@ -173,7 +175,9 @@ def _of_relation(model: SelectiveNB, relation: Any) -> Any:
 
 
 def _converted(reader: Reader, name: str, dtype: Any) -> str:
-    """Return the column of a relation in SQL, as the query of a model reads it; infinite numbers stop the query.
+    """Return an SQL expression that converts a column of a relation to the type in training.
+
+    Infinite numbers stop the query with an error.
 
     Raises
     ------
@@ -208,5 +212,5 @@ def _converted(reader: Reader, name: str, dtype: Any) -> str:
 
 
 def _quoted(name: str) -> str:
-    """Return a name in SQL."""
+    """Return a name as a quoted SQL identifier."""
     return '"' + name.replace('"', '""') + '"'

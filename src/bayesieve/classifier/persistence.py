@@ -1,5 +1,6 @@
-"""Saving and loading of model files: written completely or not at all, exact to the last bit, and read without
-executing anything.
+"""Saving and loading of model files as JSON.
+
+A file is written completely or not at all. It is exact to the last bit, and reading it executes no code.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _REMEDY = "restore the file or fit the model again"
 
 
 def save(model: SelectiveNB, path: str | os.PathLike[str]) -> None:
-    """Write a fitted model as JSON, whole or not at all, after reading it back."""
+    """Write a fitted model to a file. It is read back first, and replaces an existing file only if that succeeds."""
     refuse_other_format(path, "a model as JSON", ".json")
     data = model_content(model)
     try:
@@ -42,7 +43,7 @@ def save(model: SelectiveNB, path: str | os.PathLike[str]) -> None:
 
 
 def _model_of(data: dict[str, Any]) -> SelectiveNB:
-    """Return the model from the content of a file; raise `Damaged` if a part is invalid or contradicts another."""
+    """Return the model from the content of a file. Raise `Damaged` if a part is invalid or contradicts another."""
     file = converted(data, ModelFile, "content")
     card = card_from_file(file)
     options = options_of_file(file.provenance.get("options", {}), file.provenance.get("rules"))
@@ -162,7 +163,7 @@ def _refuse_constant(text: str) -> float:
 
 
 def _numbers_of(model: SelectiveNB) -> tuple[np.ndarray, ...]:
-    """Return all numbers that predictions depend on, except cells."""
+    """Return all numbers that predictions depend on, to compare a saved model with the original."""
     card = model.scorecard_
     tables = np.concatenate([np.zeros(0), *(feature.table.ravel() for feature in card.used_features)])
     return tables, card.intercept, card.class_counts, model.feature_weights_, model.classes_

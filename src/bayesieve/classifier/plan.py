@@ -43,14 +43,16 @@ class FitPlan:
 
     Attributes
     ----------
-    options : of the model, as they were given.
+    options : options of the model, as given.
     codes_given : whether rows are coded already.
-    selector : copy of the selector with the options of the model, not fitted yet.
-    encoder : copy of the encoder with the options of the model, not fitted yet; the fitted encoder of coded rows.
-    granularity : what is fitted after the search, as in `Granularity`; None keeps counts and the weights of the search.
+    selector : unfitted copy of the selector, with the options of the model.
+    encoder : unfitted copy of the encoder, with the options of the model; for coded rows, the fitted encoder.
+    granularity : what is fitted after the search: "weights", "levels", "cells", or None to keep counts and the weights
+    of
+        the search.
     is_averaged : whether the selector is compression-based averaging, on which "auto" of other options depends.
-    executor : reads the rows of a scan; None reads them here.
-    on_disk : whether codes and the numbers of the search are kept in files even if the rows are in memory.
+    executor : reads the rows of a scan; None reads them in this process.
+    on_disk : whether codes and the arrays of the search are kept in files even if the rows are in memory.
     smoothing, calibrate, monotone, positive, normalize, memory_limit, max_seconds, n_jobs, verbose
         As in `SelectiveNB`; ``monotone`` is an empty dict for None.
     """
@@ -79,7 +81,8 @@ class FitPlan:
 
         Parameters
         ----------
-        encoder : fitted encoder of rows that are coded already; None makes one from the options.
+        model : model to be fitted.
+        encoder : fitted encoder, if rows are coded already; None builds one from the options.
 
         Raises
         ------
@@ -88,7 +91,7 @@ class FitPlan:
         """
         options = options_of(model)
         check_options(options)
-        # "auto": averaging gives weight to many features; only the fit of cells drops those of no use.
+        # "auto": averaging gives weight to many features, and only the fit of cells drops those of no use.
         is_averaged = isinstance(model.selector, CompressionAveraging)
         is_averaged = is_averaged or is_choice(model.selector, (CompressionAveraging.name,))
         granularity: Any = model.calibrate
@@ -123,7 +126,7 @@ class FitPlan:
             )
 
     def coding_options(self, engine: Engine) -> CodingOptions:
-        """Return how a `TableEncoder` reads and codes the training rows."""
+        """Return the options by which a `TableEncoder` reads and codes the training rows."""
         return CodingOptions(
             engine=engine,
             executor=self.executor,
@@ -131,15 +134,15 @@ class FitPlan:
             verbose=self.verbose,
             lists_classes=not self.selector.needs_row_order,
             unpaired=tuple(self.monotone),
-            # Two numbers get a smooth surface of the fit in place of a pair of their levels, if there is room for
-            # surfaces.
+            # Two numeric columns get a smooth surface in the fit instead of a pair of their levels, if there is room
+            # for surfaces.
             skips_number_pairs=leaves_room if self.is_averaged and self.granularity == "cells" else None,
             sample_size=rows_to_keep,
             merges_copies=True,  # levels, folds and leave-one-out would take copies for further rows
         )
 
     def search_options(self, groups: Any, task: FitTask) -> dict[str, Any]:
-        """Return the options of the search besides the rows; warn if it ignores ``groups``."""
+        """Return the options of the search other than the rows. Warn if it ignores ``groups``."""
         options: dict[str, Any] = {"task": task} if self.selector.takes("task") else {}
         if isinstance(self.selector, CompressionAveraging) and self.granularity in ("levels", "cells"):
             options["thorough"] = True
@@ -155,9 +158,9 @@ class FitPlan:
 
 
 def check_options(options: Mapping[str, Any]) -> None:
-    """Raise ValueError, in one sentence, for the first option of `SelectiveNB` that cannot be used.
+    """Raise ValueError for the first option of `SelectiveNB` that cannot be used.
 
-    Options of its selector and encoder are checked by these.
+    The options of its selector and encoder are checked by these.
     """
     require_objects(options)
     check_smoothing(options["smoothing"])
@@ -180,10 +183,10 @@ def check_options(options: Mapping[str, Any]) -> None:
 
 
 def new_selector(options: Mapping[str, Any]) -> CodedSelector:
-    """Return the selector of a model, not fitted yet.
+    """Return the unfitted selector of a model.
 
-    A selector given by name has the options of the model; an object has those that it leaves at their defaults, except
-    the smoothing.
+    A selector chosen by name gets the options of the model. A selector object gets them where it has the default,
+    except for the smoothing.
     """
     shared = {name: options[name] for name in ("max_seconds", "random_state", "n_jobs", "verbose")}
     if isinstance(options["selector"], str):
@@ -191,15 +194,15 @@ def new_selector(options: Mapping[str, Any]) -> CodedSelector:
     selector = make_selector(options["selector"])
     selector.set_params(**_left_at_defaults(selector, shared))
     state = getattr(selector, "random_state", None)
-    # The seed itself, so that a saved model can be fitted again with the same result.
+    # The seed itself instead of the generator, so that a saved model can be fitted again with the same result.
     return selector if state is None else selector.set_params(random_state=seed_of(state))
 
 
 def new_encoder(options: Mapping[str, Any], is_averaged: bool, granularity: Granularity | None) -> Any:
-    """Return an unfitted encoder: that of the model or, if the model's is left at 'modl', that of its selector.
+    """Return the unfitted encoder of a model: its own or, if it is left at 'modl', the one of its selector.
 
-    ``is_averaged`` : whether the selector is `CompressionAveraging`. ``granularity`` : what ``calibrate`` resolves to.
-    ValueError if the encoders or ``levels`` contradict each other.
+    ``is_averaged`` says whether the selector is `CompressionAveraging`; ``granularity`` is the resolved ``calibrate``.
+    Raise ValueError if the encoders or ``levels`` contradict each other.
     """
     choice, selector, levels = options["encoder"], options["selector"], options["levels"]
     if choice is None:
@@ -234,13 +237,13 @@ def new_encoder(options: Mapping[str, Any], is_averaged: bool, granularity: Gran
     shared["pairs"] = 0 if no_pairs else options["pairs"]
     encoder.set_params(**_left_at_defaults(encoder, shared))
     if isinstance(encoder, TableEncoder) and is_choice(encoder.prior, ("sizes",)) and granularity is not None:
-        # One level per value is safe if contributions are fitted: rare values then stay close to the others.
+        # One level per value is safe if contributions are fitted: the fit keeps rare values close to the others.
         encoder.set_params(**_left_at_defaults(encoder, {"categorical": "auto"}))
     return encoder
 
 
 def _left_at_defaults(estimator: Any, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those of the options that the estimator has, and that are at their defaults."""
+    """Return the options that the estimator has as parameters and that are still at their defaults."""
     defaults = arguments(type(estimator))  # type: ignore[arg-type]
     return {
         name: value

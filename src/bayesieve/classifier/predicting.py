@@ -1,6 +1,4 @@
-"""`Predicting`: what a fitted `SelectiveNB` does with rows, in memory or anywhere else: predictions, explanations, and
-values that it has never seen.
-"""
+"""`Predicting`, the base class of `SelectiveNB` with all methods that need rows: predictions, explanations, exports."""
 
 from __future__ import annotations
 
@@ -33,9 +31,10 @@ if TYPE_CHECKING:
 
 
 class Predicting(ClassifierMixin, BaseEstimator):
-    """Predictions of a fitted model; ``X`` may be whatever `bayesieve.scan` takes, which is read block by block.
+    """Methods of a fitted model that read rows. ``X`` may be anything that `bayesieve.scan` accepts, read block by
+    block.
 
-    Clones share the executor that is the option ``engine``; pickles go without it.
+    Clones share the executor given as the option ``engine``; pickles omit it.
     """
 
     engine: Any
@@ -65,8 +64,8 @@ class Predicting(ClassifierMixin, BaseEstimator):
         return probabilities(joint_of_rows(self, X, offset))
 
     def decision_function(self: Any, X: Any, offset: Any = None) -> np.ndarray:
-        """Return log odds of ``classes_[1]`` of two classes, shape (n_rows,); of more, log probabilities, (n_rows,
-        n_classes).
+        """Return the log odds of ``classes_[1]`` for two classes, shape (n_rows,); otherwise log probabilities, shape
+        (n_rows, n_classes).
 
         ``offset`` as for ``fit``.
         """
@@ -74,14 +73,13 @@ class Predicting(ClassifierMixin, BaseEstimator):
         return logs[:, 1] - logs[:, 0] if logs.shape[1] == 2 else logs
 
     def predict_interval(self: Any, X: Any, level: float = 0.9) -> np.ndarray:
-        """Return intervals that hold the true probability of each class in a share ``level`` of cases, (n_rows,
-        n_classes, 2).
+        """Return intervals for the probabilities of the classes, shape (n_rows, n_classes, 2).
 
-        They are normal on the scale of log odds. Errors come from the curvature of the fit, correlations between
-        features included, and from the counts of levels; both are enlarged, as the same rows choose levels and features
-        (benchmarks/decisions/intervals.md), and so are intervals for what columns that the fit dropped may add. They
-        are given the columns kept, and do not cover other rows than those of training. A value that was never seen may
-        add what any value adds.
+        An interval holds the true probability in a share ``level`` of cases. Intervals are normal on the scale of log
+        odds. Errors come from the curvature of the fit, including correlations between features, and from the counts of
+        levels. They are enlarged because the same rows choose levels and features (benchmarks/decisions/intervals.md),
+        and because dropped columns may have small effects. Intervals are conditional on the selected columns, and do
+        not cover rows that differ from those of training. A value never seen in training may add what any value adds.
 
         Parameters
         ----------
@@ -113,8 +111,9 @@ class Predicting(ClassifierMixin, BaseEstimator):
         return self.classes_[best]
 
     def score(self: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the share of the rows predicted rightly, by weight; ``y`` and the weights may be columns of a scanned
-        table.
+        """Return the accuracy, the share of rows predicted correctly (by weight).
+
+        ``y`` and the weights may be names of columns of a scanned table.
         """
         if not is_scan(X, y):
             return float(super().score(X, y, sample_weight))

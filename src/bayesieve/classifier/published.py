@@ -1,4 +1,4 @@
-"""The methods of the papers as printed, by name."""
+"""Methods of the papers as published, by name: `as_published`."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from bayesieve.selection import (
 )
 from bayesieve.words import did_you_mean, named
 
-# Published methods: the prior of the papers, no pairs, and counted contributions.
+# Published methods use the papers' prior of levels, no pairs, and counted contributions.
 _AS_PRINTED: Mapping[str, Any] = {"prior": "published", "pairs": 0, "calibrate": False}
-# Boulle (2007): a model counts as often as the search evaluates it, and K counts constant columns.
+# Boulle (2007) weighs a subset by how often the search evaluates it, and his K counts constant columns.
 _SEARCH: Mapping[str, Any] = {"exhaustive": False, "constant_columns": True}
 _ALPHA_IN_BITS = 0.01  # smallest threshold of Abellan & Castellano that their example 2 allows; theirs are lost
 _NEXT_TO_NONE = 1e-6  # rows added to a level that a class lacks, where Blanquero et al. have zero probabilities
@@ -42,7 +42,7 @@ def _on_mdlp(selector: Any, smoothing: float, missing: Any) -> SelectiveNB:
 
 
 def _of_rabenoro(selector: type, **options: Any) -> SelectiveNB:
-    # Levels are given, so that none are refitted without the held-out rows, whose error chooses the subset.
+    # Levels are given, so none are refitted without the held-out rows, whose error chooses the subset.
     chosen = selector(validation="error", recode=False, smoothing=1.0, **options)
     return SelectiveNB(chosen, **_AS_PRINTED, smoothing=1.0)
 
@@ -76,10 +76,11 @@ PUBLISHED: Mapping[str, Callable[[], SelectiveNB]] = {
 
 
 def as_published(name: str) -> SelectiveNB:
-    """Return the configured estimator of a method of the papers, not fitted.
+    """Return an unfitted estimator that follows a method of the papers as published.
 
-    The defaults of `SelectiveNB` differ from the papers: other prior of levels, pairs of columns, fitted contributions,
-    more starts of the search. These estimators follow the text of the papers. Options may be changed by ``set_params``.
+    The defaults of `SelectiveNB` differ from the papers: another prior of levels, pairs of columns, fitted
+    contributions, more starts of the search. These estimators follow the text of the papers. ``set_params`` can change
+    their options.
 
     Parameters
     ----------

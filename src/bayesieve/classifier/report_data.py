@@ -1,4 +1,4 @@
-"""A fitted model, and rows to judge it by, as the plain data of a report."""
+"""Collection of the data of a report from a fitted model, and from rows on which it is evaluated."""
 
 from __future__ import annotations
 
@@ -66,7 +66,10 @@ def collect(
     min_count: int | None = None,
     **options: Any,
 ) -> ReportData:
-    """Collect the data of a page on rows in memory, or on a sample of the rows of a scan; see `SelectiveNB.report`."""
+    """Return the data of a report on rows in memory, or on a sample of the rows of a scan.
+
+    Parameters are those of `SelectiveNB.report`.
+    """
     check_is_fitted(model, "scorecard_")
     hidden, least = (1, 5) if min_count is None else (min_count, 1)
     cautions: tuple[Caution, ...] = ()
@@ -80,7 +83,9 @@ def collect(
 
 
 def drift_of(model: SelectiveNB, data: ReportData) -> Any:
-    """Return the drift of each feature from the training rows to the measured rows; None without such rows."""
+    """Return the drift of each feature from the training rows to the measured rows, as a frame; None without
+    such rows.
+    """
     if data.performance is None or data.performance.is_training:
         return None
     rows = data.performance.rows
@@ -108,7 +113,7 @@ def report_data(
     min_count: int = 1,
     least: int = 1,
 ) -> ReportData:
-    """Collect the data of `SelectiveNB.report`."""
+    """Return the data of a report; parameters are those of `SelectiveNB.report`."""
     if title is not None and not isinstance(title, str):
         raise ValueError(f"title must be text, got {title!r:.80}.")
     _check_rows(X, y, {"benefit": benefit, "rows": rows, "test": test, "challenger": challenger})
@@ -138,7 +143,7 @@ def report_data(
         search=model.trace_,
         selector=selector,
         support=[name in chosen for name in model.trace_.names] if selector.get("chooses_on_path") else None,
-        # Clusters that were searched in this process; files do not hold their candidates.
+        # Clusters are known only if they were searched in this process; files do not keep the candidates.
         clusters=model.selector_ if hasattr(getattr(model, "selector_", None), "cluster_candidates_") else None,
         settings=_settings(model),
         left_out=summary.left_out(model),
@@ -153,7 +158,7 @@ def report_data(
 
 
 def _check_rows(X: Any, y: Any, about: Mapping[str, Any]) -> None:
-    """Raise ValueError if rows come without classes, or options ``about`` rows come without rows."""
+    """Raise ValueError if rows are given without classes, or options ``about`` rows are given without rows."""
     if (X is None) != (y is None):
         raise ValueError("A report on rows needs the rows and their classes: pass y together with X.")
     for name, value in about.items():
@@ -165,7 +170,9 @@ def _check_rows(X: Any, y: Any, about: Mapping[str, Any]) -> None:
 
 
 def _place(model: SelectiveNB, positive: Any) -> int:
-    """Return the position of the class that curves and texts are about, 1 if no class is named among more than two."""
+    """Return the position of the class that curves and texts describe; 1 if there are more than two classes and none is
+    named.
+    """
     at = model.scorecard_.position(positive, "positive")
     return 1 if at is None else at
 
@@ -178,8 +185,9 @@ def _on_both(
     measured: dict[str, Any],
     more: dict[str, Any],
 ) -> dict[str, Any]:
-    """Return the components of the report that need rows. With test rows, both samples are measured, and everything
-    else is about the test rows.
+    """Return the components of the report that need rows, from training and test rows.
+
+    Both samples are measured. Everything else describes the test rows, if there are any.
     """
     if test is None:
         return _on_rows(model, place, rows, **measured, **more)
@@ -196,21 +204,23 @@ def _on_both(
 
 
 def _columns_of_challenger(model: SelectiveNB, challenger: Any) -> set[str]:
-    """Return the columns that only the challenger reads."""
+    """Return the names of the columns that only the challenger reads."""
     card = scorecard_in(challenger)
     names = getattr(challenger, "feature_names_in_", ()) if card is None else card.columns
     return {*names} - {*model.scorecard_.columns}
 
 
 def _without(X: Any, names: set[str]) -> Any:
-    """Return the rows without the columns in ``names``; names of other columns are ignored."""
+    """Return the rows without the named columns; names that the rows do not have are ignored."""
     for name in names.intersection(as_table(X).names) if names else ():
         X = split_columns(X, name)[0]
     return X
 
 
 def _effects_of_rules(model: SelectiveNB, rows: JudgedRows, rules: TableRules) -> dict[str, RuleEffect] | None:
-    """Return the effect of each rule for a column in the model, against the levels that the rows give without it."""
+    """Return the effect of each rule for the levels of a column in the model, compared with the levels that the rows
+    would give without it.
+    """
     ruled = [
         feature.levels
         for feature in model.scorecard_.used_features
@@ -220,7 +230,7 @@ def _effects_of_rules(model: SelectiveNB, rows: JudgedRows, rules: TableRules) -
 
 
 def _program(model: SelectiveNB, positive: int, facts: Mapping[str, str]) -> str:
-    """Return the model as JavaScript; empty if the page cannot read its columns, or if there is nothing to choose."""
+    """Return the model as JavaScript, or an empty text if JavaScript cannot read its columns or it has no features."""
     if not model.scorecard_.used.size:
         return ""
     with suppress(ValueError):
@@ -230,10 +240,10 @@ def _program(model: SelectiveNB, positive: int, facts: Mapping[str, str]) -> str
 
 
 def _moments(model: SelectiveNB, X: Any, time: Any) -> tuple[Any, np.ndarray | None]:
-    """Return the rows and their times.
+    """Return the rows, and their times as numbers or None if they are in order.
 
-    Times are ``time``, or the date column that a caution names; None means that the rows are in order. A time column
-    that the model does not need is removed from the rows.
+    Times are given by ``time``, or by the date column that a caution names. A time column that the model does not use
+    is removed from the rows.
     """
     needed = model.scorecard_.columns
     if time is not None:
@@ -246,7 +256,7 @@ def _moments(model: SelectiveNB, X: Any, time: Any) -> tuple[Any, np.ndarray | N
 
 
 def _dated(model: SelectiveNB) -> str | None:
-    """Return the column of dates that a caution is about."""
+    """Return the name of the date column that a caution about the order of rows names, or None."""
     marks = model.scorecard_.provenance.get("marks", {})
     names = [name for caution in model.cautions_ if caution.kind == "order" for name in caution.columns]
     return next((name for name in names if marks.get(name) == "date"), None)
@@ -266,8 +276,9 @@ def _on_rows(
     challenger: Any = None,
     baseline: JudgedRows | None = None,
 ) -> dict[str, Any]:
-    """Return the components of the report that need rows and their classes, by name; ``warnings`` explain components
-    that these rows do not allow.
+    """Return the components of the report that need rows and their classes, by name.
+
+    The entry ``warnings`` explains which components these rows do not allow.
     """
     frame, needed = rows[0], model.scorecard_.columns
     X, moments = _moments(model, frame, time)
@@ -338,8 +349,8 @@ def _groups(X: Any, time: Any, by: Sequence[str]) -> tuple[tuple[str, np.ndarray
 
 
 def _grouped(column: Column) -> tuple[np.ndarray, list[Any]]:
-    """Return the group of each row by the values of a column, dates by months, quarters or years, and many numbers in
-    tenths; and the groups.
+    """Return the group of each row by the values of a column, and the groups. Dates are grouped by month, quarter or
+    year, many numbers in tenths.
     """
     is_number = column.kind == "numeric" and column.type not in ("date", "datetime")
     if is_number and np.unique(column.numbers()).size > _MAX_SEGMENTS:
@@ -352,7 +363,7 @@ def _grouped(column: Column) -> tuple[np.ndarray, list[Any]]:
 
 
 def _tenths(numbers: np.ndarray) -> tuple[np.ndarray, list[str | None]]:
-    """Divide rows into ten groups of about equal size, those without a number last."""
+    """Return the group of each row, and the groups: ten of about equal size, and one for rows without a number."""
     cuts = np.unique(np.nanquantile(numbers, np.arange(1, 10) / 10, method="lower"))
     codes = np.where(np.isnan(numbers), cuts.size + 1, np.searchsorted(cuts, numbers))
     ends = ["", *(f"{cut:.6g}" for cut in cuts), ""]
@@ -364,7 +375,7 @@ def _tenths(numbers: np.ndarray) -> tuple[np.ndarray, list[str | None]]:
 
 
 def _rows_of_cells(model: SelectiveNB, rows: JudgedRows) -> dict[int, np.ndarray]:
-    """Return, by position of each feature in the model, the rows of each class in its cells, unseen values last."""
+    """Return the number (or weight) of the rows by cell and class of each feature in the model, unseen values last."""
     card, n_classes, counts = model.scorecard_, model.classes_.size, {}
     for k, codes in zip(card.used.tolist(), rows.cells, strict=True):
         n_cells = card.features[k].cells.n_levels
@@ -374,14 +385,17 @@ def _rows_of_cells(model: SelectiveNB, rows: JudgedRows) -> dict[int, np.ndarray
 
 
 def _levels_of_rows(model: SelectiveNB, rows: JudgedRows, k: int) -> np.ndarray:
-    """Return the level of each row in a feature of the model; values that were never seen are the last level."""
+    """Return the level of each row for feature k; values never seen in training get the number of levels."""
     card = model.scorecard_
     feature, codes = card.features[k], rows.cells[int(np.searchsorted(card.used, k))]
     return np.append(feature.level_of_cell, feature.levels.n_levels)[np.minimum(codes, feature.cells.n_levels)]
 
 
 def _segments(model: SelectiveNB, performance: Performance) -> list[tuple[str, list[tuple[Any, ...]]]]:
-    """Measure rows of each level: of the groups given, then feature by feature, the most important first."""
+    """Return measures by level, for the given groupings and then for features, the most important first.
+
+    The form is that of `ReportData.segments`.
+    """
     card, rows, labels = model.scorecard_, performance.rows, performance.labels
     two, probability, words = card.classes.size == 2, rows.probability, Wording.of(card)
     place = 1 if rows.positive is None else rows.positive
@@ -417,8 +431,9 @@ def _segments(model: SelectiveNB, performance: Performance) -> list[tuple[str, l
 
 
 def _dependence(model: SelectiveNB, rows: JudgedRows) -> tuple[tuple[str, ...], tuple[tuple[float, ...], ...]] | None:
-    """Return the symmetrical uncertainty of the levels of the most important columns, with similar columns side by
-    side.
+    """Return the names of the most important columns, and the symmetrical uncertainty between their levels.
+
+    Similar columns are placed side by side.
     """
     card, words = model.scorecard_, Wording.of(model.scorecard_)
     positions = [k for k in card.by_importance.tolist() if card.features[k].levels.kind != "pair"]
@@ -438,7 +453,7 @@ def _dependence(model: SelectiveNB, rows: JudgedRows) -> tuple[tuple[str, ...], 
 
 
 def _facts(model: SelectiveNB, place: int, told: Mapping[str, str]) -> dict[str, str]:
-    """Return the first facts that a validator needs; ``told`` is from `export_header`."""
+    """Return the facts that a validator asks first, by name; ``told`` comes from `export_header`."""
     import platform
 
     card = model.scorecard_
@@ -474,10 +489,10 @@ def of_features(
     gains: Mapping[str, float] | None = None,
     effects: Mapping[str, RuleEffect] | None = None,
 ) -> ReportData:
-    """Return the data of the training table and all features, most important first: without rows, search and program.
+    """Return the data of a report about the model alone: training table and features, the most important first.
 
-    ``others`` are rows by cell and class, by position of a feature; ``gains`` nats per held-out row, by name;
-    ``effects`` those of rules for levels, by column.
+    ``others`` are rows of another sample by cell and class, by feature position; ``gains`` are nats per held-out row by
+    feature name; ``effects`` are those of rules for levels by column.
     """
     place, card = _place(model, positive), model.scorecard_
     side = sign_of_positive(card.classes, place)
@@ -508,7 +523,7 @@ def of_features(
 
 
 def checked_rows(rows: Any, n_rows: int) -> int | np.ndarray:
-    """Return the number of rows to explain, or their positions."""
+    """Return the rows to explain: their number, or their positions as an array. Raise ValueError for anything else."""
     if rows is None:
         return 0
     if isinstance(rows, Integral) and not isinstance(rows, bool) and int(rows) >= 0:
@@ -522,8 +537,8 @@ def checked_rows(rows: Any, n_rows: int) -> int | np.ndarray:
 
 
 def _explained_rows(model: SelectiveNB, rows: JudgedRows, wanted: int | np.ndarray) -> list[dict[str, Any]]:
-    """Explain the given rows. If ``wanted`` is a count, choose a clear case, a close call and the most confident
-    mistake.
+    """Return explanations of rows as dicts. If ``wanted`` is a count, the rows are a clear case, a close call and the
+    most confident mistake first.
     """
     probability, labels = rows.probability, np.asarray(rows.labels)
     if isinstance(wanted, int):

@@ -1,4 +1,6 @@
-"""Predictions of sources of any size, written to one file, or to a folder that a run that was killed goes on with."""
+"""Predictions of sources of any size, written to one file or to a folder. A killed run can be continued in the
+folder.
+"""
 
 from __future__ import annotations
 
@@ -42,18 +44,20 @@ _COPIES = 3  # of the rows of a block: values, those waiting for it, and those t
 
 @dataclass(frozen=True)
 class PredictedRows:
-    """The rows of a source, with columns to keep and their predictions, a block at a time.
+    """Rows of a source, read and predicted block by block.
 
     Attributes
     ----------
     model : fitted model
-    source : with the columns to be read
+    source : scan of the columns that are needed
     keep : columns of the source to write before the predictions
-    block_rows, read_rows : rows predicted at a time, and read at a time
-    add : further columns of a block, from its rows, their probabilities and the number of its first row; or None
-    add_key : what these depend on
-    max_named : columns whose share of values never seen is said
-    asked : columns to write, and what they are called so far; all by default
+    block_rows, read_rows : number of rows predicted at a time, and read at a time
+    add : function that returns further columns of a block, from its rows, their probabilities and the number of its
+    first
+        row; or None
+    add_key : text that identifies what these columns depend on
+    max_named : largest number of columns that the warning about unseen values names
+    asked : names of the columns to write, each with its current name; by default all
     """
 
     model: SelectiveNB
@@ -76,7 +80,7 @@ class PredictedRows:
         also: Sequence[str] = (),
         **options: Any,
     ) -> PredictedRows:
-        """Return the rows of a source, read so that memory stays within a limit; ``also`` names further columns to
+        """Return the rows of a source with block sizes that respect a memory limit; ``also`` names further columns to
         read.
         """
         import polars as pl
@@ -94,7 +98,7 @@ class PredictedRows:
         return cls(model, read, copied, block_rows, block_rows * min(_READ_BLOCKS, n_rows // block_rows), **options)
 
     def blocks(self, first: int = 0, n_rows: int | None = None) -> Iterator[pl.DataFrame]:
-        """Yield ``n_rows`` rows from row ``first`` on, or all rows, with their predictions."""
+        """Yield ``n_rows`` rows from row ``first`` on (or all rows) with their predictions, block by block."""
         import polars as pl
 
         names = prediction_names(self.model)
@@ -115,16 +119,16 @@ class PredictedRows:
             yield from rows.iter_slices(self.block_rows)
 
     def write(self, write: Callable[[pl.DataFrame], None], progress: RowProgress) -> None:
-        """Write all blocks."""
+        """Pass all blocks to the function ``write``, one after another."""
         with unseen_said_once(self.model.scorecard_, self.source.n_rows, self.max_named):
             for block in self.blocks():
                 write(block)
                 progress(block.height)
 
     def write_folder(self, folder: Path, progress: RowProgress) -> None:
-        """Write a Parquet file for each file of the source, or several for a large one. A file that is complete, and of
-        the same rows, model and columns, is kept.
+        """Write one Parquet file for each file of the source, or several for a large one.
 
+        A complete file of the same rows, model and columns is kept, so that a killed run can be continued. Raise
         ValueError if the folder holds other tables.
         """
         outputs = [
@@ -155,7 +159,7 @@ class PredictedRows:
         return rows.file.origin or (None if self.source.is_copy else rows.file)
 
     def _mark(self, rows: FileRows, state: str | None) -> str | None:
-        """Return a digest of all that the predictions of some rows depend on, or None if that is unknown."""
+        """Return a hash of everything that the predictions of some rows depend on, or None if that is unknown."""
         origin = self._origin(rows)
         if origin is None or state is None:
             return None
@@ -165,8 +169,9 @@ class PredictedRows:
 
 
 def _targets(folder: Path, origins: Sequence[FileState | None]) -> list[Path]:
-    """Return the file for the rows of each origin: named after it, in folders ``column=value`` of the same names, or
-    by its number.
+    """Return the output file for the rows of each origin.
+
+    It is named after the origin, in folders ``column=value`` of the same names, or by its number.
     """
     numbered = [Path(f"part-{i:05}.parquet") for i in range(len(origins))]
     paths = [origin.path for origin in origins if origin is not None]
@@ -194,7 +199,7 @@ def _make(folder: Path) -> None:
 
 
 def _state_of(model: SelectiveNB) -> str | None:
-    """Return a digest of the parts of a model that predictions depend on; None for a model that a file cannot hold."""
+    """Return a hash of the parts of a model that predictions depend on; None for a model that files cannot hold."""
     try:
         parts = card_to_plain(model.scorecard_)
     except ValueError:
@@ -204,7 +209,7 @@ def _state_of(model: SelectiveNB) -> str | None:
 
 
 def _refuse_others(folder: Path, targets: Sequence[Path]) -> None:
-    """Raise ValueError if the folder holds a table that predictions do not replace."""
+    """Raise ValueError if the folder holds a table that the predictions would not replace."""
     expected = set(targets)
     for path in sorted(folder.rglob("*")) if folder.is_dir() else ():
         hidden = any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)
@@ -216,8 +221,8 @@ def _refuse_others(folder: Path, targets: Sequence[Path]) -> None:
 
 
 def refuse_own_file(path: str | os.PathLike[str], source: Any, rows: Scan) -> None:
-    """Raise ValueError if ``path`` is one of the files that ``source`` names, or that its rows are read from, or a
-    folder around them or within one that is named.
+    """Raise ValueError if ``path`` is a file that ``source`` names or that its rows are read from, or a folder that
+    contains such a file, or lies within a source folder.
     """
     named = source if isinstance(source, (list, tuple)) else [(database_in(source) or [source])[0]]
     files = [(file.origin or file).path for file in rows.files]

@@ -1,4 +1,6 @@
-"""Rows of a fitted model: its columns, their cells, and the values computed from these, in memory or block by block."""
+"""Rows for a fitted model: reading of columns, look-up of cells, and computation of values in memory or block
+by block.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,7 @@ _SAMPLE_SIZE = 50_000  # rows of a scan in which performance is measured
 
 
 def labelled(model: SelectiveNB, labels: Mapping[str, Any]) -> SelectiveNB:
-    """Return a copy of a model with labels, as `read_labels` returns them."""
+    """Return a copy of a model with readable labels, as `read_labels` returns them."""
     card, named = model.scorecard_, dict(labels)
     return with_card(model, replace(card, provenance={**card.provenance, "labels": named}))
 
@@ -50,29 +52,32 @@ def with_card(model: SelectiveNB, card: Scorecard, cautions: Sequence[Caution] =
 
 
 def levels_of_columns(*models: SelectiveNB) -> dict[str, FeatureLevels]:
-    """Return the levels of the columns that models were trained on, by name, which define how values are read; the
-    first model with a column decides.
+    """Return the levels of all columns that models were trained on, by name; they define how values are read.
+
+    If several models use a column, the first one decides.
     """
     levels = [columns_of([feature.levels for feature in model.scorecard_.features]) for model in models[::-1]]
     return {level.column: level for of_model in levels for level in of_model}
 
 
 def scan_for(model: SelectiveNB, source: Any) -> Scan:
-    """Return a source whose text files are read by the levels of a model."""
+    """Return a scan of a source, with text files read by the types of the model's columns."""
     return scan_to_score(source, levels_of_columns(model))
 
 
 def columns_to_read(model: SelectiveNB, source: Scan) -> list[str]:
-    """Return the columns of a source that predictions depend on; at least one, otherwise no row would be read."""
+    """Return the columns of a source that predictions depend on; at least one, because otherwise no row would
+    be read.
+    """
     needed = set(model.scorecard_.reader.needed)
     return [name for name in source.names if name in needed] or list(source.names[:1])
 
 
 def training_columns(model: SelectiveNB, frame: Any) -> Any:
-    """Return the columns that a model was trained on, in its order, without names if it had none. Columns that
-    predictions do not depend on may be missing and are empty then.
+    """Return the training columns of a dataframe in their order; an array if the model was trained on an array.
 
-    ValueError, which names it, if another column is missing.
+    Columns that predictions do not depend on may be missing and become empty. Raise ValueError, naming it, if another
+    column is missing.
     """
     names, whole = model.scorecard_.columns, nw.from_native(whole_frame(frame), eager_only=True)
     model.scorecard_.reader.check(whole.columns)
@@ -84,16 +89,14 @@ def training_columns(model: SelectiveNB, frame: Any) -> Any:
 
 
 def table_of_rows(model: SelectiveNB, X: Any) -> Table:
-    """Return rows in memory as a table with the columns of the fit, in their order, or with their scores. A single row
-    may be a mapping of values by column.
-    """
+    """Return rows in memory as a `Table` for the model. A single row may be a mapping from column names to values."""
     return one_row(X) if is_row(X) else new_table(model, X)
 
 
 def joint_of_rows(model: SelectiveNB, X: Any, offset: Any = None) -> np.ndarray:
-    """Return log joint probabilities, (n_rows, n_classes), in nats, up to a number for each row.
+    """Return log joint probabilities, shape (n_rows, n_classes), in nats, up to a constant for each row.
 
-    ``offset``: log odds known beforehand, as `SelectiveNB.fit` takes them.
+    ``offset`` : log odds known beforehand, as in `SelectiveNB.fit`.
     """
     if not hasattr(model, "scorecard_"):  # scikit-learn's check takes a tenth of the time of a single row
         check_is_fitted(model, "scorecard_")
@@ -108,12 +111,12 @@ def value_rows(
     of_cells: Callable[[np.ndarray], np.ndarray],
     of_row: Callable[[Sequence[int]], np.ndarray] | None = None,
 ) -> np.ndarray:
-    """Compute values of rows in memory, of coded rows, or of a source, which is read block by block.
+    """Compute values of rows, which are in memory, coded, or in a source that is read block by block.
 
     Parameters
     ----------
-    of_cells : function from cells, (n_used, n_rows), to values, an array whose first dimension is the rows.
-    of_row : faster function from the cells of one row to its values.
+    of_cells : function from cells (n_used, n_rows) to values, an array whose first axis is the rows.
+    of_row : faster function from the cells of a single row to its values.
     """
     card = model.scorecard_
     if isinstance(X, CodedTable):
@@ -138,8 +141,10 @@ def value_rows(
 
 
 def cells_of_row(model: SelectiveNB, X: Any) -> list[Cell] | None:
-    """Return the cells of a single row, given as values by column or as a dataframe. Return None for other rows, and
-    for rows that have to be read as a table.
+    """Return the cells of a single row, given as a mapping or a dataframe; a short cut that avoids reading it as a
+    table.
+
+    None for several rows, and for rows that need a table.
     """
     reader = model.scorecard_.reader
     if is_row(X):
@@ -161,7 +166,9 @@ def cells_of_row(model: SelectiveNB, X: Any) -> list[Cell] | None:
 
 
 def _is_in_calendar(column: nw.Series[Any]) -> bool:
-    """Return whether a value is not a date beyond Python's calendar, for which polars panics; a table can hold it."""
+    """Return whether a single value is not a date beyond Python's calendar, for which polars would panic; tables
+    support it.
+    """
     if isinstance(column.dtype, (nw.Time, nw.Duration)):
         return True
     if column.is_null()[0]:  # in pandas, the year of a missing date has no truth value
@@ -171,7 +178,7 @@ def _is_in_calendar(column: nw.Series[Any]) -> bool:
 
 
 def rows_in_memory(model: SelectiveNB, X: Any) -> Any:
-    """Return rows to be explained; rows of a source with the columns that predictions depend on."""
+    """Return rows to be explained in memory; from a source, only the columns that predictions depend on."""
     if not is_scan(X, ""):
         return X
     import polars as pl
@@ -183,8 +190,8 @@ def rows_in_memory(model: SelectiveNB, X: Any) -> Any:
 def drawn_from(
     model: SelectiveNB, X: Any, y: Any, sample_weight: Any, time: Any = None
 ) -> tuple[Any, Any, Any, Any, Caution | None]:
-    """Return a sample of the rows of a source, with their labels, weights and times, and a caution if it is not all of
-    them.
+    """Return a sample of the rows of a source with their labels, weights and times, and a caution if rows were left
+    out.
     """
     if time is not None and not isinstance(time, str):
         raise ValueError("time must be the name of a column of the scanned table.")
@@ -207,7 +214,7 @@ def drawn_from(
 
 
 def warn_of_first_rows(model: SelectiveNB, frame: nw.DataFrame[Any] | nw.LazyFrame[Any]) -> None:
-    """Warn of unseen values in the first rows of a query whose rows Python will not see."""
+    """Warn about unseen values in the first rows of a query, because Python never sees the other rows."""
     if isinstance(model.scorecard_.reader, ScoreReader):
         return
     try:
@@ -223,12 +230,12 @@ def warn_of_first_rows(model: SelectiveNB, frame: nw.DataFrame[Any] | nw.LazyFra
 
 
 def prediction_names(model: SelectiveNB) -> list[str]:
-    """Return the names of the prediction columns."""
+    """Return the names of the columns with predictions: ``prediction`` and ``P(class)`` for each class."""
     return ["prediction", *(f"P({label})" for label in model.classes_.tolist())]
 
 
 def explain_rows(model: SelectiveNB, X: Any, by: Any) -> Explanation:
-    """Explain rows in memory, as `Scorecard.explain`, by the columns of the fit."""
+    """Explain rows in memory, as `Scorecard.explain` does, after reading the columns of the fit."""
     check_way(by)
     cells = None if by == "column" else cells_of_row(model, X)
     card = model.scorecard_

@@ -1,4 +1,4 @@
-"""`SelectiveNB`: the end-to-end classifier on raw tables."""
+"""`SelectiveNB`, the end-to-end classifier for raw tables."""
 
 from __future__ import annotations
 
@@ -331,12 +331,14 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
         rows: steps.TrainingRows | None = None,
         shift: Any = 0.0,
     ) -> None:
-        """Search, fit the contributions and build the scorecard from coded rows.
+        """Search, fit the contributions and build the scorecard, from coded rows.
 
         Parameters
         ----------
-        coded : rows in the order in which they were given.
-        rows : the same rows before they were coded; None if they were coded elsewhere.
+        coded : coded rows in their original order.
+        plan : options of the fit.
+        task : reports progress to callbacks.
+        rows : the raw rows; None if they were coded elsewhere.
         shift : (n_classes,) numbers that were added to an offset of the rows. The offset of a new row lacks them, so
             they become part of the intercept.
         """
@@ -348,7 +350,7 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
             positive = positive_position(coded.classes, coded.counts.class_counts, plan.positive)
         signs = steps.signs_of(plan, coded.n_classes, sign_of_positive(coded.classes, positive))
         selector, encoder = plan.selector, plan.encoder
-        # Counts and searches read rows fastest if they are grouped by class.
+        # Counts and searches are fastest on rows grouped by class.
         searched = coded if selector.needs_row_order else coded.by_class
 
         # Search: every subset visited is in the trace; weights follow from it (Boulle 2007, section 6). The time limit
@@ -390,7 +392,7 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
         self.selector_, self.encoder_ = selector, encoder
 
     def _set(self, card: Scorecard, trace: SearchTrace, target_name: str | None, named: bool) -> None:
-        """Set the fitted attributes: the only place where a model is written.
+        """Set the fitted attributes. No other code writes them.
 
         ``named`` says whether the columns of the training table had names.
         """
@@ -406,7 +408,7 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
 
     @classmethod
     def _of_record(cls, options: Mapping[str, Any], card: Scorecard, trace: SearchTrace, **facts: Any) -> SelectiveNB:
-        """Return a fitted model from a record, such as that in a file, and options."""
+        """Return a fitted model from a scorecard and a trace, such as those in a file, and constructor options."""
         model = cls(**options)
         model._set(card, trace, facts["target_name"], facts["named"])
         model.cautions_, model.benefit_rule_, model.id_columns_ = (
@@ -417,8 +419,9 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
         return model
 
     def edit(self) -> ModelEditor:
-        """Edit the fitted model by hand: levels, contributions, texts; see `ModelEditor`. Its ``done`` gives a new
-        model, and leaves this one as it is.
+        """Return an editor with which levels, contributions and texts of the model can be changed by hand.
+
+        Its ``done`` returns a new model, and leaves this one unchanged; see `ModelEditor`.
 
         Examples
         --------
@@ -436,10 +439,10 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
         return ModelEditor(self)
 
     def with_prior(self, shares: Mapping[Any, float], note: str = "", who: str | None = None) -> SelectiveNB:
-        """Return a model for rows with other shares of the classes, such as after undersampling one class for training.
+        """Return a model for rows with other class shares, such as after undersampling one class for training.
 
-        The intercept moves by the logarithm of the new share of each class over its share so far, which is exact if
-        rows of a class are alike in both places. Kept among ``edits_``.
+        The intercept moves by the logarithm of the new share of each class over its share so far. This is exact if the
+        rows of a class are alike in both places. The change is recorded in ``edits_``.
 
         Parameters
         ----------
@@ -468,12 +471,12 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
         return with_prior(self, shares, note, who)
 
     def update(self, X: Any, y: Any, sample_weight: Any = None) -> SelectiveNB:
-        """Return a new model that has learnt from further rows; this one stays as it is.
+        """Return a new model refitted with further rows; this one stays unchanged.
 
-        Columns keep their levels and cells, and the search is not repeated. Row counts by class, level and
-        cell are exact, and so are counted contributions (``calibrate`` False or True). Fitted contributions are
-        refitted to the new rows, with the previous ones and their standard errors as a normal prior. The class shares
-        of the new rows may differ; the new model has those of all rows. Categories never seen before stay unseen. See
+        Columns keep their levels and cells, and the search is not repeated. Row counts by class, level and cell are
+        exact, and so are counted contributions (``calibrate`` False or True). Fitted contributions are refitted to the
+        new rows, with the previous ones and their standard errors as a normal prior. The class shares of the new rows
+        may differ; the new model has those of all rows. Categories never seen before stay unseen. See
         docs/update-and-merge.md.
 
         Parameters
@@ -543,8 +546,10 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
         return int(self.scorecard_.used.size)
 
     def summary(self) -> Any:
-        """Return features, most important first: feature, kind, weight, level_score, importance, n_levels[, monotone,
-        monotone_class (the class whose contributions have the sign)].
+        """Return a frame with one row per feature, the most important first.
+
+        Columns are feature, kind, weight, level_score, importance and n_levels; with signs also monotone, and
+        monotone_class (the class whose contributions have the sign).
         """
         from bayesieve.classifier.summary import summarise
 
@@ -553,8 +558,9 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
         return summarise(self)
 
     def levels_to_yaml(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Return the levels of the columns as YAML, to be edited and read back as ``levels``; unedited, it gives the
-        same model of the same rows. Columns in one level and pairs are not in it.
+        """Return the levels of the columns as YAML, which can be edited and passed as ``levels``.
+
+        Unedited, they give the same model of the same rows. Columns with a single level, and pairs, are not included.
 
         Parameters
         ----------

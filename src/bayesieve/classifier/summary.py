@@ -1,4 +1,4 @@
-"""Summary of a fitted model in words."""
+"""Summary of a fitted model as a frame and in words: features, remarks, and settings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def rules_of(model: SelectiveNB) -> TableRules | None:
-    """Return the rules for levels of a fit, or None if there were none."""
+    """Return the rules for levels with which a model was fitted, or None if there were none."""
     card = model.scorecard_
     if "rules" not in card.provenance:
         return None
@@ -28,7 +28,9 @@ def rules_of(model: SelectiveNB) -> TableRules | None:
 
 
 def feature_note(model: SelectiveNB, k: int, rules: TableRules | None) -> str | None:
-    """Return the description of a feature, and a remark or None."""
+    """Return the description of a feature with a remark, such as why it is not in the model; None if there is
+    neither.
+    """
     name = model.scorecard_.features[k].name
     label = Wording.of(model.scorecard_).labels.get(name, {})
     rule = None if rules is None else rules.rules.get(name)
@@ -54,7 +56,7 @@ def _remark(model: SelectiveNB, k: int) -> str | None:
 
 
 def _reason_against(model: SelectiveNB, k: int) -> str | None:
-    """Return the reason why a feature is not in the model."""
+    """Return why a feature is not in the model, as a sentence, or None if that is not known."""
     level, card = model.scorecard_.features[k].levels, model.scorecard_
     pairs = [one for one in card.used_features if one.kind == "pair" and level.name in one.columns]
     if level.kind != "pair" and pairs:
@@ -65,7 +67,7 @@ def _reason_against(model: SelectiveNB, k: int) -> str | None:
 
 
 def left_out(model: SelectiveNB) -> dict[str, list[str]]:
-    """Return the names of the features that are not in the model, by reason."""
+    """Return the names of the features that are not in the model, grouped by reason."""
     card, fit_rules, edited = model.scorecard_, rules_of(model), {edit.feature for edit in model.edits_}
     rules: Mapping[str, LevelRule] = {} if fit_rules is None else fit_rules.rules
     words, names = Wording.of(card), dict[str, list[str]]()
@@ -79,7 +81,7 @@ def left_out(model: SelectiveNB) -> dict[str, list[str]]:
 
 
 def _single_level(level: FeatureLevels, n_rows: int) -> str:
-    """Return the reason why a feature has a single level; the feature may still be informative about the target."""
+    """Return why a feature has a single level, as a sentence; cells within it may still be informative."""
     if isinstance(level, PairLevels):
         return "One level: no grouping of its cells pays for itself."
     if level.kind == "numeric":
@@ -91,7 +93,7 @@ def _single_level(level: FeatureLevels, n_rows: int) -> str:
 
 
 def weights_in_words(model: SelectiveNB) -> str:
-    """Return the effect of calibration on the weights, for a list of settings."""
+    """Return how weights and contributions were fitted, for a list of settings."""
     evidence = model.scorecard_.provenance["evidence"]
     if evidence != "counted":
         finer = "levels" if evidence == "levels" else "levels and of cells within them"
@@ -111,7 +113,7 @@ def smoothing_in_words(model: SelectiveNB) -> str:
 
 
 def summarise(model: SelectiveNB) -> Any:
-    """Return one row per feature, most important first."""
+    """Return the frame that `SelectiveNB.summary` documents."""
     card = model.scorecard_
     levels = [feature.levels for feature in card.features]
     of_levels = [card.side * feature.sign for feature in card.features]
