@@ -1,4 +1,4 @@
-"""A fitted model as a frozen record: one table of contributions per feature, to be looked up and added."""
+"""`Scorecard`: a fitted model as a frozen record, with one table of contributions per feature to look up and add."""
 
 from bayesieve.scorecard.explanation import Explanation
 from bayesieve.scorecard.record import Feature, Scorecard

@@ -1,4 +1,4 @@
-"""Merging of scorecards that share levels, and updates of a scorecard with further rows."""
+"""Arithmetic of merging scorecards that share levels, and of updating a scorecard with further rows."""
 
 from __future__ import annotations
 
@@ -51,11 +51,18 @@ class Note:
 
 @dataclass(frozen=True, eq=False)
 class _FeaturePart:
-    """A feature of one of the models that are merged.
+    """One feature of one of the models that are merged.
 
-    share : of the model among all rows, times the factor that undoes shrinkage; smoothing : of its counts.
-    line : (n_cells of the merged feature,) cell of this model that contains each, ``n_cells`` if none does.
-    counts : (n_levels, n_classes) rows of all models with this feature, by the levels of this model.
+    Attributes
+    ----------
+    model : position of the model
+    share : share of the model among all rows, times the factor that undoes shrinkage
+    smoothing : smoothing of its counts
+    feature : the feature as the model has it
+    line : (n_cells of the merged feature,) cell of this model that contains each merged cell; its number of cells if
+    none
+        does
+    counts : (n_levels, n_classes) rows of all models with this feature, by the levels of this model
     """
 
     model: int
@@ -66,8 +73,7 @@ class _FeaturePart:
     counts: np.ndarray
 
     def looked_up(self, of_cells: np.ndarray) -> np.ndarray:
-        """Rearrange an array over the cells of the model, ``of_cells`` (n_cells, ...), to the cells of the merged
-        feature.
+        """Rearrange an array over the cells of this model, (n_cells, ...), to the cells of the merged feature.
 
         Cells that the model lacks get 0.
         """
@@ -75,15 +81,15 @@ class _FeaturePart:
 
     @property
     def table(self) -> np.ndarray:
-        """Contributions relative to those of unseen values, (n_cells, n_classes) in nats, with the rows of all models
-        counted.
+        """Contributions less those of unseen values, (n_cells, n_classes) in nats, as they would be with the counts of
+        all models.
         """
         feature = self.feature
         return feature.contributions - feature.unseen + _recounted(feature, self.counts, self.smoothing)
 
 
 def merged(cards: Sequence[Scorecard]) -> Scorecard:
-    """Return one scorecard from several with the same classes and levels; see `bayesieve.merge`."""
+    """Return one scorecard from several with the same classes and levels, as `bayesieve.merge` documents."""
     cards = with_known_values(cards)
     n = sum(feature.kind != "pair" for feature in cards[0].features)
     _check_alike(cards)
@@ -124,7 +130,9 @@ def merged(cards: Sequence[Scorecard]) -> Scorecard:
 
 
 def _check_alike(cards: Sequence[Scorecard]) -> None:
-    """Raise ValueError with the first difference and the remedy unless classes, columns and levels are equal."""
+    """Raise ValueError unless classes, columns and levels are equal; the message has the first difference and the
+    remedy.
+    """
     first = cards[0]
     for m, card in enumerate(cards[1:], 2):
         classes, other = card.classes.tolist(), first.classes.tolist()
@@ -148,7 +156,7 @@ def _check_alike(cards: Sequence[Scorecard]) -> None:
 
 
 def _facts(levels: Any) -> dict[str, Any]:
-    """Return the attributes that identify the levels of a column."""
+    """Return the attributes by which levels of a column are compared, without counts and texts."""
     content = levels.to_json()
     return {
         name: content[name]
@@ -166,7 +174,9 @@ def _summed(levels: Sequence[FeatureLevels]) -> FeatureLevels:
 
 
 def _refined(cells: Sequence[FeatureLevels], levels: FeatureLevels) -> FeatureLevels:
-    """Return the coarsest common refinement of all ``cells``, which are nested in the same ``levels``."""
+    """Return the coarsest common refinement of several models' ``cells``, which are all nested in the same
+    ``levels``.
+    """
     if all(one.n_levels == levels.n_levels for one in cells):
         return levels
     if levels.cut_points is not None:
@@ -198,7 +208,7 @@ def _part(
 
 
 def _same_pairs(cards: Sequence[Scorecard], n: int) -> Iterable[list[tuple[int, Feature]]]:
-    """Group the pairs of all models: pairs of different models belong together if they differ only in their counts."""
+    """Group the pairs of columns of all models; pairs of different models match if they differ only in their counts."""
     groups: dict[str, list[tuple[int, Feature]]] = {}
     for m, card in enumerate(cards):
         for feature in card.features[n:]:
@@ -209,8 +219,8 @@ def _same_pairs(cards: Sequence[Scorecard], n: int) -> Iterable[list[tuple[int, 
 
 
 def _merged_pair(pairs: Sequence[Any], columns: Mapping[str, FeatureLevels], names: Collection[str]) -> PairLevels:
-    """Return the pair with the counts of all models; its columns share the levels of the columns if these are
-    the same.
+    """Return a pair with the counts of all models. Its columns share the level objects of single columns if these are
+    equal.
     """
     parts = [columns.get(part.name, part) for part in pairs[0].parts]
     parts = [
@@ -225,7 +235,9 @@ def _merged_pair(pairs: Sequence[Any], columns: Mapping[str, FeatureLevels], nam
 def _merged_feature(
     parts: list[_FeaturePart], levels: FeatureLevels, cells: FeatureLevels
 ) -> tuple[Feature, list[_FeaturePart]]:
-    """Return the mean of a feature over models, weighted by rows; a divided cell shares its rows equally."""
+    """Return the mean of a feature over models, weighted by rows, and its parts. Rows of a divided cell are shared
+    equally.
+    """
     table, variances, counts = np.zeros((3, cells.n_levels, parts[0].counts.shape[1]))
     for part in parts:
         feature = part.feature
@@ -253,8 +265,9 @@ def _merged_feature(
 
 
 def with_neutral(feature: Feature, additions: np.ndarray, *, shrinks: bool) -> Feature:
-    """Return an uncentred feature whose unseen values contribute its mean over the training rows. If counts are shrunk,
-    levels without rows contribute that mean plus ``additions`` (n_cells, n_classes), such as 0.
+    """Return an uncentred feature whose unseen values contribute its mean over the training rows.
+
+    If counts are shrunk, levels without rows contribute that mean plus ``additions`` (n_cells, n_classes), such as 0.
     """
     table, rows = feature.contributions, feature.counts.sum(axis=1)
     mean = mean_line(table, rows)
@@ -271,8 +284,10 @@ def with_neutral(feature: Feature, additions: np.ndarray, *, shrinks: bool) -> F
 def _shared_errors(
     features: Sequence[tuple[Feature, list[_FeaturePart]]], cards: Sequence[Scorecard], shares: np.ndarray
 ) -> tuple[list[np.ndarray], np.ndarray]:
-    """Return the shared error factors of the merged features and of the intercept. The factors of all models are put
-    side by side, as models are independent, and reduced to the directions of largest variance.
+    """Return the shared error factors of the merged features, and of the intercept.
+
+    Models are independent, so their factors are placed side by side and then reduced to the directions of largest
+    variance.
     """
     widths = [card.intercept_factors.shape[1] for card in cards]
     starts = np.concatenate([[0], np.cumsum(widths)])
@@ -294,13 +309,13 @@ def _shared_errors(
 
 
 def _base(card: Scorecard) -> np.ndarray:
-    """Return the score of a row in which all values are unseen."""
+    """Return the log joint, (n_classes,), of a row whose values are all unseen."""
     return card.intercept + np.sum([feature.unseen for feature in card.features], axis=0)
 
 
 def _recounted(feature: Feature, counts: np.ndarray, smoothing: Smoothing) -> np.ndarray:
-    """Return the change of the counted contributions, (n_cells, n_classes) in nats, from one model's counts to those of
-    all models.
+    """Return the change of the counted contributions, (n_cells, n_classes) in nats, if counts of one model are replaced
+    by those of all models.
     """
     old = np.asarray(feature.levels.counts, dtype=float)
     if feature.weight == 0 or np.array_equal(old, counts):
@@ -337,13 +352,15 @@ def _provenance(
 def updated(
     card: Scorecard, cells: np.ndarray, grids: Mapping[int, np.ndarray], classes: np.ndarray, weights: np.ndarray | None
 ) -> Scorecard:
-    """Return the scorecard with further rows; see `SelectiveNB.update`.
+    """Return the scorecard updated with further rows, as `SelectiveNB.update` documents.
 
     Parameters
     ----------
-    cells : (n_features, n_rows) of all features.
-    grids : of each pair, by its position, the rows (or weight) of the cells of its grid, (*grid.shape, n_classes).
-    classes : (n_rows,) positions of the classes; weights : (n_rows,) or None.
+    card : scorecard before the update.
+    cells : (n_features, n_rows) cells of all features.
+    grids : by position of each pair, the rows (or weight) in the cells of its grid, (*grid.shape, n_classes).
+    classes : (n_rows,) positions of the classes.
+    weights : (n_rows,) or None.
     """
     n_cells = np.array([feature.cells.n_levels for feature in card.features], dtype=np.int64)
     names, labels = [feature.name for feature in card.features], card.classes
@@ -390,9 +407,9 @@ def updated(
 def _with_rows(
     feature: Feature, rows: np.ndarray, grid: np.ndarray | None, levels_by_id: dict[int, FeatureLevels]
 ) -> Feature:
-    """Return the feature with the counts of further ``rows`` in its cells, and in the grid of a pair.
+    """Return the feature with the counts of further rows added to its cells, and to the grid of a pair.
 
-    ``levels_by_id`` caches the levels of columns with their new counts.
+    ``levels_by_id`` caches the levels of columns with their new counts, so that pairs share them.
     """
     old: Any = feature.levels
     if isinstance(old, PairLevels):
@@ -412,14 +429,19 @@ def _with_rows(
 
 @dataclass(frozen=True, eq=False)
 class _Prior:
-    """Normal prior of the deviations from the contributions of a scorecard: of the cells of its features, then of the
-    intercept.
+    """Normal prior of the deviations of new contributions from those of a scorecard: of cells, then of the intercept.
 
-    codes : (n_used, n_rows); sizes : (n_used,) numbers of cells; offset : (n_rows, n_logits) what the scorecard gives.
-    spread, shared : (n_cells + 1, n_logits[, n_factors]) standard deviations of the deviations of single features, and
-    what those of several have in common. basis : (n_cells + 1, n_directions) what single features deviate in.
-    shares : (n_cells,) shares of the rows of a feature in its cells if some of these rows are in none, otherwise 0:
-    deviations are centred by them, so that such rows stay at the mean.
+    Attributes
+    ----------
+    codes : (n_used, n_rows) cells of the rows
+    sizes : (n_used,) number of cells of each feature
+    offset : (n_rows, n_logits) logits by the scorecard
+    classes, weights : (n_rows,)
+    spread : (n_cells + 1, n_logits) standard deviations of the independent part of the deviations
+    shared : (n_cells + 1, n_logits, n_factors) loadings on factors that features share
+    basis : (n_cells + 1, n_directions) directions in which single features deviate
+    shares : (n_cells,) shares of a feature's rows in its cells if some rows are in none, otherwise 0. Deviations are
+        centred by them, so that rows in no cell stay at the mean
     """
 
     codes: np.ndarray
@@ -433,7 +455,7 @@ class _Prior:
     shares: np.ndarray
 
     def joint(self, table: np.ndarray) -> np.ndarray:
-        """Return the logits of the rows with these deviations, (n_rows, n_logits)."""
+        """Return the logits of the rows, (n_rows, n_logits), with these deviations of cells and intercept."""
         from bayesieve.evidence._kernels import add_log_probabilities
 
         joint, lines = self.offset + table[-1], np.append(table[:-1].ravel(), np.zeros(table.shape[1]))
@@ -442,7 +464,7 @@ class _Prior:
         return joint
 
     def summed(self, values: np.ndarray) -> np.ndarray:
-        """Return the sums of values (n_rows, n_logits) over the rows of each cell, and over all rows."""
+        """Sum values of rows (n_rows, n_logits) over the rows of each cell and over all rows."""
         from bayesieve.evidence._kernels import sum_by_level
 
         sums = np.zeros(self.spread.size)
@@ -457,7 +479,7 @@ class _Prior:
         return (np.cumsum(self.sizes) - self.sizes) * self.spread.shape[1]
 
     def deviations(self, point: np.ndarray) -> np.ndarray:
-        """Return deviations from standard normal numbers; those of the shared factors come last."""
+        """Convert standard normal parameters, those of shared factors last, to deviations (n_cells + 1, n_logits)."""
         single, shared = np.split(point, [point.size - self.shared.shape[2]])
         table = self.spread * (self.basis @ single.reshape(self.basis.shape[1], -1)) + self.shared @ shared
         if self.shares.any():
@@ -465,12 +487,12 @@ class _Prior:
         return table
 
     def _of_feature(self, of_cells: np.ndarray) -> np.ndarray:
-        """Return, for each cell, the sum over the cells of its feature, (n_cells, n_logits)."""
+        """Return, for each cell, the sum over all cells of its feature, (n_cells, n_logits)."""
         return np.repeat(np.add.reduceat(of_cells, np.cumsum(self.sizes) - self.sizes), self.sizes, axis=0)
 
     def loss(self, point: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return the penalised log loss: the log loss of the rows plus the penalty of the deviations, and
-        its gradient.
+        """Return the log loss of the rows plus half the squared length of the parameters (the prior), and its
+        gradient.
         """
         from bayesieve.evidence._kernels import residuals
 
@@ -483,7 +505,7 @@ class _Prior:
         return value + point @ point / 2.0, np.append(single, shared) + point
 
     def left(self, table: np.ndarray) -> np.ndarray:
-        """Return the posterior standard errors given the rows, shape (n_cells + 1, n_logits)."""
+        """Return the posterior standard errors, as a share of those of the prior, (n_cells + 1, n_logits)."""
         joint = self.joint(table)
         shares = expit(joint) if joint.shape[1] == 1 else softmax(joint, axis=1)
         variances = (self.spread**2 + (self.shared**2).sum(axis=2)) / _VARIANCES_TIMES
@@ -498,11 +520,11 @@ def _fit_again(
     weights: np.ndarray | None,
     drift: np.ndarray,
 ) -> tuple[list[Feature], np.ndarray, np.ndarray]:
-    """Fit contributions to rows, with those of ``card`` and their errors as prior. Return the ``features`` with new
-    contributions and errors, the change of the intercept (n_classes,), and its remaining error (n_logits,).
+    """Refit contributions to rows, with those of ``card`` and their errors as prior.
 
-    drift : (n_classes,) shift of the intercept for the class shares of the new rows. It may be too large, because the
-        features may explain part of the change.
+    Returns the ``features`` with new contributions and errors, the change of the intercept (n_classes,), and its
+    remaining error (n_logits,). ``drift`` (n_classes,) shifts the intercept to the class shares of the new rows;
+    features may explain part of that change.
     """
     from scipy.optimize import minimize
 
@@ -546,8 +568,8 @@ def _fit_again(
 
 
 def _shares(feature: Feature, codes: np.ndarray) -> np.ndarray:
-    """Return the shares of the rows in the cells, (n_cells,), if some rows with these ``codes`` are in no cell;
-    otherwise 0.
+    """Return the shares of the training rows in the cells, (n_cells,), if some rows with these ``codes`` are in no
+    cell; otherwise zeros.
     """
     rows = feature.counts.sum(axis=1)
     inside = not codes.size or int(codes.max()) < rows.size
@@ -555,8 +577,8 @@ def _shares(feature: Feature, codes: np.ndarray) -> np.ndarray:
 
 
 def _directions(feature: Feature) -> Any:
-    """Return a basis of the deviations of cells, (n_cells, n_directions), with rows of length 1: single cells, and
-    cosines that move the neighbouring cells of a curve together.
+    """Return a basis of the deviations of a feature, (n_cells, n_directions): single cells, and cosines that move
+    neighbouring cells of a curve together. Its rows have length 1.
     """
     alone = np.ones(len(feature.counts))
     if feature.cells is feature.levels or feature.kind != "numeric":

@@ -1,9 +1,9 @@
-"""Counterfactuals: smallest changes of a row that flip a decision, by an exact branch and bound over cells.
+"""Counterfactuals: the smallest changes of a row that flip a decision, found exactly by branch and bound over cells.
 
 A column moves between parts of its range within which no feature distinguishes values: the intervals between the cut
-points of all features that use it, or the values that all of them treat alike. The cost of changes is the sum of the
-costs of their columns, then the number of parts moved over (1 for categories, and for values that were missing); of
-equal ones the surest comes first (its log odds rounded to 9 decimals), then the first columns, then the lowest parts.
+points of all features that use it, or groups of values that all of them treat alike. Changes are ranked by the sum of
+the costs of their columns, then by the number of parts moved over (1 for categories, and for values that were missing),
+then by certainty (log odds rounded to 9 decimals), then by the first columns, then by the lowest parts.
 """
 
 from __future__ import annotations
@@ -39,8 +39,11 @@ _BEYOND = 1e-9  # nats by which a decision must change, so that rounding cannot 
 
 @dataclass(frozen=True)
 class Wish:
-    """Goal of a counterfactual: the log odds of a class, or None if it only has to become the most probable. It also
-    holds the numbers of options and changes, the costs of columns, and the signs of allowed directions.
+    """Goal of a counterfactual search, and limits on the changes.
+
+    ``log_odds`` is the required log odds of the wanted class, None if the class only has to become the most probable.
+    There are at most ``n`` options, with at most ``max_changes`` changes; ``costs`` and ``signs`` have an entry per
+    column: its cost, and 1 or -1 if it may only rise or fall.
     """
 
     log_odds: float | None
@@ -50,7 +53,7 @@ class Wish:
     signs: np.ndarray
 
     def certainty(self, margins: np.ndarray) -> np.ndarray:
-        """Return log odds of the class from its margins over the others, (..., n_classes - 1)."""
+        """Return the log odds of the wanted class from its margins over the other classes, (..., n_classes - 1)."""
         with np.errstate(invalid="ignore"):
             return np.asarray(-np.logaddexp.reduce(-margins, axis=-1))
 
@@ -61,9 +64,7 @@ class Wish:
 
 @dataclass(frozen=True, order=True)
 class ChangeOption:
-    """Changes of some columns: the sort keys of the option, the positions of the columns, and their new intervals or
-    groups.
-    """
+    """One way to flip a decision: new parts for some columns, with the keys by which options are sorted."""
 
     cost: float
     steps: int
@@ -74,8 +75,8 @@ class ChangeOption:
 
 
 class Parts:
-    """Intervals or groups of the columns of a model. Position 0 is for missing values, the last for
-    values never seen.
+    """Parts (intervals or groups) of the columns of a model. Part 0 is for missing values, the last for values never
+    seen.
     """
 
     def __init__(self, card: Scorecard) -> None:
@@ -88,8 +89,10 @@ class Parts:
         self.names = [level.name for level in self.levels]
 
     def gains(self, of_class: int) -> tuple[list[np.ndarray], dict[tuple[int, int], np.ndarray]]:
-        """Return the contributions to the margins of a class over the others: (n_parts + 2, n_margins) of each column,
-        and (n_parts + 2, n_parts + 2, n_margins) of two columns together.
+        """Return the contributions to the margins of a class over the others, by part.
+
+        For each column, shape (n_parts + 2, n_margins); for two columns of a pair, (n_parts + 2, n_parts + 2,
+        n_margins).
         """
         position = {name: i for i, name in enumerate(self.names)}
         n_margins = self.card.classes.size - 1
@@ -128,7 +131,7 @@ def refined(name: str, uses: Sequence[FeatureLevels]) -> FeatureLevels:
 
 
 def codes_in(part: FeatureLevels, levels: FeatureLevels) -> np.ndarray:
-    """Return the level of `part` that contains each of the finer ``levels``, (n_levels + 1,), unseen values last."""
+    """Return the level of ``part`` that contains each of the finer ``levels``, (n_levels + 1,), unseen values last."""
     if levels.groups is None:
         inner = np.asarray(levels.cut_points)[1:]
         codes = part.code_numbers(np.array([np.nan, *inner, np.nextafter(inner[-1], np.inf) if inner.size else 0.0]))
@@ -138,8 +141,10 @@ def codes_in(part: FeatureLevels, levels: FeatureLevels) -> np.ndarray:
 
 
 def moves_of(levels: FeatureLevels, code: int, sign: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the intervals to which a column may move (all, or only those above or below), and the number of steps to
-    each. Missing and special values have no order and are never targets.
+    """Return the parts to which a column may move from part ``code``, and the number of steps to each.
+
+    With a ``sign``, only parts above (1) or below (-1) are allowed. Missing and special values have no order and are
+    never targets.
     """
     parts = np.arange(max(1, levels.n_special_levels), levels.n_levels)
     is_ordered = levels.groups is None and levels.n_special_levels <= code < levels.n_levels
@@ -149,10 +154,14 @@ def moves_of(levels: FeatureLevels, code: int, sign: int) -> tuple[np.ndarray, n
 
 
 class ChangeSearch:
-    """Search for the counterfactuals of one row.
+    """Branch and bound search for the counterfactuals of one row.
 
-    own : its parts, (n_columns,); margins : score of the wanted class less that of each other, (n_margins,);
-    alone, together : see `Parts.gains`; moves : see `moves_of`.
+    Attributes
+    ----------
+    own : (n_columns,) part of each column in the row
+    margins : (n_margins,) score of the wanted class less that of each other class
+    alone, together : see `Parts.gains`
+    moves : see `moves_of`
     """
 
     def __init__(
@@ -174,7 +183,9 @@ class ChangeSearch:
 
     @cached_property
     def joint(self) -> dict[tuple[int, int], np.ndarray]:
-        """Return the effect of moving two columns beyond the sum of both, (n_parts, n_parts, n_margins)."""
+        """Effect of moving two columns together beyond the sum of both effects, (n_parts, n_parts, n_margins), by pair
+        of columns.
+        """
         joints = {}
         for (a, b), grid in self.together.items():
             if a in self.parts and b in self.parts:
@@ -184,14 +195,14 @@ class ChangeSearch:
 
     @cached_property
     def most_joint(self) -> np.ndarray:
-        """Largest joint effect of each two columns, (n_columns, n_columns, n_margins)."""
+        """Upper bound of the joint effect of any two columns, (n_columns, n_columns, n_margins)."""
         most = np.zeros((len(self.own), *self.most.shape))
         for (a, b), grid in self.joint.items():
             most[a, b] = most[b, a] = grid.max(axis=(0, 1))
         return most
 
     def run(self) -> list[ChangeOption]:
-        """Return the best options. An option is omitted if its columns include all those of a better one."""
+        """Return the best options. An option is omitted if it changes all columns of a better one and more."""
         cheapest = np.sort(self.wish.costs[list(self.parts)])
         for k in range(1, min(self.wish.max_changes, len(self.parts)) + 1):
             if self._is_beyond(round(float(cheapest[:k].sum()), DECIMALS), k):
@@ -207,7 +218,9 @@ class ChangeSearch:
         return len(self.best) == self.wish.n and (cost, steps) > (self.best[-1].cost, self.best[-1].steps)
 
     def _worth(self, k: int) -> Iterator[tuple[float, int, tuple[int, ...]]]:
-        """Yield the sets of k columns that may flip the decision, by ascending cost, then by the number of steps."""
+        """Yield the sets of k columns that may flip the decision by the bounds, in ascending order of cost and
+        steps.
+        """
         pieces = []
         for sets in sets_of(np.array(list(self.parts)), k):
             reach = self.most[sets].sum(axis=1)
@@ -221,8 +234,8 @@ class ChangeSearch:
             yield float(costs[s]), k, tuple(sets[s].tolist())
 
     def _best_of(self, columns: tuple[int, ...], cost: float) -> list[ChangeOption]:
-        """Return the options that change all of ``columns``, flip the decision and take the fewest steps, in descending
-        order of certainty; an empty list if none flips it.
+        """Return the options that change exactly ``columns`` and flip the decision in the fewest steps, the most
+        certain first.
         """
         is_bound = len(self.best) == self.wish.n and self.best[-1].cost == cost
         limit = self.best[-1].steps if is_bound else np.iinfo(np.int64).max
@@ -238,14 +251,16 @@ class ChangeSearch:
         return options
 
     def _kept(self, c: int, columns: tuple[int, ...], limit: int) -> np.ndarray:
-        """Return the positions of the intervals of a column that the best option for some columns may use."""
+        """Return the positions of the moves of column c that can still flip the decision within ``limit`` steps."""
         reach = self.gains[c] + self.most[[d for d in columns if d != c]].sum(axis=0)
         for a, b in combinations(columns, 2):
             reach = reach + self.most_joint[a, b]
         return np.flatnonzero((reach >= self.need).all(axis=1) & (self.steps[c] + len(columns) - 1 <= limit))
 
     def _best_on_grid(self, kept: Mapping[int, np.ndarray], cost: float, limit: int) -> list[ChangeOption]:
-        """Return the best option that takes one of the remaining intervals of each column; empty if there is none."""
+        """Return the best option among all combinations of the remaining moves of each column; empty if none flips the
+        decision.
+        """
         columns = tuple(sorted(kept))
         at = dict(zip(columns, np.ix_(*(kept[c] for c in columns)), strict=True))
         steps: Any = sum(self.steps[c][at[c]] for c in columns)
@@ -264,13 +279,13 @@ class ChangeSearch:
 
 
 def fixed_columns(card: Scorecard) -> list[str]:
-    """Return the columns that the labels of a model fix, such as protected attributes."""
+    """Return the columns that must not change according to the labels of a model, such as protected attributes."""
     labels = card.provenance.get("labels", {})
     return [name for name, label in labels.items() if label.get("fixed")]
 
 
 def sets_of(columns: np.ndarray, k: int) -> Iterator[np.ndarray]:
-    """Yield arrays of sets of one to three columns, (n_sets, k), in chunks."""
+    """Yield sets of k columns (one to three) as arrays (n_sets, k), in chunks of limited size."""
     if k == 1:
         yield columns[:, None]
     elif k == 2:
@@ -284,8 +299,8 @@ def sets_of(columns: np.ndarray, k: int) -> Iterator[np.ndarray]:
 def counterfactuals_of(
     card: Scorecard, table: Table, target: Any, probability: float | None, n: int, max_changes: int, **by_column: Any
 ) -> Any:
-    """Return the frame of `SelectiveNB.counterfactuals`. ``by_column`` holds the fixed columns,
-    directions and costs.
+    """Return the frame that `SelectiveNB.counterfactuals` documents; ``by_column`` has fixed columns, directions and
+    costs.
     """
     import polars as pl
 
@@ -325,7 +340,9 @@ _NONE = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
 
 
 def _goals(card: Scorecard, joint: np.ndarray, target: Any, probability: float | None) -> list[list[int]]:
-    """Return the classes that each row should change to: the named one, or all but the predicted one."""
+    """Return, for each row, the positions of the classes it should change to: the named one, or all but the predicted
+    one.
+    """
     every = range(card.classes.size)
     if target is None and probability is None:
         return [[j for j in every if j != best] for best in joint.argmax(axis=1).tolist()]
@@ -338,7 +355,9 @@ def _goals(card: Scorecard, joint: np.ndarray, target: Any, probability: float |
 def _checked(
     card: Scorecard, probability: Any, n: Any, max_changes: Any, fixed: Any, directions: Any, costs: Any
 ) -> tuple[Parts, Wish]:
-    """Check the options and return the parts of the columns and the goal. Raise ValueError for invalid options."""
+    """Check the options of a search, and return the parts of the columns and the goal. Raise ValueError for invalid
+    options.
+    """
     fixed = [*([fixed] if isinstance(fixed, str) else fixed), *fixed_columns(card)]
     directions, costs = directions or {}, costs or {}
     check_allowed({"n": n, "max_changes": max_changes, "probability": probability}, _ALLOWED)

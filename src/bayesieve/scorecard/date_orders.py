@@ -1,4 +1,4 @@
-"""Order of day and month in which a scorecard reads dates from text."""
+"""Order of day and month by which a scorecard reads dates from texts."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def in_date_orders(card: Scorecard, date_orders: Mapping[str, bool]) -> Scorecar
     levels_by_id: dict[int, FeatureLevels] = {}
 
     def ordered(level: FeatureLevels) -> FeatureLevels:
-        # Features share level objects, and pairs those of their columns: replace each object once, so that they stay
-        # shared.
+        # Features share level objects, and pairs those of their columns. Each object is replaced once, so that they
+        # remain shared.
         if id(level) in levels_by_id:
             return levels_by_id[id(level)]
         new = level

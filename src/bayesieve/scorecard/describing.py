@@ -1,4 +1,4 @@
-"""Description of a fitted model in one paragraph."""
+"""Description of a fitted model in one paragraph of text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MAX_FEATURES = 3
 
 
 def describe(card: Scorecard) -> str:
-    """Return the paragraph of `Scorecard.describe`."""
+    """Return the paragraph that `Scorecard.describe` documents."""
     n_features, n_used, provenance = len(card.features), int(card.used.size), card.provenance
     sentences = [
         f"Trained on {provenance['n_rows']:,} rows with {plural(n_features, 'feature')} and {card.classes.size} "

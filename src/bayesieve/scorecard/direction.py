@@ -1,4 +1,4 @@
-"""Class that reasons and points refer to: statements for readers, and a warning if it is a rare class by default."""
+"""Statements about the class that reasons and points refer to, and a warning if it is a rare class by default."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ POINTS, REASONS = "points", "reasons"
 
 
 def class_in_words(label: Any, target: str | None) -> str:
-    """Return the class and, if known, the name of its column: ``1 of target 'bad'``."""
+    """Return a class label with the name of the target column, if known: ``1 of target 'bad'``."""
     return visible(label) + (f" of target '{visible(target)}'" if target else "")
 
 
 def directions(
     card: Scorecard, results: Collection[str], target_class: Any = None, target: str | None = None
 ) -> dict[str, str]:
-    """Return statements about the classes that the score, points and reasons speak for or against.
+    """Return statements, by name of a result, about the class that the score, points and reasons favour or oppose.
 
     Parameters
     ----------
-    results : of `POINTS` and `REASONS`, those that readers get.
-    target_class : the class that reasons speak against; None: the positive class.
-    target : name of the column of the classes.
+    card : the fitted model.
+    results : the results that readers get, of `POINTS` and `REASONS`.
+    target_class : class against which reasons speak; None: the positive class.
+    target : name of the target column.
     """
     positive, at = card.positive, card.position(target_class)
     labels = [class_in_words(label, target) for label in card.classes.tolist()]
@@ -43,7 +44,7 @@ def directions(
 def warn_of_direction(card: Scorecard, results: Collection[str], target_class: Any = None) -> None:
     """Warn if points or reasons refer by default to the rarer of two classes.
 
-    If 1 means bad, reasons against 1 list the merits of an applicant.
+    Often 1 means bad: reasons against class 1 would then list the merits of an applicant.
     """
     concerned = [name for name in (POINTS, REASONS) if name in results and (name == POINTS or target_class is None)]
     if not concerned or card.classes.size != 2 or "positive" in card.provenance:

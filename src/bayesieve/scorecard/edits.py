@@ -1,7 +1,8 @@
-"""Edits of a fitted model by hand: pure functions from a `Feature` to another, and the record of each edit.
+"""Edits of a fitted model by hand: pure functions from one `Feature` to another, and the record of each edit.
 
-Users name levels, and features may have finer cells: an edit of a level sets all its cells. Contributions are not
-centred here; `centred` does that after the last edit.
+Users name levels, and features may have finer cells: an edit of a level sets all its cells. Each function returns the
+new feature with descriptions of the edited item before and after. Contributions are not centred here; `centred` does
+that after the last edit.
 """
 
 from __future__ import annotations
@@ -35,16 +36,17 @@ _MAX_NATS = 1000.0  # more makes no difference to a probability
 
 @dataclass(frozen=True)
 class Edit:
-    """One edit of a model by hand.
+    """Record of one edit of a model by hand.
 
     Parameters
     ----------
     what : "cut", "merge", "set", "flatten", "monotone", "rename", "drop", "refit" or "prior".
-    feature : its name; None for an edit of the whole model.
-    who, when, why : who made the edit, when (UTC, ISO 8601), and the note on it.
+    feature : name of the feature; None for an edit of the whole model.
+    who, when, why : author of the edit, time (UTC, ISO 8601), and the note on it.
     before, after : short descriptions of the edited item before and after.
-    auc_before, auc_after, log_loss_before, log_loss_after : measured on the rows given, just before and after this
-        edit; None without rows.
+    auc_before, auc_after, log_loss_before, log_loss_after : measures on the rows given, just before and after this
+    edit;
+        None without rows.
     """
 
     what: str
@@ -61,8 +63,8 @@ class Edit:
 
 
 def found(feature: Feature, which: Any) -> tuple[int | None, np.ndarray]:
-    """Return the level with this label or position, and its cells. If the label belongs to a cell, return None and the
-    cell.
+    """Return the level with this label or position, and its cells as an array. For the label of a cell, return None and
+    the cell.
     """
     levels, name = feature.levels, feature.name
     if which is None and levels.missing_code is not None:
@@ -85,7 +87,7 @@ def found(feature: Feature, which: Any) -> tuple[int | None, np.ndarray]:
 
 
 def merged(feature: Feature, which: Sequence[Any]) -> tuple[Feature, str, str]:
-    """Return a feature with several levels, or cells of a level, merged; their contribution is the mean over their
+    """Return the feature with several levels, or cells of one level, merged. They get their mean contribution over
     training rows.
     """
     if isinstance(which, str) or not isinstance(which, Sequence):
@@ -109,7 +111,7 @@ def merged(feature: Feature, which: Sequence[Any]) -> tuple[Feature, str, str]:
 
 
 def joined(level: FeatureLevels, codes: np.ndarray) -> tuple[FeatureLevels, np.ndarray]:
-    """Return the levels with those at ascending ``codes`` merged into one, and the new code of each level,
+    """Return levels in which those at ascending ``codes`` are merged, and the new code of each old level,
     (n_levels,).
     """
     if isinstance(level, IndicatorLevels):
@@ -145,7 +147,7 @@ def joined(level: FeatureLevels, codes: np.ndarray) -> tuple[FeatureLevels, np.n
 
 
 def _with_texts_of(changed: FeatureLevels, level: FeatureLevels) -> FeatureLevels:
-    """Return the levels ``changed`` with the texts of those levels that are unchanged."""
+    """Return the levels ``changed`` with the texts that a user gave to levels that remain the same."""
     if not level.renamed:
         return changed
     texts = dict(zip(_contents(level), level.renamed, strict=True))
@@ -153,7 +155,7 @@ def _with_texts_of(changed: FeatureLevels, level: FeatureLevels) -> FeatureLevel
 
 
 def _contents(level: FeatureLevels) -> list[Any]:
-    """Return the attributes that identify levels."""
+    """Return, for each level, a value that identifies its content: its interval, its group, or its cells of a grid."""
     if isinstance(level, PairLevels):
         return [(level.grid == code).tobytes() for code in range(level.n_levels)]
     if level.cut_points is not None:
@@ -162,8 +164,10 @@ def _contents(level: FeatureLevels) -> list[Any]:
 
 
 def _averaged(feature: Feature, line: np.ndarray) -> Feature:
-    """Return the feature with contributions averaged over cells, weighted by rows; ``line`` maps each cell to its
-    group. Standard errors that cells share with other features are added before they are squared. Cells and levels stay
+    """Return the feature with contributions averaged over groups of cells, weighted by rows; ``line`` is the group of
+    each cell.
+
+    Standard errors that cells share with other features are averaged before they are squared. Cells and levels stay
     unchanged.
     """
     rows, size = feature.counts.sum(axis=1), np.bincount(line)
@@ -187,7 +191,7 @@ def _with_levels(feature: Feature, levels: FeatureLevels, cells: FeatureLevels, 
 
 
 def cut(feature: Feature, old: Any, new: Any) -> tuple[Feature, str, str]:
-    """Move a cut; add one if ``old`` is None, or remove one if ``new`` is None.
+    """Move a cut of a feature; add one if ``old`` is None, or remove one if ``new`` is None.
 
     The cell that grows keeps its contribution. The rows of a cell that is split are divided in proportion, because the
     model has no rows to count.
@@ -221,7 +225,9 @@ def _cut_text(feature: Feature, at: float | None) -> str:
 
 
 def _own_cut(feature: Feature, old: Any) -> float:
-    """Return the cut of levels or cells that equals this value, or is printed as it."""
+    """Return the cut of the levels or cells that equals ``old``, or is printed like it. Raise ValueError if there is
+    none.
+    """
     value, parts = _number_in(feature.levels, old), (feature.levels, feature.cells)
     if any(value in part.number_cuts for part in parts):
         return value
@@ -234,7 +240,7 @@ def _own_cut(feature: Feature, old: Any) -> float:
 
 
 def _number_in(level: FeatureLevels, value: Any) -> float:
-    """Convert a value of a numeric feature to the number that its cuts are compared with."""
+    """Convert a value of a numeric feature, such as a date, to the number that its cuts are compared with."""
     number = number_of(value, level.type, level.day_first)
     if not math.isfinite(number):
         raise ValueError(f"A cut of {level.name!r} must be a finite {number_type(level.type)}, got {value!r:.80}.")
@@ -242,7 +248,7 @@ def _number_in(level: FeatureLevels, value: Any) -> float:
 
 
 def _split(feature: Feature, at: float) -> Feature:
-    """Divide a cell of the feature at a number; levels stay unchanged."""
+    """Return the feature with one of its cells divided at a number; levels stay unchanged."""
     cells, old = feature.cells, feature.cells.cut_points
     assert old is not None
     if at in old:
@@ -260,13 +266,13 @@ def _split(feature: Feature, at: float) -> Feature:
 
 
 def _taken(feature: Feature, line: np.ndarray, cells: FeatureLevels, counts: np.ndarray) -> Feature:
-    """Return the feature with other cells; each takes the contribution of the previous cell at the given position."""
+    """Return the feature with other cells. Cell i takes over the contribution of the old cell ``line[i]``."""
     taken = {name: getattr(feature, name)[line] for name in ("contributions", "standard_errors", "factors")}
     return replace(feature, cells=cells, counts=counts, **taken)
 
 
 def _moved(feature: Feature, at: float, to: float) -> Feature:
-    """Return the feature with the cell next to the cut ``at`` extended to the cut ``to`` of its cells."""
+    """Return the feature with the cell beside the cut ``at`` extended to the cut ``to``."""
     cells, up = feature.cells, to > at
     assert cells.cut_points is not None
     first, last = np.searchsorted(cells.cut_points, sorted([at, to])).tolist()
@@ -280,8 +286,10 @@ def _moved(feature: Feature, at: float, to: float) -> Feature:
 
 
 def _with_cut(feature: Feature, before: Feature, at: float | None, to: float) -> Feature:
-    """Add a new cut of the cells to the levels of a feature. It replaces the cut ``at`` if this is one of the levels
-    ``before``; it is an additional cut if ``at`` is None.
+    """Return the feature whose levels have the cut ``to`` of its cells, in place of the cut ``at`` or in addition if
+    that is None.
+
+    Nothing is replaced unless ``at`` is a cut of the levels of ``before``.
     """
     level, cells = before.levels, feature.cells
     cuts, missing = level.cut_points, level.missing_code
@@ -299,7 +307,7 @@ def _with_cut(feature: Feature, before: Feature, at: float | None, to: float) ->
 
 
 def with_values(feature: Feature, card: Scorecard, values: Mapping[Any, Any]) -> tuple[Feature, str, str]:
-    """Return the feature with contributions set by hand; their standard errors are 0."""
+    """Return the feature with contributions set by hand, in nats; their standard errors are 0."""
     if not isinstance(values, Mapping) or not values:
         raise ValueError(f"set takes a dict from levels of {feature.name!r} to contributions, got {values!r:.80}.")
     table, errors, factors = feature.table.copy(), feature.standard_errors.copy(), feature.factors.copy()
@@ -325,8 +333,9 @@ def with_values(feature: Feature, card: Scorecard, values: Mapping[Any, Any]) ->
 
 
 def _nats(value: Any, card: Scorecard, old: np.ndarray, name: str) -> np.ndarray:
-    """Return contributions that sum to 0 over the classes, (n, n_classes); classes that are not named get equal shares
-    of the remainder.
+    """Return contributions (n, n_classes) that add up to 0 over the classes, from values that a user set.
+
+    Classes that are not named get equal shares of the remainder.
     """
     labels = card.classes.tolist()
     if not isinstance(value, Mapping):
@@ -355,7 +364,7 @@ def _nats_text(nats: np.ndarray, card: Scorecard) -> str:
 
 
 def without(feature: Feature, total: float) -> tuple[Feature, str, str]:
-    """Return the feature with the same contribution in all cells: the mean over ``total`` training rows."""
+    """Return the feature with the same contribution in all cells: its mean over ``total`` training rows."""
     _, mean = centred(feature, total)
     mean = np.where(np.abs(mean) < _NOTHING, 0.0, mean)  # of a feature that is centred
     table, nothing = np.tile(mean, (len(feature.contributions), 1)), np.zeros_like(feature.standard_errors)
@@ -364,8 +373,10 @@ def without(feature: Feature, total: float) -> tuple[Feature, str, str]:
 
 
 def rising(feature: Feature, sign: int, side: int) -> tuple[Feature, str, str]:
-    """Return the feature with the nearest monotone contributions, weighted by rows: to the positive class they do not
-    fall (1), or do not rise (-1). ``side`` is that of the scorecard.
+    """Return the feature with the nearest monotone contributions, weighted by rows.
+
+    Contributions to the positive class do not fall (``sign`` 1), or do not rise (-1). ``side`` is that of the
+    scorecard.
     """
     _demand_numbers(feature, "monotone")
     if not is_sign(sign):
@@ -385,7 +396,7 @@ def keeps_sign(feature: Feature) -> bool:
 
 
 def renamed(feature: Feature, texts: Mapping[Any, str | None]) -> tuple[Feature, str, str]:
-    """Return the feature with other texts for levels, or for cells; None gives back the label."""
+    """Return the feature with other texts for levels or cells; None restores the label."""
     if not isinstance(texts, Mapping) or not texts:
         raise ValueError(f"rename takes a dict from levels of {feature.name!r} to texts, got {texts!r:.80}.")
     of_levels, of_cells = ([*(part.renamed or (None,) * part.n_levels)] for part in (feature.levels, feature.cells))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def explain(card: Scorecard, X: Any, by: str) -> Explanation:
-    """Return the explanation of `Scorecard.explain`."""
+    """Return the explanation of rows that `Scorecard.explain` documents."""
     check_way(by)
     if is_row(X, "Scorecard"):
         cells = None if by == "column" else card.reader.read_row(X)
@@ -76,8 +76,10 @@ def _explained(card: Scorecard, codes: np.ndarray, texts: Sequence[Any]) -> Expl
 
 
 def _by_column(card: Scorecard, table: Table) -> Explanation:
-    """Return explanations with one entry per column, which gets an equal share of the contributions and weights of its
-    features. Levels are named by the texts of reasons.
+    """Return explanations with one entry per column.
+
+    A column gets an equal share of the contributions and weights of each feature that uses it. Levels are described by
+    the texts of reasons.
     """
     by_feature, names = _by_feature(card, table), columns_in_use(card)
     shares, errors = np.zeros((len(by_feature.features), len(names))), np.asarray(by_feature.standard_errors)

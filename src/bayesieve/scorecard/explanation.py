@@ -25,17 +25,25 @@ EXPLAINED_LEVEL = 0.9
 class Explanation(ShortRepr):
     """Contributions of the features to the log joint probability of rows, in nats.
 
-    rows : (n_rows,) row numbers; features : names; classes : labels; prior : (n_classes,) log prior;
-    contributions : (n_rows, n_features, n_classes) nats; 0 for a value without a level;
-    values, levels : (n_rows, n_features) object arrays: values as the model reads them, as text (dates and
-    times in ISO 8601, as in the levels; None: missing), and labels of their levels;
-    weights : (n_features,);
-    standard_errors : (n_rows, n_features, n_classes) of the contributions, as the intervals have them;
-    intervals : (n_rows, n_classes, 2), which hold the probabilities of the classes in 90 % of cases. None of both for
-    a model without errors;
-    names : readable names of the features, if the model has labels, which are also those of the levels then;
-    cells : (n_rows, n_features) labels of the cells, if they are finer than levels;
-    probabilities : (n_rows, n_classes) of the classes, if contributions refer to log odds against a class.
+    Attributes
+    ----------
+    rows : (n_rows,) row numbers
+    features : names of the features
+    classes : labels of the classes
+    prior : (n_classes,) intercept of each class
+    contributions : (n_rows, n_features, n_classes) nats; 0 for a value without a level
+    values : (n_rows, n_features) object array, values as the model reads them, as text (dates and times in ISO 8601);
+        None if missing
+    levels : (n_rows, n_features) object array, labels of their levels
+    weights : (n_features,)
+    standard_errors : (n_rows, n_features, n_classes) of the contributions, on which intervals are based; None for a
+    model
+        without errors
+    intervals : (n_rows, n_classes, 2), which hold the probabilities of the classes in 90 % of cases; None for a model
+        without errors
+    names : readable names of the features, if the model has labels
+    cells : (n_rows, n_features) labels of the cells, if they are finer than levels
+    probabilities : (n_rows, n_classes) of the classes, if contributions refer to log odds against a class
     """
 
     rows: np.ndarray
@@ -107,8 +115,7 @@ class Explanation(ShortRepr):
         return explanation_figure(self, row, target_class, title=title)
 
     def against(self, label: Any) -> Explanation:
-        """Return an explanation of log odds: the contributions of the features to the other classes less those to this
-        one.
+        """Return an explanation of log odds: contributions to each other class less those to the class ``label``.
 
         Raises
         ------
@@ -143,17 +150,19 @@ class Explanation(ShortRepr):
         return joint
 
     def grouped(self, groups: Sequence[str], values: np.ndarray, levels: np.ndarray) -> Explanation:
-        """Sum the contributions of each group of features into one feature with the name of the group.
+        """Return an explanation in which the contributions of each group of features are added up under the name of the
+        group.
 
         Parameters
         ----------
-        groups : the group of each feature; features of a group must be adjacent.
+        groups : group of each feature; features of a group must be adjacent.
         values, levels : (n_rows, n_groups) object arrays, as for features.
 
         Returns
         -------
         Explanation
-            Weights are summed. Prior and contributions still add up to the log joint, to the last digit of a float for
+            Weights are added up. Prior and contributions still add up to the log joint, to the last digit of a float
+            for
             any number of groups: each group corrects the rounding of those before.
         """
         runs = [(name, [at for at, _ in run]) for name, run in groupby(enumerate(groups), key=lambda pair: pair[1])]
@@ -177,14 +186,16 @@ class Explanation(ShortRepr):
         return replace(self, cells=levels, names=None, probabilities=None, **texts, **numbers)
 
     def to_frame(self) -> Any:
-        """Return one row per row, class and feature (polars): ``row``, ``class``, ``feature``, ``value``, ``level``,
-        ``weight``, ``contribution`` (nats) and ``prior``, the intercept of the class. A scorecard adds the ``cell``
-        (the part of the level to which the contribution belongs), the ``standard_error`` of the contribution (nats),
-        and the ``probability`` of the class, which lies between ``low`` and ``high`` in 90 % of cases; a model with
-        labels (`SelectiveNB.with_labels`) the readable ``name``.
+        """Return a polars dataframe with one row per row, class and feature.
+
+        Columns are ``row``, ``class``, ``feature``, ``value``, ``level``, ``weight``, ``contribution`` (nats) and
+        ``prior``, the intercept of the class. A scorecard adds the ``cell`` (part of the level that has the
+        contribution), the ``standard_error`` of the contribution (nats), and the ``probability`` of the class, which
+        lies between ``low`` and ``high`` in 90 % of cases. A model with labels (`SelectiveNB.with_labels`) adds the
+        readable ``name``.
         """
         n_rows, n_features, n_classes = self.contributions.shape
-        # Texts are read once and taken by position: a line for each row, class and feature repeats them many times.
+        # Texts are computed once and repeated by position, because every class and feature repeats them.
         lines = np.arange(n_rows * n_classes * n_features)
         row, of_class, feature = lines // (n_classes * n_features), lines // n_features % n_classes, lines % n_features
         texts = {"value": self.values, "level": self.levels} | ({} if self.cells is None else {"cell": self.cells})

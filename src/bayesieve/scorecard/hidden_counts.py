@@ -1,4 +1,4 @@
-"""Scorecards that tell no count of few rows."""
+"""Scorecards that do not reveal counts of few rows, for model files that leave a protected place."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from bayesieve.table.derived_levels import PairLevels
 
 
 def with_hidden_counts(card: Scorecard, min_count: int) -> Scorecard:
-    """Return the scorecard with all counts of cells by class rounded to multiples of ``min_count``, and level scores to
-    .001.
+    """Return the scorecard with all counts of cells by class rounded to multiples of ``min_count``, and level scores
+    rounded to .001.
 
-    All are rounded, so that no difference gives a small one away. Contributions, and with them predictions, stay. The
-    standard errors of cells whose rows are rounded away become the largest of all such cells, their factors 0.
+    All counts are rounded, so that no difference reveals a small one. Contributions, and hence predictions, stay the
+    same. Cells whose rows are rounded to 0 all get the largest of their standard errors, without shared factors.
 
     Raises
     ------
     ValueError
-        If ``min_count`` is no number of rows, or contributions are computed from the counts and give them away.
+        If ``min_count`` is not a number of rows, or contributions are computed from counts and would reveal them.
     """
     check_allowed({"min_count": min_count}, {"min_count": Allowed.count()})
     if min_count == 1:

@@ -1,4 +1,4 @@
-"""Prediction by look-up: values of rows to cells of features, and cells to contributions."""
+"""Prediction by look-up: from values of rows to cells of features, and from cells to contributions."""
 
 from __future__ import annotations
 
@@ -29,12 +29,13 @@ Cell = tuple[int, float | str | None]
 
 @dataclass(frozen=True, eq=False)
 class CellTables:
-    """Contributions of several features in one table.
+    """Contributions of several features, concatenated in one table.
 
     Parameters
     ----------
-    lines : (n_lines + 1, n_classes) those of the cells of each feature, then of its unseen values; zeros last.
-    n_lines, first : (n_features,) number of lines of each feature, and where they begin.
+    lines : (n_lines + 1, n_classes) contributions of the cells of each feature, followed by those of its unseen values;
+        the last line is zeros.
+    n_lines, first : (n_features,) number of lines of each feature, and its first line.
     intercept : (n_classes,)
     """
 
@@ -49,8 +50,8 @@ class CellTables:
         return cls(np.concatenate([*tables, nothing]), n_lines, np.cumsum(n_lines) - n_lines, intercept)
 
     def joint(self, codes: np.ndarray) -> np.ndarray:
-        """Return the log joint probabilities, (n_rows, n_classes): intercept plus contributions of cells (n_features,
-        n_rows).
+        """Return log joint probabilities, (n_rows, n_classes): the intercept plus the contributions of cells
+        (n_features, n_rows).
         """
         from bayesieve.evidence._kernels import add_log_probabilities
 
@@ -63,8 +64,8 @@ class CellTables:
         return joint
 
     def joint_of_row(self, codes: Sequence[int]) -> np.ndarray:
-        """Return the log joint probabilities of one row, (n_classes,), identical to the last bit to those
-        of `joint`.
+        """Return the log joint probabilities of one row, (n_classes,), equal to those of `joint` to the last bit but
+        faster.
         """
         lines = self.lines[self.first + np.array(codes, dtype=np.int64)]
         return np.add.reduce(np.concatenate([self.intercept[None], lines]), axis=0)
@@ -81,8 +82,8 @@ def intervals_of(joint: np.ndarray, variances: np.ndarray, level: float) -> np.n
     Parameters
     ----------
     joint : (n_rows, n_classes) log joint probabilities.
-    variances : (n_rows, n_logits) of their errors.
-    level : probability that an interval holds the true probability.
+    variances : (n_rows, n_logits) variances of the errors of the logits.
+    level : share of the intervals that should hold the true probability.
     """
     reach, n_classes = float(ndtri(0.5 + level / 2.0)), joint.shape[1]
     result = np.empty((*joint.shape, 2))
@@ -100,11 +101,11 @@ def intervals_of(joint: np.ndarray, variances: np.ndarray, level: float) -> np.n
 
 
 class RowReader:
-    """Reader of the cells of features from tables with the training columns, and from single rows.
+    """Reader that turns rows, of tables with the training columns or single ones, into cells of features.
 
     Parameters
     ----------
-    levels : of the columns behind the features, then pairs.
+    levels : levels of the columns behind the features, then pairs.
     picked : (n_features,) positions of the features among them.
     columns : names of the columns of the training table.
     """
@@ -131,7 +132,7 @@ class RowReader:
         return cls(levels, np.flatnonzero(np.isin(positions, used)), columns)
 
     def read(self, table: Table) -> Table:
-        """Return the columns that the model needs, by name if the table has names.
+        """Return a table of the columns that the model needs, matched by name if the table has names.
 
         Raise ValueError, naming the column, if one is missing.
         """
@@ -155,8 +156,8 @@ class RowReader:
             raise ValueError(f"The table lacks {named(lacking)}, which the model needs; add it under this name.")
 
     def code(self, table: Table, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
-        """Return the cell of each feature in each row, (n_features, n_rows), and the number of rows without a cell in
-        each column that the model needs.
+        """Return the cell of each feature in each row, (n_features, n_rows), and for each needed column the number of
+        rows without a cell.
         """
         if not self.picked.size:
             return np.zeros((0, table.n_rows), dtype=np.uint8), np.zeros(0, dtype=np.int64)
@@ -165,7 +166,7 @@ class RowReader:
         return codes if self.picked.size == len(levels) else codes[self.picked], unseen[: levels.n_columns]
 
     def texts(self, table: Table) -> list[list[str | None]]:
-        """Return the values of each feature, (n_rows,) as text; None if one is missing."""
+        """Return the values of each feature as texts, lists of n_rows; None if a value is missing."""
         columns = self.read(table)
         position = {name: i for i, name in enumerate(columns.names)}
         values = []
@@ -178,7 +179,7 @@ class RowReader:
 
     @cached_property
     def _single(self) -> list[Callable[[Mapping[str, Any]], Cell | None]]:
-        """Functions that return the cell of each feature in a single row."""
+        """Functions, one per feature, that return the cell of the feature in a single row."""
         readers: dict[int, _ValueReader] = {}
 
         def reader(level: FeatureLevels) -> _ValueReader:
@@ -190,8 +191,9 @@ class RowReader:
         ]
 
     def read_row(self, row: Mapping[str, Any]) -> list[Cell] | None:
-        """Return the cells of the features in one row without building a table. Return None if the row can only be read
-        as a table, or its error only be explained so.
+        """Return the cells of the features in one row without building a table, which is much faster.
+
+        None if the row needs a table to be read, or to raise a helpful error.
         """
         cells = []
         try:
@@ -206,7 +208,7 @@ class RowReader:
 
 
 class ScoreReader(RowReader):
-    """Reader of indicators: compares rows with all thresholds of a score at once."""
+    """Reader of indicators, which compares rows with all thresholds of a score at once."""
 
     def __init__(self, indicators: Sequence[IndicatorLevels], columns: Sequence[str]) -> None:
         self._indicators = indicators
@@ -236,16 +238,18 @@ class ScoreReader(RowReader):
 
     @property
     def scores(self) -> list[str]:
-        """The score of each indicator."""
+        """Name of the score of each indicator."""
         return [level.column for level in self._indicators]
 
     def score_texts(self, table: Table) -> list[list[str | None]]:
-        """Return the values of each score, (n_rows,) as text; None if one is missing."""
+        """Return the values of each score as texts, lists of n_rows; None if a value is missing."""
         columns = self.read(table)
         return [family.texts(columns.column(i)) for i, family in enumerate(self._families)]
 
     def score_labels(self, table: Table, unseen: str) -> list[np.ndarray]:
-        """Return the pair of neighbouring thresholds between which each score lies, as text, (n_rows,)."""
+        """Return, for each score, the interval between neighbouring thresholds that holds each value, as text
+        (n_rows,).
+        """
         columns, labels = self.read(table), []
         missing = {level.column: "missing" if level.missing_code is not None else unseen for level in self._indicators}
         for i, family in enumerate(self._families):
@@ -258,7 +262,7 @@ class ScoreReader(RowReader):
 
 
 class _ValueReader:
-    """Reader of the cell of one value of a column."""
+    """Reader that returns the cell of a single value of one column."""
 
     def __init__(self, level: FeatureLevels) -> None:
         self._level, self.name, self.n_levels = level, level.name, level.n_levels
@@ -309,14 +313,15 @@ def _of_pair(pair: PairLevels, first: _ValueReader, second: _ValueReader) -> Cal
 
 
 def text_of(cell: Cell) -> str | None:
-    """Return the value as the model reads it; None if it is missing."""
+    """Return a value, given with its cell, as text in the form that the model reads; None if it is missing."""
     return canonical_text(cell[1]) if isinstance(cell[1], float) else cell[1]
 
 
 def is_row(X: Any, owner: str = "SelectiveNB") -> bool:
-    """Return whether these are the values of one row by column. Sparse matrices that are mappings by position are not.
+    """Return whether ``X`` is one row, a mapping from column names to values.
 
-    Raise TypeError, naming the ``owner``, if they are columns of several rows.
+    Sparse matrices that are mappings by position are no rows. Raise TypeError, naming the ``owner``, for a mapping to
+    columns of several rows.
     """
     if not isinstance(X, Mapping) or hasattr(X, "shape"):
         return False
@@ -330,14 +335,14 @@ def is_row(X: Any, owner: str = "SelectiveNB") -> bool:
 
 
 def table_of(X: Any) -> Table:
-    """Return rows as a table: a dataframe, an array, or one row as a mapping from columns to values."""
+    """Return rows as a `Table`, from a dataframe, an array, or one row as a mapping from column names to values."""
     if isinstance(X, Table):
         return X
     return one_row(X) if is_row(X, "Scorecard") else as_table(X)
 
 
 def one_row(row: Mapping[str, Any]) -> Table:
-    """Return a row of values by column as a table."""
+    """Return a row, a mapping from column names to values, as a `Table`."""
     cells = np.empty((1, len(row)), dtype=object)
     cells[0] = list(row.values())
     table = as_table(cells, feature_names=[*row])

@@ -1,4 +1,6 @@
-"""Schema of model files: a scorecard as plain values, and back, exact, with checks of everything that is read."""
+"""Schema of model files, and exact conversion between scorecards and plain values with checks of everything that is
+read.
+"""
 
 from __future__ import annotations
 
@@ -57,9 +59,10 @@ class SavedClasses(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=Tru
 
 
 class SavedFeature(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
-    """A feature: its levels (one of ``levels``, ``pair`` and ``indicator``), and arrays as `Feature` describes them.
+    """A feature in a model file: its levels (one of ``levels``, ``pair`` and ``indicator``), and the arrays of
+    `Feature`.
 
-    ``cells`` and ``counts`` are given if they differ from the levels and the counts of the cells.
+    ``cells`` and ``counts`` are present only if they differ from the levels and their counts.
     """
 
     levels: SavedLevels | None = None
@@ -78,9 +81,9 @@ class SavedFeature(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=Tru
 
 
 class ModelFile(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """A model file: the arrays of a `Scorecard`, its provenance, and what the model keeps beside it.
+    """Content of a model file: the arrays of a `Scorecard`, its provenance, and further attributes of the model.
 
-    ``columns`` are those of the training table, ``named`` whether they had names, ``search`` the trace of the search.
+    ``columns`` are those of the training table, ``named`` says whether they had names, ``search`` is the trace.
     """
 
     format: Literal["bayesieve.SelectiveNB"]
@@ -103,7 +106,7 @@ class ModelFile(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 def json_schema() -> dict[str, Any]:
-    """Return the JSON Schema of model files, without the checksum and the descriptions of parts."""
+    """Return the JSON Schema of model files; it describes neither the checksum nor the meaning of parts."""
     schema = msgspec.json.schema(ModelFile)
     for part in schema["$defs"].values():
         part.pop("description", None)
@@ -111,7 +114,7 @@ def json_schema() -> dict[str, Any]:
 
 
 def card_to_plain(card: Scorecard) -> dict[str, Any]:
-    """Return the parts of a scorecard by the names of `ModelFile`; ValueError if a file cannot hold its classes."""
+    """Return the parts of a scorecard by the names of `ModelFile`. Raise ValueError if JSON cannot hold its classes."""
     features = without_unused_values(card)
     columns = {id(feature.levels): feature.levels.name for feature in features if feature.kind != "pair"}
     withheld = {feature.name for feature in features if isinstance(feature.levels, WithheldLevels)}
@@ -161,7 +164,7 @@ def _feature_to_plain(feature: Feature, columns: Mapping[int, str]) -> dict[str,
 
 
 def card_from_file(file: ModelFile) -> Scorecard:
-    """Return the scorecard that a file holds; `Damaged` if its parts contradict each other."""
+    """Return the scorecard in a parsed file. Raise `Damaged` if its parts contradict each other."""
     classes = _classes_of(file.classes)
     n_classes, n_logits = classes.size, 1 if classes.size == 2 else classes.size
     class_counts = numbers(file.class_counts, (n_classes,), "class counts", 0.0, _MAX_WEIGHT)
@@ -204,7 +207,7 @@ def _checked_provenance(provenance: Provenance, columns: Sequence[str], class_co
 
 
 def _levels_of(file: ModelFile) -> list[FeatureLevels]:
-    """Return the levels of the features: columns or indicators, then pairs."""
+    """Return the levels of all features of a file: columns or indicators, then pairs."""
     levels: list[FeatureLevels] = []
     shared: dict[str, FeatureLevels] = {}
     for feature in file.features:
@@ -248,7 +251,7 @@ def _check_indicators(levels: Sequence[FeatureLevels], columns: Sequence[str]) -
 
 
 def _feature_of(saved: SavedFeature, level: FeatureLevels, n_classes: int, n_factors: int) -> Feature:
-    """Return a feature from its checked arrays."""
+    """Return a feature from its saved arrays, after checking their shapes and values."""
     name, cells = repr(level.name), level
     if saved.cells is not None:
         cells = _cells_of(saved.cells, level)
@@ -281,7 +284,7 @@ def _feature_of(saved: SavedFeature, level: FeatureLevels, n_classes: int, n_fac
 
 
 def _cells_of(saved: SavedLevels, level: FeatureLevels) -> FeatureLevels:
-    """Return cells that are nested in the levels of their feature."""
+    """Return the saved cells of a feature. Raise `Damaged` unless they are nested in its levels."""
     cells = read_by(FeatureLevels.from_saved, saved)
     alike = all(getattr(cells, part) == getattr(level, part) for part in ("name", "kind", "type", "special"))
     if not alike or (cells.missing_code is None) != (level.missing_code is None) or not _is_nested(cells, level):
@@ -303,7 +306,9 @@ def _is_nested(cells: FeatureLevels, level: FeatureLevels) -> bool:
 
 
 def _classes_to_plain(labels: np.ndarray) -> dict[str, Any]:
-    """Return labels of one kind: text, whole numbers, booleans or floats; ValueError for labels of any other kind."""
+    """Return class labels as plain values with their type. Raise ValueError unless all are texts, integers, booleans or
+    floats.
+    """
     values = [value.item() if isinstance(value, np.generic) else value for value in labels.tolist()]
     kinds = [name for name, type_ in _LABELS.items() if all(type(value) is type_ for value in values)]
     if not kinds:

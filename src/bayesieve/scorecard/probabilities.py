@@ -1,4 +1,4 @@
-"""Probabilities from log joint probabilities, and variances of logits."""
+"""Conversion of log joint probabilities to probabilities, and of variances between classes and logits."""
 
 from __future__ import annotations
 
@@ -36,11 +36,10 @@ def chance(class_counts: np.ndarray) -> np.ndarray:
 
 
 def number_variances(of_classes: np.ndarray) -> np.ndarray:
-    """Return the variances of the logits of each cell, (n_cells, n_logits), from the variances of centred
-    contributions.
+    """Return the variances of the logits of each cell, (n_cells, n_logits), from those of centred contributions.
 
-    ``of_classes``, (n_cells, n_classes), are the variances of one number per class less the mean over the classes. The
-    numbers themselves are taken as independent. For two classes the logit is the second number less the first.
+    ``of_classes`` (n_cells, n_classes) are the variances of one number per class less the mean over the classes; these
+    numbers are taken as independent. For two classes the logit is the second number less the first.
     """
     n_classes = of_classes.shape[1]
     if n_classes == 2:
@@ -51,7 +50,7 @@ def number_variances(of_classes: np.ndarray) -> np.ndarray:
 
 
 def check_level(level: Any) -> float:
-    """Return the confidence level if it is above 0 and below 1; raise ValueError otherwise."""
+    """Return a confidence level as a float. Raise ValueError unless it is above 0 and below 1."""
     if not (is_number(level) and 0.0 < level < 1.0):
         raise ValueError(f"level must be a number above 0 and below 1, such as 0.9, got {level!r:.80}.")
     return float(level)

@@ -1,4 +1,4 @@
-"""Provenance of a model as plain values, which reports show and files keep."""
+"""Provenance of a model as plain values, which reports show and model files keep."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Share = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
 
 
 class SelectorFacts(TypedDict, total=False):
-    """The selector that found the weights.
+    """Description of the selector that found the weights.
 
-    name, sentence : of the selector.
-    remark : the reason for which an informative feature has weight 0.
+    name, sentence : texts of the selector.
+    remark : the reason why an informative feature may have weight 0.
     chooses_on_path : whether it selects one of the subsets that its search passes through.
-    rows_by_class : all training rows of each class, if the probabilities are learnt from part of them only.
+    rows_by_class : all training rows of each class, if probabilities are counted on a part of them only.
     """
 
     name: Required[str]
@@ -32,7 +32,7 @@ class SelectorFacts(TypedDict, total=False):
 
 
 class TableFacts(TypedDict):
-    """The training table: its size, and the SHA-256 of its values, classes and weights (32 hexadecimal digits)."""
+    """Size of the training table, and the SHA-256 of its values, classes and weights (32 hexadecimal digits)."""
 
     rows: int
     columns: int
@@ -40,7 +40,7 @@ class TableFacts(TypedDict):
 
 
 class RulesFile(TypedDict):
-    """File from which the rules for levels were read."""
+    """Name, hash and content of the file from which rules for levels were read."""
 
     name: str
     sha256: str
@@ -48,27 +48,30 @@ class RulesFile(TypedDict):
 
 
 class Provenance(TypedDict, total=False):
-    """Origin of a model: the data, options and later changes.
+    """Origin of a model: data, options and later changes.
 
     n_rows : number of training rows.
-    evidence : what contributions were fitted to; "counted" if they follow from counts and weights.
+    evidence : what contributions were fitted to ("levels" or "cells"); "counted" if they follow from counts and
+    weights.
     weight_factor : common factor on the selector's weights around which calibration fitted them.
-    smoothing : of the probabilities, after calibration.
-    positive : position of the class that reasons and points are about, if it was given.
-    prior : shares of the classes that probabilities are for, if not those of training.
+    smoothing : smoothing of the probabilities, after calibration.
+    positive : position of the class that reasons and points refer to, if it was given.
+    prior : class shares that probabilities refer to, if not those of training.
     selector : the selector that found the weights.
     coding : how columns became levels, in words: pairs of a title and a text.
-    options : of the fit; those that were objects are the text of these, {"object": text}, and ``levels`` is whether
-        ``rules`` were given as this option.
-    rules : rules for levels by column, as they were given; by_hand : columns whose levels are by hand.
-    rules_file : the file that they were read from.
+    options : options of the fit. Objects are stored as their text, {"object": text}; ``levels`` says whether ``rules``
+    were
+        given by this option.
+    rules : rules for levels by column, as given.
+    by_hand : columns whose levels were set by hand.
+    rules_file : file from which the rules were read.
     marks : columns that are identifiers, counters or dates.
     table : the training table, if it was in memory.
-    versions : of this package, Python and NumPy.
-    labels : words for people by column, see `SelectiveNB.with_labels`.
-    edits : what was changed by hand.
-    merged, updated : the models that it was merged from, and the rows that it learnt from later.
-    min_count : of which all counts are multiples.
+    versions : versions of this package, Python and NumPy.
+    labels : readable texts by column, see `SelectiveNB.with_labels`.
+    edits : changes by hand.
+    merged, updated : models that were merged into it, and rows by which it was updated.
+    min_count : number of which all counts are multiples.
     """
 
     n_rows: Required[Count]

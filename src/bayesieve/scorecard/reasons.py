@@ -1,16 +1,16 @@
-"""Reasons for scores, column by column, by a rule simple enough for SQL, PMML and spreadsheets to repeat.
+"""Reasons for scores, column by column, by a rule simple enough to repeat in SQL, PMML and spreadsheets.
 
-1. The score of a class is what log P(class) has more than the mean log probability of the other classes: the log odds,
-   if there are two. With J classes, a cell whose contributions are c adds (J c[class] - sum(c)) / (J - 1) to it.
-2. Against "mean", this is compared with the average training row, to which features add 0; against "best", with the
-   cell of the feature that adds most, missing values included, and values that are in no cell left out. Indicators of
-   one score are one feature here.
-3. What a feature has more or less than that is divided equally between its columns: a pair counts half to each.
-   So the sums of the columns add up to the score less that of the reference row.
-4. Columns with less than the reference are reasons, the largest shortfall first. Sums are compared after rounding to 9
-   decimals; of equal ones the first column of the training table comes first.
+1. The score of a class is log P(class) less the mean log probability of the other classes; for two classes, the log
+   odds. With J classes, a cell whose contributions are c adds (J c[class] - sum(c)) / (J - 1) to it.
+2. Against "mean", the score is compared with the average training row, to which features add 0. Against "best", it is
+   compared with the cell of the feature that adds most; missing values may be that cell, values in no cell not.
+   Indicators of one score count as one feature here.
+3. The difference of a feature is divided equally between its columns: a pair counts half to each. So the sums of the
+   columns add up to the score less that of the reference row.
+4. Columns below the reference are reasons, the largest shortfall first. Sums are compared after rounding to 9
+   decimals; among equal ones the first column of the training table comes first.
 
-Halves need one number a cell; a fairer division, such as Shapley's, needs a population and cannot be written on a
+Halves need one number per cell. A fairer division, such as Shapley's, needs a population and cannot be printed on a
 scorecard. With several classes and none named, the score is minus that of the predicted class, so that reasons speak
 for it.
 """
@@ -59,7 +59,7 @@ def reasons_of(
     values: bool = False,
     codes_by_column: Mapping[str, str] | None = None,
 ) -> Any:
-    """Return the frame of `SelectiveNB.reasons`."""
+    """Return the frame that `SelectiveNB.reasons` documents."""
     import polars as pl
 
     check_allowed({"n": n, "against": against, "values": values}, _ALLOWED)
@@ -96,7 +96,7 @@ def reasons_of(
 
 
 def _checked_codes(card: Scorecard, given: Mapping[str, str] | None) -> Mapping[str, str]:
-    """Return reason codes by column, by default those of the labels; ValueError for a name that is no column."""
+    """Return reason codes by column, by default those of the labels. Raise ValueError for a name that is no column."""
     if given is None:
         return Wording.of(card).codes
     if not isinstance(given, Mapping):
@@ -111,7 +111,7 @@ def _checked_codes(card: Scorecard, given: Mapping[str, str] | None) -> Mapping[
 
 
 def _with_values(card: Scorecard, table: Table, names: Sequence[str], reasons: Any) -> Any:
-    """Insert the numbers of rows into the texts of reasons: "amount 7,500 (more than 6,420)"."""
+    """Insert the numbers of the rows into the texts of reasons: "amount 7,500 (more than 6,420)"."""
     import polars as pl
 
     numbers, words, read = dict[str, Any](), Wording.of(card), card.reader.read(table)
@@ -143,8 +143,12 @@ def shortfalls(
 
     Parameters
     ----------
+    card : the fitted model.
     codes : (n_used, n_rows) cells of the features in the model.
-    towards : (n_rows,) class of the score of each row; ``sign`` -1: the score is minus that.
+    names : columns in use.
+    against : "mean" or "best".
+    towards : (n_rows,) position of the class whose score is compared in each row.
+    sign : -1 if the score is minus that of the class.
     """
     parts, position = np.zeros((codes.shape[1], len(names))), {name: i for i, name in enumerate(names)}
     references = reference_scores(card, against, sign)
@@ -157,23 +161,25 @@ def shortfalls(
 
 
 def reference_scores(card: Scorecard, against: str, sign: float = 1.0) -> np.ndarray:
-    """Return the contribution of the reference to the score of each class, by feature in the model, (n_used,
-    n_classes).
-    """
+    """Return what each feature adds to the score of each class in the reference row, (n_used, n_classes)."""
     if against == "best" and card.used.size:
         return _best(card.used_features, sign)
     return np.zeros((card.used.size, card.classes.size))
 
 
 def class_scores(table: np.ndarray) -> np.ndarray:
-    """Return the contributions of cells to the score of each class, (n_lines, n_classes)."""
+    """Convert contributions of cells, (n_lines, n_classes), to contributions to the score of each class (rule 1
+    above).
+    """
     n_classes = table.shape[1]
     return np.asarray((n_classes * table - table.sum(axis=1, keepdims=True)) / (n_classes - 1))
 
 
 def _best(features: Sequence[Feature], sign: float) -> np.ndarray:
-    """Return the largest contribution of each feature, (n_features, n_classes); that of a column is assigned to its
-    first feature.
+    """Return the largest contribution of each feature, (n_features, n_classes).
+
+    Features of the same numbers, such as indicators of one score, count together: the largest sum is assigned to the
+    first one.
     """
     best = np.zeros((len(features), features[0].contributions.shape[1]))
     alone: dict[tuple[str, ...], list[int]] = {}
@@ -192,8 +198,8 @@ def _best(features: Sequence[Feature], sign: float) -> np.ndarray:
 
 
 def _texts(card: Scorecard, table: Table, names: Sequence[str]) -> tuple[np.ndarray, np.ndarray, list[list[str]]]:
-    """Return, for each column, the position of the levels that distinguish its values, their codes (n_told, n_rows),
-    and their texts.
+    """Return the texts of reasons: for each column the position of its levels, the codes of rows by these levels, (n,
+    n_rows), and the texts of each.
     """
     told = told_apart(card, names)
     levels = list({id(level): level for level in told}.values())
@@ -203,21 +209,23 @@ def _texts(card: Scorecard, table: Table, names: Sequence[str]) -> tuple[np.ndar
 
 
 def reason_texts(card: Scorecard, level: FeatureLevels) -> tuple[FeatureLevels, list[str]]:
-    """Return the distinct categories of a column in reasons, and the text of each of its codes."""
+    """Return the levels that distinguish a column's values in reasons, and the text of each code, beginning with the
+    name.
+    """
     single, texts = part_texts(card, level)
     name = Wording.of(card).named(level)
     return single, [f"{name}: {text}" for text in texts]
 
 
 def part_texts(card: Scorecard, level: FeatureLevels) -> tuple[FeatureLevels, list[str]]:
-    """Return the distinct categories of a column in reasons, and a text for each of its codes, without its name."""
+    """Return the levels that distinguish a column's values in reasons, and the text of each code, without the name."""
     words, single = Wording.of(card), level if level.groups is None else level.by_value()
     unseen = "missing" if isinstance(card.reader, ScoreReader) else UNSEEN[1:-1]
     return single, [*_texts_of(card, level, single, words), unseen]
 
 
 def code_by(card: Scorecard, table: Table, levels: Sequence[FeatureLevels]) -> np.ndarray:
-    """Return the codes of values by other levels of the columns or scores of a scorecard, (n_told, n_rows)."""
+    """Return the codes of rows by other levels of the columns or scores of a scorecard, (n, n_rows)."""
     codes: dict[str, np.ndarray] = {}
     if isinstance(card.reader, ScoreReader):
         scores = card.reader.read(table)
@@ -236,9 +244,7 @@ def code_by(card: Scorecard, table: Table, levels: Sequence[FeatureLevels]) -> n
 
 
 def _texts_of(card: Scorecard, level: FeatureLevels, single: FeatureLevels, words: Wording) -> list[str]:
-    """Return a text for each cell of a column: its own text if it has one, otherwise that of its level, otherwise its
-    label.
-    """
+    """Return a text for each cell of a column: the one a user gave it or its level, otherwise its label in words."""
     around = np.arange(level.n_levels) if single is level else level.code_categories(single.first_values())
     texts = words.given(level)
     if level.name in card and card[level.name].cells is level:
@@ -249,8 +255,10 @@ def _texts_of(card: Scorecard, level: FeatureLevels, single: FeatureLevels, word
 
 
 def told_apart(card: Scorecard, names: Sequence[str]) -> list[FeatureLevels]:
-    """Return the levels that distinguish the values of each column in texts: the cells of its feature or, if that has
-    only one, those of a pair. Scores of indicators use all thresholds.
+    """Return, for each column, the levels that distinguish its values in texts.
+
+    They are the cells of its feature or, if that has only one, those of a pair. Scores of indicators use all
+    thresholds.
     """
     if isinstance(card.reader, ScoreReader):
         families = {family.name: family for family in card.reader.column_levels}

@@ -1,4 +1,6 @@
-"""`Scorecard`: a fitted model as plain arrays. Whatever happens after a fit reads it and nothing else."""
+"""`Scorecard`: a fitted model as plain arrays, the only thing that predictions, explanations, reports and
+exports read.
+"""
 
 from __future__ import annotations
 
@@ -104,12 +106,12 @@ class Feature(ShortRepr):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns of the table that the feature is made of."""
+        """Names of the columns of the table that the feature uses."""
         return tuple(dict.fromkeys(level.column for level in self.levels.by_column))
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """A text for each cell."""
+        """Label of each cell, such as '<= 4.5' or a category."""
         return self.cells.labels
 
     @property
@@ -134,19 +136,18 @@ class Feature(ShortRepr):
 
     @cached_property
     def table(self) -> np.ndarray:
-        """(n_cells + 1, n_classes) the contributions, those of unseen values last."""
+        """Contributions with those of unseen values last, (n_cells + 1, n_classes), in nats."""
         return np.concatenate([self.contributions, self.unseen[None]])
 
     @cached_property
     def errors(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the factors that errors share with other features, (n_cells + 1, n_logits, n_factors), and the
-        remaining variances, (n_cells + 1, n_logits); the last row is for unseen values, which may contribute what any
-        row does.
+        """Errors of the logits: loadings on factors shared with other features, (n_cells + 1, n_logits, n_factors), and
+        remaining variances, (n_cells + 1, n_logits).
 
-        Standard errors are those of fresh samples with the same levels, features and weights, though the same rows
-        choose these: their squares are multiplied. A weight w below 1 shrinks counted contributions, which is best if
-        w (1 - w) of the variance of counting is squared bias. The weight says nothing about rare levels: the fewer rows
-        a level has, the more of its variance of counting counts. Contributions set by hand have no error.
+        The last row is for unseen values, which may contribute what any row does. A weight w below 1 shrinks counted
+        contributions, which is optimal if w (1 - w) of the counting variance is squared bias; that bias is added. The
+        fewer rows a level has, the more of its counting variance is added, because the weight says nothing about rare
+        levels. Contributions set by hand have no error.
         """
         of_classes, level = self.standard_errors**2, self.level_of_cell
         rows, of_level = self.counts.sum(axis=1), np.asarray(self.levels.counts)
@@ -166,13 +167,15 @@ class Feature(ShortRepr):
     @cached_property
     def total_errors(self) -> np.ndarray:
         """Standard errors of the contributions, (n_cells + 1, n_classes), in nats, as used for intervals of
-        probabilities; those of unseen values last.
+        probabilities.
+
+        The last row is for unseen values.
         """
         shared, variances = self.errors
         return np.sqrt(class_variances(variances + (shared**2).sum(axis=2), self.counts.shape[1]))
 
     def by_level(self) -> np.ndarray:
-        """Return (n_levels, n_classes) mean contribution of the training rows of each level."""
+        """Return the mean contribution of the training rows of each level, (n_levels, n_classes), in nats."""
         if self.cells is self.levels:
             return self.contributions
         rows = self.counts.sum(axis=1) + np.finfo(float).tiny  # a level may have no rows
@@ -190,19 +193,19 @@ class Scorecard(ShortRepr):
     intercept : float array, shape (n_classes,)
         Nats; the mean log joint of the training rows.
     intercept_factors : float array, shape (n_logits, n_factors)
-        Components of its error that are shared with the features, in nats.
+        Loadings of the intercept's error on factors shared with the features, in nats.
     omitted_variances : float array, shape (n_logits,)
-        Variances of the contributions that dropped columns might have had in a row, in squared nats.
+        Variances of the effects on a row that dropped columns may have, in squared nats.
     features : tuple of Feature
         All candidates of the fit, in the model or not: columns, then pairs of columns.
     class_counts : float array, shape (n_classes,)
         Training rows (or weight).
     columns : tuple of str
-        The columns of the training table.
+        Columns of the training table.
     provenance : dict
-        How the model came about: options, versions, edits by hand.
+        Origin of the model: options, versions, edits by hand.
     library : str
-        Dataframe library of the training rows, of which `to_frame` returns a frame; polars after loading.
+        Dataframe library of the training rows, in which `to_frame` returns its result; polars after loading.
 
     Examples
     --------
@@ -237,7 +240,7 @@ class Scorecard(ShortRepr):
         return {field.name: getattr(self, field.name) for field in fields(self)}  # not what follows from these
 
     def __getitem__(self, name: str) -> Feature:
-        """Return the feature of this name; KeyError if there is none."""
+        """Return the feature with this name. Raise KeyError if there is none."""
         return self.features[self._position[name]]
 
     def __contains__(self, name: object) -> bool:
@@ -249,28 +252,26 @@ class Scorecard(ShortRepr):
 
     @property
     def log_prior(self) -> np.ndarray:
-        """(n_classes,) logarithm of the shares of the classes among the training rows; -inf for one without rows."""
+        """Logarithms of the class shares among the training rows, (n_classes,); -inf for a class without rows."""
         return class_log_prior(self.class_counts)
 
     @property
     def class_shares(self) -> np.ndarray:
-        """Shares of the classes that probabilities refer to, (n_classes,): those of training, or those of
-        `with_prior`.
-        """
+        """Class shares that probabilities refer to, (n_classes,): those of training, or those of `with_prior`."""
         return np.array(self.provenance.get("prior") or self.class_counts / self.class_counts.sum())
 
     @property
     def positive(self) -> int | None:
-        """Position of the positive class, which reasons, points, curves and texts are about.
+        """Position of the positive class, which reasons, points, curves and texts describe.
 
-        It is that of the option ``positive``; by default the second of two classes, or None for more classes.
+        It is set by the option ``positive``; by default it is the second of two classes, or None for more classes.
         """
         return self.provenance.get("positive", 1 if self.classes.size == 2 else None)
 
     @property
     def side(self) -> int:
-        """-1 if the positive class is the first of two, otherwise 1; signs of features times this refer to the positive
-        class.
+        """1, or -1 if the positive class is the first of two: the factor that makes signs of features refer to the
+        positive class.
         """
         return sign_of_positive(self.classes, self.positive)
 
@@ -301,8 +302,9 @@ class Scorecard(ShortRepr):
 
     @property
     def column_importances(self) -> np.ndarray:
-        """(n_columns,) importances of the columns of the training table; features of several columns, such as pairs,
-        count equally to each of them, as in `reasons_of`.
+        """Importances of the columns of the training table, (n_columns,).
+
+        Features of several columns, such as pairs, count equally to each of them, as in `reasons_of`.
         """
         position, importances = {name: i for i, name in enumerate(self.columns)}, np.zeros(len(self.columns))
         for feature in self.used_features:
@@ -312,18 +314,20 @@ class Scorecard(ShortRepr):
 
     @cached_property
     def tables(self) -> CellTables:
-        """The contributions of the features in the model as one table."""
+        """Contributions of the features in the model, concatenated in one table."""
         return CellTables.of([feature.table for feature in self.used_features], self.intercept)
 
     @cached_property
     def standard_errors(self) -> CellTables:
-        """The standard errors of the contributions of the features in the model as one table."""
+        """Standard errors of the contributions of the features in the model, concatenated in one table."""
         return CellTables.of([feature.total_errors for feature in self.used_features], np.zeros(self.classes.size))
 
     @cached_property
     def errors(self) -> CellTables:
-        """The errors of the features in the model as one table: the variances of each number, which add up, then what
-        features share, which adds up before it is squared.
+        """Errors of the features in the model, concatenated in one table.
+
+        First come the variances of each logit, which add up over features; then the shared factors, which add up before
+        they are squared.
         """
         n_logits, n_factors = self.intercept_factors.shape
         tables = []
@@ -374,19 +378,21 @@ class Scorecard(ShortRepr):
         return coded.codes[self.used]
 
     def joint(self, X: Any) -> np.ndarray:
-        """Return log joint probabilities, (n_rows, n_classes) nats, up to a number for each row."""
+        """Return log joint probabilities of rows, (n_rows, n_classes), in nats, up to a constant for each row."""
         return self.tables.joint(self.cells(X))
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Return probabilities of the classes, (n_rows, n_classes), of a table with the training columns by name."""
+        """Return probabilities of the classes, (n_rows, n_classes), for a table with the training columns by name."""
         return probabilities(self.joint(X))
 
     def predict_interval(self, X: Any, level: float = 0.9) -> np.ndarray:
-        """Return intervals of these probabilities, (n_rows, n_classes, 2); see `SelectiveNB.predict_interval`."""
+        """Return intervals of the probabilities, (n_rows, n_classes, 2), as `SelectiveNB.predict_interval`
+        documents.
+        """
         return self.interval_of_cells(self.cells(X), check_level(level))
 
     def interval_of_cells(self, cells: np.ndarray, level: float) -> np.ndarray:
-        """Return the interval of rows given as cells, (n_used, n_rows)."""
+        """Return intervals of the probabilities, (n_rows, n_classes, 2), of rows given as cells (n_used, n_rows)."""
         n_logits, n_factors = self.intercept_factors.shape
         single, shared = np.split(self.errors.joint(cells), [n_logits], axis=1)
         variances = single + (shared.reshape(len(single), n_logits, n_factors) ** 2).sum(axis=2)
@@ -426,7 +432,7 @@ class Scorecard(ShortRepr):
         return describe(self)
 
     def plot(self, feature: str, target_class: Any = None) -> Any:
-        """Draw what a feature adds to the log odds of a class, cell by cell, with standard errors.
+        """Draw the contributions of a feature to the log odds of a class, cell by cell, with standard errors.
 
         Parameters
         ----------
@@ -461,18 +467,18 @@ class Scorecard(ShortRepr):
         return importance_figure(self)
 
     def to_frame(self, min_count: int = 1) -> Any:
-        """Return one row per feature in the model and cell, most important first, then what its unseen values add: all
-        that it takes to work out a score by hand.
+        """Return the model as a dataframe, with everything that is needed to compute a score by hand.
 
-        ``feature``, ``columns``, ``cell`` (label), ``low`` (exclusive) and ``high`` (inclusive) of numbers, ``values``
-        of groups, ``is_missing``, ``is_unseen``, ``rows``, and for each class ``contribution_<class>`` and
-        ``standard_error_<class>``. The intercept is a row without feature.
+        It has one row per cell of each feature in the model, the most important feature first, followed by its unseen
+        values; the intercept is a row without feature. Columns are ``feature``, ``columns``, ``cell`` (label), ``low``
+        (exclusive) and ``high`` (inclusive) of numbers, ``values`` of groups, ``is_missing``, ``is_unseen``, ``rows``,
+        and for each class ``contribution_<class>`` and ``standard_error_<class>``.
 
         Parameters
         ----------
         min_count : int, default=1
-            More than 1: cells of fewer rows are joined in one line a feature, without names and limits, which tells
-            their mean contribution, and other numbers of rows are rounded to multiples of it.
+            If above 1, cells of fewer rows are joined in one line per feature, which has their mean contribution but no
+            names or limits, and other numbers of rows are rounded to multiples of it.
         """
         rows = [self._line(None, "intercept", self.intercept, np.zeros(self.classes.size))]
         for k in self.by_importance.tolist():
@@ -493,7 +499,9 @@ class Scorecard(ShortRepr):
         return results_frame(rows, self.library, infer_schema_length=None)
 
     def _few(self, feature: Feature, min_count: int) -> list[dict[str, Any]]:
-        """Return the line of the cells of fewer rows."""
+        """Return the line of `to_frame` that joins the cells of fewer than ``min_count`` rows; empty if there
+        are none.
+        """
         n_rows = feature.counts.sum(axis=1)
         few = n_rows < min_count
         if not few.any():
@@ -516,7 +524,9 @@ class Scorecard(ShortRepr):
 
 
 def bounds_of(cells: FeatureLevels, code: int) -> dict[str, Any]:
-    """Return ``low`` (exclusive) and ``high`` (inclusive) of an interval, or the ``values`` of a group, as texts."""
+    """Return ``low`` (exclusive) and ``high`` (inclusive) of an interval, or the ``values`` of a group as texts, by
+    name.
+    """
     if cells.groups is not None:
         return {"values": [canonical_text(value) for value in cells.groups[code] if value is not None]}
     if isinstance(cells, IndicatorLevels) and code == cells.missing_code:
@@ -538,7 +548,7 @@ def scorecard_of_fit(
     Parameters
     ----------
     evidence : fitted contributions.
-    search_weights : weights of the features in the search; surfaces, which follow them, have none.
+    search_weights : weights of the features in the search; surfaces, which come after them, have none.
     signs : sign of monotone features, by position.
     **facts : ``classes``, ``columns``, ``provenance`` and ``library`` of the `Scorecard`.
     """
@@ -560,7 +570,7 @@ def scorecard_of(parts: Sequence[Feature], intercept: np.ndarray, **facts: Any) 
 
     A number that a cell adds to all classes does not change probabilities, so it is removed. Contributions are then
     centred over the training rows: each states what a cell adds compared with an average row. The means move into the
-    intercept, which leaves probabilities as they are.
+    intercept, which leaves probabilities unchanged.
 
     Parameters
     ----------
@@ -579,7 +589,9 @@ def scorecard_of(parts: Sequence[Feature], intercept: np.ndarray, **facts: Any) 
 
 def centred(feature: Feature, total: float) -> tuple[Feature, np.ndarray]:
     """Return the feature with contributions of mean 0 over the classes and over ``total`` training rows, and the mean
-    that they had over these, (n_classes,). Values without rows that add this mean add exactly 0 then.
+    that was subtracted, (n_classes,).
+
+    Values without rows that add this mean add exactly 0 afterwards.
     """
     if not feature.is_used:  # most features of a wide table
         return feature, np.zeros(feature.unseen.size)
@@ -602,8 +614,10 @@ def centred(feature: Feature, total: float) -> tuple[Feature, np.ndarray]:
 
 
 def with_importances(features: Sequence[Feature], class_counts: np.ndarray) -> tuple[Feature, ...]:
-    """Return the features with their importances: the mean absolute contribution of each, less its mean over the other
-    classes, as shares that add up to 1.
+    """Return the features with their importances, which add up to 1.
+
+    The importance of a feature is the mean absolute value, over training rows and classes, of its contribution to a
+    class less its mean contribution to the other classes.
     """
     sizes, shares = [], class_counts / class_counts.sum()
     for feature in features:

@@ -70,7 +70,7 @@ def strategy_table(
 
 
 def _first_rows(score: np.ndarray, weights: np.ndarray, bands: int | Sequence[float]) -> np.ndarray:
-    """Return the first row of each band; scores are descending, and equal ones stay in one band."""
+    """Return the first row of each band, for scores in descending order; equal scores stay in one band."""
     if isinstance(bands, (int, np.integer)) and not isinstance(bands, bool) and bands >= 1:
         runs = np.append(0, np.flatnonzero(np.diff(score)) + 1)  # of equal scores
         above = np.append(0.0, np.cumsum(np.add.reduceat(weights, runs)))

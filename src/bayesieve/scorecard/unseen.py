@@ -25,17 +25,17 @@ _MAX_EXAMPLES = 3
 
 @dataclass
 class _Unseen:
-    """Unseen values of some rows.
+    """Counts of unseen values in some rows.
 
     counts : (n_columns,) rows without a level, for each column that the model needs.
-    contents : for columns of nearly only unseen values, a description of the values now and in training.
+    contents : for columns with almost only unseen values, a description of the values now and in training.
     """
 
     counts: np.ndarray
     contents: dict[str, str] = field(default_factory=dict)
 
     def add(self, other: _Unseen) -> None:
-        """Add the unseen values of further rows; the first description of a column stays."""
+        """Add the counts of further rows; the first description of a column is kept."""
         self.counts += other.counts
         self.contents = other.contents | self.contents
 
@@ -45,7 +45,7 @@ _collected: ContextVar[_Unseen | None] = ContextVar("unseen", default=None)
 
 @contextmanager
 def unseen_said_once(card: Scorecard, n_rows: int, most: int = 5) -> Iterator[None]:
-    """Collect the warnings of all blocks predicted in this context into one."""
+    """Collect the warnings of all blocks that are predicted in this context into one warning at its end."""
     unseen = _Unseen(np.zeros(len(card.reader.needed), dtype=np.int64))
     token = _collected.set(unseen)
     try:
@@ -56,10 +56,12 @@ def unseen_said_once(card: Scorecard, n_rows: int, most: int = 5) -> Iterator[No
 
 
 def warn_of_unseen(card: Scorecard, table: Table, counts: np.ndarray, rows: str = "") -> None:
-    """Warn about unseen values, or collect them for `unseen_said_once`.
+    """Warn about unseen values; within `unseen_said_once`, collect them instead.
 
     Parameters
     ----------
+    card : the fitted model.
+    table : the rows.
     counts : (n_columns,) rows without a level, as the reader of the scorecard counts them.
     rows : the rows in words; by default their number.
     """

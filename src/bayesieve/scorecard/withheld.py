@@ -1,4 +1,4 @@
-"""Categories that model files withhold because their columns are not in the model."""
+"""Removal of categories from model files if their columns are not in the model, and their restoration in merges."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ def joined_cells(feature: Feature, levels: FeatureLevels, level_of_cell: np.ndar
 
 
 def with_known_values(cards: Sequence[Scorecard]) -> list[Scorecard]:
-    """Return the scorecards with withheld categories restored, if another of the models has them.
+    """Return scorecards in which withheld categories are restored, if another of the models has them.
 
-    A column that no model uses becomes a single level unless its values are known to be the same.
+    A column that no model uses becomes a single level, unless its values are known to be the same.
     """
     features = [{feature.name: feature for feature in card.features if not _is_closed(feature)} for card in cards]
     names = {name for own in features for name, feature in own.items() if isinstance(feature.levels, WithheldLevels)}
@@ -92,7 +92,7 @@ def with_known_values(cards: Sequence[Scorecard]) -> list[Scorecard]:
 
 
 def _is_closed(feature: Feature) -> bool:
-    """Return whether a feature is a pair outside the model whose columns have withheld values."""
+    """Return whether a feature is a pair outside of the model with withheld values."""
     pair = feature.levels
     return isinstance(pair, PairLevels) and any(isinstance(part, WithheldLevels) for part in pair.parts)
 

@@ -1,4 +1,4 @@
-"""Readable names, units and descriptions of columns, and texts of their levels, from a file or a dictionary."""
+"""Readable names, units and descriptions of columns, and texts of their levels, from a YAML file or a dict."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Label(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """Readable name, unit and texts of a column."""
+    """Readable name, unit, description, reason code and level texts of a column; ``fixed`` columns must not change."""
 
     name: str = ""
     unit: str = ""
@@ -40,15 +40,16 @@ def read_labels(source: Any, columns: Sequence[str]) -> dict[str, dict[str, Any]
 
     Parameters
     ----------
-    source : a mapping from columns to names, or to mappings with any of ``name``, ``unit``, ``description``,
-        ``code`` (of reasons), ``levels``, a mapping from labels of levels or values to texts, and ``fixed``, whether no
-        change of the column is ever proposed; or a YAML file with such a mapping.
-    columns : those that may be described.
+    source : mapping from columns to names, or to mappings with any of ``name``, ``unit``, ``description``, ``code`` (of
+        reasons), ``levels`` (texts by label of a level or by value) and ``fixed`` (whether changes of the column are
+        never
+        proposed); or a YAML file with such a mapping.
+    columns : columns that may be described.
 
     Raises
     ------
     ValueError
-        If it is not such a mapping, or names another column; the sentence names the place.
+        If it is no such mapping, or names another column; the message names the place.
     """
     where = "The labels" if isinstance(source, Mapping) else str(source)
     if isinstance(source, (str, os.PathLike)):
@@ -72,7 +73,7 @@ def read_labels(source: Any, columns: Sequence[str]) -> dict[str, dict[str, Any]
 
 
 def unknown_levels(card: Scorecard, labels: Mapping[str, Mapping[str, Any]]) -> str | None:
-    """Return a sentence about the first column whose labels name a level or value that it lacks, or None."""
+    """Return a sentence about the first column whose labels name a level or value that it does not have, or None."""
     for column, label in labels.items():
         levels = _levels_of(card, column)
         texts = {"missing", *(text for level in levels for text in (*level.labels, *level.all_labels))}
@@ -85,7 +86,7 @@ def unknown_levels(card: Scorecard, labels: Mapping[str, Mapping[str, Any]]) -> 
 
 
 def _levels_of(card: Scorecard, column: str) -> list[FeatureLevels]:
-    """Return all partitions of a column's values by features; the levels of the column come first."""
+    """Return all levels and cells by which features divide a column; the levels of the column itself come first."""
     levels: list[FeatureLevels] = []
     for feature in card.features:
         parts = (*feature.levels.by_column, feature.cells)
@@ -94,7 +95,7 @@ def _levels_of(card: Scorecard, column: str) -> list[FeatureLevels]:
 
 
 class Wording:
-    """Readable names of features and texts of levels, from labels.
+    """Readable names of features and texts of levels, for everything that people read.
 
     Parameters
     ----------
@@ -127,7 +128,7 @@ class Wording:
         return self.name(level.name)
 
     def levels(self, level: FeatureLevels, full: bool = False) -> tuple[str, ...]:
-        """Return a text for each level: the given text, or its label with texts of values and the unit."""
+        """Return a text for each level: the one a user gave, or its label with readable values and the unit."""
         labels = level.all_labels if full else level.labels
         if isinstance(level, PairLevels):
             if not any(part.column in self.labels for part in level.parts):
@@ -141,7 +142,7 @@ class Wording:
         return tuple(given or text for given, text in zip(self.given(level), texts, strict=True))
 
     def spoken(self, level: FeatureLevels) -> list[str]:
-        """Return the levels in words for a letter; a group is represented by one value."""
+        """Return the levels in words for a letter; a group is named by one of its values."""
         if level.groups is not None:
             texts = ["missing" if group[0] is None else group[0] for group in self._groups(level)]
         else:
@@ -156,7 +157,7 @@ class Wording:
         return labels + [*level.labels[len(labels) :]]  # missing values of an indicator come last
 
     def given(self, level: FeatureLevels) -> list[str | None]:
-        """Return the text of each level from an edit by hand, otherwise from the labels, otherwise None."""
+        """Return the text that a user gave each level, by an edit or otherwise by labels; None without one."""
         texts = self.labels.get(level.column, {}).get("levels", {})
         by_hand = level.renamed or (None,) * level.n_levels
         every = zip(by_hand, level.labels, level.all_labels, strict=True)
@@ -174,9 +175,7 @@ class Wording:
 
 
 def described(card: Scorecard, explanation: Explanation) -> Explanation:
-    """Return an explanation with readable names, and texts in place of labels of levels, if the scorecard has
-    labels.
-    """
+    """Return an explanation with readable names and texts of levels, if the scorecard has labels."""
     words = Wording.of(card)
     if not words.labels:
         return explanation

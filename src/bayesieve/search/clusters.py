@@ -1,4 +1,4 @@
-"""Search over clusters of dependent features: subsets with at most one feature of each cluster."""
+"""Search over clusters of dependent features: candidate subsets take at most one feature of each cluster."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _Q_OF_MANY, _Q_OF_FEW = 0.4, 0.6
 
 @dataclass(frozen=True)
 class FeatureClusters:
-    """Tree of feature clusters, in which the most dependent features are joined first.
+    """Hierarchical clustering of features; the most dependent features are merged first.
 
     Attributes
     ----------
-    dependence : (n_features, n_features) M, the strongest dependence within a class.
-    features : (n,) positions of the features in the tree, those that a search may choose.
-    linkage : (n - 1, 4) merges as SciPy has them: heights are dissimilarities, from 0 to 1.
+    dependence : (n_features, n_features) matrix M, the strongest dependence within a class.
+    features : (n,) positions of the features in the tree, which a search may choose.
+    linkage : (n - 1, 4) merges in SciPy's format; heights are dissimilarities from 0 to 1.
     """
 
     dependence: np.ndarray
@@ -43,9 +43,9 @@ class FeatureClusters:
     def of(
         cls, dependence: np.ndarray, features: np.ndarray, method: str = "complete", *, diagonal: bool = True
     ) -> FeatureClusters:
-        """Cluster features by the dissimilarities H = (M* - M) / M*, with M* the largest entry of M.
+        """Cluster features by the dissimilarities H = (M* - M) / M*, where M* is the largest entry of M.
 
-        ``diagonal`` : whether the dependence of features and themselves counts for M*.
+        With ``diagonal``, the dependence of a feature on itself may be M*.
         """
         from scipy.cluster.hierarchy import linkage
         from scipy.spatial.distance import squareform
@@ -59,22 +59,23 @@ class FeatureClusters:
 
     @property
     def q(self) -> float:
-        """The share of clusters that give a feature: 0.4 if at least 20 % of the entries of M exceed 0.1, else
-        0.6.
+        """Probability with which a cluster gives a feature: 0.4 if at least 20 % of the entries of M exceed 0.1,
+        otherwise 0.6.
         """
         entries = self.dependence  # of all features, also of those of one level
         return _Q_OF_MANY if entries.size and np.mean(entries > _STRONG) >= _STRONG_SHARE else _Q_OF_FEW
 
     @property
     def order(self) -> np.ndarray:
-        """Features in the order of the leaves of the tree, (n,), from left to right."""
+        """Features in the order of the leaves of the tree, from left to right, (n,)."""
         from scipy.cluster.hierarchy import leaves_list
 
         return self.features[leaves_list(self.linkage)] if len(self.linkage) else self.features
 
     def cuts(self, n_cuts: int | None = None) -> list[tuple[float, list[np.ndarray]]]:
-        """Return heights of merges and the clusters after each, named by their first feature: ``n_cuts`` of them,
-        evenly spread over the merges, first and last included. None takes all merges, but at most 100.
+        """Return heights of merges, each with the clusters after it, which are arrays of feature positions.
+
+        ``n_cuts`` merges are evenly spread, first and last included; None takes all merges, but at most 100.
         """
         n_merges = len(self.linkage)
         n_chosen = min(n_merges, _MAX_CUTS if n_cuts is None else n_cuts)
@@ -91,12 +92,17 @@ class FeatureClusters:
     def draw(
         self, n_cuts: int | None, n_combinations: int, q: float, rng: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the subsets that algorithm 1 of Blanquero et al. (2021) evaluates.
+        """Return the candidate subsets of algorithm 1 of Blanquero et al. (2021).
+
+        Parameters
+        ----------
+        n_cuts, n_combinations, q : as in `ClusterSearch`.
+        rng : random generator of the combinations.
 
         Returns
         -------
         subsets : bool array, shape (n_subsets, n_features)
-            The full set first; then those of each cut, the empty ones left out.
+            The full set first, then the non-empty subsets of each cut.
         cut : float array, shape (n_subsets,)
             Height of the cut of each; NaN for the full set.
         """
@@ -113,8 +119,9 @@ class FeatureClusters:
 def _combinations(
     clusters: list[np.ndarray], max_combinations: int, q: float, rng: np.random.Generator, n_features: int
 ) -> np.ndarray:
-    """Return subsets of one feature of every cluster, each with probability q, (n, n_features): all combinations if
-    there are at most ``max_combinations``, otherwise that many random ones.
+    """Return subsets, (n, n_features), that take one feature of each cluster with probability q.
+
+    They are all combinations if there are at most ``max_combinations``, otherwise that many random ones.
     """
     sizes = np.array([cluster.size for cluster in clusters])
     if math.prod(sizes.tolist()) <= max_combinations:
@@ -133,9 +140,14 @@ def _combinations(
 class ClusterCandidates:
     """Clusters and candidate subsets of a search.
 
-    clusters : the tree; subsets : (n, n_features) bool, each once; cut : (n,) height of the cut that first drew it, NaN
-    for the full set; q : the share of clusters that gave a feature; values : what the subsets are worth; trace : of the
-    search.
+    Attributes
+    ----------
+    clusters : tree of the features
+    subsets : (n, n_features) bool, distinct candidates
+    cut : (n,) height of the cut that first gave each candidate; NaN for the full set
+    q : probability with which a cluster gave a feature
+    values : criterion and constraints of the candidates
+    trace : record of the search
     """
 
     clusters: FeatureClusters
@@ -148,11 +160,11 @@ class ClusterCandidates:
 
 @dataclass(frozen=True)
 class ClusterSearch(Search):
-    """Evaluate subsets of features that depend little on each other (Blanquero et al. 2021, algorithm 1).
+    """Search among subsets of features that depend little on each other (Blanquero et al. 2021, algorithm 1).
 
     Features are clustered by their dependence within the classes. At each cut through the tree, combinations are drawn:
-    every cluster gives one of its features, at random, with probability ``q``. The best of all, and of the full set,
-    that keeps the constraints is chosen; of equals the smallest one.
+    every cluster gives one of its features, at random, with probability ``q``. The best candidate that satisfies the
+    constraints is chosen, the full set included; among equal ones the smallest.
 
     Parameters
     ----------
@@ -204,11 +216,11 @@ class ClusterSearch(Search):
     matrix: Any = None
 
     def run(self, problem: SubsetProblem, progress: Progress | None = None) -> SearchTrace:
-        """Search; Ctrl-C or the end of ``max_seconds`` keeps the best so far."""
+        """Search, and return the trace; Ctrl-C or the end of ``max_seconds`` keeps the best subset so far."""
         return self.explore(problem, progress).trace
 
     def explore(self, problem: SubsetProblem, progress: Progress | None = None) -> ClusterCandidates:
-        """Run the search and return the clusters and the candidates, too."""
+        """Run the search, and return the clusters and candidates with the trace."""
         problem.rows_for(self)
         clock = Clock(self.max_seconds, progress)
         matrix = self._matrix(problem)

@@ -1,5 +1,5 @@
-"""Evaluation of all subsets of up to 25 features: in a tree of products if possible, otherwise one
-feature at a time.
+"""Evaluation of all subsets of up to 25 features: by a tree of products if possible, otherwise one feature at a
+time.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ _LARGEST_LOG = 470.0  # nats: the kernel multiplies a ratio of this size with pr
 class ExhaustiveSearch(Search):
     """Search that evaluates every subset of the candidate features. It raises ValueError for more than 25.
 
-    The cost of Boulle (2007) of unweighted rows in memory comes from one walk through a tree of products, several times
-    as fast as any other criterion. For those, the walk flips one of all features but the last; from each of its 2^(k-1)
-    subsets one pass over the rows scores both the next flip and the last feature added. If other rows choose, or
-    constraints have to be kept, it goes through all 2^k subsets.
+    For Boulle's cost (2007) on unweighted rows in memory, one walk through a tree of products computes all costs,
+    several times as fast as for other criteria. For these, the walk changes one feature at a time, all but the last;
+    from each of its 2^(k-1) subsets one pass over the rows scores both the next change and the last feature added. If
+    other rows choose the subset, or there are constraints, it goes through all 2^k subsets.
 
     Parameters
     ----------
     max_seconds : float or None
-        The search stops after this many seconds and keeps the best so far; so does Ctrl-C.
+        Time limit, after which the best subset so far is kept; Ctrl-C does the same.
     n_jobs : int or None
         Threads; results do not depend on it.
     """
@@ -61,7 +61,7 @@ class ExhaustiveSearch(Search):
 
 
 def _walk(state: SearchState, recorder: TraceRecorder, clock: Clock) -> None:
-    """Walk from the empty subset through all others, one feature flipped at a time."""
+    """Walk from the empty subset through all others, changing one feature at a time."""
     problem = state.problem
     candidates, sign = problem.candidates, problem.objective.sign
     bit = np.uint64(1) << np.arange(candidates.size, dtype=np.uint64)
@@ -97,14 +97,15 @@ def _walk(state: SearchState, recorder: TraceRecorder, clock: Clock) -> None:
 class EverySubset:
     """Values of all subsets of the candidate features.
 
-    Subset number b holds the candidates at the positions of the bits of b; number 0 is the empty one.
+    Subset number b contains the candidates at the positions of the set bits of b; number 0 is the empty one.
 
     Attributes
     ----------
-    problem : the rows and tables.
+    problem : problem that was solved.
     cost : (2^k,) criterion of Boulle (2007), equation 4, in nats.
     sizes : (2^k,) number of features.
-    n_evaluated : subsets evaluated: all, or the first ones in the order of the Gray code if the walk was ended early.
+    n_evaluated : number of subsets evaluated: all, or the first ones in the order of the Gray code if the walk ended
+    early.
     seconds : duration of the walk.
     """
 
@@ -115,12 +116,14 @@ class EverySubset:
     seconds: float
 
     def features(self, number: int) -> np.ndarray:
-        """Return positions of the features of a subset, ascending."""
+        """Return the positions of the features of a subset in ascending order."""
         bits = int(number) >> np.arange(self.problem.candidates.size) & 1
         return self.problem.candidates[bits > 0]
 
     def trace(self) -> SearchTrace:
-        """Return the subsets as a walk that changes one feature at a time, for selectors to read their weights from."""
+        """Return the subsets as the trace of a walk that changes one feature at a time, from which selectors read
+        weights.
+        """
         walks = [TraceRecorder(WalkStart.empty(float(self.cost[0])))] if self.n_evaluated else []
         step = np.arange(1, self.n_evaluated, dtype=np.int64)
         if step.size:
@@ -135,15 +138,15 @@ class EverySubset:
 def evaluate_every_subset(
     problem: SubsetProblem, *, n_jobs: int | None = None, clock: Clock | None = None
 ) -> EverySubset:
-    """Evaluate all subsets of the candidate features on the rows that guide the search.
+    """Evaluate all subsets of the candidate features by Boulle's cost.
 
-    2^19 subsets of 3,500 rows of three classes take 6 seconds on one core. Ctrl-C, the end of the time of ``clock`` or
-    a true answer of its progress end the walk early.
+    2^19 subsets of 3,500 rows of three classes take 6 seconds on one core. Ctrl-C, the time limit of ``clock``, or its
+    progress function returning True end the walk early.
 
     Parameters
     ----------
     problem : SubsetProblem
-        By `MAPCost`, of unweighted rows.
+        With the criterion `MAPCost` and unweighted rows.
     n_jobs : int or None
         Threads; results do not depend on it.
     clock : Clock, optional
@@ -151,7 +154,7 @@ def evaluate_every_subset(
     Raises
     ------
     ValueError
-        Beyond 25 candidate features, for weighted rows, or ratios beyond the range of numbers.
+        For more than 25 candidate features, weighted rows, or ratios beyond the range of doubles.
     """
     k = problem.candidates.size
     obstacle = obstacle_to_walk(problem)
@@ -185,7 +188,7 @@ def evaluate_every_subset(
 
 
 def obstacle_to_walk(problem: SubsetProblem) -> str | None:
-    """Return the reason why `evaluate_every_subset` cannot solve the problem, as a sentence, or None if it can."""
+    """Return why `evaluate_every_subset` cannot solve the problem, as a sentence, or None if it can."""
     k = problem.candidates.size
     if k > MAX_FEATURES:
         return f"{_too_many(k)}."
@@ -199,7 +202,7 @@ def obstacle_to_walk(problem: SubsetProblem) -> str | None:
 
 
 def _is_tree(problem: SubsetProblem) -> bool:
-    """Return whether the tree of all subsets fits in memory and evaluates the problem."""
+    """Return whether the tree of all subsets solves the problem and fits in memory."""
     objective, rows = problem.objective, problem.objective.rows
     if not isinstance(objective.criterion, MAPCost) or objective.constraints or problem.validation is not None:
         return False
@@ -212,7 +215,7 @@ def _too_many(k: int) -> str:
 
 
 def _cut(problem: SubsetProblem) -> int:
-    """Return the number of features whose subsets divide the walk into pieces, 2 to this power of them."""
+    """Return the number of features k such that 2^k pieces of the walk have a suitable amount of work."""
     k, rows = problem.candidates.size, problem.objective.rows
     row_work = rows.block.n_rows * (rows.tables.n_classes - 1)
     return min(k, max(_FEWEST_PIECES, k + math.ceil(math.log2(max(1, row_work) / _PIECE_WORK))))
@@ -224,7 +227,7 @@ def _gray(numbers: np.ndarray) -> np.ndarray:
 
 
 def row_factors(problem: SubsetProblem, block: ClassBlock) -> np.ndarray:
-    """Return the factor of each candidate on the ratios of each row, (n_candidates, n_classes - 1, n_rows)."""
+    """Return the factor of each candidate on the ratios of each row, shape (n_candidates, n_classes - 1, n_rows)."""
     rows = problem.objective.rows
     factors = np.empty((problem.candidates.size, rows.tables.n_classes - 1, block.n_rows))
     for at, feature in enumerate(problem.candidates.tolist()):

@@ -1,4 +1,6 @@
-"""Searches that evaluate every feature before each move: greedy ones, best-first, and a path of ranked features."""
+"""Searches that score every feature before each move: greedy searches, best-first search, and a path of ranked
+features.
+"""
 
 from __future__ import annotations
 
@@ -21,42 +23,42 @@ _MAX_PASSES = 50  # of the fast search; it stops by itself when a round changes 
 
 @dataclass(frozen=True)
 class GreedySearch(Search):
-    """At each step the best of all features is added, or dropped; ties (within 1e-12) go to the lowest column.
+    """Greedy search: at each step the best feature is added or dropped; ties (within 1e-12) go to the lowest column.
 
-    Under constraints a move that comes nearer to them is better, and of moves that keep them the criterion decides.
-
-    ``"forward"`` adds from the empty subset on, ``"backward"`` drops from all candidates on. ``"forward-backward"`` and
-    ``"backward-forward"`` are full floating searches: a phase runs to its end, the opposite phase starts from the best
-    subset met, and so on until a phase finds no better one. Better is a lower value on the validation rows, or if
-    there are none a better criterion; or the same with fewer features. ``"fast"`` makes no full scans: it adds every
-    feature that improves the criterion, in random order, then drops every one whose absence does, until nothing
-    changes.
+    Under constraints, a move that comes nearer to satisfying them is better; among moves that satisfy them the
+    criterion decides. ``"forward"`` starts from the empty subset, ``"backward"`` from all candidates.
+    ``"forward-backward"`` and ``"backward-forward"`` are full floating searches: a phase runs to its end, the opposite
+    phase starts from the best subset met, and so on until a phase finds no better one. A subset is better if it has a
+    lower value on the validation rows (without them, a better criterion), or the same value with fewer features.
+    ``"fast"`` does not compare all moves: it adds every feature that improves the criterion, in random order, then
+    drops every feature whose absence improves it, until nothing changes.
 
     Parameters
     ----------
     direction : one of `DIRECTIONS`
     n_features : int or None
-        Forward and backward stop there; the other directions look for the best subset of at most that many. None: the
-        best subset of the path.
+        Size at which forward and backward searches stop; other directions look for the best subset of at most that
+        size.
+        None: the best subset of the path.
     tol : float or None
         A forward phase stops when the best addition improves the criterion by no more than ``tol``, a backward phase
         when the best removal worsens it by more. None: phases run to their ends.
     max_seconds : float or None
     leave_out : bool
-        Rows that no move can change leave the scan; the results are the same without.
+        Whether passes skip rows that no move can change; results do not depend on it.
     seed : int
-        Of the order in which ``"fast"`` tries features.
+        Seed of the order in which ``"fast"`` tries features.
     n_jobs : int or None
-        Threads; the results do not depend on it.
+        Threads; results do not depend on it.
     until_best : bool
-        A search forward without validation rows ends once the criterion has its best possible value, which no larger
-        subset can beat.
+        Whether a forward search without validation rows ends once the criterion has its best possible value, which no
+        larger subset can beat.
     resume : SearchTrace or None
-        A search to go on with: its moves are made again without scanning.
+        Search to continue; its moves are repeated without scoring.
     last_of_ties : bool
-        Ties go to the highest column.
+        Whether ties go to the highest column.
     every_move : bool
-        The trace holds all moves scored, not only those that were made.
+        Whether the trace holds all scored moves, not only those that were made.
 
     References
     ----------
@@ -100,7 +102,7 @@ class _GreedyRun:
         self._best: tuple[Point, np.ndarray] | None = None
 
     def search(self) -> SearchTrace:
-        """Run phases that add or drop until one finds nothing better; return the trace."""
+        """Run phases that add or drop features until one finds nothing better; return the trace."""
         direction, problem = self._options.direction, self._problem
         empty_subset = self._sign * self._state.cost
         adding = direction.startswith("forward")
@@ -127,7 +129,7 @@ class _GreedyRun:
         )
 
     def _phase(self, adding: bool, subset: np.ndarray) -> None:
-        """Add, or drop, feature after feature, from ``subset`` to the end."""
+        """Add (or drop) one feature after the other, starting from ``subset``, until the phase ends."""
         state, options, clock = self._state, self._options, self._clock
         state.reset(subset)
         recorder = first_record(state)
@@ -156,7 +158,7 @@ class _GreedyRun:
                     self._steps.record(recorder, before, features, costs, -1, clock.seconds)
                 return
 
-            # The move is recorded after it was made: an interrupt in between leaves the record as it was.
+            # The move is recorded after it was made, so that an interrupt in between leaves the record consistent.
             state.flip(feature, float(costs[best]))
             value, violation = state.validate()
             value = value if earlier is None else earlier[2]
@@ -178,7 +180,9 @@ class _GreedyRun:
         return self._problem.validation is None and self._state.rank <= self._sign * best + _TIE
 
     def _is_worthwhile(self, adding: bool, rank: float) -> bool:
-        """Return whether a move improves the criterion by enough to be made."""
+        """Return whether a move to a subset of this rank improves the criterion enough (adding), or worsens it little
+        enough.
+        """
         tol, current = float(self._options.tol or 0.0), self._state.rank
         tie = _TIE * max(1.0, abs(current))
         if adding:
@@ -186,7 +190,7 @@ class _GreedyRun:
         return rank <= current + tol + tie
 
     def _keep_best(self, validation: float, violation: float) -> None:
-        """Remember the current subset if it is the best so far."""
+        """Store the current subset if it is the best so far."""
         state, limit = self._state, self._options.n_features
         if limit is not None and self._options.direction in ("forward", "backward"):
             self._best = (Point(0.0, 0), state.selected.copy())  # the end of the path counts, as it has the size wanted
@@ -200,7 +204,7 @@ class _GreedyRun:
 
 
 class _Resumed:
-    """Moves of an earlier search, replayed in order."""
+    """Recorded moves of an earlier search, which are repeated in order."""
 
     def __init__(self, trace: SearchTrace | None, names: tuple[str, ...]) -> None:
         if trace is not None and trace.names != names:
@@ -212,7 +216,7 @@ class _Resumed:
         self.n_models = 0 if trace is None else trace.n_models - 1
 
     def begin(self, recorder: TraceRecorder) -> None:
-        """Begin the next walk, which must begin as it did."""
+        """Start repeating the next recorded walk, and check that it starts from the same subset."""
         self._walk += 1
         self.moves = iter(())
         if self._trace is None or self._walk >= self._trace.n_starts:
@@ -230,21 +234,22 @@ class _Resumed:
 
 @dataclass(frozen=True)
 class BestFirst(Search):
-    """Extend the best subset that waits by every feature, until several extensions in a row find nothing better.
+    """Best-first search: the best waiting subset is extended by every feature, until several extensions find nothing
+    better.
 
-    Every extension is a start of the trace, which holds all moves scored.
+    Every extension is a start of the trace, which holds all scored moves.
 
     Parameters
     ----------
     n_waiting : int
-        Subsets that wait to be extended.
+        Number of subsets that wait to be extended.
     n_stale : int
-        Extensions in a row without a better subset after which the search ends.
+        Number of extensions in a row without a better subset after which the search ends.
     tol : float
         A better subset improves the best criterion by more than this.
     max_seconds : float or None
     n_jobs : int or None
-        Threads; the results do not depend on it.
+        Threads; results do not depend on it.
 
     References
     ----------
@@ -295,10 +300,10 @@ class BestFirst(Search):
 
 @dataclass(frozen=True)
 class RankedPath(Search):
-    """Search over nested subsets: features are added by descending information about the class, and the best subset is
+    """Search over nested subsets: features are added in descending order of information gain, and the best subset is
     chosen.
 
-    Every subset takes one pass over the rows, also by leave-one-out. Of equal gains the lowest column comes first.
+    Every subset takes one pass over the rows, even with leave-one-out. Among equal gains the lowest column comes first.
 
     Parameters
     ----------
@@ -347,7 +352,7 @@ class RankedPath(Search):
 
 
 def flipped(subset: np.ndarray, feature: int) -> np.ndarray:
-    """Return a copy with the feature added if absent, dropped otherwise."""
+    """Return a copy of a subset with one feature added if absent, dropped otherwise."""
     other = subset.copy()
     other[feature] = not other[feature]
     return other

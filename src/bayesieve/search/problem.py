@@ -1,5 +1,5 @@
-"""Input of every search (a problem with its objective and rows), the state of the current subset, and the fast search
-from several random orders that a fit uses by default.
+"""What every search needs: the problem (objective and rows), the state of the current subset, and `MultiStart`, the
+fast search from several random orders that fits use by default.
 """
 
 from __future__ import annotations
@@ -35,15 +35,16 @@ _AHEAD_WORK, _MAX_AHEAD = 20_000, 256  # rows, and moves, evaluated ahead before
 
 @dataclass(frozen=True)
 class Constraint:
-    """A bound that a measure must beat: more than ``bound``, or less if lower is better."""
+    """Bound that a measure must exceed, or stay below if lower values are better."""
 
     name: str
     measure: Criterion
     bound: float
 
     def violation(self, values: np.ndarray) -> np.ndarray:
-        """Return (n,) how far values are from beating the bound: 0 if they do, infinity for NaN, 1e-12 for values on
-        the bound, to within rounding.
+        """Return how far values are from satisfying the bound, shape (n,).
+
+        It is 0 for values that satisfy it, infinity for NaN, and 1e-12 for values equal to the bound within rounding.
         """
         short = values - self.bound if self.measure.lower_is_better else self.bound - values
         return np.where(np.isnan(short), np.inf, np.where(short >= -_TIE, np.maximum(short, _TIE), 0.0))
@@ -54,15 +55,15 @@ class Constraint:
 
 @dataclass(frozen=True)
 class Objective:
-    """A criterion, the rows it is measured on, and constraints on other measures of the same rows.
+    """A criterion, the rows on which it is measured, and constraints on other measures of the same rows.
 
     Attributes
     ----------
     criterion : Criterion
     rows : ScoredRows
     constraints : tuple of Constraint
-        A subset that keeps them all beats one that does not; of two that do not, the one that is less far from them
-        (the sum over the constraints) is better.
+        A subset that satisfies all of them beats one that does not. Of two that do not, the one with the smaller total
+        violation is better.
 
     Examples
     --------
@@ -88,14 +89,14 @@ class Objective:
         smoothing: Smoothing = "m-estimate",
         constraints: Mapping[str | Criterion, float] | None = None,
     ) -> Objective:
-        """Return the criterion on the rows that the probabilities are learnt from.
+        """Return the objective of a criterion on the training rows.
 
         Parameters
         ----------
         coded : CodedTable with classes
-        criterion : name or Criterion, as `WrapperSelector` takes it
-        smoothing : of the probabilities
-        constraints : bounds by measures, as `WrapperSelector` takes them
+        criterion : name or Criterion, as in `WrapperSelector`
+        smoothing : smoothing of the probabilities
+        constraints : bounds by measure, as in `WrapperSelector`
         """
         rows = ScoredRows.training(coded, coded.counts, smoothing)
         measure = make_criterion(criterion, coded.n_features, coded.classes)
@@ -108,13 +109,13 @@ class Objective:
 
     @property
     def total(self) -> float:
-        """Rows measured, or the sum of their weights."""
+        """Number (or weight) of the rows on which the criterion is measured."""
         return float(self.rows.class_totals.sum())
 
     def follow(self, *, leave_out: bool = False, n_jobs: int | None = None) -> RunningCriterion:
-        """Return the criterion of the current subset of a search, the empty one at first.
+        """Return the criterion as it follows the subset of a search, which is empty at first.
 
-        ``leave_out``: rows that no move can change may leave the scan.
+        With ``leave_out``, passes may skip rows that no move can change.
         """
         return RunningCriterion(self.rows, self.criterion, leave_out, n_jobs)
 
@@ -132,14 +133,16 @@ class Objective:
         return replace(self, criterion=criterion)
 
     def of_subsets(self, subsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return (n_subsets,) values, and (n_subsets, n_constraints) measures under constraints."""
+        """Return the criterion of subsets, (n_subsets,), and the measures under constraints, (n_subsets,
+        n_constraints).
+        """
         every = [self, *(self.by(bound.measure) for bound in self.constraints)]
         values, *measures = (each.sign * each.follow().of_subsets(subsets) for each in every)
         return values, np.array(measures).reshape(len(measures), len(subsets)).T
 
 
 def make_constraints(constraints: Mapping[str | Criterion, float] | None, coded: CodedTable) -> tuple[Constraint, ...]:
-    """Return constraints from bounds by measures, as `make_criterion` takes them."""
+    """Return constraints from a mapping of measures, in the form that `make_criterion` accepts, to bounds."""
     bounds = []
     for measure, bound in (constraints or {}).items():
         criterion = make_criterion(measure, coded.n_features, coded.classes, "constraints")
@@ -163,15 +166,16 @@ def check_constraints(constraints: object) -> None:
 
 @dataclass(frozen=True)
 class SubsetProblem:
-    """Subsets of the features of a coded table, by an objective.
+    """A search problem: find the best subset of the features of a coded table by an objective.
 
     Attributes
     ----------
     objective : guides the search.
-    names : of all features; candidates : positions of those with at least two levels, unless said otherwise.
-    validation : objective that chooses among the subsets met, on other rows, if any.
-    evaluation, recoded : of the rows, as in `SearchTrace`.
-    learnt : the rows that the probabilities are learnt from, for searches that need more than an objective.
+    names : names of all features.
+    candidates : positions of the features that may be chosen, by default those with at least two levels.
+    validation : objective on other rows that chooses among the subsets met, or None.
+    evaluation, recoded : facts about the rows, as in `SearchTrace`.
+    learnt : rows on which probabilities are counted, for searches that need more than an objective.
     """
 
     objective: Objective
@@ -191,9 +195,9 @@ class SubsetProblem:
         *,
         constant_columns: bool = False,
     ) -> SubsetProblem:
-        """Search by a criterion on the rows that the tables are learnt from.
+        """Return the problem of searching by a criterion on the training rows.
 
-        The default criterion is `MAPCost`; ``constant_columns`` are counted among its K features or not.
+        The default criterion is `MAPCost`; ``constant_columns`` says whether these count among its K features.
         """
         n_varied = coded.n_features
         if not constant_columns and isinstance(coded.levels, TableLevels):
@@ -212,34 +216,37 @@ class SubsetProblem:
         learnt: CodedTable | None = None,
         **facts: Any,
     ) -> SubsetProblem:
-        """Search the features of a coded table by an objective on any rows with the same features.
+        """Return the problem of searching the features of a coded table by an objective on any rows with the same
+        features.
 
-        ``every_feature`` makes candidates of features of one level, too; ``learnt`` is the table itself by default,
-        and ``facts`` are the other fields.
+        With ``every_feature``, features of a single level are candidates, too. ``learnt`` is the table itself by
+        default, and ``facts`` are the other fields.
         """
         candidates = np.arange(coded.n_features) if every_feature else np.flatnonzero(coded.n_levels > 1)
         return cls(objective, coded.names, candidates, learnt=coded if learnt is None else learnt, **facts)
 
     @classmethod
     def bare(cls, objective: Objective) -> SubsetProblem:
-        """Return all features that an objective knows, without names."""
+        """Return the problem of all features of an objective, without names."""
         n_features = int(objective.rows.tables.n_codes.size)
         return cls(objective, tuple(map(str, range(n_features))), np.arange(n_features))
 
     def rows_for(self, search: Search) -> ScoredRows:
-        """Return the rows that guide ``search``; ValueError if features are judged without rows, as by CFS."""
+        """Return the rows that guide ``search``. Raise ValueError if the objective has no rows, as that of CFS."""
         if self.objective.rows is None:
             raise ValueError(f"{type(search).__name__} evaluates naive Bayes; choose another search here.")
         return self.objective.rows
 
     def state(self, *, leave_out: bool = False, n_jobs: int | None = None) -> SearchState:
-        """Return the empty subset; ``leave_out``: rows that no move can change may leave the scan."""
+        """Return the state of a search at the empty subset. With ``leave_out``, passes may skip rows that no move can
+        change.
+        """
         return SearchState(self, leave_out=leave_out, n_jobs=n_jobs)
 
     def trace(self, walks: list[TraceRecorder], chosen: np.ndarray | None = None, **facts: Any) -> SearchTrace:
-        """Return the trace of a search; ``facts`` as `SearchTrace.of` takes them.
+        """Return the trace of a search; ``facts`` are those of `SearchTrace.of`.
 
-        ``chosen`` (n_features,) bool is the subset that the search chose; unless given, the best one that it met.
+        ``chosen`` (n_features,) is a mask of the subset that the search chose, by default the best one that it met.
         """
         if not walks:  # interrupted before the first step
             walks = [first_record(self.state())]
@@ -254,27 +261,31 @@ class SubsetProblem:
 
 
 class Search(ABC):
-    """A way through the subsets of a problem; its options are its attributes."""
+    """Base class of searches through the subsets of a problem. Its attributes are its options."""
 
     @abstractmethod
     def run(self, problem: SubsetProblem, progress: Progress | None = None) -> SearchTrace:
-        """Search; the trace names the subset chosen (``trace.chosen``). Ctrl-C keeps the best so far."""
+        """Search, and return the trace with the chosen subset (``trace.chosen``). Ctrl-C keeps the best subset
+        so far.
+        """
 
 
 def first_record(state: SearchState) -> TraceRecorder:
-    """Return the record of a walk that starts from the current subset."""
+    """Return a recorder for a walk that starts from the current subset of a state."""
     value = state.problem.objective.sign * state.cost
     return TraceRecorder(WalkStart(np.flatnonzero(state.selected), value, *state.validate()))
 
 
 class SearchState:
-    """A subset of features with its cost; one pass over the rows scores a batch of moves, another applies one.
+    """Current subset of a search with its cost. One pass over the rows scores a batch of moves, another applies one.
 
-    Costs are the values of the criterion, or their negatives if higher is better: lower is always better here.
+    Costs are values of the criterion, times -1 if higher values are better: lower costs are always better.
 
     Attributes
     ----------
-    selected : (n_features,) bool, the current subset; n_selected : its size; cost : its criterion.
+    selected : (n_features,) bool, the current subset
+    n_selected : its size
+    cost : its cost
     """
 
     def __init__(self, problem: SubsetProblem, *, leave_out: bool = False, n_jobs: int | None = None) -> None:
@@ -285,7 +296,7 @@ class SearchState:
         bounds = [objective.by(one.measure) for one in objective.constraints]
         self._bounds = [bound.follow(leave_out=leave_out, **options) for bound in bounds]
         self._measures = [self._guide, *self._bounds]
-        # The rows that choose the subset may be others than those that guide the search.
+        # Rows that choose the subset may differ from those that guide the search.
         self._validation, self._validation_bounds = None, self._bounds
         if validation is not None:
             self._validation = validation.follow(**options)
@@ -298,7 +309,7 @@ class SearchState:
         self._penalty = _PENALTY * max(1.0, abs(self.cost))
 
     def reset(self, selected: np.ndarray | None = None) -> None:
-        """Go back to the empty subset, or start afresh from another one."""
+        """Return to the empty subset, or to another one, without regard to the current subset."""
         self.selected[:] = False if selected is None else selected
         self.n_selected = int(self.selected.sum())
         for measure in self._measures:
@@ -307,7 +318,7 @@ class SearchState:
         self.cost = self._guide.current(self.n_selected)
 
     def go_to(self, selected: np.ndarray) -> None:
-        """Go to another subset, by the features that differ if they are few."""
+        """Make another subset the current one; only features that differ are moved if these are few."""
         changed = np.flatnonzero(selected != self.selected)
         if changed.size > np.count_nonzero(selected):
             self.reset(selected)
@@ -319,21 +330,21 @@ class SearchState:
             self.cost = self._guide.current(self.n_selected)
 
     def candidates(self, features: np.ndarray) -> np.ndarray:
-        """Return costs of the subsets that differ from the current one by each of ``features`` (added if absent, else
-        dropped).
+        """Return the costs of the subsets that differ from the current one by each of ``features`` (added if absent,
+        otherwise dropped).
         """
         adding = ~self.selected[features]
         return self._guide.candidates(features, adding, self.n_selected + np.where(adding, 1, -1))
 
     @property
     def rank(self) -> float:
-        """Return the value that a search minimizes: the cost plus a large multiple of the violation of constraints."""
+        """Value that a search minimises: the cost plus a large multiple of the violation of constraints."""
         if not self._bounds:
             return self.cost
         return self.cost + self._penalty * _counted(self._violation_of(self.problem.objective, self._bounds))
 
     def ranks(self, features: np.ndarray, costs: np.ndarray) -> np.ndarray:
-        """Return ranks of the subsets whose ``costs`` `candidates` returned for ``features``."""
+        """Return the ranks of the subsets whose ``costs`` `candidates` returned for ``features``."""
         if not self._bounds:
             return costs
         adding, violations = ~self.selected[features], np.zeros(features.size)
@@ -361,7 +372,7 @@ class SearchState:
         return float(violation(objective.constraints, values))
 
     def add_all(self, features: np.ndarray) -> np.ndarray:
-        """Add features one after another, and return the cost of each subset on the way; for log losses only."""
+        """Add features one after another, and return the cost of each subset on the way; only for log losses."""
         costs = self._guide.path(features, self.n_selected + np.arange(1, features.size + 1))
         self.selected[features] = True
         self.n_selected += features.size
@@ -369,7 +380,7 @@ class SearchState:
         return costs
 
     def flip(self, feature: int, cost: float | None = None) -> None:
-        """Add ``feature`` if absent, drop it otherwise; ``cost`` is that of the new subset if known."""
+        """Add ``feature`` if absent, otherwise drop it. ``cost`` is that of the new subset, if known."""
         adding = not self.selected[feature]
         for measure in self._measures:
             measure.move((int(feature),), (adding,))
@@ -379,12 +390,12 @@ class SearchState:
 
 
 def violation(constraints: Sequence[Constraint], measures: Iterable[Any]) -> Any:
-    """Return how far subsets are from their constraints, from a number or an array of each measure."""
+    """Return the total violation of constraints, from the value of each measure (numbers or arrays)."""
     return sum(bound.violation(np.asarray(value)) for bound, value in zip(constraints, measures, strict=True))
 
 
 def refuse_unmeasurable(criterion: Criterion, costs: Any) -> None:
-    """Raise ValueError if the rows lack a class that a criterion needs, which makes its values NaN."""
+    """Raise ValueError if costs are NaN, because the rows lack a class that the criterion needs."""
     if np.isnan(costs).any():
         raise ValueError(f"{criterion.name!r} cannot be measured on these rows: they lack a class that it needs.")
 
@@ -395,14 +406,15 @@ def _counted(violations: Any) -> Any:
 
 @dataclass(frozen=True)
 class MultiStart(Search):
-    """Multi-start fast forward-backward search.
+    """Fast forward-backward search from several random orders of the features.
 
     Each start shuffles the features and adds every one that lowers the cost, shuffles again and drops every one whose
-    absence lowers it, until nothing changes or ``max_iter`` rounds are over. ``n_starts=None`` means log2(K N) starts;
-    ``thorough``: four times as many where they are quick, so that less depends on ``seed``.
+    absence lowers it, until nothing changes or after ``max_iter`` rounds. ``n_starts=None`` means log2(K N) starts for
+    K features and N rows. With ``thorough``, there are four times as many if they are quick, so that the result depends
+    less on ``seed``.
 
     A move must improve the criterion by more than ``tol``. Costs of subsets met before are looked up. Starts run in
-    waves of four; a wave sees the costs found by earlier waves, which makes the result independent of ``n_jobs``.
+    waves of four; a wave knows the costs found by earlier waves only, which makes the result independent of ``n_jobs``.
     """
 
     n_starts: int | None = None
@@ -414,13 +426,15 @@ class MultiStart(Search):
     thorough: bool = False
 
     def run(self, problem: SubsetProblem, progress: Progress | None = None) -> SearchTrace:
-        """Search, and return all evaluated subsets; Ctrl-C or the end of ``max_seconds`` keeps those so far."""
+        """Search, and return the trace of all evaluated subsets; Ctrl-C or the end of ``max_seconds`` keeps those so
+        far.
+        """
         clock, rng = Clock(self.max_seconds, progress), np.random.default_rng(self.seed)
         criterion, candidates = problem.objective.criterion, problem.candidates
-        # Columns of one value may not be among the K features of the cost.
+        # Constant columns may not count among the K features of the cost.
         n_varied = criterion.n_features if isinstance(criterion, MAPCost) else len(problem.names)
 
-        # Threads pay on long work only; quick starts run one after another.
+        # Threads pay only for long work; quick starts run one after another.
         rows = problem.rows_for(self)
         n_ratios = rows.block.n_rows * max(1, rows.tables.n_classes - 1)
         is_quick = n_ratios * max(1, candidates.size) < _QUICK_WORK
@@ -433,7 +447,7 @@ class MultiStart(Search):
             n_starts = max(1, math.ceil(math.log2(max(2.0, n_varied * problem.objective.total))))
             n_starts *= _THOROUGH if self.thorough and is_quick else 1
 
-        # Every subset has a key, the exclusive or of the keys of its features (Zobrist).
+        # A subset is identified by the exclusive or of random keys of its features (Zobrist hashing).
         if problem.learnt is not None:  # names and orders of columns make no difference
             candidates = listed_by_counts(problem.learnt.counts, candidates)
         keys = np.zeros(len(problem.names), dtype=np.uint64)
@@ -457,7 +471,9 @@ class MultiStart(Search):
 
 @dataclass
 class _Waves:
-    """Starts of one search, run in waves; a start knows by key the costs of subsets evaluated before its wave."""
+    """Starts of one search, which run in waves. A start knows the costs of subsets evaluated before its wave, by their
+    keys.
+    """
 
     options: MultiStart
     problem: SubsetProblem
@@ -468,7 +484,7 @@ class _Waves:
     _spare: list[SearchState] = field(default_factory=list)
 
     def run(self, seeds: list[int], workers: int) -> list[_Walk]:
-        """Return walks by their seeds, in order; Ctrl-C, or the end of the time, ends them all."""
+        """Return the walks of the starts with these seeds, in order. Ctrl-C or the time limit ends them all."""
         walks: list[_Walk] = []
         if workers == 1:
             with self.clock:
@@ -486,7 +502,9 @@ class _Waves:
             return [future.result() for future in futures]
 
     def _walk(self, seed: int) -> _Walk:
-        """Add and drop features in turn until nothing changes, from the empty subset."""
+        """Return the walk of one start: features are added and dropped in turn from the empty subset until nothing
+        changes.
+        """
         try:
             state = self._spare.pop()
             state.reset()
@@ -515,7 +533,7 @@ class _Walk:
         self.recorder = first_record(state)
 
     def try_all(self, *, adding: bool) -> bool:
-        """Try to add, or to drop, every feature once, in random order; return whether any move was accepted."""
+        """Try to add (or drop) every feature once, in random order; return whether any move was accepted."""
         state = self._state
         order = self._rng.permutation(self._candidates)
         order = order[state.selected[order] != adding]
@@ -525,7 +543,7 @@ class _Walk:
             end = at + max(size, self._n_ahead)
             batch, keys = order[at:end], self._key ^ toggles[at:end]
 
-            # Reuse the costs of subsets that were evaluated before.
+            # Subsets that were evaluated before are not scored again.
             costs = np.array(list(map(self.costs.get, keys.tolist())), dtype=float)  # NaN if a subset is new
             is_new = np.isnan(costs)
             if is_new.any():
@@ -544,7 +562,8 @@ class _Walk:
                 outcome, self._key = state.validate(), keys[-1]
             moves = (batch, ways[at:end], self._sign * costs, accepted[at:end], keys)
             self.recorder.record(*moves, self._clock.seconds, *outcome)
-            # While no move is accepted, score moves in batches: the state of the rows is read once per batch.
+            # While no move is accepted, moves are scored in growing batches, which read the state of the rows once per
+            # batch.
             size = 1 if better[first] else min(2 * size, 16)
             at = end
         return improved

@@ -1,4 +1,4 @@
-"""Many subsets by one objective."""
+"""Evaluation of a list of subsets by one objective."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class SubsetValues:
     Attributes
     ----------
     values : (n_subsets,) criterion.
-    measures : measures of the constraints (n_subsets,) by their names.
-    violations : (n_subsets,) how far each subset is from the constraints; 0 if it satisfies them.
+    measures : measures of the constraints, (n_subsets,), by name.
+    violations : (n_subsets,) distance of each subset from the constraints; 0 if it satisfies them.
     sizes : (n_subsets,) number of features.
-    best : position of the best subset: the one nearest to the constraints, then by the criterion, or its value on
-        validation rows if there are any (within 1e-12), then the smallest one, then the first.
-    validations : (n_subsets,) values on validation rows; NaN without such rows. All is NaN for a subset that was not
-        evaluated, because the time was up.
+    best : position of the best subset: the one nearest to the constraints, then with the best criterion (on validation
+        rows if there are any, within 1e-12), then the smallest one, then the first.
+    validations : (n_subsets,) values on validation rows; NaN without such rows. For a subset that was not evaluated,
+        because the time was up, all values are NaN.
     """
 
     values: np.ndarray
@@ -42,19 +42,19 @@ class SubsetValues:
 
     @property
     def evaluated(self) -> np.ndarray:
-        """(n_subsets,) bool: the subsets that were evaluated."""
+        """Mask of the subsets that were evaluated, (n_subsets,)."""
         return np.asarray(~np.isnan(self.values))
 
     @property
     def feasible(self) -> np.ndarray:
-        """(n_subsets,) bool: the subsets that satisfy all constraints."""
+        """Mask of the subsets that satisfy all constraints, (n_subsets,)."""
         return np.asarray(self.violations == 0.0)
 
 
 def evaluate_subsets(objective: Objective, subsets: Any, *, n_jobs: int | None = None) -> SubsetValues:
     """Evaluate a list of subsets of features by an objective.
 
-    Each subset is reached from another one that begins alike, by adding and dropping features. Values do not depend on
+    Each subset is reached from a similar one by adding and dropping features, which saves work. Values do not depend on
     the order of the list.
 
     Parameters
@@ -80,9 +80,7 @@ def evaluate_subsets(objective: Objective, subsets: Any, *, n_jobs: int | None =
 def walk_subsets(
     problem: SubsetProblem, subsets: np.ndarray, *, n_jobs: int | None = None, clock: Clock | None = None
 ) -> SubsetValues:
-    """Evaluate subsets of a whole problem until the time of ``clock`` is up or the user interrupts; the first subset is
-    evaluated in any case.
-    """
+    """Evaluate subsets of a problem until the time of ``clock`` is up or Ctrl-C is pressed; the first one always."""
     guide, judge, clock = problem.objective, problem.validation, clock or Clock(None)
     values, validations, violations = np.full((3, len(subsets)), np.nan)
     measured = np.full((len(subsets), len(guide.constraints)), np.nan)
@@ -118,7 +116,7 @@ def walk_subsets(
 
 
 def as_subsets(subsets: Any, n_features: int) -> np.ndarray:
-    """Return (n_subsets, n_features) bool from such an array, or from positions of features."""
+    """Return subsets as a mask (n_subsets, n_features), from such a mask or from lists of feature positions."""
     if isinstance(subsets, np.ndarray) and subsets.dtype == bool:
         if subsets.ndim != 2 or subsets.shape[1] != n_features:
             raise ValueError(f"subsets must have shape (n_subsets, {n_features}), got {subsets.shape}.")

@@ -1,4 +1,6 @@
-"""The record of a search: every subset evaluated, from which the best subset and all averages are read."""
+"""`SearchTrace`, the record of a search: every subset evaluated, from which the best subset and all averages
+are read.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,9 @@ Starts = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]  # more are a sign of 
 
 
 class _Walks(msgspec.Struct):
-    """The totals and the accepted moves. Walks start from the empty subset, and their criterion is "map", unless
-    `_Guided` holds other values; ``again`` and ``chosen`` are positions of moves and features.
+    """Saved form of a trace: its totals and accepted moves, as positions of features.
+
+    Walks start from the empty subset by the criterion "map", unless `_Guided` has other values.
     """
 
     null_criterion: Number
@@ -43,7 +46,9 @@ class _Walks(msgspec.Struct):
 
 
 class _Guided(msgspec.Struct, kw_only=True):
-    """Objective that guided the walks, and the start of each: its features, their criterion and its validation."""
+    """Saved form of the objective that guided the walks, and of their starts: features, criterion and validation of
+    each.
+    """
 
     criterion_name: str = msgspec.field(name="criterion")
     lower_is_better: bool
@@ -63,7 +68,7 @@ _MAX_SAVED = 100_000  # moves of a walk in a file
 
 @dataclass(frozen=True)
 class Moves:
-    """Moves in the order they were tried: one entry of every array per move."""
+    """Moves in the order in which they were tried; every array has one entry per move."""
 
     feature: np.ndarray
     adding: np.ndarray
@@ -79,18 +84,18 @@ class Moves:
 
     @property
     def sign(self) -> np.ndarray:
-        """Change of the size of the subset by each move."""
+        """Change of the subset's size by each move: 1, -1, or 0 for a repeated feature."""
         return np.where(self.again, 0, np.where(self.adding, 1, -1))
 
     def at(self, moves: Any) -> Moves:
-        """Return these moves only (positions, a slice or a mask)."""
+        """Return some of the moves (positions, a slice or a mask)."""
         return Moves(*(getattr(self, one.name)[moves] for one in fields(self)))
 
 
 @dataclass(frozen=True)
 class WalkStart:
-    """The subset that a walk starts from: its features, its criterion, its value on the validation rows, and how far it
-    is from the constraints.
+    """Subset from which a walk starts: its features, criterion, value on the validation rows, and distance from the
+    constraints.
     """
 
     features: np.ndarray
@@ -106,7 +111,7 @@ class WalkStart:
 
 @dataclass
 class TraceRecorder:
-    """Record of the moves of one walk: its start, and the moves evaluated from each of its subsets in turn."""
+    """Recorder of one walk: its start, and the moves evaluated from each of its subsets in turn."""
 
     start: WalkStart
     steps: list[Moves] = field(default_factory=list)
@@ -123,10 +128,10 @@ class TraceRecorder:
         violation: float = 0.0,
         again: bool = False,
     ) -> None:
-        """Record the moves evaluated from one subset; an accepted one is the last that starts from it.
+        """Record the moves evaluated from one subset. An accepted move is the last one that starts from it.
 
-        ``validation`` is its value on the validation rows, ``violation`` how far it is from the constraints, and
-        ``again`` whether the subset held the feature before.
+        ``validation`` is the value on the validation rows after the accepted move, ``violation`` its distance from the
+        constraints; ``again`` says whether the subset held the feature before.
         """
         n = len(features)
         validations = np.where(accepted, validation, np.nan)
@@ -134,13 +139,15 @@ class TraceRecorder:
         self.steps.append(Moves(features, adding, costs, accepted, keys, *more))
 
     def record_one(self, feature: int, adding: bool, cost: float, *facts: Any, **more: Any) -> None:
-        """Record one move that was made, without a key; ``facts`` as for `record`."""
+        """Record one move that was made, without a key; ``facts`` are those of `record`."""
         accepted, no_key = np.ones(1, dtype=bool), np.zeros(1, dtype=np.uint64)
         self.record(np.array([feature]), np.array([adding]), np.array([cost]), accepted, no_key, *facts, **more)
 
 
 class StepRecorder:
-    """Records the move made from a subset and, if ``every_move``, before it all others scored."""
+    """Recorder of greedy steps: the move made from a subset and, with ``every_move``, all other moves scored
+    before it.
+    """
 
     def __init__(self, problem: SubsetProblem, every_move: bool = True) -> None:
         self._sign, self._every_move = problem.objective.sign, every_move
@@ -149,8 +156,10 @@ class StepRecorder:
     def record(
         self, walk: TraceRecorder, subset: np.ndarray, moves: np.ndarray, costs: np.ndarray, at: int, *facts: Any
     ) -> None:
-        """Record moves from a subset. ``subset`` : before the move; ``at`` : position among ``moves`` of the one made,
-        or -1; ``facts`` : seconds, and validation and violation after the move.
+        """Record the moves scored from a subset.
+
+        ``subset`` is the subset before the move, ``at`` the position among ``moves`` of the one made, or -1; ``facts``
+        are seconds, and validation and violation after the move.
         """
         if not self._every_move:
             if at >= 0:
@@ -167,15 +176,15 @@ class StepRecorder:
 
 @dataclass(frozen=True)
 class Point:
-    """A subset on a walk, by its value (lower is better), its size and its distance from the constraints."""
+    """A subset on a walk: its value (lower is better), its size, and its distance from the constraints."""
 
     value: float
     size: int
     violation: float = 0.0
 
     def beats(self, other: Point) -> bool:
-        """Return whether it is nearer to satisfying the constraints, or as near and its value is lower, or the same
-        (within 1e-12) for fewer features.
+        """Return whether this subset is better than another: nearer to the constraints, or as near with a lower value,
+        or with an equal value (within 1e-12) and fewer features.
         """
         if abs(self.violation - other.violation) > 1e-12 or (self.violation > 0.0) != (other.violation > 0.0):
             return self.violation < other.violation
@@ -185,31 +194,32 @@ class Point:
 
 @dataclass(repr=False, eq=False)
 class SearchTrace(ShortRepr):
-    """Every subset of features that a search evaluated.
+    """Record of every subset of features that a search evaluated.
 
-    A subset is stored as the move that leads to it from the walk's current subset, so that a record costs the same
-    however many features there are. A walk ("start") of a multi-start search begins with the empty subset, a phase of a
-    greedy one with the best subset of the phase before.
+    A subset is stored as the move that leads to it from the walk's current subset, so its size does not depend on the
+    number of features. A walk ("start") of a multi-start search begins with the empty subset, a phase of a greedy
+    search with the best subset of the phase before.
 
     Attributes
     ----------
     names : feature names.
-    criterion_name : such as "map" (nats) or "error_probability".
-    lower_is_better : whether low values of the criterion are the good ones.
-    validation_name, validation_lower_is_better : the same for the criterion on the validation rows; None without.
+    criterion_name : name of the criterion, such as "map" (nats) or "error_probability".
+    lower_is_better : whether lower values of the criterion are better.
+    validation_name, validation_lower_is_better : name and direction of the criterion on the validation rows; None
+    without.
     validation_total : number (or weight) of the validation rows, or None.
     evaluation : where the criterion was measured: "train", "holdout", "loo", or a number of folds such as "10 folds";
         None if it can only be the training rows.
-    recoded : whether levels were learnt again without the rows that are scored; None if they do not depend on the
+    recoded : whether levels were refitted without the rows that are scored; None if they do not depend on the
         classes, or all rows are training rows.
     null_criterion : criterion of the empty subset.
     best_criterion : best criterion met.
-    n_starts, n_models : walks, and distinct subsets evaluated (the empty one included).
-    complete : False when the search was stopped by ``max_seconds`` or by the user.
+    n_starts, n_models : number of walks, and of distinct subsets evaluated (the empty one included).
+    complete : False if the search was stopped by ``max_seconds`` or by the user.
     seconds : duration of the search.
     chosen : (n_features,) bool, the subset that the search chose; None for rankings and averages.
-    ended : the reason for which the search ended, in words, if there are several.
-    library : whose dataframe `to_frame` returns: that of the training rows; polars after loading.
+    ended : the reason why the search ended, in words, if there are several possible ones.
+    library : dataframe library of `to_frame`: that of the training rows; polars after loading.
     """
 
     names: tuple[str, ...]
@@ -246,10 +256,10 @@ class SearchTrace(ShortRepr):
         lower_is_better: bool = True,
         **words: Any,
     ) -> SearchTrace:
-        """Return the trace of one walk or several, in the order of their starts.
+        """Return the trace of one or several walks, in the order of their starts.
 
-        ``null_criterion`` is needed if the first walk does not start from the empty subset; ``n_models`` if not
-        every subset evaluated was recorded. ``words`` are further attributes of the trace.
+        ``null_criterion`` is needed if the first walk does not start from the empty subset, ``n_models`` if not every
+        evaluated subset was recorded. ``words`` are further attributes of the trace.
         """
         kinds = (int, bool, float, bool, np.uint64, float, float, float, bool)
         nothing = Moves(*(np.zeros(0, kind) for kind in kinds))
@@ -336,13 +346,13 @@ class SearchTrace(ShortRepr):
         return f"{where}, levels learnt from {others if self.recoded else 'these rows'}"
 
     def was_interrupted(self, max_seconds: float | None) -> bool:
-        """Return whether the user or a callback, rather than this time limit, ended the search early."""
+        """Return whether the user or a callback ended the search early, rather than the time limit ``max_seconds``."""
         return not self.complete and (max_seconds is None or self.seconds < max_seconds)
 
     def best_subset(self) -> np.ndarray:
-        """Return (n_features,) bool: the subset of best criterion among all that were evaluated, the first met on ties.
+        """Return a mask, (n_features,), of the best subset among all that were evaluated, the first one on ties.
 
-        For multi-start searches; `best_on_path` is for greedy ones.
+        Use it for multi-start searches; `best_on_path` is for greedy ones.
         """
         moves, selected = self.moves, np.zeros(len(self.names), dtype=int)
         sign = 1.0 if self.lower_is_better else -1.0
@@ -359,10 +369,10 @@ class SearchTrace(ShortRepr):
         return selected > 0
 
     def best_on_path(self, max_features: int | None = None) -> np.ndarray:
-        """Return (n_features,) bool: the best subset that a walk went through.
+        """Return a mask, (n_features,), of the best subset that a walk went through.
 
-        The lowest value on the validation rows counts if there are any, else the best criterion; among equals
-        (within 1e-12) the smallest subset, then the first met. ``max_features`` leaves larger subsets out.
+        It is the best by the value on the validation rows, or without them by the criterion; among equal ones (within
+        1e-12) the smallest, then the first. Subsets larger than ``max_features`` are ignored.
         """
         best: Point | None = None
         subset = np.zeros(len(self.names), dtype=bool)
@@ -379,7 +389,7 @@ class SearchTrace(ShortRepr):
         return subset
 
     def points(self, start: int) -> list[Point]:
-        """Return the subsets that one walk went through, its first one included."""
+        """Return the subsets that one walk went through, including its start."""
         first = self.starts[start]
         moves = self.walk_moves(start)
         sizes = first.features.size + np.concatenate([[0], np.cumsum(moves.sign)])
@@ -397,10 +407,11 @@ class SearchTrace(ShortRepr):
         return moves.at(moves.accepted)
 
     def average(self, weigh: Callable[[np.ndarray], np.ndarray], *, distinct: bool = True) -> np.ndarray:
-        """Return (n_features,) share of the models' weight that goes to models with each feature.
+        """Return, for each feature, the share of the models' total weight that goes to models with the feature,
+        (n_features,).
 
-        ``weigh`` turns criteria of models into their weights. Each model counts once or, unless ``distinct``, as often
-        as the search evaluated it; the empty one as often as walks start from it.
+        ``weigh`` turns criteria of models into weights. Each model counts once or, with ``distinct=False``, as often as
+        the search evaluated it; the empty one as often as walks start from it.
         """
         moves = self.moves
         weight = weigh(moves.cost)
@@ -410,7 +421,7 @@ class SearchTrace(ShortRepr):
         total = weigh(starts).sum() + weight.sum()
         if total <= 0.0:
             return np.zeros(len(self.names))
-        # A rejected move belongs to its own subset only; an accepted one to all later subsets of its walk.
+        # A rejected move counts for its own subset only, an accepted one for all later subsets of its walk as well.
         following = weight.copy()
         ends = np.searchsorted(self.walk_of, np.arange(len(self.starts) + 1)).tolist()
         for walk in map(slice, ends, ends[1:]):
@@ -421,8 +432,8 @@ class SearchTrace(ShortRepr):
         return np.clip(sums / total, 0.0, 1.0)
 
     def path(self, *, evaluated: bool = False) -> dict[str, list[Any]]:
-        """Return columns of the trace, one entry per accepted move (``evaluated=True``: per evaluated move) and per
-        start.
+        """Return columns of the trace with one entry per start and accepted move; with ``evaluated=True``, per
+        evaluated move.
         """
         columns: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
         for start in range(self.n_starts):
@@ -451,7 +462,7 @@ class SearchTrace(ShortRepr):
         }
 
     def to_json(self) -> dict[str, Any]:
-        """Return the accepted moves, but of walks that enumerate subsets, and the totals, as plain values."""
+        """Return totals and accepted moves as plain values; moves of walks that enumerate all subsets are omitted."""
         accepted = self.moves.accepted & (np.bincount(self.walk_of) <= _MAX_SAVED)[self.walk_of]
         moves = self.moves.at(accepted)
         walks = _Walks(
@@ -485,9 +496,7 @@ class SearchTrace(ShortRepr):
 
     @classmethod
     def from_json(cls, data: dict[str, Any], names: tuple[str, ...]) -> SearchTrace:
-        """Read walks from the output of ``to_json``, which lacks the other subsets that were evaluated; raise
-        ValueError if it is damaged.
-        """
+        """Return the trace that ``to_json`` wrote, which lacks rejected moves. Raise ValueError if it is damaged."""
         walks = converted(data, _Walks, "search")
         if "criterion" in data:
             guided = converted(data, _Guided, "search")
@@ -535,12 +544,12 @@ class SearchTrace(ShortRepr):
         )
 
     def to_frame(self, *, evaluated: bool = False) -> Any:
-        """Return the walk as a dataframe.
+        """Return the walks as a dataframe.
 
-        One row per accepted move (``evaluated=True``: per evaluated move): ``start``, ``step``, ``move`` ("start",
-        "add", "drop", or "again" for a feature that is in already), ``feature``, ``n_features``, ``criterion`` (on the
-        rows that guide the search), ``validation`` (on the rows that choose the size; null without such rows),
-        ``seconds`` since the search began, and, with ``evaluated=True``, ``accepted``.
+        There is one row per start and accepted move (``evaluated=True``: per evaluated move): ``start``, ``step``,
+        ``move`` ("start", "add", "drop", or "again" for a feature that is in already), ``feature``, ``n_features``,
+        ``criterion`` (on the rows that guide the search), ``validation`` (on the rows that choose the size; null
+        without such rows), ``seconds`` since the search began and, with ``evaluated=True``, ``accepted``.
         """
         import polars as pl
 
@@ -561,21 +570,19 @@ _COLUMNS = ("start", "step", "move", "feature", "n_features", "criterion", "vali
 
 
 def or_none(value: float) -> float | None:
-    """Convert a value to plain data; NaN becomes None."""
+    """Return the value, or None for NaN, which JSON does not have."""
     return None if np.isnan(value) else value
 
 
 def _marked(positions: list[int], size: int) -> np.ndarray:
-    """Return (size,) bool: the entries at these positions."""
+    """Return a mask of the given size that is True at these positions. Raise `Damaged` for invalid positions."""
     if len(set(positions)) != len(positions) or max(positions, default=-1) >= size:
         raise Damaged("the search holds features or moves that are not there")
     return np.bincount(np.array(positions, dtype=np.int64), minlength=size) > 0
 
 
 def _are_walks(moves: Moves, walk_of: np.ndarray, starts: list[WalkStart]) -> bool:
-    """Return whether moves stand walk after walk, and each adds a feature that is absent, or drops or repeats one that
-    is there.
-    """
+    """Return whether moves form valid walks: each adds an absent feature, or drops or repeats a present one."""
     order = np.lexsort((moves.feature, walk_of))
     feature, walk, adding = moves.feature[order], walk_of[order], moves.adding[order]
     same = (np.diff(feature) == 0) & (np.diff(walk) == 0)

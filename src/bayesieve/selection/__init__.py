@@ -1,4 +1,4 @@
-"""Selectors: encode, search, set the weights; by the names that `SelectiveNB` and the command line use."""
+"""Selectors: estimators that code a table, search, and give each feature a weight."""
 
 from __future__ import annotations
 

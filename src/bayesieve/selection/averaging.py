@@ -1,4 +1,4 @@
-"""Weights from the most probable subset, from averages over the models of a search, or the same for every feature."""
+"""Selectors by the most probable subset, by averages over the models of a search, or with all features."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _ADDED_AT_ONCE = 1000  # features added between two readings of the clock
 
 
 class AllFeatures(CodedSelector):
-    """Weight 1 for every feature with at least two levels.
+    """Selector that gives weight 1 to every feature with at least two levels.
 
     Examples
     --------
@@ -63,7 +63,7 @@ class AllFeatures(CodedSelector):
 
 
 class SubsetSearchSelector(CodedSelector):
-    """A selector that reads its weights from the trace of a search by the cost of Boulle (2007), equation 4."""
+    """Base class of selectors that read weights from the trace of a search by the cost of Boulle (2007), equation 4."""
 
     chooses_on_path = False  # weights are read from all models together
     kernel_families = ("search",)
@@ -87,8 +87,10 @@ class SubsetSearchSelector(CodedSelector):
     verbose: int = 0
 
     def _search(self, coded: CodedTable, *, thorough: bool = False, task: FitTask | None = None) -> np.ndarray:
-        """Return the weights. ``thorough`` takes more starts than the paper, for better predictions, and a fixed seed,
-        so that the model depends on the rows alone.
+        """Search, and return the weights of the features, shape (n_features,).
+
+        ``thorough`` takes more starts than the paper, for better predictions, and a fixed seed, so that the model
+        depends on the rows alone.
         """
         problem = SubsetProblem.of(coded, self.smoothing, constant_columns=self.constant_columns)
         if isinstance(coded.levels, TableLevels):
@@ -111,14 +113,14 @@ class SubsetSearchSelector(CodedSelector):
 
     @abstractmethod
     def weigh(self, trace: SearchTrace) -> np.ndarray:
-        """Return weights of the features from everything that the search evaluated."""
+        """Return the weights of the features, shape (n_features,), from all subsets that the search evaluated."""
 
 
 class MAPSelector(SubsetSearchSelector):
-    """Select the subset of lowest cost: prior of the subset plus minus log likelihood of the labels.
+    """Select the most probable subset: the one with the lowest cost, prior plus negative log likelihood of the labels.
 
-    cost(M) = log(K+1) + log C(K+K_m-1, K_m) - sum_n log P_M(y_n|x_n), in nats. Selected features get weight 1,
-    others 0.
+    cost(M) = log(K+1) + log C(K+K_m-1, K_m) - sum_n log P_M(y_n|x_n), in nats. Selected features get weight 1, others
+    0.
 
     Attributes
     ----------
@@ -146,7 +148,7 @@ class MAPSelector(SubsetSearchSelector):
 
 
 class ModelAveraging(SubsetSearchSelector):
-    """A selector whose weights are an average over the models of a search."""
+    """Base class of selectors whose weights are averages over the models of a search."""
 
     _allowed = SubsetSearchSelector._allowed | {"count": Allowed.choice("distinct", "evaluations")}
 
@@ -158,13 +160,14 @@ class ModelAveraging(SubsetSearchSelector):
 
     @abstractmethod
     def weights_of(self, costs: np.ndarray, trace: SearchTrace) -> np.ndarray:
-        """Return weights of models in the average, by their costs."""
+        """Return the weights of models in the average, from their costs in nats."""
 
 
 class BayesianAveraging(ModelAveraging):
-    """Weight of a feature = posterior probability of the models that contain it, w_k = sum_M a_k e^-cost(M) / sum_M
-    e^-cost(M).
+    """Feature weights by Bayesian averaging of models: w_k = sum_M a_k e^-cost(M) / sum_M e^-cost(M).
 
+    The weight of a feature is the posterior probability of the models that contain it (a_k = 1 for these, 0 for
+    others).
     Each distinct subset that the search evaluated counts once; with ``count="evaluations"`` as often as it was met.
 
     Attributes
@@ -189,19 +192,20 @@ class BayesianAveraging(ModelAveraging):
     sentence = "Weights are posterior probabilities, averaged over the models of the search (Boullé 2007, SNB(BMA))."
 
     def weights_of(self, costs: np.ndarray, trace: SearchTrace) -> np.ndarray:
-        # Scale by the best model, so that the exponentials of good models do not underflow.
+        # Costs are compared with the best one, so that the exponentials of good models do not underflow.
         return np.exp(trace.best_criterion - costs)
 
 
 class CompressionAveraging(ModelAveraging):
     """Feature weights by compression-based averaging of models: w_k = sum_M a_k c(M) / sum_M c(M).
 
-    c(M) = 1 - cost(M) / cost(empty subset); only models that compress (c > 0) count, each distinct subset that the
-    search evaluated once, or as often as it was met with ``count="evaluations"``. Nearly equivalent models thus share
-    the weight, where posterior probabilities would give all of it to one.
+    The sum runs over models (subsets) M that the search evaluated; a_k is 1 if M contains feature k, otherwise 0. The
+    compression is c(M) = 1 - cost(M) / cost(empty subset). Only models that compress (c > 0) count, each distinct
+    subset once, or as often as it was met with ``count="evaluations"``. Nearly equivalent models thus share the weight,
+    where posterior probabilities would give almost all of it to one.
 
     The search visits good models and their neighbours only, which keeps the weights sharp. With ``exhaustive=True`` the
-    sum runs over all subsets: exact, but flatter (most subsets compress), so that it is not the default.
+    sum runs over all subsets: exact, but flatter (most subsets compress), so it is not the default.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""The base of every selector: encode the table, find a weight for each feature."""
+"""Base class of all selectors: it codes the table and finds a weight for each feature."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ SHARED_OPTIONS = {
 
 @dataclass_transform(eq_default=False)
 class CodedSelector(SelectorMixin, BaseEstimator):
-    """Base of all selectors. Subclasses define ``_search``, which weighs the features of a coded table.
+    """Base class of all selectors. A subclass implements ``_search``, which weighs the features of a coded table.
 
     Attributes
     ----------
@@ -58,18 +58,19 @@ class CodedSelector(SelectorMixin, BaseEstimator):
     trace_ : SearchTrace
         Every subset that was evaluated.
     encoder_ : TableEncoder or None
+        Fitted encoder; None if the table was coded already.
 
     Notes
     -----
-    A selector describes itself in class attributes: ``name``, by which `SelectiveNB` and the command line know it;
-    ``title``, in a few words, for lists; ``sentence``, for reports; ``scores``, a `Score` for every name of a criterion
-    in its traces that is not a criterion of `bayesieve.criteria`; ``chooses_on_path``, whether it selects
-    one of the subsets that its search passes through. Its docstring describes the parameters that `bayesieve.parts`
-    does not.
+    A selector describes itself by class attributes: ``name`` for `SelectiveNB` and the command line; ``title``, a few
+    words
+    for lists; ``sentence``, for reports; ``scores``, a `Score` for every criterion in its traces that is not one of
+    `bayesieve.criteria`; ``chooses_on_path``, whether it selects one of the subsets that its search passes through. Its
+    docstring describes only those parameters that `bayesieve.parts` does not.
 
-    Options are declared as in a dataclass, those given by keyword only after ``_: KW_ONLY``, and the values that they
-    may take in ``_allowed``; `check_options` also checks those that depend on each other. A subclass may also define
-    ``__init__``.
+    Options are declared as in a dataclass, keyword-only ones after ``_: KW_ONLY``, and the values they may take in
+    ``_allowed``; `check_options` also checks those that depend on each other. A subclass may define ``__init__``
+    instead.
     """
 
     _allowed: ClassVar[dict[str, Allowed]] = SHARED_OPTIONS
@@ -94,7 +95,7 @@ class CodedSelector(SelectorMixin, BaseEstimator):
 
     @with_shared_docs
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> CodedSelector:
-        """Find the weights of the features.
+        """Search, and set the weights of the features.
 
         Parameters
         ----------
@@ -120,16 +121,18 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         return self
 
     def set_library(self, library: str) -> None:
-        """Let ``trace_`` return dataframes of a library: that of the training rows."""
+        """Set the dataframe library in which ``trace_.to_frame`` returns its result."""
         self.trace_ = replace(self.trace_, library=library)  # type: ignore[has-type]
 
     @property
     def kernel_families(self) -> Sequence[str]:
-        """Families of compiled code that a search runs, by their names in `bayesieve compile`."""
+        """Names of the families of compiled kernels that the search runs, as in `bayesieve compile`."""
         return ()
 
     def _code(self, X: Any, y: Any, sample_weight: Any, benefit: Any = None) -> CodedTable:
-        """Return the rows as codes, with benefits if given, listed class after class if their order does not matter."""
+        """Return the rows as codes, with benefits if given. Rows are grouped by class unless the search needs their
+        order.
+        """
         require_target(self, y)
         require_table(self, X)
         if self.encoder is None:
@@ -146,13 +149,14 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         return coded if self.needs_row_order else coded.by_class
 
     def fit_coded(self, coded: CodedTable, **options: Any) -> CodedSelector:
-        """Fit the selector to a coded table with classes."""
+        """Fit the selector to a coded table with classes; ``options`` are further arguments of the search."""
         self.fit_rows(coded, **options)
         return self
 
     def fit_rows(self, coded: CodedTable, **options: Any) -> CodedTable:
-        """Fit the selector like `fit_coded`, and return the rows to which a model should fit its contributions: all
-        rows, or those that were not held out.
+        """Fit the selector like `fit_coded`, and return the rows to which a model should fit its contributions.
+
+        They are all rows, or those that the search did not hold out.
         """
         for option in options:
             if not self.takes(option):
@@ -174,29 +178,29 @@ class CodedSelector(SelectorMixin, BaseEstimator):
 
     @property
     def learns_from_part(self) -> bool:
-        """Whether models learn their probabilities from a part of the rows only."""
+        """Whether models count their probabilities on a part of the rows only."""
         return False
 
     def _weights_and_rows(self, coded: CodedTable, **options: Any) -> tuple[np.ndarray, CodedTable]:
-        """Set ``trace_`` and return the weights, and the rows for `fit_rows`."""
+        """Set ``trace_``, and return the weights and the rows for `fit_rows`."""
         return self._search(coded, **options), coded
 
     def takes(self, option: str) -> bool:
-        """Return whether the search accepts an argument of ``fit_coded``, such as ``groups``."""
+        """Return whether the search accepts an argument, such as ``groups``."""
         parameters = inspect.signature(self._search).parameters
         return option in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
 
     @abstractmethod
     def _search(self, coded: CodedTable) -> np.ndarray:
-        """Set ``trace_`` and return the weights."""
+        """Set ``trace_``, and return the weights of the features, shape (n_features,)."""
 
     @property
     def takes_groups(self) -> bool:
-        """Whether ``groups`` make a difference to the search."""
+        """Whether ``groups`` affect the search."""
         return self.takes("groups")
 
     def check_options(self) -> None:
-        """Raise ValueError, in one sentence, for the first constructor parameter that cannot be used."""
+        """Raise ValueError for the first constructor parameter with an invalid value."""
         check_smoothing(self.smoothing)
         check_allowed(self.get_params(deep=False), self._allowed)
 
@@ -213,15 +217,17 @@ class CodedSelector(SelectorMixin, BaseEstimator):
             )
 
     def _get_support_mask(self) -> np.ndarray:
-        """Return a mask of the columns of ``X`` behind the selected features, or of the selected indicators."""
+        """Return a mask of the columns of ``X`` that selected features use, or of the selected indicators."""
         check_is_fitted(self, "support_")
         if isinstance(self.encoder_, TableEncoder):
             return columns_behind(self.encoder_.levels_, self.support_)
         return self.support_
 
     def transform(self, X: Any) -> Any:
-        """Return the selected columns of ``X``, and the columns of selected pairs, as the same kind of table. For an
-        `IndicatorEncoder`, return the selected indicators, 1 where the score is at most the threshold.
+        """Return the columns of ``X`` that selected features use, in the same kind of table.
+
+        With an `IndicatorEncoder`, return the selected indicators, 1 if the score is at most the threshold and
+        otherwise 0.
         """
         check_is_fitted(self, "support_")
         if isinstance(self.encoder_, IndicatorEncoder):
@@ -233,13 +239,13 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         selected = select_columns(X, np.flatnonzero(self._get_support_mask()))
         output = getattr(self, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"])
         if table.named and nw.dependencies.is_into_dataframe(selected):
-            # scikit-learn itself makes a pandas frame of anything but a pyarrow table.
+            # scikit-learn's own conversion would turn anything but a pyarrow table into a pandas frame.
             frame = nw.from_native(selected, eager_only=True)
             return _converted(frame, output) if output in ("pandas", "polars") else selected
         return selected
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Return names of the selected columns."""
+        """Return the names of the selected columns, or of the selected indicators."""
         check_is_fitted(self, "support_")
         if isinstance(self.encoder_, IndicatorEncoder):
             return self.encoder_.get_feature_names_out()[self.support_]
@@ -256,8 +262,8 @@ class CodedSelector(SelectorMixin, BaseEstimator):
 
 
 def _converted(frame: Any, library: str) -> Any:
-    """Return a narwhals frame as a pandas or polars one; ValueError for a column that cannot be one, such as mixed
-    objects.
+    """Return a narwhals frame as a pandas or polars one. Raise ValueError for columns that cannot be converted, such as
+    mixed objects.
     """
     import polars as pl
 
@@ -291,7 +297,7 @@ def seed_of(random_state: Any) -> int:
 
 
 def make_encoder(encoder: Any) -> TableEncoder | IndicatorEncoder:
-    """Return a fresh encoder from ``"modl"``, or from a `TableEncoder` or `IndicatorEncoder` with options."""
+    """Return an unfitted encoder, from ``"modl"`` or by cloning a `TableEncoder` or `IndicatorEncoder`."""
     if isinstance(encoder, (TableEncoder, IndicatorEncoder)):
         return clone(encoder)
     if isinstance(encoder, str) and encoder == "modl":
@@ -313,9 +319,10 @@ def with_classes(codes: CodedTable, y: Any, sample_weight: Any) -> CodedTable:
 
 
 def with_benefit(coded: CodedTable, benefit: Any, selector: CodedSelector) -> CodedTable:
-    """Return a copy with a column ``benefit``, which `bayesieve.criteria.Benefit` reads; None changes nothing.
+    """Return a copy of a coded table with a column ``benefit``, which `bayesieve.criteria.Benefit` reads; None adds
+    nothing.
 
-    ValueError unless it holds numbers for every row; a warning if no criterion of the selector reads it.
+    Raise ValueError unless it has numbers for every row; warn if no criterion of the selector reads it.
     """
     if benefit is None:
         return coded

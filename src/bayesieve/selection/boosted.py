@@ -1,4 +1,6 @@
-"""Boosted selection: the features whose own naive Bayes win the rounds of a confidence-rated AdaBoost."""
+"""Boosted selection: features are selected if their own naive Bayes classifiers win rounds of a confidence-rated
+AdaBoost.
+"""
 
 from __future__ import annotations
 
@@ -147,7 +149,7 @@ class BoostedSelector(CodedSelector):
         )
 
     def _boost(self, walks: list[_AgainstRest], candidates: np.ndarray, clock: Clock) -> None:
-        """Run the rounds of all classes in turn."""
+        """Run the rounds of all classes in turn, until each has ended."""
         running, rounds = walks, 0
         while running := [walk for walk in running if walk.ended is None]:
             for walk in running:
@@ -172,14 +174,14 @@ class BoostedSelector(CodedSelector):
                 return
 
     def _limit(self, walk: _AgainstRest) -> str | None:
-        """Return the limit of rounds that was reached, if any."""
+        """Return which limit of rounds was reached, in words, or None."""
         if walk.n_rounds == self.n_rounds:
             return f"after {_counted(walk.n_rounds, 'round')}"
         if self.n_rounds is None and walk.idle_rounds == _MAX_IDLE:
             return f"after {_MAX_IDLE} rounds without a new feature"
         return None
 
-    # Read from the trace, which loaded models have, too.
+    # These attributes are computed from the trace, which loaded models have as well.
     @property
     def alphas_(self) -> np.ndarray:
         with np.errstate(divide="ignore"):  # an edge of 1 has an infinite alpha
@@ -196,13 +198,13 @@ class BoostedSelector(CodedSelector):
 
 
 class _Weights:
-    """The weights of rows while each of some classes is boosted against all others; methods take its position."""
+    """Row weights of boosting, one set for each class that is boosted against all others; methods take its position."""
 
     def __init__(self, coded: CodedTable, targets: Sequence[int]) -> None:
         self._coded, n_rows = coded, coded.n_rows
         row_weights = np.ones(n_rows) if coded.weights is None else coded.weights
         self._inverse = np.divide(1.0, row_weights, out=np.zeros(n_rows), where=row_weights > 0)
-        # Weights sum to the number of rows, so that smoothing in the first round equals that of `DiscreteNB`.
+        # Weights add up to the number of rows, so that smoothing in the first round equals that of `DiscreteNB`.
         self._weights = [row_weights.astype(float) for _ in targets]
         self._own = [(np.asarray(coded.class_codes) == target).astype(np.uint8) for target in targets]
         self._classes = [(np.arange(coded.n_classes) == target).astype(np.int64) for target in targets]
@@ -216,11 +218,14 @@ class _Weights:
         return float(self._weights[number][self._own[number] > 0].sum())
 
     def counts(self, number: int) -> ContingencyCounts:
-        """Return the weight of every level by class."""
+        """Return the weight of every level by class (the boosted one, and all others)."""
         return self._joint.weigh(self._weights[number], self._classes[number])
 
     def multiply(self, number: int, winner: int, factors: np.ndarray) -> None:
-        """Multiply by ``factors`` (2, levels and one for none) of the class and the level of the winner."""
+        """Multiply the weight of each row by the factor of its class and its level of the winner.
+
+        ``factors`` has shape (2, n_levels + 1); the last column is for rows without a level.
+        """
         codes = np.minimum(self._coded.codes[winner], factors.shape[1] - 1)
         self._weights[number] *= factors[self._own[number], codes]
 
@@ -228,14 +233,16 @@ class _Weights:
         self._weights[number] *= factor
 
     def squares(self, number: int) -> float:
-        """Return the sum of squared boosting weights; a row of sample weight 2 counts as two rows that share its
+        """Return the sum of squared boosting weights. A row of sample weight 2 counts as two rows that share its
         boosting weight.
         """
         return float(np.sum(self._weights[number] ** 2 * self._inverse))
 
 
 class _AgainstRest:
-    """Boosting of one class (y = +1) against all others (y = -1); ``number`` : its position among the classes."""
+    """Boosting of one class (y = +1) against all others (y = -1). ``number`` is its position among the boosted
+    classes.
+    """
 
     def __init__(self, coded: CodedTable, weights: _Weights, number: int, target: int, smoothing: Smoothing) -> None:
         self.target, self._number = target, number
@@ -256,7 +263,7 @@ class _AgainstRest:
         self.ended = self.ended or reason
 
     def round(self, candidates: np.ndarray, clock: Clock) -> str | None:
-        """Select the best feature and reweight the rows; return the reason to end, if there is one."""
+        """Select the feature with the largest edge and reweight the rows; return the reason to end, or None."""
         if not candidates.size:
             return "at once, for no feature has several levels"
         levels, confidence, edges = self._learn()
@@ -278,8 +285,11 @@ class _AgainstRest:
         return None
 
     def _learn(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the offset of each feature's levels, the confidence h = 2 s - 1 of every level (unseen values last)
-        and the edge r of every feature.
+        """Fit the naive Bayes of every single feature.
+
+        Returns the first level of each feature, the confidence h = 2 s - 1 of every level (unseen values last), and the
+        edge r of
+        every feature.
         """
         counts = self._weights.counts(self._number)
         offsets, (rest, of_class) = counts.offsets, counts.class_counts
@@ -294,7 +304,9 @@ class _AgainstRest:
         return offsets, confidence, edges / self._total
 
     def _reweigh(self, winner: int, confidence: np.ndarray, edge: float) -> None:
-        """Set w <- w exp(-alpha y h), scaled to the same sum; ``confidence`` of each level of the winner."""
+        """Multiply the weights by exp(-alpha y h), scaled to the same sum. ``confidence`` is h by level of the
+        winner.
+        """
         alpha = np.arctanh(edge)  # 0.5 ln((1 + r) / (1 - r))
         factors = np.exp(alpha * np.outer([1.0, -1.0], confidence))
         self._weights.multiply(self._number, winner, factors)
@@ -302,7 +314,7 @@ class _AgainstRest:
 
 
 def _targets(coded: CodedTable) -> list[int]:
-    """Return the classes to boost against the rest: only the second of two, and no class without rows or with all of
+    """Return the positions of the classes to boost: only the second of two, and no class without rows or with all of
     them.
     """
     weights = np.bincount(np.asarray(coded.class_codes), coded.weights, coded.n_classes)
@@ -311,12 +323,12 @@ def _targets(coded: CodedTable) -> list[int]:
 
 
 def _winners(walks: list[_AgainstRest]) -> set[int]:
-    """Return the features that won a round; from the records, which an interrupt leaves whole."""
+    """Return the features that won a round. They are read from the records, which an interrupt leaves consistent."""
     return {int(step.feature[0]) for walk in walks for step in walk.recorder.steps}
 
 
 def _reasons(walks: list[_AgainstRest], coded: CodedTable) -> str:
-    """Return the reasons for which boosting ended; those of several classes if they differ."""
+    """Return why boosting ended, in words; for several classes, one reason each if they differ."""
     reasons = [str(walk.ended) for walk in walks]
     if not reasons:
         return "at once, for the rows have one class"

@@ -1,4 +1,4 @@
-"""Correlation-based feature selection: features correlated with the class, and little with each other."""
+"""Correlation-based feature selection: features that correlate with the class, and little with each other."""
 
 from __future__ import annotations
 
@@ -131,14 +131,14 @@ class CFSSelector(CodedSelector):
 
 
 class Merit:
-    """The name and direction of the merit."""
+    """Name and direction of the merit, in the form of a criterion."""
 
     name, lower_is_better, best = "cfs_merit", False, None
 
 
 @dataclass(frozen=True)
 class MeritObjective(Objective):
-    """Merits instead of a criterion on rows."""
+    """Objective that evaluates subsets by their merit instead of a criterion on rows."""
 
     merits: Any = None
 
@@ -149,8 +149,10 @@ class MeritObjective(Objective):
 
 @dataclass(frozen=True)
 class MeritProblem(SubsetProblem):
-    """Search problem over the merits of subsets. With ``locally_predictive``, features are added afterwards that
-    correlate more with the class than with any selected feature.
+    """Search problem over the merits of subsets.
+
+    With ``locally_predictive``, features are added after the search if they correlate more with the class than with any
+    selected feature.
     """
 
     locally_predictive: bool = False
@@ -163,7 +165,10 @@ class MeritProblem(SubsetProblem):
         return super().trace(walks, chosen, **facts)
 
     def _add_locally_predictive(self, chosen: np.ndarray, seconds: float) -> tuple[TraceRecorder, np.ndarray]:
-        """Add features in the order of their correlation with the class, never one without correlation."""
+        """Add locally predictive features in the order of their correlation with the class, which must exceed 0.
+
+        Returns the record of these additions, and the new subset.
+        """
         merits: SubsetMerits = self.objective.merits  # type: ignore[attr-defined]
         state, steps = self.state(), StepRecorder(self)
         state.reset(chosen)
@@ -181,9 +186,9 @@ class MeritProblem(SubsetProblem):
 
 
 class SubsetMerits:
-    """Merits of subsets of features, from correlations that are counted when they are first needed.
+    """Merits of subsets of features (Hall 1999, equation 4.4), from correlations that are computed when first needed.
 
-    Hall (1999), equation 4.4. Follows the current subset of a search as `RunningCriterion` does.
+    It follows the current subset of a search, like `RunningCriterion`.
     """
 
     sign = -1.0
@@ -219,12 +224,12 @@ class SubsetMerits:
         return -self.of(self._selected)
 
     def correlations(self, features: np.ndarray) -> np.ndarray:
-        """Return (features, n_features) correlations of these features with all."""
+        """Return the correlations of these features with all features, shape (features.size, n_features)."""
         self._count(features)
         return np.array([self._rows[k] for k in features.tolist()]).reshape(features.size, self.n_features)
 
     def of(self, selected: np.ndarray) -> float:
-        """Return merit of a subset, 0 of the empty one."""
+        """Return the merit of a subset (mask); 0 for the empty one."""
         self._go_to(selected)
         return float(_merit(self._with_class, np.count_nonzero(selected), self._within))
 
@@ -247,13 +252,13 @@ class SubsetMerits:
             self._rows.update(zip(new.tolist(), rows, strict=True))
 
     def _clear(self) -> None:
-        """Go to the empty subset, which has no correlations to add up."""
+        """Return to the empty subset, whose sums of correlations are 0."""
         self._subset = np.zeros(self.n_features, dtype=bool)
         self._with_class, self._within = 0.0, 0.0  # sums of the features with the class, of the pairs within
         self._with_subset = np.zeros(self.n_features)  # sums of every feature with those of the subset
 
     def _go_to(self, selected: np.ndarray) -> None:
-        """Compute the sums of another subset, from those of the last one if they have much in common."""
+        """Update the sums of correlations to another subset, from those of the last one if the two are similar."""
         changed = np.flatnonzero(selected != self._subset)
         if changed.size >= np.count_nonzero(selected):
             self._clear()
@@ -272,7 +277,9 @@ class SubsetMerits:
 
 
 def _merit(with_class: Any, size: Any, within: Any) -> Any:
-    """Sum of the correlations with the class over the standard deviation of the sum of the features, standardised."""
+    """Return the merit: the sum of correlations with the class, divided by sqrt(size + 2 * sum of correlations within
+    pairs).
+    """
     spread = np.asarray(size + 2.0 * within)
     real = np.asarray(size) > 0
     return np.round(np.where(real, with_class / np.sqrt(np.where(real, spread, 1.0)), 0.0), 12)

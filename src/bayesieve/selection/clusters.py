@@ -1,4 +1,4 @@
-"""Dependence of features: statistics of pairs, and selection from clusters of dependent features."""
+"""Dependence between features: statistics of pairs, and selection from clusters of dependent features."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def pair_statistics(
     sample_weight: Any = None,
     n_jobs: int | None = -1,
 ) -> np.ndarray:
-    """Return mutual information, symmetrical uncertainty or another dependence of pairs of features; within classes if
-    wanted.
+    """Return mutual information, symmetrical uncertainty or another dependence of pairs of features, optionally within
+    classes.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def _coded(X: Any, y: Any, encoder: Any, sample_weight: Any) -> CodedTable:
 
 
 class PairStatistics(BaseEstimator):
-    """Stand-in estimator whose name appears in the error messages of `read_codes`."""
+    """Empty estimator whose name appears in error messages of `read_codes`."""
 
 
 class DependenceClusterSelector(SubsetSelector):
@@ -231,7 +231,7 @@ class DependenceClusterSelector(SubsetSelector):
 
     @property
     def kernel_families(self) -> Sequence[str]:
-        """Kernel families by measure; AUC has separate kernels."""
+        """Names of the kernel families by measure; the AUC has kernels of its own."""
         return ("clusters", "search", "auc", "auc-levels") if self.scoring == "auc" else ("clusters", "search")
 
     def _search(self, coded: CodedTable, *, groups: Any = None, task: FitTask | None = None) -> np.ndarray:

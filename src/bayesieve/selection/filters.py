@@ -1,5 +1,5 @@
-"""Filters: features are scored from counts, one by one or by what they add to others, and ranked; held-out rows may
-choose how many to keep.
+"""Filters: features are scored from counts, by themselves or given those ranked before, and the leading ones
+are kept.
 """
 
 from __future__ import annotations
@@ -45,32 +45,33 @@ _WHOLE_MATRIX = 2048  # features up to which all pairs are counted at once, 32 M
 
 
 class RankedSelector(CodedSelector):
-    """Base class of selectors that rank all features and keep the leading ones: a fixed number of them, those that pass
-    a threshold, or as many as predict held-out rows best.
+    """Base class of selectors that rank all features and keep the leading ones.
+
+    They keep a fixed number, those that pass a threshold, or as many as predict held-out rows best.
 
     Attributes
     ----------
     ranking_ : int array, shape (n_features,)
         Positions of the features, the best first.
     scores_ : float array, shape (n_features,)
-        Score of each feature when its turn came.
+        Score of each feature at the time it was ranked.
     """
 
     @abstractmethod
     def _rank(self, fit: CodedTable, coded: CodedTable) -> tuple[np.ndarray, np.ndarray]:
-        """Rank all features by the rows ``fit``: return their positions, the best first, and their scores."""
+        """Rank all features by the rows ``fit``; return their positions, the best first, and their scores."""
 
     @abstractmethod
     def _keep(self, coded: CodedTable) -> np.ndarray:
-        """Return weights from ``ranking_`` and ``scores_``, or from held-out rows."""
+        """Return the weights of the features, from ``ranking_`` and ``scores_`` or from held-out rows."""
 
     @property
     def _score(self) -> Score:
-        """Name of the score that ranks the features."""
+        """Description of the score that ranks the features."""
         return self.scores[0]
 
     def _worthwhile(self, coded: CodedTable) -> np.ndarray:
-        """Return a mask of the features worth selecting, (n_features,) bool."""
+        """Return a mask of the features that may be selected, shape (n_features,)."""
         return np.ones(coded.n_features, dtype=bool)
 
     def _search(self, coded: CodedTable) -> np.ndarray:
@@ -99,7 +100,7 @@ class RankedSelector(CodedSelector):
 
     _remedy = "pass n_features_to_select as a number"
 
-    # Read from the trace, which loaded models have, too.
+    # These attributes are read from the trace, which loaded models have as well.
     @property
     def ranking_(self) -> np.ndarray:
         return self.trace_.walk_moves(0).feature
@@ -126,7 +127,7 @@ class FilterSelector(RankedSelector):
 
     Notes
     -----
-    A filter defines `score_features` and, unless it selects the features of positive score, `weigh`.
+    A subclass implements `score_features` and, unless it selects the features of positive score, `weigh`.
     """
 
     scores = (Score("score", of="feature"),)
@@ -136,8 +137,8 @@ class FilterSelector(RankedSelector):
         raise NotImplementedError(f"{type(self).__name__} must define score_features().")
 
     def weigh(self, scores: np.ndarray, ranking: np.ndarray) -> np.ndarray:
-        """Return the weights of the features, (n_features,), from their scores and their positions by
-        descending score.
+        """Return the weights of the features, (n_features,), from their scores and their ranking; by default 1 for
+        positive scores.
         """
         return above(scores, 0.0)
 
@@ -475,8 +476,9 @@ def _merit(relevance: np.ndarray, redundancy: np.ndarray, form: Form) -> np.ndar
 
 
 def nested_values(objective: Objective, ranking: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
-    """Return the values of an objective, (n_features + 1,), for the nested subsets of a ranking, from the empty subset
-    on, with one pass over the rows per feature.
+    """Return the values of an objective for the first 0, 1, ... n features of a ranking, shape (n_features + 1,).
+
+    Each feature takes one pass over the rows.
     """
     state = SearchState(SubsetProblem.bare(objective), n_jobs=n_jobs)
     costs = [state.cost]
@@ -487,10 +489,9 @@ def nested_values(objective: Objective, ranking: np.ndarray, n_jobs: int | None 
 
 
 def leading(ranking: np.ndarray, size: int, candidates: int | None = None) -> np.ndarray:
-    """Return weight 1 for the first ``size`` features of a ranking, 0 for others, (n_features,); ``candidates`` are
-    worth taking.
+    """Return weight 1 for the first ``size`` features of a ranking and 0 for all others, shape (n_features,).
 
-    ValueError if there are fewer features.
+    At most the first ``candidates`` features are taken. Raise ValueError if ``size`` exceeds the number of features.
     """
     if size > ranking.size:
         raise ValueError(

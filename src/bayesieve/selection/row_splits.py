@@ -1,4 +1,6 @@
-"""Rows that learn and rows that are scored: training rows, held-out rows, leave-one-out, folds and splitters."""
+"""Splits of rows into those on which probabilities are counted and those that are scored: training rows, held-out rows,
+leave-one-out, folds and splitters.
+"""
 
 from __future__ import annotations
 
@@ -31,9 +33,15 @@ BLIND_SHARE = 0.8
 class EvaluationRows:
     """Rows that guide a search, and rows that choose the size of the subset.
 
-    evaluation : where that is, as a `SearchTrace` has it; recoded : whether the levels were learnt without the rows
-    that are scored, None if levels do not depend on the classes, or all rows are training rows; learnt : the rows
-    that the probabilities are learnt from, None for all.
+    Attributes
+    ----------
+    guide : rows that guide the search
+    validation : rows that choose the size, or None
+    evaluation : where the criterion is measured, as in `SearchTrace`
+    recoded : whether levels were fitted without the rows that are scored; None if levels do not depend on the classes,
+    or
+        all rows are training rows
+    learnt : rows on which probabilities are counted; None for all
     """
 
     guide: ScoredRows
@@ -53,11 +61,11 @@ def evaluation_rows(
     groups: Any = None,
     recode: bool | Literal["auto"] = False,
 ) -> EvaluationRows:
-    """Return rows and tables for ``evaluation``: a name, a number of folds, a splitter or pairs of (train, test) rows.
+    """Return the rows and tables for the option ``evaluation``: a name, a number of folds, a splitter, or (train, test)
+    pairs.
 
-    Of ``"holdout"`` the fitted half guides, of ``"validation"`` the rows held out. ``recode`` is `WrapperSelector`'s.
-
-    Raise ValueError if the rows cannot be split that way, or their levels cannot be refitted.
+    With ``"holdout"``, the fitted half guides the search; with ``"validation"``, the held-out rows do. ``recode`` is as
+    in `WrapperSelector`. Raise ValueError if rows cannot be split that way, or levels cannot be refitted.
     """
     if isinstance(evaluation, str) and evaluation in ("holdout", "validation"):
         recoder, recoded = recoder_for(coded, recode, 1)
@@ -88,10 +96,10 @@ def evaluation_rows(
 def recoder_for(
     coded: CodedTable, recode: bool | Literal["auto"], n_times: int
 ) -> tuple[LevelRefitter | None, bool | None]:
-    """Return the recoder that refits the levels this many times, and whether it is used; None if refitting is
-    unnecessary.
+    """Return the recoder if levels have to be refitted (``n_times``), otherwise None, and the fact ``recoded`` of the
+    trace.
 
-    Raise ValueError if it is requested but the raw values are not available.
+    Raise ValueError if refitting is requested but the raw values are not available.
     """
     recoder = coded.recoder
     thresholds = coded.levels is not None and all(isinstance(level, IndicatorLevels) for level in coded.levels)
@@ -111,8 +119,10 @@ def recoder_for(
 
 
 def validation_criterion(validation: str | Criterion, coded: CodedTable) -> Criterion:
-    """Return the criterion of the held-out rows; ``"auto"``: the log loss if a class has over 80 % of the rows, or of
-    their weight, which makes the error blind.
+    """Return the criterion of the held-out rows.
+
+    ``"auto"`` is the error or, if a class has over 80 % of the rows (or weight), the log loss, because the error rate
+    hardly depends on the features then.
     """
     if isinstance(validation, str) and validation == "auto":
         shares = np.bincount(np.asarray(coded.class_codes), weights=coded.weights, minlength=coded.n_classes)
@@ -143,11 +153,10 @@ def hold_out(
     remedy: str = "use evaluation='loo' or 'train'",
     recoder: LevelRefitter | None = None,
 ) -> tuple[CodedTable, CodedTable]:
-    """Return rows to fit and rows to validate, with the shares of the classes; a class of one row is fitted.
+    """Return rows to fit and rows to validate, stratified by class; a class of one row goes to the rows to fit.
 
-    ``recoder`` learns the levels again, from the rows to fit.
-
-    ValueError if there are too few rows; ``remedy`` is the advice of its message.
+    ``recoder`` refits levels on the rows to fit. Raise ValueError if there are too few rows; ``remedy`` ends the
+    message.
     """
     rng = np.random.default_rng(seed)
     classes = np.asarray(coded.class_codes)
@@ -167,13 +176,13 @@ def hold_out(
 
 
 def is_number_of_folds(value: Any) -> bool:
-    """Return whether the value is a whole number; booleans are not."""
+    """Return whether the value is an integer; booleans do not count."""
     return isinstance(value, Integral) and not isinstance(value, (bool, np.bool_))
 
 
 def is_splitter(value: Any) -> bool:
-    """Return whether the value is a scikit-learn splitter. Texts also have a method ``split``, and classes are not
-    instances.
+    """Return whether the value is an instance of a scikit-learn splitter; texts, which have a method ``split``, are
+    not.
     """
     return hasattr(value, "split") and not isinstance(value, (str, bytes, bytearray, type))
 
@@ -193,11 +202,10 @@ def row_splits(
     name: str = "cv",
     with_tests: bool = True,
 ) -> RowSplits:
-    """Return positions of (train, test) rows.
+    """Return (train, test) positions of rows for cross-validation.
 
-    A number of folds is the same everywhere: stratified, shuffled (rows are often sorted, by time or by class) and,
-    with ``groups``, without a group in two folds; rows of weight 0 are left out. Splitters and pairs are used as they
-    are.
+    Folds by number are stratified and shuffled, because rows are often sorted by time or class. With ``groups``, all
+    rows of a group are in one fold; rows of weight 0 are ignored. Splitters and pairs are used as they are.
 
     Parameters
     ----------
@@ -205,8 +213,9 @@ def row_splits(
     labels : class of each row.
     groups : group of each row, or None.
     seed : seed of the shuffle.
-    name : of the option, for messages.
-    with_tests : whether test rows are used, and so checked.
+    weights : row weights, or None.
+    name : name of the option, for messages.
+    with_tests : whether test rows are used, and therefore checked.
 
     Raises
     ------
@@ -232,10 +241,10 @@ def row_splits(
 
 
 def pairs_of(splitter: Any, labels: np.ndarray, groups: Any = None, weights: np.ndarray | None = None) -> RowSplits:
-    """Return positions of training and test rows by a scikit-learn splitter, of rows with these class labels (n_rows,).
+    """Return (train, test) positions by a scikit-learn splitter, for rows with these class labels (n_rows,).
 
-    With ``weights``, rows of weight 0 are ignored.
-    A class smaller than the number of folds is missing from some of them: no reason to warn.
+    With ``weights``, rows of weight 0 are ignored. A class smaller than the number of folds is missing from some of
+    them, which raises no warning.
     """
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)

@@ -1,4 +1,7 @@
-"""Wrapper selection by any criterion, in any direction, on any rows; each step takes one pass over the rows."""
+"""Wrapper selection: features are chosen by the performance of naive Bayes itself, by any criterion on any rows.
+
+Each step of the search takes one pass over the rows.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,7 @@ _OF_DIRECTIONS = ("direction", "n_features_to_select", "tol", "max_seconds", "re
 class SubsetSelector(CodedSelector):
     """Base class of selectors that search for the feature subset with which naive Bayes performs best.
 
-    Subclasses have these options of `WrapperSelector`.
+    Subclasses share these options with `WrapperSelector`.
     """
 
     evaluation: Any
@@ -83,8 +86,8 @@ class SubsetSelector(CodedSelector):
     def _problem(
         self, coded: CodedTable, rows: EvaluationRows, criterion: Criterion, validation: Criterion | None = None
     ) -> SubsetProblem:
-        """Return the search problem: the criterion on the rows that guide the search and, if different, on the rows
-        that choose the subset.
+        """Return the search problem: the criterion on the rows that guide the search and, if there are others, on the
+        rows that choose the subset.
         """
         constraints = make_constraints(self.constraints, coded)
         judged = None
@@ -101,7 +104,7 @@ class SubsetSelector(CodedSelector):
         max_seconds: float | None,
         task: FitTask | None = None,
     ) -> np.ndarray:
-        """Search, set ``trace_`` and ``feasible_``, and return the weights."""
+        """Run a search, set ``trace_`` and ``feasible_``, and return the weights."""
         name = type(self).__name__
         with search_progress(f"{name}: searching", self.verbose, problem.objective.criterion.name) as progress:
             trace = run(problem, progress if task is None else task.with_moves(progress))
@@ -261,7 +264,7 @@ class WrapperSelector(CallbackSupportMixin, SubsetSelector):
 
     @property
     def kernel_families(self) -> Sequence[str]:
-        """By criterion: AUC has its own kernels."""
+        """Names of the kernel families by criterion; the AUC has kernels of its own."""
         name = getattr(self.criterion, "name", self.criterion)
         return ("search", "auc", "auc-levels") if is_choice(name, ("auc",)) else ("search", "wrapper")
 
@@ -304,7 +307,7 @@ class WrapperSelector(CallbackSupportMixin, SubsetSelector):
 
 
 class TrainingSelector(CodedSelector):
-    """`WrapperSelector` with a criterion on the training rows and a forward search."""
+    """Base class of selectors that run a forward `WrapperSelector` by a criterion on the training rows."""
 
     criterion: ClassVar[str]
     _allowed = SHARED_OPTIONS | {"tol": WrapperSelector._allowed["tol"]}
@@ -334,15 +337,16 @@ class TrainingSelector(CodedSelector):
 
     @property
     def kernel_families(self) -> Sequence[str]:
-        """Return the kernel families of the wrapper."""
+        """Names of the kernel families of the wrapper."""
         return WrapperSelector(self.criterion).kernel_families
 
 
 class AccuracySelector(TrainingSelector):
-    """SNB(ACC): the smallest subset of highest training accuracy on the path of a forward search.
+    """Select the smallest subset of highest training accuracy on the path of a forward search; SNB(ACC) of Boulle
+    (2007).
 
-    The same as ``WrapperSelector("error", direction="forward", evaluation="train")``, but the path ends where no
-    training row is wrong, which no larger subset can better.
+    Equal to ``WrapperSelector("error", direction="forward", evaluation="train")``, except that the path ends when no
+    training row is wrong, which no larger subset can beat.
 
     Parameters
     ----------
@@ -350,13 +354,10 @@ class AccuracySelector(TrainingSelector):
         The search stops when the best addition improves the criterion by no more than this: 0 is the rule of Boulle
         (2007), section 3.5. None: the path is followed to its end.
     until_decay : bool, default=False
-        Add features as long as the training accuracy does not fall, and select all of them, also those that leave it
-        as it is: the rule of Langley & Sage (1994) as Boulle (2007), section 2.3, words it. ``tol`` has no effect.
-
-    Attributes
-    ----------
-    weights_, support_, trace_
-        As for every selector; the criterion of the trace is the error.
+        Whether to add features as long as the training accuracy does not fall, and to select all of them, even those
+        that do not change it: the rule of Langley & Sage (1994) in the words of Boulle (2007), section 2.3. ``tol`` has
+        no
+        effect then.
 
     References
     ----------
@@ -390,28 +391,24 @@ class AccuracySelector(TrainingSelector):
     def _wrapper(self) -> WrapperSelector:
         if not self.until_decay:
             return super()._wrapper()
-        # Rounding must not count as a loss of accuracy, and a perfect subset does not end the walk.
+        # The tolerance absorbs rounding errors, which must not count as a loss of accuracy. A perfect subset does not
+        # end this walk.
         search = GreedySearch("forward", tol=_ROUNDING, max_seconds=self.max_seconds, n_jobs=self.n_jobs)
         return super()._wrapper().set_params(search=search)
 
 
 class AUCSelector(TrainingSelector):
-    """SNB(AUC): the smallest subset of largest training AUC on the path of a search.
+    """Select the smallest subset of largest training AUC on the path of a search; SNB(AUC) of Boulle (2007).
 
-    The same as ``WrapperSelector("auc", direction="forward", evaluation="train")``, but the path ends at an area of 1,
-    which no larger subset can better.
+    Equal to ``WrapperSelector("auc", direction="forward", evaluation="train")``, except that the path ends at an area
+    of 1, which no larger subset can beat.
 
     Parameters
     ----------
     search : {"forward", "multi-start"}, default="forward"
-        "multi-start" walks as `MAPSelector` does, which is the paper's search.
+        "multi-start" searches like `MAPSelector`, as the paper does.
     tol : float or None, default=None
-        Of the search forward, as in `AccuracySelector`.
-
-    Attributes
-    ----------
-    weights_, support_, trace_
-        As for every selector; the criterion of the trace is the AUC.
+        Tolerance of the forward search, as in `AccuracySelector`.
 
     References
     ----------
@@ -454,7 +451,7 @@ def _keeps_constraints(objective: Objective, chosen: np.ndarray) -> bool:
 
 
 def with_learnt_classes(rows: ScoredRows, coded: CodedTable, criterion: Criterion) -> ScoredRows:
-    """Return the rows, without rows of classes that have no training rows if the criterion cannot score these."""
+    """Return the rows, without those of classes that have no training rows if the criterion cannot score these."""
     absent = rows.impossible()
     if absent is None:
         return rows
