@@ -1,4 +1,4 @@
-"""What every search needs: the problem (objective and rows), the state of the current subset, and `MultiStart`, the
+"""Basics of all searches: the problem (objective and rows), the state of the current subset, and `MultiStart`, the
 fast search from several random orders that fits use by default.
 """
 
