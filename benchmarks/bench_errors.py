@@ -20,12 +20,12 @@ def ratios(X: pl.DataFrame, y: pl.Series, calibrate: str, n_samples: int) -> lis
     """Of each feature, its root mean squared standard error over the rows and classes, over that of its deviations."""
     model = SelectiveNB(pairs=0, calibrate=calibrate)
     encoder = FitPlan.of(model).encoder
-    coded = encoder.fit_transform_coded(X, y)
-    card, random = model.fit_coded(coded, encoder).scorecard_, np.random.default_rng(0)
+    coded, refitter = encoder.fit_with_refitter(X, y)
+    card, random = model.fit_coded(coded, encoder, refitter).scorecard_, np.random.default_rng(0)
     seen: dict[str, list[np.ndarray]] = {}
     for _ in range(n_samples):
         rows = np.sort(random.integers(0, X.height, X.height))
-        explained = model.fit_coded(coded.take(rows), encoder).scorecard_.explain(X)
+        explained = model.fit_coded(coded.take(rows), encoder, refitter).scorecard_.explain(X)
         for k, name in enumerate(explained.features):
             seen.setdefault(name, []).append(explained.contributions[:, k])
     found = []

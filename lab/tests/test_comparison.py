@@ -85,7 +85,7 @@ def test_a_coding_shared_by_all_changes_nothing(watch: Watch, weighted: bool) ->
     X, y = CREDIT.drop("class"), CREDIT["class"]
     weight = np.random.default_rng(1).integers(0, 4, len(y)).astype(float) if weighted else None
     fits: list[str] = []
-    watch(TableEncoder, "fit_transform_coded", lambda self, *_: fits.append(self.numeric))
+    watch(TableEncoder, "fit_with_refitter", lambda self, *_: fits.append(self.numeric))
     methods = {
         "all": SelectiveNB("all"),
         "map": SelectiveNB("map"),

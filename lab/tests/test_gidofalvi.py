@@ -69,7 +69,7 @@ def test_the_default_learns_from_coded_donors_what_it_learns_from_their_table() 
 def test_errors_and_profits_are_those_of_a_loop(response: float | None) -> None:
     (X, y), (other, codes) = donors(), donors(700, seed=1)
     model = CampaignNB(SelectiveNB("all", **RAW), GIFTS, response=response).fit(X, y)
-    figures = model.fold_figures(model.encoder_.transform_coded(other), codes)
+    figures = model.fold_figures(other, codes)
     gave = X.filter(y == 1)
     regression = LinearRegression().fit(gave.select(GIFTS).to_numpy(), gave[AMOUNT].to_numpy())
     gifts = regression.predict(other.select(GIFTS).to_numpy())

@@ -48,7 +48,7 @@ def test_a_smaller_sample_is_part_of_a_larger_one_and_rows_may_come_in_parts(
     counted = np.arange(3000) if weights is None else np.flatnonzero(weights)
     np.testing.assert_array_equal(drawn[5000], counted)
     order = rng.permutation(3000)
-    shuffled = RowSamples(lambda: prints[order], rows.take(order)).drawn(900)
+    shuffled = RowSamples(lambda: prints, rows.take(order)).drawn(900)
 
     for few, more in pairwise(drawn.values()):
         assert np.isin(few, more).all()

@@ -120,10 +120,10 @@ def test_the_strongest_within_classes(name: str, weighted: bool) -> None:
         pytest.skip("it weighs no rows")
     X, y = frame(1)
     weights = np.random.default_rng(2).integers(0, 3, 120).astype(float) if weighted else None
-    coded = TableEncoder().fit_transform_coded(X, y, weights)
-    measure = make_dependence(name)
-    strongest = strongest_within_classes(coded, measure)
-    numbers = ColumnValues(coded).numbers
+    coded, refitter = TableEncoder().fit_with_refitter(X, y, weights)
+    measure, raw = make_dependence(name), refitter.numbers(None)
+    strongest = strongest_within_classes(coded, measure, numbers=raw)
+    numbers = ColumnValues(coded, raw).numbers
     within = []
     for code in range(2):
         of_class = coded.take(np.asarray(coded.class_codes) == code)
@@ -136,7 +136,7 @@ def test_the_strongest_within_classes(name: str, weighted: bool) -> None:
         else:
             within.append(pair_statistics(of_class, statistic=measure))
     np.testing.assert_allclose(strongest, np.maximum(*within), atol=1e-12)
-    np.testing.assert_array_equal(strongest, strongest_within_classes(coded, measure, n_jobs=3))
+    np.testing.assert_array_equal(strongest, strongest_within_classes(coded, measure, n_jobs=3, numbers=raw))
 
 
 def test_the_strongest_within_classes_is_that_of_other_libraries() -> None:
@@ -145,7 +145,7 @@ def test_the_strongest_within_classes_is_that_of_other_libraries() -> None:
     X = rng.normal(size=(100, 4))
     X[:, 1] += X[:, 0] * (y - 1)
     X[:, 3] = np.round(X[:, 2] + y)
-    coded = TableEncoder(numeric=EqualFrequencyDiscretizer(4)).fit_transform_coded(X, y)
+    coded, refitter = TableEncoder(numeric=EqualFrequencyDiscretizer(4)).fit_with_refitter(X, y)
     parts = [(X[y == c].T, coded.codes[:, y == c]) for c in range(3)]
     expected = {
         "pearson": [np.abs(np.corrcoef(x)) for x, _ in parts],
@@ -153,7 +153,7 @@ def test_the_strongest_within_classes_is_that_of_other_libraries() -> None:
         "mutual_information": [[[mutual_info_score(a, b) for b in codes] for a in codes] for _, codes in parts],
     }
     for name, of_classes in expected.items():
-        strongest = strongest_within_classes(coded, make_dependence(name))
+        strongest = strongest_within_classes(coded, make_dependence(name), numbers=refitter.numbers(None))
         np.testing.assert_allclose(strongest, np.max(of_classes, axis=0), rtol=1e-9, atol=1e-9)
 
 

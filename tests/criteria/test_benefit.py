@@ -192,10 +192,10 @@ def test_matrices_alone_work_in_cross_validation() -> None:
 def test_recoded_rows_keep_their_columns() -> None:
     rng = np.random.default_rng(37)
     y, x = rng.integers(0, 2, 50), rng.normal(size=50)
-    coded = TableEncoder().fit_transform_coded(x[:, None], y)
+    coded, refitter = TableEncoder().fit_with_refitter(x[:, None], y)
     order = rng.permutation(50)
     mixed = coded.take(order).with_columns(x=x[order])
-    fit, rest = mixed.recoder.learn(np.arange(25), np.arange(25, 50))
+    fit, rest = refitter.refit(mixed.rows, np.arange(25), np.arange(25, 50))
     np.testing.assert_array_equal(fit.rows.columns["x"], x[order][:25])
     np.testing.assert_array_equal(rest.rows.columns["x"], x[order][25:])
     np.testing.assert_array_equal(rest.by_class.rows.columns["x"], x[order][25:][rest.rows.class_order()])

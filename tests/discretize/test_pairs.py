@@ -319,19 +319,18 @@ def test_options_are_checked(pairs: Any, message: str) -> None:
 def test_pairs_are_learnt_again_from_some_rows() -> None:
     frame, y = table()
     encoder = TableEncoder(pairs=[("left", "right"), ("noisy", "town")])
-    coded = encoder.fit_transform_coded(frame, y)
-    assert coded.recoder is not None
+    coded, refitter = encoder.fit_with_refitter(frame, y)
     fit, rest = np.arange(0, N, 2), np.arange(1, N, 2)
-    learnt, others = coded.recoder.learn(fit, rest)
+    learnt, others = refitter.refit(coded.rows, fit, rest)
     alone = TableEncoder(pairs=[("left", "right"), ("noisy", "town")]).fit(frame[fit], y[fit])
     assert learnt.names == others.names == coded.names
     np.testing.assert_array_equal(learnt.codes.T, alone.transform(frame[fit]))
     np.testing.assert_array_equal(others.codes.T, alone.transform(frame[rest]))
     some = np.array([1, frame.width, frame.width + 1])
-    for own, whole in zip(coded.recoder.select(some).learn(fit, rest), (learnt, others), strict=True):
+    for own, whole in zip(refitter.select(some).refit(coded.rows, fit, rest), (learnt, others), strict=True):
         np.testing.assert_array_equal(own.codes, whole.codes[some])
         assert own.names == tuple(coded.names[k] for k in some)
-    only = coded.recoder.select(np.array([frame.width + 1])).learn(fit, rest)[1]
+    only = refitter.select(np.array([frame.width + 1])).refit(coded.rows, fit, rest)[1]
     np.testing.assert_array_equal(only.codes[0], others.codes[frame.width + 1])
 
 

@@ -102,8 +102,8 @@ def test_levels_refitted_on_all_rows_are_those_of_the_fit(block_rows: int, limit
     limits(block_rows=block_rows)
     frame, weights = table(400, 0), np.random.default_rng(0).random(400)
     encoder = TableEncoder(pairs=[("normal", "short")])
-    coded = encoder.fit_transform_coded(frame.drop("paid", "weight"), frame["paid"], weights)
-    refitted, _ = coded.recoder.learn(np.arange(400))
+    coded, refitter = encoder.fit_with_refitter(frame.drop("paid", "weight"), frame["paid"], weights)
+    refitted, _ = refitter.refit(coded.rows, np.arange(400))
     np.testing.assert_array_equal(refitted.codes, coded.codes)
     for level, again in zip(coded.levels, refitted.levels, strict=True):
         assert repr(again.to_json()) == repr(level.to_json())  # sums of fractions, too, to the last bit

@@ -19,6 +19,7 @@ import bayesieve
 from bayesieve import SelectiveNB, TableEncoder
 from bayesieve.discretize import row_blocks, scan_passes
 from bayesieve.discretize.coding_options import CodingOptions
+from bayesieve.discretize.refitting import LevelRefitter
 from bayesieve.discretize.scan_passes import _block_starts
 from bayesieve.engine import Mapped
 from bayesieve.engine.executors import executor_of
@@ -58,17 +59,17 @@ def coded(rows: tuple[Any, Any, Any], executor: Executor | None = None, verbose:
     """Everything that a fit takes from the rows: levels, codes, hashes, and the values of a sample."""
     encoder = TableEncoder(n_quantiles=60)
     coding = CodingOptions(lists_classes=True, executor=executor, verbose=verbose)
-    part = encoder.fit_transform_coded(*rows, coding=coding)
+    part, refitter = encoder.fit_with_refitter(*rows, coding=coding)
     part = part.by_class
     positions = part.drawn(20)
-    values = [[column.value(row) for row in range(20)] for column in sampled(part, positions)]
+    columns = sampled(refitter, part.rows.in_table(positions))
+    values = [[column.value(row) for row in range(20)] for (column,) in columns]
     levels = [repr(level.to_json()) for level in encoder.levels_]
     return [levels, part.codes, part.row_hashes(), positions, *map(np.asarray, values), encoder.cautions_]
 
 
-def sampled(part: Any, positions: np.ndarray) -> list[Any]:
-    rows = part.recoder.take(positions).raw_rows()
-    return [rows.column(i) for i in range(rows.n_columns)]
+def sampled(refitter: LevelRefitter, rows: np.ndarray) -> list[Any]:
+    return refitter.raw_columns(range(refitter.table.n_columns), rows)
 
 
 def assert_equal(one: list[Any], other: list[Any]) -> None:
@@ -216,12 +217,13 @@ def test_a_sample_of_long_texts_is_as_small_as_the_memory(tmp_path: Path) -> Non
     frame.write_parquet(tmp_path / "rows.parquet", row_group_size=10_000)
     engine = Mapped(str(tmp_path), reading_bytes=8_000_000)
     coding = CodingOptions(engine=engine, sample_size=lambda n_columns, n_classes: 20_000)
-    part = TableEncoder().fit_transform_coded(bayesieve.scan(tmp_path / "rows.parquet"), "y", None, coding)
-    sample = part.recoder.table.sample
+    scan = bayesieve.scan(tmp_path / "rows.parquet")
+    part, refitter = TableEncoder().fit_with_refitter(scan, "y", None, coding)
+    sample = refitter.table.sample
     assert sample.rows.size == 8_000_000 // 1216
     # polars would keep the texts of all rows, of which these are a view
     buffers = sample.frame["text"].to_arrow(compat_level=pl.CompatLevel.newest()).buffers()
     assert sum(buffer.size for buffer in buffers if buffer is not None) < 10_000_000
     # no later step asks for rows that are read again
     for most in (1000, 20_000):
-        assert part.recoder.table.sample.at(part.drawn(most)) is not None
+        assert refitter.table.sample.at(part.drawn(most)) is not None

@@ -231,7 +231,7 @@ def test_what_is_interrupted_keeps_the_best_so_far() -> None:
 def test_calibration_ends_when_the_time_is_up() -> None:
     coded, averaged = table(3, 60, 5, 3), np.full(5, 0.8)
     steps = [
-        calibrate(coded, averaged, "m-estimate", Hourglass(looks))  # type: ignore[arg-type]
+        calibrate(coded, averaged, "m-estimate", clock=Hourglass(looks))  # type: ignore[arg-type]
         for looks in range(60)
     ]
     done = [step.complete for step in steps]
@@ -256,11 +256,11 @@ def many_values(n_rows: int = 540, seed: int = 0) -> tuple[pl.DataFrame, np.ndar
 
 def test_groups_of_rare_values_are_weighed_by_rows_that_did_not_make_them() -> None:
     X, y = many_values()
-    coded = TableEncoder(prior="published").fit_transform_coded(X, y)
-    rows = CalibrationRows.of(coded, np.arange(5))
+    coded, refitter = TableEncoder(prior="published").fit_with_refitter(X, y)
+    rows = CalibrationRows.of(coded, np.arange(5), refitter)
     assert list(rows.counts_of_folds) == [0, 1, 2, 3]  # numbers keep the levels of all rows
     assert all(len(tables) == calibration.FOLDS for tables in rows.counts_of_folds.values())
-    folds = calibration._folds(coded, np.arange(5))
+    folds = calibration._folds(coded, np.arange(5), refitter)
     loss = LeaveOneOutLoss(rows, [coded.counts.feature(k) for k in range(5)], np.log([0.5, 0.5]), 1.0)
     expected, in_none = np.zeros((y.size, 2)), np.zeros((4, y.size), dtype=bool)
     tables: list[list[np.ndarray]] = [[] for _ in range(4)]

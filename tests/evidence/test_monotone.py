@@ -198,7 +198,8 @@ def test_no_pair_contains_a_monotone_column() -> None:
     assert {part.name for pair in model.encoder_.levels_.pairs for part in pair.parts} == set("bcd") - {"b"}
     assert (np.diff(joint_contrasts(model, X[:50], "a", np.linspace(-3, 3, 30))) >= 0).all()
     encoder = TableEncoder(pairs="auto")
-    shared = SelectiveNB(calibrate="cells", monotone={"a": 1}).fit_coded(encoder.fit_transform_coded(X, y), encoder)
+    coded, refitter = encoder.fit_with_refitter(X, y)
+    shared = SelectiveNB(calibrate="cells", monotone={"a": 1}).fit_coded(coded, encoder, refitter)
     assert len(encoder.levels_.pairs) == len(TableEncoder(pairs="auto").fit(X, y).levels_.pairs)
     assert (np.diff(joint_contrasts(shared, X[:50], "a", np.linspace(-3, 3, 30))) >= 0).all()
     named = SelectiveNB(calibrate="cells", pairs=[["a", "b"], ["c", "d"]], monotone={"a": 1}).fit(X, y)

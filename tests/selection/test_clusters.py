@@ -125,8 +125,9 @@ def test_memory_grows_with_the_rows_and_no_faster() -> None:
 @pytest.mark.parametrize("recode", [True, False])
 def test_the_model_learns_from_two_thirds_of_the_rows_unless_refitted(recode: bool, tmp_path: Path) -> None:
     X, y = table(6)
-    coded = bayesieve.TableEncoder().fit_transform_coded(X, y)
-    rows = evaluation_rows(coded, "validation", "m-estimate", seed=0, validation_size=1 / 3, recode=recode)
+    coded, refitter = bayesieve.TableEncoder().fit_with_refitter(X, y)
+    options = {"seed": 0, "validation_size": 1 / 3, "recode": recode, "refitter": refitter}
+    rows = evaluation_rows(coded, "validation", "m-estimate", **options)
     learnt = rows.learnt
     assert learnt is not None
     kept, refitted = (
@@ -161,13 +162,10 @@ def test_the_model_learns_from_two_thirds_of_the_rows_unless_refitted(recode: bo
         assert not any(are_training_rows(model, rows) for rows in others)
     assert "chose the features; the others" in kept.scorecard_.describe()
     assert "chose the features; the others" not in refitted.scorecard_.describe()
-    by_code = SelectiveNB(DependenceClusterSelector(recode=recode)).fit_coded(coded, encoder := _encoder(X, y))
+    encoder = bayesieve.TableEncoder().fit(X, y)
+    by_code = SelectiveNB(DependenceClusterSelector(recode=recode)).fit_coded(coded, encoder, refitter)
     np.testing.assert_array_equal(by_code.predict_proba(X), kept.predict_proba(X))
     assert [level.labels for level in encoder.levels_] == [level.labels for level in coded.levels]  # left as it was
-
-
-def _encoder(X: pl.DataFrame, y: np.ndarray) -> Any:
-    return bayesieve.TableEncoder().fit(X, y)
 
 
 def test_features_of_one_level_in_the_model_are_not_selected() -> None:

@@ -83,7 +83,7 @@ def test_the_number_of_features_is_chosen_on_held_out_rows() -> None:
     np.testing.assert_array_equal(np.flatnonzero(selector.support_), np.sort(selector.ranking_[:size]))
     assert 0 < size < 15
     assert selector.support_[12:].all()
-    coded = selector._code(codes, y, None)
+    coded, _ = selector._code(codes, y, None)
     fit, held_out = hold_out(coded, 0.5, 0, "")
     expected = [information.mutual_information(column.tolist(), fit.class_codes.tolist()) for column in fit.codes]
     np.testing.assert_allclose(selector.scores_, expected, rtol=0, atol=1e-12)
@@ -97,7 +97,7 @@ def test_a_class_of_weight_zero_is_none() -> None:
     weighted = ImpreciseInformationGainSelector(encoder=None).fit(codes, y, sample_weight=[1, 1, 1, 1, 0])
     without = ImpreciseInformationGainSelector(encoder=None).fit(codes[:4], y[:4])
     assert weighted.scores_.tolist() == without.scores_.tolist()
-    coded = without._code(codes[:4], y[:4], None).with_rows(classes=np.arange(3))
+    coded = without._code(codes[:4], y[:4], None)[0].with_rows(classes=np.arange(3))
     assert ImpreciseInformationGainSelector().fit_coded(coded).scores_.tolist() == without.scores_.tolist()
 
 

@@ -196,12 +196,11 @@ def test_levels_that_do_not_depend_on_classes_stay(evaluation: Any) -> None:
 
 def test_rows_in_another_order_and_some_rows_only_keep_their_raw_values() -> None:
     X, y = mixed_table()
-    coded = TableEncoder().fit_transform_coded(X, y)
+    coded, refitter = TableEncoder().fit_with_refitter(X, y)
     rows = np.random.default_rng(0).permutation(150)[:100]
     part = coded.take(rows).by_class
     order = rows[np.argsort(y[rows], kind="stable")]
-    assert part.recoder is not None
-    fit, rest = part.recoder.learn(np.arange(0, 100, 2), np.arange(1, 100, 2))
+    fit, rest = refitter.refit(part.rows, np.arange(0, 100, 2), np.arange(1, 100, 2))
     alone = TableEncoder()
     np.testing.assert_array_equal(fit.codes, alone.fit_transform_coded(X.iloc[order[::2]], y[order[::2]]).codes)
     np.testing.assert_array_equal(rest.codes, alone.transform(X.iloc[order[1::2]]).T)
@@ -287,17 +286,17 @@ def test_passes_over_a_scan_refit_levels_as_in_memory(tmp_path: Path, weighted: 
     names = ["x", "sign", "side", "word"]
     weights = known["weight"].to_numpy() if weighted else None
     encoder = TableEncoder(pairs=[("sign", "side"), ("x", "word")])
-    coded = encoder.fit_transform_coded(known.select(names), known["y"], weights)
+    coded, refitter = encoder.fit_with_refitter(known.select(names), known["y"], weights)
     classes = np.asarray(coded.class_codes)
     train = np.flatnonzero((np.arange(coded.n_rows) % 3 > 0) & (classes != 2))  # a class is missing there
     test = np.flatnonzero(np.arange(coded.n_rows) % 3 == 0)
-    expected = coded.recoder.learn(train, test)
+    expected = refitter.refit(coded.rows, train, test)
     source = bayesieve.scan(tmp_path / "rows.parquet", columns=[*names, "y", *(["weight"] if weighted else [])])
     with ThreadPoolExecutor(1) as executor:
         for reader in (None, executor):
             coding = CodingOptions(executor=reader)
-            scanned = encoder.fit_transform_coded(source, "y", "weight" if weighted else None, coding)
-            for own, other in zip(scanned.recoder.learn(train, test), expected, strict=True):
+            scanned, again = encoder.fit_with_refitter(source, "y", "weight" if weighted else None, coding)
+            for own, other in zip(again.refit(scanned.rows, train, test), expected, strict=True):
                 np.testing.assert_array_equal(own.codes, other.codes)
                 np.testing.assert_array_equal(own.class_codes, other.class_codes)
                 assert [level.labels for level in own.levels] == [level.labels for level in other.levels]

@@ -15,6 +15,7 @@ from bayesieve.classifier.plan import FitPlan
 from bayesieve.counts import CodedTable
 from bayesieve.counts.contingency import Shrinkage
 from bayesieve.discretize import TableEncoder
+from bayesieve.discretize.refitting import LevelRefitter
 from bayesieve.evidence.monotone import rising_cells
 from bayesieve.scorecard import Scorecard
 from bayesieve.search import SearchTrace
@@ -66,7 +67,12 @@ _CODE_TEXT = re.compile(r"-[789]|-?(9{2,}|8{2,}|7{2,}|9+[5678])")
 
 
 def fit_cautions(
-    rows: TrainingRows, coded: CodedTable, plan: FitPlan, card: Scorecard, trace: SearchTrace
+    rows: TrainingRows,
+    coded: CodedTable,
+    refitter: LevelRefitter | None,
+    plan: FitPlan,
+    card: Scorecard,
+    trace: SearchTrace,
 ) -> tuple[Caution, ...]:
     """Return the cautions of a fit: about rows and columns, about the model, and about the order of the rows.
 
@@ -74,6 +80,7 @@ def fit_cautions(
     ----------
     rows, coded : training rows as they were read, and as codes. Codes are in the same order, or as ``coded.rows.runs``
         says.
+    refitter : holds the raw values of the rows; None for indicators.
     plan : options with the fitted encoder.
     card, trace : the fitted model, and its search.
     """
@@ -86,18 +93,16 @@ def fit_cautions(
             "Pass bayesieve.scan(files) in place of a table in memory, or leave engine out."
         )
         cautions.append(Caution("engine", (), sentence))
-    if isinstance(encoder, TableEncoder):
-        cautions += [*encoder.cautions_, *column_cautions(coded, encoder)]
+    if refitter is not None:
+        cautions += [*encoder.cautions_, *column_cautions(coded, refitter.table, encoder)]
     of_model = model_cautions(card, trace, encoder.marks_, cautions)
     return (*of_model, *order_cautions(coded, card, encoder.marks_))
 
 
-def column_cautions(coded: CodedTable, encoder: TableEncoder) -> list[Caution]:
+def column_cautions(coded: CodedTable, table: Table, encoder: TableEncoder) -> list[Caution]:
     """Return cautions about the raw columns of coded rows, such as copies of the target, identifiers and
     special codes.
     """
-    assert coded.recoder is not None
-    table: Table = coded.recoder.table
     kinds = encoder.kinds if encoder.rules_ is None else encoder.rules_.kinds(encoder.kinds)
     every = np.arange(coded.n_rows, dtype=np.min_scalar_type(coded.n_rows))
     rows = every if coded.weights is None else np.flatnonzero(coded.weights > 0)

@@ -221,6 +221,7 @@ def fit_options(plan: FitPlan, levels: Sequence[FeatureLevels], signs: Mapping[i
     return FitOptions(
         fit=plan.granularity,
         signs=signs,
+        smoothing=plan.smoothing,
         drop=plan.is_averaged,
         most_surfaces=max_surfaces,
         without_surface=without_surface,

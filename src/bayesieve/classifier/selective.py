@@ -20,6 +20,7 @@ from bayesieve.compiling import compiling_elsewhere
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.discretize import IndicatorEncoder
 from bayesieve.discretize.modl import Prior
+from bayesieve.discretize.refitting import LevelRefitter
 from bayesieve.engine.callbacks import CallbackSupportMixin, FitTask, fit_task, with_callbacks
 from bayesieve.engine.progress import Clock, stage
 from bayesieve.evidence.fitting import fit_evidence
@@ -291,41 +292,53 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
             kernels = plan.selector.kernel_families  # those of the search, which other processes compile meanwhile
             with compiling_elsewhere(kernels), stage("Coding columns", plan.verbose), task.subtask("code columns"):
                 coding = plan.coding_options(engine)
-                coded = plan.encoder.fit_transform_coded(rows.table, rows.target, rows.weights, coding)
+                coded, refitter = plan.encoder.fit_with_refitter(rows.table, rows.target, rows.weights, coding)
             shift: Any = 0.0
             if benefit is not None:
                 coded = with_benefit(coded, benefit, plan.selector)
             if offset is not None:
                 coded, shift = steps.with_offset(coded, offset, plan)
 
-            self._fit_codes(coded, plan, task, rows, shift)
+            self._fit_codes(coded, refitter, plan, task, rows, shift)
 
         # Cautions: check the rows and the model after the fit.
-        self.cautions_ = fit_cautions(rows, coded, plan, self.scorecard_, self.trace_)
+        self.cautions_ = fit_cautions(rows, coded, refitter, plan, self.scorecard_, self.trace_)
         issue(self.cautions_)
         return self
 
     @with_callbacks
-    def fit_coded(self, coded: CodedTable, encoder: Any) -> SelectiveNB:
+    def fit_coded(self, coded: CodedTable, encoder: Any, refitter: LevelRefitter | None = None) -> SelectiveNB:
         """Fit the model to rows that a fitted encoder has coded, so that several models share one coding.
 
         Parameters
         ----------
-        coded : CodedTable
-            What ``encoder.fit_transform_coded(X, y)`` returned; it is not modified.
+        coded, refitter
+            As ``encoder.fit_with_refitter(X, y)`` returns them; they are not modified. Without a refitter, levels are
+            not refitted during the search, and not split into cells: contributions are those of levels.
         encoder : TableEncoder or IndicatorEncoder, which the model keeps (not a copy) to code rows to be predicted.
+
+        Examples
+        --------
+        >>> from bayesieve import SelectiveNB, TableEncoder
+        >>> from sklearn.datasets import load_iris
+        >>> X, y = load_iris(return_X_y=True, as_frame=True)
+        >>> encoder = TableEncoder(pairs=0)
+        >>> coded, refitter = encoder.fit_with_refitter(X, y)
+        >>> [SelectiveNB(name).fit_coded(coded, encoder, refitter).n_features_selected_ for name in ("all", "map")]
+        [4, 2]
         """
         plan = FitPlan.of(self, encoder)
         if plan.normalize and coded.weights is not None:
             raise ValueError("normalize=True works with fit only; divide the weights by their mean before coding.")
         with fit_task(self, n_subtasks=2) as task:
-            self._fit_codes(coded, plan, task)
+            self._fit_codes(coded, refitter, plan, task)
         self.cautions_ = model_cautions(self.scorecard_, self.trace_, encoder.marks_, [weights_caution(coded.weights)])
         return self
 
     def _fit_codes(
         self,
         coded: CodedTable,
+        refitter: LevelRefitter | None,
         plan: FitPlan,
         task: FitTask,
         rows: steps.TrainingRows | None = None,
@@ -336,6 +349,7 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
         Parameters
         ----------
         coded : coded rows in their original order.
+        refitter : refits the levels of the rows; None without raw values.
         plan : options of the fit.
         task : reports progress to callbacks.
         rows : the raw rows; None if they were coded elsewhere.
@@ -357,7 +371,8 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
         # begins here, and holds for the fit of contributions, too.
         clock = Clock(getattr(selector, "max_seconds", None))
         with stage("Searching", plan.verbose), task.subtask("search", n_subtasks=None) as search:
-            fit_rows = selector.fit_rows(searched, **plan.search_options(None if rows is None else rows.groups, search))
+            options = plan.search_options(None if rows is None else rows.groups, search)
+            fit_rows = selector.fit_rows(searched, refitter, **options)
 
         # Contributions: counted first, then fitted jointly, on the rows that the search returns. A search with held-out
         # rows returns the others, with levels that were refitted without the held-out ones.
@@ -366,9 +381,9 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
             levels = encoder.levels_
             if fit_rows is not searched and fit_rows.levels is not None and fit_rows.levels is not coded.levels:
                 levels = TableLevels.of(fit_rows.levels)
-            options = steps.fit_options(plan, levels, signs)
-            weights = steps.search_weights(selector, levels, signs, options.included)
-            evidence = fit_evidence(fit_rows, levels, weights, plan.smoothing, options, clock)
+            fit_options = steps.fit_options(plan, levels, signs)
+            weights = steps.search_weights(selector, levels, signs, fit_options.included)
+            evidence = fit_evidence(fit_rows, refitter, levels, weights, fit_options, clock)
             evidence = replace(evidence, intercept=evidence.intercept + shift)
 
         # Scorecard: the record that everything after the fit reads. Surfaces of the fit are levels of the encoder, too.

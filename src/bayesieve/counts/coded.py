@@ -33,8 +33,8 @@ class CodedTable(ShortRepr):
         Levels that the codes stand for, if they came from raw values.
     unseen : int array, shape (n_features,), or None
         Number of rows without a level for each feature, if an encoder counted them.
-    recoder : bayesieve.discretize.refitting.LevelRefitter or None
-        Refits the levels on some of the rows, or codes all rows by other levels; None without raw values.
+    samples : RowSamples or None
+        Draws samples of the rows by their raw values; None: by their codes.
     engine : Engine
         Stores the arrays and cuts rows into blocks; in memory by default.
     counts : ContingencyCounts or None
@@ -61,7 +61,7 @@ class CodedTable(ShortRepr):
     rows: Rows
     levels: Sequence[FeatureLevels] | None
     unseen: np.ndarray | None
-    recoder: Any
+    samples: RowSamples | None
     engine: Engine
     # Plain attributes instead of properties, because searches read them at every step.
     n_rows: int
@@ -83,7 +83,7 @@ class CodedTable(ShortRepr):
         *,
         rows: Rows | None = None,
         unseen: np.ndarray | None = None,
-        recoder: Any = None,
+        samples: RowSamples | None = None,
         engine: Engine = IN_MEMORY,
         counts: ContingencyCounts | None = None,
     ) -> None:
@@ -97,7 +97,7 @@ class CodedTable(ShortRepr):
             rows=rows,
             levels=levels,
             unseen=unseen,
-            recoder=recoder,
+            samples=samples,
             engine=engine,
             n_rows=codes.shape[1],
             n_features=codes.shape[0],
@@ -166,7 +166,7 @@ class CodedTable(ShortRepr):
             if end - begin == self.n_rows:
                 yield self
             else:
-                yield self._copy(codes=self.codes[:, block], rows=self.rows.take(block), unseen=None, recoder=None)
+                yield self._copy(codes=self.codes[:, block], rows=self.rows.take(block), unseen=None, samples=None)
 
     def codes_at(self, features: Any, rows: Any) -> np.ndarray:
         """Return the codes (n, n_rows) of the features at these positions, in some rows (ascending positions, or a
@@ -179,19 +179,20 @@ class CodedTable(ShortRepr):
 
         The sample depends on the contents of the rows, not on their order, and larger samples contain smaller ones.
         """
-        return self._samples.drawn(most)
+        return self._drawing.drawn(most)
 
     @cached_property
-    def _samples(self) -> RowSamples:
-        samples = None if self.recoder is None else self.recoder.samples
-        return RowSamples(self.row_hashes, self.rows) if samples is None else samples
+    def _drawing(self) -> RowSamples:
+        if self.samples is not None:
+            return self.samples
+        return RowSamples(self.row_hashes, replace(self.rows, positions=None))
 
     def row_hashes(self) -> np.ndarray:
         """Return hashes of the rows, shape (n_rows,), computed from raw values if they are at hand, otherwise from
         codes.
         """
-        if self.recoder is not None:
-            return self.recoder.row_hashes()
+        if self.samples is not None:
+            return self.samples.row_hashes()
         return hash_codes(self.codes, np.zeros(self.n_rows, np.uint8))
 
     def select(self, features: Any) -> CodedTable:
@@ -211,15 +212,14 @@ class CodedTable(ShortRepr):
             codes = self.engine.take(self.codes, positions)
         else:
             codes = self.codes[:, positions]
-        recoder = self.recoder
-        if recoder is not None:
-            recoder = recoder.take(np.arange(self.n_rows, dtype=np.min_scalar_type(self.n_rows))[positions])
-        return self._copy(codes=codes, rows=self.rows.take(positions), unseen=None, recoder=recoder)
+        rows = self.rows.take(positions)
+        samples = None if self.samples is None else RowSamples(self.samples.hashes, rows)
+        return self._copy(codes=codes, rows=rows, unseen=None, samples=samples)
 
     def with_rows(self, **parts: Any) -> CodedTable:
         """Return a copy with other attributes of `Rows`, such as ``with_rows(class_codes=..., classes=...)``."""
-        recoder = self.recoder if parts.keys() <= {"columns"} else None  # levels do not depend on further columns
-        return self._copy(rows=replace(self.rows, **parts), unseen=None, recoder=recoder)
+        samples = self.samples if parts.keys() <= {"columns"} else None  # samples depend on classes and weights
+        return self._copy(rows=replace(self.rows, **parts), unseen=None, samples=samples)
 
     def on(self, engine: Engine) -> CodedTable:
         """Return a copy whose arrays another engine stores."""
@@ -232,12 +232,10 @@ class CodedTable(ShortRepr):
         return self._copy(codes=codes, engine=engine)
 
     def with_columns(self, **columns: np.ndarray) -> CodedTable:
-        """Return a copy with further columns of `Rows`; they are kept when levels are refitted."""
-        recoder = None if self.recoder is None else self.recoder.with_columns(columns)
-        rows = replace(self.rows, columns={**self.rows.columns, **columns})
-        return self._copy(rows=rows, recoder=recoder)
+        """Return a copy with further columns of `Rows`."""
+        return self._copy(rows=replace(self.rows, columns={**self.rows.columns, **columns}))
 
     def _copy(self, **changes: Any) -> CodedTable:
         """Return a table with some arguments of the constructor replaced; counts are not copied."""
-        names = ("codes", "n_levels", "names", "rows", "levels", "unseen", "recoder", "engine")
+        names = ("codes", "n_levels", "names", "rows", "levels", "unseen", "samples", "engine")
         return CodedTable(**{name: getattr(self, name) for name in names} | changes)

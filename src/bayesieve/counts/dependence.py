@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import Any, ClassVar
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -298,6 +298,12 @@ def make_dependence(
 _AT_ONCE = 16  # columns compared with all others in one call
 
 
+class RawValues(Protocol):
+    """Source of the raw values behind coded rows, such as a `LevelRefitter`."""
+
+    def numbers(self, rows: np.ndarray | None) -> list[np.ndarray | None]: ...
+
+
 class ColumnValues:
     """Features of a coded table as numbers, for measures of the class `ValueDependence`, which documents the
     conversion.
@@ -308,18 +314,19 @@ class ColumnValues:
     ----------
     coded : CodedTable
         Needs classes if it has features of categories.
+    numbers : per feature (n_rows,) raw numbers, None if it is not numeric; None without raw values.
 
     Attributes
     ----------
     numbers : float array, shape (n_features, n_rows)
     """
 
-    def __init__(self, coded: CodedTable) -> None:
-        raw = [None] * coded.n_features if coded.recoder is None else coded.recoder.numbers()
+    def __init__(self, coded: CodedTable, numbers: Sequence[np.ndarray | None] | None = None) -> None:
+        raw = [None] * coded.n_features if numbers is None else numbers
         self.numbers = np.empty((coded.n_features, coded.n_rows))
         largest = np.finfo(float).max
-        for feature, numbers in enumerate(raw):
-            of_rows = _of_codes(coded, feature) if numbers is None else numbers
+        for feature, of_feature in enumerate(raw):
+            of_rows = _of_codes(coded, feature, numbers is not None) if of_feature is None else of_feature
             np.clip(of_rows, -largest, largest, out=self.numbers[feature])
         self._complete = np.asarray(~np.isnan(self.numbers).any(axis=1))
         self._weights = None if coded.weights is None else np.asarray(coded.weights, dtype=float)
@@ -384,14 +391,22 @@ class ColumnValues:
         return dependence.within(self.numbers[np.ix_(left, rows)], self.numbers[np.ix_(right, rows)], weights)
 
 
-def _of_codes(coded: CodedTable, feature: int) -> np.ndarray:
+def raw_numbers(dependence: Dependence, coded: CodedTable, source: RawValues | None) -> list[np.ndarray | None] | None:
+    """Return the raw numbers of each feature in the coded rows, as `ColumnValues` takes them; None if the measure does
+    not compare values, or there is no source of raw values.
+    """
+    is_of_values = isinstance(dependence, ValueDependence)
+    return source.numbers(coded.rows.positions) if is_of_values and source is not None else None
+
+
+def _of_codes(coded: CodedTable, feature: int, is_categorical: bool) -> np.ndarray:
     """Return the levels of a feature as numbers, shape (n_rows,): categories by their class order, other levels by
-    code.
+    code. ``is_categorical``: whether it is known to be no number, whatever its levels show.
     """
     n_levels = int(coded.n_levels[feature])
     numbers = np.append(np.arange(n_levels, dtype=float), np.nan)
     levels = None if coded.levels is None else coded.levels[feature]
-    if coded.recoder is not None or (levels is not None and levels.kind == "categorical"):
+    if is_categorical or (levels is not None and levels.kind == "categorical"):
         if coded.n_classes > 1:
             numbers[:-1] = _class_order(coded.counts.feature(feature))
     elif levels is not None and levels.missing_code is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import pairwise
@@ -93,6 +93,8 @@ class PairInformation:
         Whether to condition on the class: I(X; Y | C) = sum P(c) I(X; Y | c).
     n_jobs : int or None, default=None
         Threads for large blocks; results do not depend on it.
+    numbers : optional
+        Raw numbers of the features, as `ColumnValues` takes them, for measures of values.
 
     Raises
     ------
@@ -114,11 +116,19 @@ class PairInformation:
     [[0.693147, 0.693147, 0.0]]
     """
 
-    def __init__(self, coded: CodedTable, *, given_class: bool = False, n_jobs: int | None = None) -> None:
+    def __init__(
+        self,
+        coded: CodedTable,
+        *,
+        given_class: bool = False,
+        n_jobs: int | None = None,
+        numbers: Sequence[np.ndarray | None] | None = None,
+    ) -> None:
         if given_class and coded.class_codes is None:
             raise ValueError("The coded table carries no classes to be given; code it together with its target.")
         effective_jobs(n_jobs)  # refuses other values before anything is counted
         self._coded, self._n_jobs, self._n_levels, self._given_class = coded, n_jobs, coded.n_levels, given_class
+        self._numbers = numbers
         self._segments = Segments.of(coded, by_class=given_class)
         whole = np.arange(coded.n_rows + 1, dtype=float)
         self._logs = whole * np.log(np.maximum(whole, 1.0))
@@ -288,7 +298,7 @@ class PairInformation:
 
     @cached_property
     def _values(self) -> ColumnValues:
-        return ColumnValues(self._coded)
+        return ColumnValues(self._coded, self._numbers)
 
     def _in_order(self) -> np.ndarray:
         """Return the codes of all features with rows grouped by segment."""
@@ -418,7 +428,12 @@ def _pieces(sizes: np.ndarray, most: int) -> list[tuple[int, int]]:
     return pieces
 
 
-def strongest_within_classes(coded: CodedTable, dependence: Dependence, n_jobs: int | None = None) -> np.ndarray:
+def strongest_within_classes(
+    coded: CodedTable,
+    dependence: Dependence,
+    n_jobs: int | None = None,
+    numbers: Sequence[np.ndarray | None] | None = None,
+) -> np.ndarray:
     """Return M(i, j), the largest dependence between features i and j within any class.
 
     Parameters
@@ -449,7 +464,7 @@ def strongest_within_classes(coded: CodedTable, dependence: Dependence, n_jobs: 
     [[0.693, 0.693], [0.693, 0.693]]
     """
     strongest = np.zeros((coded.n_features, coded.n_features))
-    values = ColumnValues(coded) if isinstance(dependence, ValueDependence) else None
+    values = ColumnValues(coded, numbers) if isinstance(dependence, ValueDependence) else None
     for rows in coded.rows.by_class():
         if values is not None and isinstance(dependence, ValueDependence):
             within = values.of(dependence, rows=rows, n_jobs=n_jobs)

@@ -80,8 +80,9 @@ class RowSamples:
 
     Parameters
     ----------
-    hashes : function that returns the row hashes, shape (n_rows,); called only if a sample is smaller than the table.
-    rows : classes and weights of the rows.
+    hashes : function that returns the hashes of the rows of the table that was coded; called only if a sample is
+        smaller than the table.
+    rows : classes and weights of the rows, and their positions in that table.
     at_most : size of the largest sample that will be drawn; None if unknown.
     """
 
@@ -89,6 +90,10 @@ class RowSamples:
     rows: Rows
     at_most: int | None = None
     _lowest: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64), init=False, repr=False)
+
+    def row_hashes(self) -> np.ndarray:
+        """Return the hashes of the rows, shape (n_rows,)."""
+        return self.hashes() if self.rows.positions is None else self.hashes()[self.rows.positions]
 
     def drawn(self, most: int) -> np.ndarray:
         """Draw ``most`` rows of positive weight, or all if there are fewer; return their positions in ascending order.
@@ -109,7 +114,7 @@ class RowSamples:
 
         For very many rows, only keys within one range are collected at a time, which bounds the memory.
         """
-        hashes, classes, weights = self.hashes(), np.asarray(self.rows.class_codes), self.rows.weights
+        hashes, classes, weights = self.row_hashes(), np.asarray(self.rows.class_codes), self.rows.weights
         n_ranges = -(-classes.size // _ROWS_AT_ONCE)
         rows, lowest = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.uint64)
         for number in range(n_ranges):

@@ -399,18 +399,17 @@ class ScoredRows:
 
     @classmethod
     def leave_one_out_of_folds(
-        cls, coded: CodedTable, recoder: LevelRefitter, n_folds: int, smoothing: Smoothing
+        cls, coded: CodedTable, refitter: LevelRefitter, n_folds: int, smoothing: Smoothing
     ) -> ScoredRows:
-        """Return rows each of which is scored without itself, with levels fitted to the rows of all other folds."""
+        """Return rows each of which is scored without itself, with levels refitted to the rows of all other folds."""
         if coded.weights is not None and not np.all(coded.weights):
             coded = coded.take(coded.weights > 0)  # rows of weight 0 may not fill a fold
-            recoder = recoder if coded.recoder is None else coded.recoder
         row_weights, which = _weights_and_classes(coded, n_folds)
         fold = folds_by_class(coded, n_folds)
         learnt: list[_Learnt] = []
         tests = []
         for number in range(n_folds):
-            _, every = recoder.learn(np.flatnonzero(fold != number))
+            _, every = refitter.refit(coded.rows, np.flatnonzero(fold != number))
             counts = every.counts
             learnt += [_Learnt(counts, smoothing, weight) for weight in row_weights.tolist()]
             tests.append(every.take(fold == number))
@@ -427,25 +426,25 @@ class ScoredRows:
         counts: ContingencyCounts,
         splits: Sequence[tuple[np.ndarray, np.ndarray]],
         smoothing: Smoothing,
-        recoder: LevelRefitter | None = None,
+        refitter: LevelRefitter | None = None,
     ) -> ScoredRows:
         """Return the test rows of every split, scored by tables counted on the training rows of the split.
 
-        ``recoder`` refits the levels on the training rows of each split; without it, levels are those of ``coded``.
+        ``refitter`` refits the levels on the training rows of each split; without it, levels are those of ``coded``.
         """
         n_classes, n_segments = coded.n_classes, len(splits) * coded.n_classes
         codes = np.asarray(coded.class_codes).astype(smallest_unsigned(n_segments))
         which = np.concatenate([codes[test] + codes.dtype.type(f * n_classes) for f, (_, test) in enumerate(splits)])
         order, offsets = _by_segment(which, n_segments)
         classes = np.tile(np.arange(n_classes), len(splits))
-        if recoder is None:
+        if refitter is None:
             rows = np.concatenate([test for _, test in splits])[order]
             block = ClassBlock.of(coded, rows, offsets, classes)
             learnt = _counts_without(coded, counts, splits, block)
         else:
             learnt, tests = [], []
             for train, test in splits:
-                fit, rest = recoder.learn(train, test)
+                fit, rest = refitter.refit(coded.rows, train, test)
                 learnt.append(fit.counts)
                 tests.append(rest)
             block = ClassBlock.of(_joined(tests), order, offsets, classes)

@@ -36,7 +36,7 @@ from bayesieve.discretize.table_coding import (
     table_in_memory,
 )
 from bayesieve.parts import is_choice, with_shared_docs
-from bayesieve.table import FeatureLevels, Rows, Table
+from bayesieve.table import FeatureLevels, Table
 from bayesieve.table.frames import as_table, fit_table, is_scan, new_table, split_columns
 from bayesieve.table.levels import TableLevels
 from bayesieve.table.scanned import ScannedTable, scanned_rows
@@ -156,6 +156,16 @@ class TableEncoder(TableCoder):
         ----------
         coding : storage and reading of the rows.
         """
+        return self.fit_with_refitter(X, y, sample_weight, coding)[0]
+
+    def fit_with_refitter(
+        self, X: Any, y: Any, sample_weight: Any = None, coding: CodingOptions = DEFAULT_CODING
+    ) -> tuple[CodedTable, LevelRefitter]:
+        """Fit like `fit_transform_coded`; also return the refitter, which holds the raw values of the rows.
+
+        Searches use it to refit the levels without the rows that are scored, and the fit of contributions to split
+        levels into cells: pass it on to ``fit_coded``.
+        """
         # Rows: typed columns with their classes and weights, in memory or in files.
         if is_scan(X, y):
             X, y, sample_weight, _ = scanned_rows(X, y, sample_weight)
@@ -206,16 +216,16 @@ class TableEncoder(TableCoder):
             by_column = [
                 for_other_rows(coder, levels, i, table.names[i] in learnt) for i, coder in enumerate(by_column)
             ]
-        facts = (training.rows, self.n_jobs, training.hashes, training.samples, training.blocks, self.n_quantiles)
-        table = training.table.read_once()
-        refitter = LevelRefitter.of(levels, table, by_column, pair_prior, self.missing, *facts)
-        return CodedTable(
+        options = (by_column, pair_prior, self.missing, self.n_quantiles, self.n_jobs)
+        refitter = LevelRefitter.of(levels, training, *options)
+        coded = CodedTable(
             *(codes, levels.n_levels, levels.names),
             rows=training.rows,
             levels=levels,
             engine=training.engine,
-            recoder=refitter,
+            samples=training.samples,
         )
+        return coded, refitter
 
     def _rules(self, X: Any, y: Any, sample_weight: Any) -> TableRules | None:
         """Return the rules of ``levels``, whose signs are about the positive class, after checks of the options."""
@@ -266,9 +276,7 @@ class TableEncoder(TableCoder):
         table, levels = X if isinstance(X, Table) else self.read(X), TableLevels.of(self.levels_)
         codes, unseen = code_columns(table, levels, self.n_jobs)
         self._add_unseen(unseen)
-        # The refitter keeps the raw values, because a model with cells finer than these levels may get only this table.
-        refitter = LevelRefitter.of(levels, table, (), "sizes", self.missing, Rows(), self.n_jobs)
-        return CodedTable(codes, levels.n_levels, levels.names, levels=levels, unseen=unseen, recoder=refitter)
+        return CodedTable(codes, levels.n_levels, levels.names, levels=levels, unseen=unseen)
 
     def _describe_level(self, level: FeatureLevels, code: int) -> dict[str, Any]:
         facts = {"feature": level.name, "kind": level.kind, "level_score": level.level_score, "code": code}

@@ -126,6 +126,12 @@ class IndicatorEncoder(TableCoder):
         require_target(self, y)
         return self._fit(X, y, sample_weight).on(coding.engine)
 
+    def fit_with_refitter(
+        self, X: Any, y: Any, sample_weight: Any = None, coding: CodingOptions = DEFAULT_CODING
+    ) -> tuple[CodedTable, None]:
+        """Fit like `fit_transform_coded`. There is no refitter: thresholds do not depend on the classes."""
+        return self.fit_transform_coded(X, y, sample_weight, coding), None
+
     def transform(self, X: Any) -> np.ndarray:
         """Return the indicators.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,14 +12,15 @@ from bayesieve.counts import CodedTable
 from bayesieve.counts.row_hashes import Content, RowSamples
 from bayesieve.discretize.column_coders import FittedColumns, code_columns
 from bayesieve.discretize.pairs import FitLevels, PairFinder, with_pairs
-from bayesieve.discretize.row_blocks import QUANTILES, CountedColumns
+from bayesieve.discretize.row_blocks import CountedColumns
 from bayesieve.discretize.scan_passes import ScannedBlocks
-from bayesieve.discretize.table_coding import LevelFitter, RowHashes, TrainingTable
+from bayesieve.discretize.table_coding import LevelFitter, TrainingTable
 from bayesieve.discretize.value_counts import ClassOrder
 from bayesieve.engine import IN_MEMORY
 from bayesieve.table import Column, FeatureLevels, Rows, Table, Target
 from bayesieve.table.levels import TableLevels
 from bayesieve.table.scanned import ScannedTable
+from bayesieve.table.target import ClassRuns
 
 if TYPE_CHECKING:
     from bayesieve.discretize.column_coders import ColumnCoder
@@ -28,75 +29,61 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LevelRefitter:
-    """Recode the rows of a table, from their raw values, with levels fitted to some of them only.
+    """Raw values behind coded rows, from which levels are refitted on some of the rows, or split into cells.
 
     Rows in memory, and the sampled rows of a scan, are recoded here; other rows of a scan in further passes over it.
 
     Parameters
     ----------
-    table : the raw values of the columns that the features are made of.
+    table : the raw values of the columns that the features are made of, in the order in which the rows were coded.
     coders : the coder of each column.
     pair_prior : by which the cells of pairs are grouped.
-    missing : as `TableEncoder` has it.
-    table_rows : classes and weights of the rows of ``table``.
+    missing, n_quantiles : as in `TableEncoder`.
     n_jobs : threads.
     features : of each feature the position of its column, or those of a pair.
     names : of the features.
-    hashes : of the rows of ``table``.
-    samples : of the rows of ``table``; None if only some of them count.
+    hashes : returns the hashes of the rows of ``table``.
+    runs : the order of the rows of a scan that were coded class after class.
     blocks : passes over a scan; None for a table in memory.
-    n_quantiles : as in `TableEncoder`.
-    rows : the rows of ``table`` that count, in this order; None for all.
     """
 
     table: Table
     coders: Sequence[ColumnCoder]
     pair_prior: Prior
     missing: str
-    table_rows: Rows
+    n_quantiles: int
     n_jobs: int | None
     features: Sequence[tuple[int, ...]]
     names: Sequence[str]
     hashes: Callable[[], np.ndarray]
-    samples: RowSamples | None
+    runs: ClassRuns | None = None
     blocks: ScannedBlocks | None = None
-    n_quantiles: int = QUANTILES
-    rows: np.ndarray | None = None
 
     @classmethod
     def of(
         cls,
         levels: TableLevels,
-        table: Table,
+        training: TrainingTable,
         coders: Sequence[ColumnCoder],
         pair_prior: Prior,
         missing: str,
-        table_rows: Rows,
+        n_quantiles: int,
         n_jobs: int | None,
-        hashes: Callable[[], np.ndarray] | None = None,
-        samples: RowSamples | None = None,
-        blocks: ScannedBlocks | None = None,
-        n_quantiles: int = QUANTILES,
     ) -> LevelRefitter:
-        """Return the refitter of all features of a table."""
+        """Return the refitter of all features of the training rows."""
+        table, runs = training.table.read_once(), training.rows.runs
+        if isinstance(table, ScannedTable) and runs is not None:
+            table = table.by_class(runs)
         position = {name: i for i, name in enumerate(levels.names[: levels.n_columns])}  # the table may lack names
         pairs = [tuple(position[part.name] for part in pair.parts) for pair in levels.pairs]
         features = [*((i,) for i in range(table.n_columns)), *pairs]
-        if isinstance(table, ScannedTable) and table_rows.runs is not None:
-            table = table.by_class(table_rows.runs)  # in the order in which the rows are coded
-        hashes = RowHashes(table, table_rows, n_jobs) if hashes is None else hashes
-        samples = RowSamples(hashes, table_rows) if samples is None else samples
-        rows = (table_rows, n_jobs, features, levels.names, hashes, samples, blocks, n_quantiles)
-        return cls(table, coders, pair_prior, missing, *rows)
+        options = (coders, pair_prior, missing, n_quantiles, n_jobs)
+        return cls(table, *options, features, levels.names, training.samples.hashes, runs, training.blocks)
 
     @property
     def uses_classes(self) -> bool:
         """Whether the levels depend on the classes of the rows."""
         return any(coder.supervised for coder in self.coders) or any(len(columns) > 1 for columns in self.features)
-
-    def take(self, rows: np.ndarray) -> LevelRefitter:
-        """Return a copy for some of the rows, in this order."""
-        return replace(self, rows=rows if self.rows is None else self.rows[rows], samples=None)
 
     def select(self, features: np.ndarray) -> LevelRefitter:
         """Return a copy for these features only (ascending positions)."""
@@ -107,33 +94,16 @@ class LevelRefitter:
         placed = [tuple(at[i] for i in feature) for feature in chosen]
         return replace(self, table=self.table.select(columns), coders=coders, features=placed, names=names)
 
-    def with_columns(self, columns: Mapping[str, np.ndarray]) -> LevelRefitter:
-        """Return a copy with further columns of `Rows`, each of shape (n_rows, ...)."""
-        of_table = dict(columns)
-        if self.rows is not None:
-            for name, column in columns.items():
-                of_table[name] = np.zeros((self.table.n_rows, *column.shape[1:]), dtype=column.dtype)
-                of_table[name][self.rows] = column
-        return replace(self, table_rows=replace(self.table_rows, columns={**self.table_rows.columns, **of_table}))
-
-    def raw_rows(self) -> Table:
-        """Return the raw values of the rows that count."""
-        return self.table if self.rows is None else self.table.take(self.rows)
-
     def raw_columns(self, features: Sequence[int], rows: np.ndarray) -> list[list[Column]]:
-        """Return the raw values of some of the rows (positions), in the columns of each of these features."""
+        """Return the raw values of some rows of the table, in the columns of each of these features."""
         columns = sorted({i for k in features for i in self.features[k]})
         position = {i: at for at, i in enumerate(columns)}
-        table = self.table.select(columns).take(rows if self.rows is None else self.rows[rows])
+        table = self.table.select(columns).take(rows)
         return [[table.column(position[i]) for i in self.features[k]] for k in features]
 
-    def row_hashes(self) -> np.ndarray:
-        """Return hashes of the rows, by all columns of the table that was coded."""
-        return self.hashes() if self.rows is None else self.hashes()[self.rows]
-
-    def content(self, classes: np.ndarray) -> Content:
-        """Return the rows with these classes by their values in all columns that are not constant."""
-        table = self.raw_rows()
+    def content(self, rows: np.ndarray, classes: np.ndarray) -> Content:
+        """Return some rows of the table, of these classes, by their values in all columns that are not constant."""
+        table = self.table.take(rows)
         numbered, ordered = [], []
         for i, kind in enumerate(table.kinds()):
             column = table.column(i)
@@ -144,23 +114,31 @@ class LevelRefitter:
                 ordered.append(int(np.count_nonzero(~np.isnan(values))) if kind == "numeric" else 0)
         return Content(numbered, ordered, classes)
 
-    def numbers(self) -> list[np.ndarray | None]:
-        """Return the values of each feature, (n_rows,), NaN if missing; None for features that are not numeric."""
-        table = self.raw_rows()
+    def numbers(self, rows: np.ndarray | None) -> list[np.ndarray | None]:
+        """Return the values of each feature in some rows of the table (None: all), (n_rows,), NaN if missing; None for
+        features that are not numeric.
+        """
+        table = self.table if rows is None else self.table.take(rows)
         columns = [table.column(i) if len(feature) == 1 else None for feature in self.features for i in feature[:1]]
         return [column.numbers() if column is not None and column.kind == "numeric" else None for column in columns]
 
-    def learn(self, fit: np.ndarray, rows: np.ndarray | None = None) -> tuple[CodedTable, CodedTable]:
-        """Fit levels to the rows at positions ``fit``. Return these rows and those at ``rows`` (None: all) coded by
-        them.
+    def refit(self, rows: Rows, fit: np.ndarray, others: np.ndarray | None = None) -> tuple[CodedTable, CodedTable]:
+        """Fit levels to some of the coded ``rows``, those at the positions ``fit``. Return these rows, and those at the
+        positions ``others`` (None: all), coded by these levels.
         """
-        every = np.arange(self.table.n_rows) if self.rows is None else self.rows
-        fit, others = every[fit], every if rows is None else every[rows]
-        if self.blocks is not None and not self._in_sample(np.union1d(fit, others)):
-            return self._learn_in_passes(self.blocks, fit, others)
-        levels, fitted_codes = self._fit(fit)
-        codes, _ = code_columns(self.table.take(others), levels, self.n_jobs)
-        return self._coded(fitted_codes, levels, fit), self._coded(codes, levels, others)
+        chosen = rows.take(fit), rows if others is None else rows.take(others)
+        every = np.arange(self.table.n_rows)
+        in_fit, in_others = (every if some.positions is None else some.positions for some in chosen)
+        if self.blocks is not None and not self._in_sample(np.union1d(in_fit, in_others)):
+            levels, codes = self._refit_in_passes(self.blocks, chosen[0], in_fit, in_others)
+        else:
+            training = self._training(self.table.take(in_fit), chosen[0])
+            fitter = LevelFitter(training, self.missing, self.n_quantiles, self.n_jobs)
+            fitted, fitted_codes = fitter.fit(self.coders)
+            levels, fitted_codes = self._add_pairs(training, fitted, fitted_codes, fitter.fit)
+            codes = fitted_codes, code_columns(self.table.take(in_others), levels, self.n_jobs)[0]
+        first, second = (self._coded(*one, levels) for one in zip(codes, chosen, strict=True))
+        return first, second
 
     def _in_sample(self, rows: np.ndarray) -> bool:
         """Return whether these rows of a scan are in memory."""
@@ -170,12 +148,13 @@ class LevelRefitter:
 
     def _in_source(self, rows: np.ndarray) -> np.ndarray:
         """Return the positions of rows in the order of the source."""
-        return rows if self.table_rows.runs is None else self.table_rows.runs.in_source(rows)
+        return rows if self.runs is None else self.runs.in_source(rows)
 
-    def _learn_in_passes(
-        self, blocks: ScannedBlocks, fit: np.ndarray, others: np.ndarray
-    ) -> tuple[CodedTable, CodedTable]:
-        """Return the rows ``fit`` and ``others`` of a scan, coded by levels fitted to the former.
+    def _refit_in_passes(
+        self, blocks: ScannedBlocks, rows: Rows, fit: np.ndarray, others: np.ndarray
+    ) -> tuple[TableLevels, tuple[np.ndarray, np.ndarray]]:
+        """Return levels fitted to the ``rows`` at the positions ``fit`` of a scan, and the codes of these and
+        ``others``.
 
         One pass counts the values of the rows ``fit``, and another one codes all rows. Pairs of columns with finer
         levels than those of the columns take one more pass.
@@ -197,7 +176,7 @@ class LevelRefitter:
             finer.update(zip(by_others.levels.names, every, strict=True))
             return by_others, every[:, fit]
 
-        training = self._training(self.table, fit)
+        training = self._training(self.table, rows)
         levels, fitted_codes = self._add_pairs(training, fitted, codes[:, fit], fit_finer)
 
         def part_codes(part: FeatureLevels) -> np.ndarray:
@@ -208,36 +187,22 @@ class LevelRefitter:
         dtype = max(codes.dtype, *(pair.code_dtype for pair, *_ in pairs)) if pairs else codes.dtype
         into = passes.engine.array((len(levels), others.size), dtype)
         rest = with_pairs(codes[:, others], pairs, into, passes.engine)
-        return self._coded(fitted_codes, levels, fit), self._coded(rest, levels, others)
+        return levels, (fitted_codes, rest)
 
-    def code(self, levels: Sequence[FeatureLevels]) -> CodedTable:
-        """Code the rows by other levels of the same columns; the result has no classes."""
-        of_table = TableLevels.of(levels)
-        codes, unseen = code_columns(self.raw_rows(), of_table, self.n_jobs)
-        return CodedTable(codes, of_table.n_levels, of_table.names, levels=of_table, unseen=unseen)
+    def code(self, levels: Sequence[FeatureLevels], rows: np.ndarray) -> np.ndarray:
+        """Return the codes of some rows of the table by other levels of the same columns, (n_features, n_rows)."""
+        return code_columns(self.table.take(rows), TableLevels.of(levels), self.n_jobs)[0]
 
-    def _fit(self, rows: np.ndarray) -> tuple[TableLevels, np.ndarray]:
-        """Fit levels of columns and pairs to ``rows`` only, and return the levels and the codes of these rows."""
-        training = self._training(self.table.take(rows), rows)
-        fitter = LevelFitter(training, self.missing, self.n_quantiles, self.n_jobs)
-        fitted, codes = fitter.fit(self.coders)
-        return self._add_pairs(training, fitted, codes, fitter.fit)
-
-    def _training(self, table: Table, rows: np.ndarray) -> TrainingTable:
-        """Return ``rows`` of ``table`` as a training table. Classes without rows are dropped, and if all weights are 0,
+    def _training(self, table: Table, rows: Rows) -> TrainingTable:
+        """Return rows of ``table`` as a training table. Classes without rows are dropped, and if all weights are 0,
         every row counts once.
         """
-        chosen = self.table_rows.take(rows)
-        classes, codes = np.unique(np.asarray(chosen.class_codes), return_inverse=True)
+        classes, codes = np.unique(np.asarray(rows.class_codes), return_inverse=True)
         codes = codes.astype(np.min_scalar_type(classes.size))
-        weights = chosen.weights if chosen.weights is not None and chosen.weights.any() else None
+        weights = rows.weights if rows.weights is not None and rows.weights.any() else None
         order, of_rows = ClassOrder.of(codes, classes.size, weights), Rows(codes, classes, weights)
-
-        def hashes() -> np.ndarray:
-            return self.hashes()[rows]
-
-        samples = RowSamples(hashes, of_rows)
-        return TrainingTable(table, Target(codes, classes), weights, order, of_rows, hashes, samples, IN_MEMORY)
+        samples = RowSamples(self.hashes, replace(of_rows, positions=rows.positions))
+        return TrainingTable(table, Target(codes, classes), weights, order, of_rows, samples, IN_MEMORY)
 
     def _add_pairs(
         self, training: TrainingTable, fitted: FittedColumns, codes: np.ndarray, fit_levels: FitLevels
@@ -249,11 +214,10 @@ class LevelRefitter:
             return fitted.levels, codes
         return PairFinder(training, self.pair_prior, self.n_jobs).add(pairs, fitted, codes, fit_levels)
 
-    def _coded(self, codes: np.ndarray, levels: TableLevels, rows: np.ndarray) -> CodedTable:
-        n_columns = self.table.n_columns
-        pairs = iter(range(n_columns, len(levels)))
+    def _coded(self, codes: np.ndarray, rows: Rows, levels: TableLevels) -> CodedTable:
+        pairs = iter(range(self.table.n_columns, len(levels)))
         positions = [columns[0] if len(columns) == 1 else next(pairs) for columns in self.features]
-        chosen, recoder = self.table_rows.take(rows), replace(self, rows=rows, samples=None)
+        samples = RowSamples(self.hashes, rows)
         if positions == list(range(len(codes))):
-            return CodedTable(codes, levels.n_levels, self.names, rows=chosen, levels=levels, recoder=recoder)
-        return CodedTable(codes[positions], levels.n_levels[positions], self.names, rows=chosen, recoder=recoder)
+            return CodedTable(codes, levels.n_levels, self.names, rows=rows, levels=levels, samples=samples)
+        return CodedTable(codes[positions], levels.n_levels[positions], self.names, rows=rows, samples=samples)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import tempfile
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -73,7 +73,7 @@ class TrainingTable:
     target, weights : classes and weights of the rows, in the order of the table.
     order : rows by class.
     rows : classes and weights in the order in which rows are coded.
-    hashes, samples : of the rows, and the samples drawn by them.
+    samples : draws samples of the rows by their hashes.
     engine : storage of the codes.
     values : counts of the values of a scan, which is read only once; None for a table in memory.
     blocks : reads a scan; None for a table in memory.
@@ -86,7 +86,6 @@ class TrainingTable:
     weights: np.ndarray | None
     order: ClassOrder
     rows: Rows
-    hashes: Callable[[], np.ndarray]
     samples: RowSamples
     engine: Engine
     values: CountedColumns | None = None
@@ -119,7 +118,7 @@ def table_in_memory(
         order = ClassOrder.of(target.codes, target.n_classes, weights)
     rows = Rows(target.codes, target.classes, weights)
     samples = RowSamples(hashes, rows)
-    return TrainingTable(table, target, weights, order, rows, hashes, samples, coding.engine, cautions=cautions)
+    return TrainingTable(table, target, weights, order, rows, samples, coding.engine, cautions=cautions)
 
 
 def table_in_files(
@@ -154,7 +153,7 @@ def table_in_files(
     hashes = RowHashes(table, rows, n_jobs, blocks.prints, engine)
     samples = RowSamples(hashes, rows, size_limit)
     training = TrainingTable(
-        table, target, weights, order, rows, hashes, samples, engine, values=values, blocks=blocks, cautions=cautions
+        table, target, weights, order, rows, samples, engine, values=values, blocks=blocks, cautions=cautions
     )
     return replace(training, sample_rows=training.drawn(sample_size))
 

@@ -20,11 +20,12 @@ from bayesieve.counts.contingency import (
     smoothed_logs,
 )
 from bayesieve.counts.row_hashes import mixed
+from bayesieve.discretize.refitting import LevelRefitter
 from bayesieve.engine.base import map_in_threads, one_blas_thread, row_slices
 from bayesieve.engine.progress import Clock
 from bayesieve.evidence.neutral import mean_line
 from bayesieve.evidence.offset import OFFSET, offset_of_gaps
-from bayesieve.table import FeatureLevels
+from bayesieve.table import Column, FeatureLevels
 from bayesieve.table.levels import TableLevels, smallest_unsigned
 
 LEAST_ROWS_PER_VALUE = 100
@@ -78,7 +79,12 @@ class _TimeUp(Exception):
 
 
 def calibrate(
-    coded: CodedTable, averaged: np.ndarray, smoothing: Smoothing, clock: Clock | None = None, n_jobs: int | None = None
+    coded: CodedTable,
+    averaged: np.ndarray,
+    smoothing: Smoothing,
+    refitter: LevelRefitter | None = None,
+    clock: Clock | None = None,
+    n_jobs: int | None = None,
 ) -> CalibratedWeights:
     """Refit the weights of the search to leave-one-out predictions of the rows.
 
@@ -90,6 +96,7 @@ def calibrate(
     coded : rows with classes.
     averaged : (n_features,) weights in [0, 1]; weights of 0 stay 0.
     smoothing : smoothing of the probabilities.
+    refitter : of the levels; None without raw values.
     clock : time limit. When it is over, or after Ctrl-C, the best weights so far are returned: the averaged ones,
         possibly times a common factor.
     n_jobs : threads.
@@ -102,7 +109,7 @@ def calibrate(
     free = free if free.size else np.array([0])  # one of weight 0 stands for none
     try:
         with one_blas_thread():
-            every = CalibrationRows.of(coded, free, n_jobs)
+            every = CalibrationRows.of(coded, free, refitter, n_jobs)
             rows, least, log_prior = every.few(), np.nan, class_log_prior(coded.counts.class_counts)
             counts = [coded.counts.feature(k) for k in free.tolist()]
             # Naive Bayes counts shared information several times, even after averaging. A factor on all weights
@@ -335,6 +342,7 @@ class CalibrationRows:
     Parameters
     ----------
     coded, n_classes : the coded table, and its number of classes.
+    refitter : of its levels; None without raw values.
     features : positions of the features.
     positions, classes, weights : (n_rows,) of the rows; weights are multiplied by ``effective_share``.
     effective_share : effective number of rows as a share of their number, see `share_of_effective_rows`.
@@ -348,6 +356,7 @@ class CalibrationRows:
     """
 
     coded: CodedTable
+    refitter: LevelRefitter | None
     n_classes: int
     features: np.ndarray
     positions: np.ndarray
@@ -362,7 +371,13 @@ class CalibrationRows:
     n_jobs: int | None
 
     @classmethod
-    def of(cls, coded: CodedTable, features: np.ndarray, n_jobs: int | None = None) -> CalibrationRows:
+    def of(
+        cls,
+        coded: CodedTable,
+        features: np.ndarray,
+        refitter: LevelRefitter | None = None,
+        n_jobs: int | None = None,
+    ) -> CalibrationRows:
         """Return all rows, or a sample of `most_last_rows` if there are more.
 
         Raises
@@ -380,10 +395,11 @@ class CalibrationRows:
         with_gaps = [k for k in features.tolist() if coded.counts.feature(k).sum() < known]
         if with_gaps:
             offsets.append(offset_of_gaps(coded, with_gaps, rows))
-        refitted, counts_of_folds = _refit_rare_values(coded, features)
+        refitted, counts_of_folds = _refit_rare_values(coded, features, refitter)
         effective_share = 1.0 if coded.weights is None else share_of_effective_rows(coded.weights)
         return cls(
             coded=coded,
+            refitter=refitter,
             n_classes=coded.n_classes,
             features=features,
             positions=rows,
@@ -442,10 +458,16 @@ class CalibrationRows:
         fine = {k: of_feature for k, of_feature in sorted(cells.items()) if of_feature is not None}
         codes = dict(zip(whole, self.coded.codes_at(whole, self.positions), strict=True))
         if fine:
-            assert self.coded.recoder is not None
-            recoder = self.coded.recoder.select(np.array(list(fine))).take(self.positions)
-            codes |= dict(zip(fine, recoder.code(list(fine.values())).codes, strict=True))
+            assert self.refitter is not None
+            rows = self.coded.rows.in_table(self.positions)
+            fine_codes = self.refitter.select(np.array(list(fine))).code(list(fine.values()), rows)
+            codes |= dict(zip(fine, fine_codes, strict=True))
         return codes
+
+    def raw_columns(self, features: Sequence[int]) -> list[list[Column]]:
+        """Return the raw values of the rows, in the columns of each of these features."""
+        assert self.refitter is not None
+        return self.refitter.raw_columns(features, self.coded.rows.in_table(self.positions))
 
     def of_features(self, kept: np.ndarray) -> CalibrationRows:
         """Return the rows restricted to the features at the ascending positions ``kept``."""
@@ -469,7 +491,7 @@ def share_of_effective_rows(weights: np.ndarray) -> float:
 
 
 def _refit_rare_values(
-    coded: CodedTable, features: np.ndarray
+    coded: CodedTable, features: np.ndarray, refitter: LevelRefitter | None
 ) -> tuple[dict[int, np.ndarray], dict[int, list[np.ndarray]]]:
     """Refit the groups of values with few rows each, for each fold from the rows of the other folds.
 
@@ -482,7 +504,7 @@ def _refit_rare_values(
         Codes of all rows by the levels of their folds, and the counts of these levels, by position in ``features``.
         Both are empty if there are no such features, or if the levels cannot be refitted.
     """
-    if coded.recoder is None or coded.levels is None:
+    if refitter is None or coded.levels is None:
         return {}, {}
     shares = coded.counts.class_counts / coded.counts.class_counts.sum()
     n_classes = np.count_nonzero(shares)
@@ -496,17 +518,17 @@ def _refit_rare_values(
         n_values = 0 if numeric or coded.n_levels[k] == 1 else coded.levels[k].n_values
         if n_values > coded.n_levels[k] and n_values * LEAST_ROWS_PER_VALUE > n_rows:
             rare.append(at)
-    fold = _folds(coded, features) if rare else None
+    fold = _folds(coded, features, refitter) if rare else None
     if fold is None:
         return {}, {}
 
-    recoder = coded.recoder.select(features[rare])
+    refitter = refitter.select(features[rare])
     codes = np.empty((len(rare), coded.n_rows), dtype=np.int64)
     first = np.zeros((len(rare), 1), dtype=np.int64)
     counts_of_folds: dict[int, list[np.ndarray]] = {k: [] for k in rare}
     for number in range(FOLDS):
         inside = np.flatnonzero(fold == number)
-        fit, rest = recoder.learn(np.flatnonzero((fold != number) & (fold >= 0)), inside)
+        fit, rest = refitter.refit(coded.rows, np.flatnonzero((fold != number) & (fold >= 0)), inside)
         counts = fit.counts
         for at, tables in enumerate(counts_of_folds.values()):
             tables.append(counts.feature(at))
@@ -517,7 +539,7 @@ def _refit_rare_values(
     return dict(zip(rare, codes.astype(smallest_unsigned(int(first.max()))), strict=True)), counts_of_folds
 
 
-def _folds(coded: CodedTable, features: np.ndarray) -> np.ndarray | None:
+def _folds(coded: CodedTable, features: np.ndarray, refitter: LevelRefitter) -> np.ndarray | None:
     """Deal the distinct rows of each class out to folds in turn; return the fold of every row, -1 for rows without
     weight.
 
@@ -525,20 +547,18 @@ def _folds(coded: CodedTable, features: np.ndarray) -> np.ndarray | None:
     columns, units, names, and the orders of columns, classes and rows make no difference, nor do weights in place of
     repeated rows. Return None if distinct rows are so few that a fold would hold all rows of a value.
     """
-    assert coded.recoder is not None
     fold = np.full(coded.n_rows, -1)
     counted = np.arange(coded.n_rows) if coded.weights is None else np.flatnonzero(coded.weights)
-    recoder, classes = coded.recoder.take(counted), np.asarray(coded.class_codes)[counted]
-    prints = recoder.row_hashes()
-    _, first, distinct = np.unique(prints ^ mixed(classes.astype(np.uint64)), return_index=True, return_inverse=True)
-    prints, classes, recoder = prints[first], classes[first], recoder.take(first)
+    hashes, classes = coded.row_hashes()[counted], np.asarray(coded.class_codes)[counted]
+    _, first, distinct = np.unique(hashes ^ mixed(classes.astype(np.uint64)), return_index=True, return_inverse=True)
+    hashes, classes, rows = hashes[first], classes[first], coded.rows.in_table(counted[first])
     n_rows = np.asarray(coded.counts.class_counts)
     if np.all(n_rows >= _ROWS_PER_DISTINCT * np.bincount(classes, minlength=n_rows.size)):
         return None
-    content = recoder.select(features).content(classes)
+    content = refitter.select(features).content(rows, classes)
     keys = [content.of_rows, classes, content.of_classes[classes]]
     if np.unique(content.of_rows).size < first.size:
-        keys = [prints, recoder.content(classes).of_rows, *keys]
+        keys = [hashes, refitter.content(rows, classes).of_rows, *keys]
     rank = np.empty(first.size, dtype=np.int64)
     rank[np.lexsort(keys)] = np.arange(first.size)
     fold[counted] = rank[distinct] % FOLDS

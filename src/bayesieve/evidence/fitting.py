@@ -11,6 +11,7 @@ import numpy as np
 
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.counts.contingency import Shrinkage, class_log_prior, log_probabilities_of_tables
+from bayesieve.discretize.refitting import LevelRefitter
 from bayesieve.engine.progress import Clock
 from bayesieve.evidence.calibration import CalibratedWeights, calibrate
 from bayesieve.evidence.joint_fit import JointFit, fit_jointly
@@ -103,9 +104,9 @@ class Evidence:
 
 def fit_evidence(
     coded: CodedTable,
+    refitter: LevelRefitter | None,
     levels: Sequence[FeatureLevels],
     averaged: np.ndarray,
-    smoothing: Smoothing,
     options: FitOptions,
     clock: Clock,
 ) -> Evidence:
@@ -114,17 +115,17 @@ def fit_evidence(
     Parameters
     ----------
     coded : the rows, coded by ``levels``.
+    refitter : of the levels, which also splits them into cells; None without raw values.
     averaged : (n_features,) weights of the search, by any selector.
-    smoothing : smoothing of the probabilities.
     options : what to fit.
     clock : time limit of the whole fit; when it is over, the best result so far is kept.
     """
     # Weights: those of the search, refitted so that every row is predicted well from all others.
-    calibration = CalibratedWeights(averaged, 1.0, smoothing)
+    calibration = CalibratedWeights(averaged, 1.0, options.smoothing)
     if options.fit is not None:
         # Round: sums over chunks of rows may differ in their last bits, on which the rest of the fit must not depend.
         averaged = np.round(averaged, _DIGITS_OF_WEIGHTS)
-        calibration = calibrate(coded, averaged, smoothing, clock, options.n_jobs)
+        calibration = calibrate(coded, averaged, options.smoothing, refitter, clock, options.n_jobs)
         if not calibration.complete:
             times = "" if calibration.factor == 1.0 else f" times {calibration.factor:.2g}"
             consequence = f"the model keeps the weights of the search{times}, and may be overconfident"

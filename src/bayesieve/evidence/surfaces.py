@@ -292,10 +292,9 @@ def move_steps(
     # Every distinct number becomes a cell. Groups of categories, and columns with a limited number of cells, stay as
     # they are.
     finest, codes, bounds, n_special = [], [], [], []
-    assert rows.coded.recoder is not None
     for part, of_rows in zip(surface.parts, cells, strict=True):
         if part.may_move:
-            ((column,),) = rows.coded.recoder.raw_columns([part.feature], rows.positions)
+            ((column,),) = rows.raw_columns([part.feature])
             finest.append(finest_cells(part.bins, column))
             codes.append(finest[-1].code(column, []))
             n_special.append(part.bins.n_special_levels)

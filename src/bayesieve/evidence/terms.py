@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesieve.counts import CodedTable
+from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.engine import map_in_threads
 from bayesieve.evidence.calibration import CalibratedWeights, CalibrationRows
 from bayesieve.evidence.monotone import merged_evidence, rising_cells
@@ -36,6 +36,7 @@ class FitOptions:
     fit : what is fitted: "weights", "levels", "cells", or None for nothing.
     signs : by position, 1 for features whose contributions must not fall, -1 for those whose contributions must not
     rise.
+    smoothing : smoothing of the probabilities before calibration.
     drop : whether features that do not pay for themselves are dropped, and surfaces are sought.
     most_surfaces : largest number of surfaces.
     without_surface : names of columns that take part in no surface.
@@ -46,6 +47,7 @@ class FitOptions:
 
     fit: str | None
     signs: Mapping[int, int]
+    smoothing: Smoothing
     drop: bool
     most_surfaces: int
     without_surface: Collection[str]
@@ -113,7 +115,7 @@ def collect_terms(
         return []
     rows, weights = calibration.loss.rows, calibration.weights
     cells: dict[int, FeatureLevels] = {}
-    if options.fit == "cells" and coded.recoder is not None and coded.levels is not None:
+    if options.fit == "cells" and rows.refitter is not None and coded.levels is not None:
         features, cells, codes = split_levels(coded, levels, weights, rows, options)
     else:
         features = np.flatnonzero(weights)
@@ -157,7 +159,6 @@ def split_levels(
         matter through curves or pairs; cells of those that are split; and the codes (n_features, n_rows) of all of
         them.
     """
-    assert coded.recoder is not None
     heaviest = np.setdiff1d(np.arange(weights.size), list(options.excluded))
     heaviest = heaviest[np.argsort(-weights[heaviest], kind="stable")]
     most = np.count_nonzero(weights) + most_functions(coded.n_classes) // N_COSINES
@@ -166,7 +167,7 @@ def split_levels(
     if not whole:
         return features, {}, np.empty((0, rows.positions.size), dtype=np.uint8)
     most_cells = [options.most_cells.get(k) for k in features.tolist()]
-    columns = coded.recoder.raw_columns(features.tolist(), rows.positions)
+    columns = rows.raw_columns(features.tolist())
 
     def split(i: int) -> tuple[FeatureLevels, np.ndarray]:
         if len(columns[i]) > 1:  # a pair
@@ -174,7 +175,7 @@ def split_levels(
         cells = cells_of(whole[i], columns[i][0], rows.weights, most_cells[i])
         return cells, cells.code(columns[i][0], [])
 
-    finer = map_in_threads(split, range(len(whole)), coded.recoder.n_jobs)
+    finer = map_in_threads(split, range(len(whole)), options.n_jobs)
     codes = np.array(
         [of_rows for _, of_rows in finer], dtype=smallest_unsigned(max(cells.n_levels for cells, _ in finer))
     )

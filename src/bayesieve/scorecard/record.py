@@ -26,7 +26,6 @@ from bayesieve.scorecard.probabilities import chance, check_level, number_varian
 from bayesieve.table import FeatureLevels
 from bayesieve.table.derived_levels import IndicatorLevels
 from bayesieve.table.frames import results_frame
-from bayesieve.table.levels import TableLevels
 from bayesieve.table.target import class_position, sign_of_positive
 from bayesieve.table.values import canonical_text
 from bayesieve.words import ShortRepr
@@ -355,7 +354,7 @@ class Scorecard(ShortRepr):
         Raises
         ------
         ValueError
-            If a column is missing, or codes of levels come without the raw values that cells are told apart by.
+            If a column is missing, or codes of levels do not distinguish the cells of the model.
         """
         if isinstance(X, CodedTable):
             return self._cells_of_codes(X)
@@ -363,18 +362,17 @@ class Scorecard(ShortRepr):
 
     def _cells_of_codes(self, coded: CodedTable) -> np.ndarray:
         cells_of_features = [feature.cells for feature in self.features]
-        by_cells = np.array_equal(coded.n_levels, [cells.n_levels for cells in cells_of_features])
         split = any(feature.cells is not feature.levels for feature in self.features)
-        if split and not by_cells and coded.recoder is None:
+        matches = np.array_equal(coded.n_levels, [cells.n_levels for cells in cells_of_features])
+        if split and not matches:
             raise ValueError(
                 "Contributions of this model differ within levels, which codes do not show; pass the rows as a "
                 "table, or fit the model with calibrate='levels'."
             )
-        are_codes_of_cells = by_cells and (
-            split or coded.levels is None or all(map(operator.is_, coded.levels, cells_of_features))
-        )
-        if not are_codes_of_cells and coded.recoder is not None:
-            coded = coded.recoder.code(TableLevels.of(cells_of_features))
+        if not split and coded.levels is not None:
+            matches = matches and all(map(operator.is_, coded.levels, cells_of_features))
+        if not matches:
+            raise ValueError("These codes are by other levels than those of the model; pass the rows as a table.")
         return coded.codes[self.used]
 
     def joint(self, X: Any) -> np.ndarray:

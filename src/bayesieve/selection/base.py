@@ -22,6 +22,7 @@ from bayesieve.counts import CodedTable, Smoothing, check_smoothing
 from bayesieve.criteria import Criterion
 from bayesieve.discretize import IndicatorEncoder, TableEncoder
 from bayesieve.discretize.codes import read_codes, refuse_empty_tables
+from bayesieve.discretize.refitting import LevelRefitter
 from bayesieve.parts import Allowed, Score, check_allowed, with_shared_docs
 from bayesieve.search import SearchTrace
 from bayesieve.table import as_sample_weight, as_target
@@ -106,10 +107,10 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         -------
         self
         """
-        return self._fit(self._code(X, y, sample_weight))
+        return self._fit(*self._code(X, y, sample_weight))
 
-    def _fit(self, coded: CodedTable, **options: Any) -> CodedSelector:
-        self.fit_coded(coded, **options)
+    def _fit(self, coded: CodedTable, refitter: LevelRefitter | None, **options: Any) -> CodedSelector:
+        self.fit_coded(coded, refitter, **options)
         encoder = self.encoder_
         if hasattr(self, "feature_names_in_"):
             del self.feature_names_in_  # type: ignore[has-type]
@@ -129,9 +130,9 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         """Names of the families of compiled kernels that the search runs, as in `bayesieve compile`."""
         return ()
 
-    def _code(self, X: Any, y: Any, sample_weight: Any, benefit: Any = None) -> CodedTable:
-        """Return the rows as codes, with benefits if given. Rows are grouped by class unless the search needs their
-        order.
+    def _code(self, X: Any, y: Any, sample_weight: Any, benefit: Any = None) -> tuple[CodedTable, LevelRefitter | None]:
+        """Return the rows as codes, with benefits if given, and the refitter of their levels, if there are raw values.
+        Rows are grouped by class unless the search needs their order.
         """
         require_target(self, y)
         require_table(self, X)
@@ -141,19 +142,27 @@ class CodedSelector(SelectorMixin, BaseEstimator):
             self.n_features_in_ = codes.n_features
             coded = with_benefit(with_classes(codes, y, sample_weight), benefit, self)
             issue([weights_caution(coded.weights)])
-            return coded
+            return coded, None
         self.encoder_ = make_encoder(self.encoder)
         with compiling_elsewhere(self.kernel_families):
-            coded = with_benefit(self.encoder_.fit_transform_coded(X, y, sample_weight), benefit, self)
+            coded, refitter = self.encoder_.fit_with_refitter(X, y, sample_weight)
+            coded = with_benefit(coded, benefit, self)
         issue([weights_caution(coded.weights)])
-        return coded if self.needs_row_order else coded.by_class
+        return coded if self.needs_row_order else coded.by_class, refitter
 
-    def fit_coded(self, coded: CodedTable, **options: Any) -> CodedSelector:
-        """Fit the selector to a coded table with classes; ``options`` are further arguments of the search."""
-        self.fit_rows(coded, **options)
+    def fit_coded(self, coded: CodedTable, refitter: LevelRefitter | None = None, **options: Any) -> CodedSelector:
+        """Fit the selector to a coded table with classes.
+
+        Parameters
+        ----------
+        refitter : from `TableEncoder.fit_with_refitter`, for searches that refit the levels without the rows that are
+            scored, or that compare raw values.
+        options : such as ``groups``, for selectors that use them.
+        """
+        self.fit_rows(coded, refitter, **options)
         return self
 
-    def fit_rows(self, coded: CodedTable, **options: Any) -> CodedTable:
+    def fit_rows(self, coded: CodedTable, refitter: LevelRefitter | None = None, **options: Any) -> CodedTable:
         """Fit the selector like `fit_coded`, and return the rows to which a model should fit its contributions.
 
         They are all rows, or those that the search did not hold out.
@@ -163,6 +172,8 @@ class CodedSelector(SelectorMixin, BaseEstimator):
                 raise ValueError(f"{type(self).__name__} does not use {option}; omit it.")
         self.check_options()
         require_classes(self, coded.classes)
+        if self.takes("refitter"):
+            options["refitter"] = refitter
         self.n_features_in_ = coded.n_features
         self.weights_, learnt = self._weights_and_rows(coded, **options)
         self.support_ = self.weights_ > 0

@@ -9,8 +9,9 @@ from typing import Any, Literal
 import numpy as np
 
 from bayesieve.counts import CodedTable, Dependence, Smoothing
-from bayesieve.counts.dependence import make_dependence
+from bayesieve.counts.dependence import make_dependence, raw_numbers
 from bayesieve.counts.pairs import PairInformation
+from bayesieve.discretize.refitting import LevelRefitter
 from bayesieve.parts import Allowed, Score
 from bayesieve.search import (
     BestFirst,
@@ -111,11 +112,12 @@ class CFSSelector(CodedSelector):
     encoder: Any = "modl"
     n_jobs: int | None = -1
 
-    def _search(self, coded: CodedTable) -> np.ndarray:
+    def _search(self, coded: CodedTable, *, refitter: LevelRefitter | None = None) -> np.ndarray:
         clock = Clock(None)
         dependence = make_dependence(self.dependence, grows=True)
         self.class_correlations_ = dependence.with_class(coded.counts)
-        merits = SubsetMerits(coded, dependence, self.class_correlations_, self.independent_as_redundant, self.n_jobs)
+        pairs = PairInformation(coded, n_jobs=self.n_jobs, numbers=raw_numbers(dependence, coded, refitter))
+        merits = SubsetMerits(pairs, dependence, self.class_correlations_, self.independent_as_redundant)
         search = SEARCHES[self.search] if isinstance(self.search, str) else self.search
         objective = MeritObjective(Merit(), None, merits=merits)  # type: ignore[arg-type]
         every, locally = np.arange(coded.n_features), self.locally_predictive
@@ -195,13 +197,12 @@ class SubsetMerits:
 
     def __init__(
         self,
-        coded: CodedTable,
+        pairs: PairInformation,
         dependence: Dependence,
         class_correlations: np.ndarray,
         independent_as_redundant: bool = False,
-        n_jobs: int | None = None,
     ) -> None:
-        self._pairs, self._dependence = PairInformation(coded, n_jobs=n_jobs), dependence
+        self._pairs, self._dependence = pairs, dependence
         self.class_correlations = class_correlations
         self._independent_as_redundant = independent_as_redundant
         self._rows: dict[int, np.ndarray] = {}

@@ -11,10 +11,11 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from bayesieve.counts import CodedTable, Dependence, Smoothing
-from bayesieve.counts.dependence import make_dependence
-from bayesieve.counts.pairs import PairInformation
+from bayesieve.counts.dependence import make_dependence, raw_numbers
+from bayesieve.counts.pairs import PairInformation, strongest_within_classes
 from bayesieve.criteria import Criterion, check_criterion, make_criterion
 from bayesieve.discretize.codes import read_codes
+from bayesieve.discretize.refitting import LevelRefitter
 from bayesieve.engine.callbacks import FitTask
 from bayesieve.engine.progress import Progress
 from bayesieve.parts import Allowed
@@ -89,27 +90,29 @@ def pair_statistics(
     [[1.0, 0.0]]
     """
     dependence = make_dependence(statistic, "statistic")
-    coded = _coded(X, y, encoder, sample_weight)
+    coded, refitter = _coded(X, y, encoder, sample_weight)
     if given_class and coded.class_codes is None:
         raise ValueError("given_class=True needs the classes; pass them as y.")
-    return PairInformation(coded, given_class=given_class, n_jobs=n_jobs).of(dependence, features, others)
+    numbers = raw_numbers(dependence, coded, refitter)
+    pairs = PairInformation(coded, given_class=given_class, n_jobs=n_jobs, numbers=numbers)
+    return pairs.of(dependence, features, others)
 
 
-def _coded(X: Any, y: Any, encoder: Any, sample_weight: Any) -> CodedTable:
+def _coded(X: Any, y: Any, encoder: Any, sample_weight: Any) -> tuple[CodedTable, LevelRefitter | None]:
     if isinstance(X, CodedTable):
         if y is not None or sample_weight is not None:
             raise ValueError("A coded table has its own classes and row weights; leave y and sample_weight out.")
-        return X
+        return X, None
     if encoder is not None:
         if y is None:
             raise ValueError(
                 "The encoder needs the classes to find levels; pass them as y, or codes with encoder=None."
             )
-        return make_encoder(encoder).fit_transform_coded(X, y, sample_weight)
+        return make_encoder(encoder).fit_with_refitter(X, y, sample_weight)
     codes = read_codes(PairStatistics(), X, reset=True)
     if y is None and sample_weight is None:
-        return codes
-    return with_classes(codes, np.zeros(codes.n_rows, dtype=int) if y is None else y, sample_weight)
+        return codes, None
+    return with_classes(codes, np.zeros(codes.n_rows, dtype=int) if y is None else y, sample_weight), None
 
 
 class PairStatistics(BaseEstimator):
@@ -234,21 +237,38 @@ class DependenceClusterSelector(SubsetSelector):
         """Names of the kernel families by measure; the AUC has kernels of its own."""
         return ("clusters", "search", "auc", "auc-levels") if self.scoring == "auc" else ("clusters", "search")
 
-    def _search(self, coded: CodedTable, *, groups: Any = None, task: FitTask | None = None) -> np.ndarray:
-        return self._weights_and_rows(coded, groups=groups, task=task)[0]
+    def _search(
+        self,
+        coded: CodedTable,
+        *,
+        refitter: LevelRefitter | None = None,
+        groups: Any = None,
+        task: FitTask | None = None,
+    ) -> np.ndarray:
+        return self._weights_and_rows(coded, refitter=refitter, groups=groups, task=task)[0]
 
     def _weights_and_rows(  # type: ignore[override]
-        self, coded: CodedTable, *, groups: Any = None, task: FitTask | None = None
+        self,
+        coded: CodedTable,
+        *,
+        refitter: LevelRefitter | None = None,
+        groups: Any = None,
+        task: FitTask | None = None,
     ) -> tuple[np.ndarray, CodedTable]:
         seed = seed_of(self.random_state)
-        rows = self._rows(coded, seed, groups, "validation" if self._holds_out else self.evaluation)
+        rows = self._rows(coded, refitter, seed, groups, "validation" if self._holds_out else self.evaluation)
         problem = self._problem(coded, rows, make_criterion(self.scoring, coded.n_features, coded.classes, "scoring"))
         if rows.learnt is not None and coded.levels is not None:  # features of one level there add nothing
             varied = (rows.learnt.n_levels > 1) & (coded.n_levels > (1 if self.refit else 0))
             problem = replace(problem, candidates=np.flatnonzero(varied))
+        # Measures of values compare the raw numbers, which the problem does not hold.
+        learnt, measure = coded if rows.learnt is None else rows.learnt, make_dependence(self.dependence, grows=True)
+        numbers = raw_numbers(measure, learnt, refitter)
+        matrix = None if numbers is None else strongest_within_classes(learnt, measure, self.n_jobs, numbers)
         search = ClusterSearch(
             *(self.dependence, self.linkage, self.n_cuts, self.n_combinations, self.q, self.diagonal, seed),
             *(self.max_seconds, self.n_jobs),
+            matrix=matrix,
         )
 
         def explore(problem: SubsetProblem, progress: Progress | None) -> SearchTrace:

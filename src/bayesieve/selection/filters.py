@@ -5,7 +5,7 @@ are kept.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY
 from numbers import Real
 from typing import Any, Literal
@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from bayesieve.counts import CodedTable, ContingencyCounts, Dependence, Smoothing
-from bayesieve.counts.dependence import MutualInformation, make_dependence
+from bayesieve.counts.dependence import MutualInformation, make_dependence, raw_numbers
 from bayesieve.counts.information import (
     LEVEL_PROBABILITIES,
     LevelProbabilities,
@@ -22,6 +22,7 @@ from bayesieve.counts.information import (
 )
 from bayesieve.counts.pairs import PairInformation
 from bayesieve.criteria import Criterion
+from bayesieve.discretize.refitting import LevelRefitter
 from bayesieve.engine.progress import search_progress
 from bayesieve.parts import Allowed, Score
 from bayesieve.search import (
@@ -35,7 +36,7 @@ from bayesieve.search import (
     WalkStart,
 )
 from bayesieve.selection.base import SHARED_OPTIONS, CodedSelector, seed_of
-from bayesieve.selection.row_splits import hold_out, recoder_for, validation_criterion
+from bayesieve.selection.row_splits import hold_out, used_refitter, validation_criterion
 
 _DIGITS = 12  # of scores that are compared: rounding must not decide between copies of a feature, nor keep one of 0
 Form = Literal["difference", "quotient"]
@@ -58,7 +59,9 @@ class RankedSelector(CodedSelector):
     """
 
     @abstractmethod
-    def _rank(self, fit: CodedTable, coded: CodedTable) -> tuple[np.ndarray, np.ndarray]:
+    def _rank(
+        self, fit: CodedTable, coded: CodedTable, refitter: LevelRefitter | None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Rank all features by the rows ``fit``; return their positions, the best first, and their scores."""
 
     @abstractmethod
@@ -74,14 +77,14 @@ class RankedSelector(CodedSelector):
         """Return a mask of the features that may be selected, shape (n_features,)."""
         return np.ones(coded.n_features, dtype=bool)
 
-    def _search(self, coded: CodedTable) -> np.ndarray:
+    def _search(self, coded: CodedTable, *, refitter: LevelRefitter | None = None) -> np.ndarray:
         clock, options = Clock(None), self.get_params(deep=False)
         fit, held_out, facts = coded, None, dict[str, Any]()
         if isinstance(options.get("n_features_to_select"), str):
-            recoder, recoded = recoder_for(coded, options["recode"], 1)
+            used, recoded = used_refitter(coded, refitter, options["recode"], 1)
             seed, share = seed_of(options["random_state"]), float(options["validation_size"])
-            fit, held_out = hold_out(coded, share, seed, self._remedy, recoder)
-        ranking, scores = self._rank(fit, coded)
+            fit, held_out = hold_out(coded, share, seed, self._remedy, used)
+        ranking, scores = self._rank(fit, coded, refitter)
         score, values = self._score, np.full(ranking.size + 1, np.nan)
         if held_out is not None:
             criterion = validation_criterion(options["validation"], coded)
@@ -142,7 +145,9 @@ class FilterSelector(RankedSelector):
         """
         return above(scores, 0.0)
 
-    def _rank(self, fit: CodedTable, coded: CodedTable) -> tuple[np.ndarray, np.ndarray]:
+    def _rank(
+        self, fit: CodedTable, coded: CodedTable, refitter: LevelRefitter | None
+    ) -> tuple[np.ndarray, np.ndarray]:
         scores = self.score_features(fit)
         ranking = rank(scores)
         return ranking, scores[ranking]
@@ -390,10 +395,13 @@ class MRMRSelector(RankedSelector):
     n_jobs: int | None = -1
     verbose: int = 0
 
-    def _rank(self, fit: CodedTable, coded: CodedTable) -> tuple[np.ndarray, np.ndarray]:
+    def _rank(
+        self, fit: CodedTable, coded: CodedTable, refitter: LevelRefitter | None
+    ) -> tuple[np.ndarray, np.ndarray]:
         dependence = make_dependence(self.dependence, grows=True)
         with search_progress(f"{type(self).__name__}: ranking", self.verbose, "score") as progress:
-            return rank_by_mrmr(fit, self.form, self._worthwhile(coded), self.n_jobs, progress, dependence)
+            options = (self.n_jobs, progress, dependence, raw_numbers(dependence, fit, refitter))
+            return rank_by_mrmr(fit, self.form, self._worthwhile(coded), *options)
 
     def _worthwhile(self, coded: CodedTable) -> np.ndarray:
         return super()._worthwhile(coded) if coded.levels is None else coded.n_levels > 1
@@ -419,6 +427,7 @@ def rank_by_mrmr(
     n_jobs: int | None = None,
     progress: Callable[[int, int, float], Any] | None = None,
     dependence: Dependence | None = None,
+    numbers: Sequence[np.ndarray | None] | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Rank the features of a coded table with classes by minimal redundancy and maximal relevance.
 
@@ -430,6 +439,7 @@ def rank_by_mrmr(
     n_jobs : threads
     progress : called after every step with its number, their number and the score
     dependence : measure of relevance and redundancy; None for mutual information
+    numbers : raw numbers of the features, as `ColumnValues` takes them, for measures of values
 
     Returns
     -------
@@ -447,7 +457,7 @@ def rank_by_mrmr(
     """
     measure = MutualInformation() if dependence is None else dependence
     relevance = measure.with_class(coded.counts)
-    pairs = PairInformation(coded, n_jobs=n_jobs)
+    pairs = PairInformation(coded, n_jobs=n_jobs, numbers=numbers)
     matrix = pairs.of(measure) if coded.n_features <= _WHOLE_MATRIX else None
     n = relevance.size
     ranking, scores = np.empty(n, dtype=np.int64), np.empty(n)

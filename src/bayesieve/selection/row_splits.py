@@ -60,16 +60,18 @@ def evaluation_rows(
     validation_size: float,
     groups: Any = None,
     recode: bool | Literal["auto"] = False,
+    refitter: LevelRefitter | None = None,
 ) -> EvaluationRows:
     """Return the rows and tables for the option ``evaluation``: a name, a number of folds, a splitter, or (train, test)
     pairs.
 
     With ``"holdout"``, the fitted half guides the search; with ``"validation"``, the held-out rows do. ``recode`` is as
-    in `WrapperSelector`. Raise ValueError if rows cannot be split that way, or levels cannot be refitted.
+    in `WrapperSelector`; ``refitter`` refits the levels, if the raw values are at hand. Raise ValueError if rows cannot
+    be split that way, or levels cannot be refitted.
     """
     if isinstance(evaluation, str) and evaluation in ("holdout", "validation"):
-        recoder, recoded = recoder_for(coded, recode, 1)
-        fit, rest = hold_out(coded, validation_size, seed, recoder=recoder)
+        refitter, recoded = used_refitter(coded, refitter, recode, 1)
+        fit, rest = hold_out(coded, validation_size, seed, refitter=refitter)
         held_out = ScoredRows.training(rest, fit.counts, smoothing)
         if evaluation == "validation":
             return EvaluationRows(held_out, None, evaluation, recoded, fit)
@@ -79,42 +81,41 @@ def evaluation_rows(
         return EvaluationRows(ScoredRows.training(coded, coded.counts, smoothing))
     if isinstance(evaluation, str):
         n_folds = min(RECODED_FOLDS, coded.n_rows)
-        recoder, recoded = recoder_for(coded, recode, n_folds)
-        if recoder is not None and recoder.uses_classes:
-            rows = ScoredRows.leave_one_out_of_folds(coded, recoder, n_folds, smoothing)
+        refitter, recoded = used_refitter(coded, refitter, recode, n_folds)
+        if refitter is not None and refitter.uses_classes:
+            rows = ScoredRows.leave_one_out_of_folds(coded, refitter, n_folds, smoothing)
         else:  # a row's own count is all that it has to do with its levels
             rows = ScoredRows.leave_one_out(coded, coded.counts, smoothing)
         return EvaluationRows(rows, None, "loo", recoded)
     classes = np.asarray(coded.class_codes)
     labels = classes if coded.classes is None or not is_splitter(evaluation) else np.asarray(coded.classes)[classes]
     splits = row_splits(evaluation, labels, groups, seed=seed, weights=coded.weights, name="evaluation")
-    recoder, recoded = recoder_for(coded, recode, len(splits))
-    rows = ScoredRows.folds(coded, coded.counts, splits, smoothing, recoder=recoder)
+    refitter, recoded = used_refitter(coded, refitter, recode, len(splits))
+    rows = ScoredRows.folds(coded, coded.counts, splits, smoothing, refitter=refitter)
     return EvaluationRows(rows, None, f"{len(splits)} folds", recoded)
 
 
-def recoder_for(
-    coded: CodedTable, recode: bool | Literal["auto"], n_times: int
+def used_refitter(
+    coded: CodedTable, refitter: LevelRefitter | None, recode: bool | Literal["auto"], n_times: int
 ) -> tuple[LevelRefitter | None, bool | None]:
-    """Return the recoder if levels have to be refitted (``n_times``), otherwise None, and the fact ``recoded`` of the
+    """Return ``refitter`` if levels have to be refitted (``n_times``), otherwise None, and the fact ``recoded`` of the
     trace.
 
     Raise ValueError if refitting is requested but the raw values are not available.
     """
-    recoder = coded.recoder
     thresholds = coded.levels is not None and all(isinstance(level, IndicatorLevels) for level in coded.levels)
     learnt = coded.levels is not None and not thresholds
     if not isinstance(recode, str) and recode:
-        if recoder is None and not thresholds:
+        if refitter is None and not thresholds:
             raise ValueError(
                 "recode=True learns levels again from raw values, but the table is coded already; fit the selector on "
                 "the raw table, or use recode=False."
             )
-        return recoder, True if recoder is not None and recoder.uses_classes else None
-    if not learnt or (recoder is not None and not recoder.uses_classes):
+        return refitter, True if refitter is not None and refitter.uses_classes else None
+    if not learnt or (refitter is not None and not refitter.uses_classes):
         return None, None
-    if recode == "auto" and recoder is not None and coded.n_rows * coded.n_features * n_times <= MOST_RECODED_CELLS:
-        return recoder, True
+    if recode == "auto" and refitter is not None and coded.n_rows * coded.n_features * n_times <= MOST_RECODED_CELLS:
+        return refitter, True
     return None, False
 
 
@@ -151,11 +152,11 @@ def hold_out(
     validation_size: float,
     seed: int,
     remedy: str = "use evaluation='loo' or 'train'",
-    recoder: LevelRefitter | None = None,
+    refitter: LevelRefitter | None = None,
 ) -> tuple[CodedTable, CodedTable]:
     """Return rows to fit and rows to validate, stratified by class; a class of one row goes to the rows to fit.
 
-    ``recoder`` refits levels on the rows to fit. Raise ValueError if there are too few rows; ``remedy`` ends the
+    ``refitter`` refits levels on the rows to fit. Raise ValueError if there are too few rows; ``remedy`` ends the
     message.
     """
     rng = np.random.default_rng(seed)
@@ -169,9 +170,9 @@ def hold_out(
     if not held.any() or not fitted.any():
         n_rows = np.count_nonzero(counted)
         raise ValueError(f"There are too few rows ({n_rows}) to hold {validation_size:g} of them out; {remedy}.")
-    if recoder is None:
+    if refitter is None:
         return coded.take(fitted).by_class, coded.take(held).by_class
-    fit, rest = recoder.learn(np.flatnonzero(fitted), np.flatnonzero(held))
+    fit, rest = refitter.refit(coded.rows, np.flatnonzero(fitted), np.flatnonzero(held))
     return fit.by_class, rest.by_class
 
 

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_consistent_length
 
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.criteria import Criterion, make_criterion
+from bayesieve.discretize.refitting import LevelRefitter
 from bayesieve.engine.callbacks import CallbackSupportMixin, FitTask, fit_task, with_callbacks
 from bayesieve.engine.progress import Progress, search_progress
 from bayesieve.parts import Allowed, is_choice, with_shared_docs
@@ -72,7 +73,9 @@ class SubsetSelector(CodedSelector):
         check_evaluation(self.evaluation)
         check_constraints(self.constraints)
 
-    def _rows(self, coded: CodedTable, seed: int, groups: Any, evaluation: Any) -> EvaluationRows:
+    def _rows(
+        self, coded: CodedTable, refitter: LevelRefitter | None, seed: int, groups: Any, evaluation: Any
+    ) -> EvaluationRows:
         if groups is not None:
             check_consistent_length(np.empty(coded.n_rows), groups)
             if not self.takes_groups:
@@ -80,7 +83,7 @@ class SubsetSelector(CodedSelector):
                     f"groups are ignored with evaluation={self.evaluation!r}; pass a number of folds, or a splitter "
                     "that keeps groups together, such as GroupKFold()."
                 )
-        options: dict[str, Any] = {"validation_size": self.validation_size, "recode": self.recode}
+        options: dict[str, Any] = {"validation_size": self.validation_size, "recode": self.recode, "refitter": refitter}
         return evaluation_rows(coded, evaluation, self.smoothing, seed=seed, groups=groups, **options)
 
     def _problem(
@@ -259,7 +262,7 @@ class WrapperSelector(CallbackSupportMixin, SubsetSelector):
         self
         """
         with fit_task(self) as task:
-            self._fit(self._code(X, y, sample_weight, benefit), groups=groups, task=task)
+            self._fit(*self._code(X, y, sample_weight, benefit), groups=groups, task=task)
         return self
 
     @property
@@ -268,10 +271,17 @@ class WrapperSelector(CallbackSupportMixin, SubsetSelector):
         name = getattr(self.criterion, "name", self.criterion)
         return ("search", "auc", "auc-levels") if is_choice(name, ("auc",)) else ("search", "wrapper")
 
-    def _search(self, coded: CodedTable, *, groups: Any = None, task: FitTask | None = None) -> np.ndarray:
+    def _search(
+        self,
+        coded: CodedTable,
+        *,
+        refitter: LevelRefitter | None = None,
+        groups: Any = None,
+        task: FitTask | None = None,
+    ) -> np.ndarray:
         seed = seed_of(self.random_state)
         criterion = make_criterion(self.criterion, coded.n_features, coded.classes)
-        rows = self._rows(coded, seed, groups, self.evaluation)
+        rows = self._rows(coded, refitter, seed, groups, self.evaluation)
         validation = None if rows.validation is None else validation_criterion(self.validation, coded)
         problem = self._problem(coded, rows, criterion, validation)
         search = self._greedy(problem, seed) if self.search is None else self.search

@@ -399,6 +399,8 @@ class Rows:
         Further arrays with an entry per row, such as benefits of decisions or fold numbers.
     runs : ClassRuns or None
         Where the rows come from, when they were listed class after class while they were read.
+    positions : int array, shape (n_rows,), or None
+        Positions of the rows in the table that was coded, from which they were taken; None: all of its rows, in order.
 
     Examples
     --------
@@ -414,6 +416,7 @@ class Rows:
     groups: np.ndarray | None = None
     columns: Mapping[str, np.ndarray] = field(default_factory=dict)
     runs: ClassRuns | None = None
+    positions: np.ndarray | None = None
 
     @property
     def n_classes(self) -> int:
@@ -441,13 +444,22 @@ class Rows:
         counted = np.ones(codes.shape, dtype=bool) if self.weights is None else self.weights > 0
         return [np.flatnonzero((codes == code) & counted) for code in range(self.n_classes)]
 
+    def in_table(self, rows: np.ndarray) -> np.ndarray:
+        """Return the positions of some of the rows (positions) in the table that was coded."""
+        return rows if self.positions is None else self.positions[rows]
+
     def take(self, positions: Any) -> Rows:
         """Return these rows only (positions, a slice or a boolean mask)."""
-
         arrays = (self.class_codes, self.weights, self.groups)
         codes, weights, groups = (None if array is None else array[positions] for array in arrays)
         columns = {name: column[positions] for name, column in self.columns.items()}
-        return Rows(codes, self.classes, weights, groups, columns)
+        chosen = None
+        if self.class_codes is not None:
+            if isinstance(positions, slice):
+                positions = np.arange(*positions.indices(self.class_codes.size))
+            positions = np.asarray(positions)
+            chosen = self.in_table(np.flatnonzero(positions) if positions.dtype == bool else positions)
+        return Rows(codes, self.classes, weights, groups, columns, positions=chosen)
 
 
 _RUN = 1 << 16  # rows between which those of each class are counted

@@ -182,7 +182,8 @@ class _Split:
         self._began = time.perf_counter()
         self._seed, self._n_jobs = seed, n_jobs
         self._encoder = TableEncoder(prior="published", n_jobs=n_jobs)
-        self._coded = self._encoder.fit_transform_coded(take_rows(X, train), codes[train]).by_class
+        coded, self._refitter = self._encoder.fit_with_refitter(take_rows(X, train), codes[train])
+        self._coded = coded.by_class
         self._test = self._encoder.transform_coded(take_rows(X, test))
         self._test_codes, self._train_counts = codes[test], np.bincount(codes[train])
         problem = SubsetProblem.of(self._coded)
@@ -197,7 +198,7 @@ class _Split:
         ours = SelectiveNB(
             pairs=0, prior="published", calibrate="weights", random_state=self._seed, n_jobs=self._n_jobs
         )
-        ours.fit_coded(coded, self._encoder)
+        ours.fit_coded(coded, self._encoder, self._refitter)
         weights = {
             "NB": self._indicator(subsets.problem.candidates),
             "SNB(ACC)": self._indicator(subsets.features(fewest_wrong(subsets))),

@@ -115,19 +115,18 @@ def on_set(study: Boulle2007, models: Mapping[str, Any], name: str) -> dict[str,
     for fold in study.protocol.split(codes):
         train, test = take_rows(X, fold.train), take_rows(X, fold.test)
         counts = np.bincount(codes[fold.train], minlength=classes.size)
-        coded: dict[str, tuple[Any, CodedTable, CodedTable]] = {}
+        codings: dict[str, tuple[Any, ...]] = {}
         for method, template in models.items():
             model = clone(template).set_params(n_jobs=1)
             if isinstance(model.selector, CodedSelector):
                 model.selector.set_params(n_jobs=1)
             encoder = encoder_of(model).set_params(n_jobs=1)
             key = str(encoder.get_params())
-            if key not in coded:
-                rows = encoder.fit_transform_coded(train, codes[fold.train])
-                coded[key] = (encoder, rows, encoder.transform_coded(test))
-            encoder, rows, test_rows = coded[key]
-            model.fit_coded(rows, encoder)
-            log_proba = log_probabilities(model, test_rows, classes, fold.train.size)
+            if key not in codings:
+                codings[key] = (encoder, *encoder.fit_with_refitter(train, codes[fold.train]))
+            encoder, coded, refitter = codings[key]
+            model.fit_coded(coded, encoder, refitter)
+            log_proba = log_probabilities(model, test, classes, fold.train.size)
             tested[method].append(Tested(log_proba, codes[fold.test], counts))
     print(f"{name} is done", file=sys.stderr, flush=True)
     return tested

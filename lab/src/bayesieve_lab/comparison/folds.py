@@ -314,7 +314,8 @@ class FoldRun:
 
     A method may have a ``fit_coded(coded, encoder)``, which learns from rows coded by the encoder of `encoder_of` and
     does not change them, and predict a `CodedTable`: methods whose encoders have the same options share a coding, whose
-    seconds count for each of them. It may also have further measures, ``fold_figures(rows, codes)`` -> dict: ``rows``
+    seconds count for each of them. If its ``fit_coded`` takes a ``refitter``, too, as that of `SelectiveNB`, it
+    predicts raw rows. It may also have further measures, ``fold_figures(rows, codes)`` -> dict: ``rows``
     are the test rows in the form it predicts, ``codes`` (n_rows,) their classes as positions among the sorted labels.
     """
 
@@ -323,6 +324,7 @@ class FoldRun:
         self._train, self._test = data.take(fold.train), data.take(fold.test)
         self._labels = data.classes[self._train.codes]
         self._codings: dict[str, tuple[Any, ...]] = {}
+        self._coded_tests: dict[str, tuple[Any, float]] = {}
 
     def __call__(self, name: str, estimator: Any) -> dict[str, Any]:
         """Return measures of a method, or its error message. After Ctrl-C in its search, a KeyboardInterrupt
@@ -358,9 +360,14 @@ class FoldRun:
         fit_seconds = predict_seconds = 0.0
         # A classifier that normalizes weights cannot share a coding with the original ones.
         if hasattr(model, "fit_coded") and not getattr(model, "normalize", False):
-            encoder, coded, rows, fit_seconds, predict_seconds = self._coding(encoder_of(model))
-            began = time.perf_counter()
-            model.fit_coded(coded, encoder)
+            encoder, coded, refitter, fit_seconds = self._coding(encoder_of(model))
+            if "refitter" in inspect.signature(model.fit_coded).parameters:
+                began = time.perf_counter()
+                model.fit_coded(coded, encoder, refitter)
+            else:
+                rows, predict_seconds = self._coded_test(encoder)
+                began = time.perf_counter()
+                model.fit_coded(coded, encoder)
         else:
             weights = self._train.weights
             if weights is not None and "sample_weight" not in inspect.signature(model.fit).parameters:
@@ -383,17 +390,27 @@ class FoldRun:
         }
 
     def _coding(self, encoder: Any) -> tuple[Any, ...]:
-        """Return an encoder, or one with the same options that was fitted before, with the training and test rows coded
-        by it, and the seconds that each took.
+        """Return an encoder, or one with the same options that was fitted before, with the training rows coded by it,
+        the refitter of their levels (None for encoders without one) and the seconds that it took.
         """
         options = describe(encoder)
         if options not in self._codings:
-            began = time.perf_counter()
-            train = encoder.fit_transform_coded(self._train.X, self._labels, self._train.weights)
-            middle = time.perf_counter()
-            test = encoder.transform_coded(self._test.X)
-            self._codings[options] = encoder, train, test, middle - began, time.perf_counter() - middle
+            began, rows = time.perf_counter(), (self._train.X, self._labels, self._train.weights)
+            if hasattr(encoder, "fit_with_refitter"):
+                coded, refitter = encoder.fit_with_refitter(*rows)
+            else:
+                coded, refitter = encoder.fit_transform_coded(*rows), None
+            self._codings[options] = encoder, coded, refitter, time.perf_counter() - began
         return self._codings[options]
+
+    def _coded_test(self, encoder: Any) -> tuple[Any, float]:
+        """Return the test rows coded by a fitted encoder, and the seconds that it took."""
+        options = describe(encoder)
+        if options not in self._coded_tests:
+            began = time.perf_counter()
+            coded = encoder.transform_coded(self._test.X)
+            self._coded_tests[options] = coded, time.perf_counter() - began
+        return self._coded_tests[options]
 
 
 def _finite(figures: Mapping[str, float | None]) -> dict[str, Any]:

@@ -10,44 +10,13 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from bayesieve import CodedTable, SelectiveNB
+from bayesieve import SelectiveNB
 from bayesieve_lab.coding import encoder_of
 from bayesieve_lab.data_sets.cup98 import AMOUNT, LETTER
 
 N_STEPS = 20
 """Features that the paper selects."""
 _FAR = 40.0  # log odds beyond which a probability is 0 or 1 for all that follows
-
-
-class DonorEncoder(BaseEstimator):
-    """Codes donors, and keeps their amounts and past gifts as columns of the coded rows.
-
-    Parameters
-    ----------
-    encoder : encoder of the features.
-    gifts, columns : as in `CampaignNB`.
-    """
-
-    def __init__(self, encoder: Any, gifts: tuple[str, ...], columns: tuple[str, ...] | None = None) -> None:
-        self.encoder = encoder
-        self.gifts = gifts
-        self.columns = columns
-
-    def fit_transform_coded(self, X: Any, y: Any, sample_weight: Any = None) -> CodedTable:
-        """Learn the levels of donors ``X`` (polars), whose weights are not used, and code them."""
-        self.encoder_ = clone(self.encoder)
-        return self._with_amounts(self.encoder_.fit_transform_coded(self._features(X), y), X)
-
-    def transform_coded(self, X: Any) -> CodedTable:
-        """Code other donors."""
-        return self._with_amounts(self.encoder_.transform_coded(self._features(X)), X)
-
-    def _features(self, X: Any) -> Any:
-        return X.drop(AMOUNT) if self.columns is None else X.select(self.columns)
-
-    def _with_amounts(self, coded: CodedTable, X: Any) -> CodedTable:
-        gifts = X.select(self.gifts).cast(float).fill_null(0.0).to_numpy()
-        return coded.with_rows(columns={AMOUNT: X[AMOUNT].to_numpy(), "gifts": gifts})
 
 
 class CampaignNB(ClassifierMixin, BaseEstimator):
@@ -83,37 +52,29 @@ class CampaignNB(ClassifierMixin, BaseEstimator):
         self.steps = steps
         self.response = response
 
-    def new_encoder(self) -> DonorEncoder:
-        """Return the encoder that ``fit`` would fit."""
-        return DonorEncoder(encoder_of(self.model), self.gifts, self.columns)
-
     def fit(self, X: Any, y: Any) -> CampaignNB:
         """Learn from donors ``X`` (polars) with their amounts, of whom those with ``y`` = 1 gave."""
-        encoder = self.new_encoder()
-        return self.fit_coded(encoder.fit_transform_coded(X, y), encoder)
-
-    def fit_coded(self, coded: CodedTable, encoder: DonorEncoder) -> CampaignNB:
-        """Learn from coded donors."""
-        y = np.asarray(coded.class_codes)
-        self.encoder_, self.model_, self.shift_ = encoder, clone(self.model), 0.0
+        y = np.asarray(y)
+        self.model_, self.shift_ = clone(self.model), 0.0
+        encoder = encoder_of(self.model)
+        coded, refitter = encoder.fit_with_refitter(self._features(X), y)
         if self.response is not None and self.model_.calibrate is False:
-            self.model_.fit_coded(coded.with_rows(weights=self._weights(y)), encoder.encoder_)
+            self.model_.fit_coded(coded.with_rows(weights=self._weights(y)), encoder)
         else:
-            self.model_.fit_coded(coded, encoder.encoder_)
+            self.model_.fit_coded(coded, encoder, refitter)
             if self.response is not None:
                 self.shift_ = _log_odds(self.response) - _log_odds(y.mean())
         self.classes_ = self.model_.classes_
         self.n_features_selected_ = self.model_.n_features_selected_
-        columns = coded.rows.columns
-        self.regression_ = LinearRegression().fit(columns["gifts"][y == 1], columns[AMOUNT][y == 1])
-        self.on_training_ = self._figures(coded, y, "train")
+        self.regression_ = LinearRegression().fit(self._gifts(X)[y == 1], X[AMOUNT].to_numpy()[y == 1])
+        self.on_training_ = self._figures(X, y, "train")
         return self
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Return log probabilities (n_rows, 2), not corrected, of raw or coded donors."""
-        return self.model_.predict_log_proba(self._coded(X))
+        """Return log probabilities (n_rows, 2) of donors, not corrected."""
+        return self.model_.predict_log_proba(self._features(X))
 
-    def fold_figures(self, rows: CodedTable, codes: np.ndarray) -> dict[str, float | None]:
+    def fold_figures(self, rows: Any, codes: np.ndarray) -> dict[str, float | None]:
         """Return squared error (of both classes), profit in dollars, and the share of the donors who get a letter, on
         training and test rows; ``slope`` by which log odds should be multiplied on the test rows; profit of a letter to
         all.
@@ -122,11 +83,11 @@ class CampaignNB(ClassifierMixin, BaseEstimator):
 
     def log_odds(self, X: Any) -> Iterator[np.ndarray]:
         """Yield log odds of a gift: after each feature, or of the model alone."""
-        coded, card = self._coded(X), self.model_.scorecard_
         if not self.steps:
-            log_proba = self.model_.predict_log_proba(coded)
+            log_proba = self.predict_log_proba(X)
             yield log_proba[:, 1] - log_proba[:, 0] + self.shift_
             return
+        card, coded = self.model_.scorecard_, self.model_.encoder_.transform_coded(self._features(X))
         prior = card.log_prior
         total = np.full(coded.n_rows, prior[1] - prior[0] + self.shift_)
         if not self.order.size:
@@ -143,11 +104,11 @@ class CampaignNB(ClassifierMixin, BaseEstimator):
         features = self.model_.trace_.walk_moves(0).feature
         return features[np.sort(np.unique(features, return_index=True)[1])][:N_STEPS]
 
-    def _figures(self, coded: CodedTable, y: np.ndarray, part: str) -> dict[str, float | None]:
-        amounts, weights = coded.rows.columns[AMOUNT], self._weights(y)
-        gift = self.regression_.predict(coded.rows.columns["gifts"])
+    def _figures(self, X: Any, y: np.ndarray, part: str) -> dict[str, float | None]:
+        amounts, weights = X[AMOUNT].to_numpy(), self._weights(y)
+        gift = self.regression_.predict(self._gifts(X))
         figures: dict[str, float | None] = {f"profit of all {part}": float((weights * (amounts - LETTER)).sum())}
-        for step, log_odds in enumerate(self.log_odds(coded), start=1):
+        for step, log_odds in enumerate(self.log_odds(X), start=1):
             p = expit(log_odds)
             mailed = p * gift > LETTER  # equation 2 of the paper
             figures |= (
@@ -168,8 +129,12 @@ class CampaignNB(ClassifierMixin, BaseEstimator):
         share = y.mean()
         return np.where(y == 1, self.response / share, (1 - self.response) / (1 - share))
 
-    def _coded(self, X: Any) -> CodedTable:
-        return X if isinstance(X, CodedTable) else self.encoder_.transform_coded(X)
+    def _features(self, X: Any) -> Any:
+        return X.drop(AMOUNT) if self.columns is None else X.select(self.columns)
+
+    def _gifts(self, X: Any) -> np.ndarray:
+        gifts: np.ndarray = X.select(self.gifts).cast(float).fill_null(0.0).to_numpy()
+        return gifts
 
 
 def _slope(log_odds: np.ndarray, y: np.ndarray, weights: np.ndarray) -> float:

@@ -108,7 +108,7 @@ class TimedCampaign(Timed):
 
     def fold_figures(self, rows: Any, codes: np.ndarray) -> dict[str, float | None]:
         """Add figures of the model, without those after each feature."""
-        figures = self.model_.fold_figures(self.model_.encoder_.transform_coded(rows), codes)
+        figures = self.model_.fold_figures(rows, codes)
         return super().fold_figures(rows, codes) | {name: figures[name] for name in ("mse test", "profit test")}
 
 
