@@ -1,4 +1,4 @@
-"""Discretization: from raw columns to levels, and from levels to codes."""
+"""Discretization: levels (intervals and groups) of raw columns, and the codes of rows by these levels."""
 
 from bayesieve.discretize.binning import EqualFrequencyDiscretizer, EqualWidthDiscretizer, MDLPDiscretizer
 from bayesieve.discretize.column_coders import MODLDiscretizer, MODLGrouper

@@ -1,14 +1,16 @@
-"""Compiled loops of the MODL searches: intervals exactly, by dynamic programming, and in columns too large for it by
-merges of neighbours, then moves of their bounds; groups of values exactly, and by merges and moves.
+"""Compiled searches for the MODL intervals and groups of least cost.
+
+Intervals are found exactly by dynamic programming or, in columns too large for it, by merging neighbours and then
+moving their bounds. Groups of values are found exactly, or by merges and moves of values.
 
 Interval loops see a column as *blocks* (runs of neighbouring distinct values) through ``cumulated``, the (blocks + 1,
 classes) table of class counts summed from the left, so that the counts of any interval are one subtraction. Group loops
-see ``counts``, a row per value, or per values that stay together: rows of each class, then the number of values that
-the prior counts (0 with the published prior, for which two classes are an interval problem). ``prior[i]`` is the cost
-in nats of announcing ``i`` parts; ``log_factorials[n]`` is log n!, or None when the counts are fractional weights.
+see ``counts``, with one row per value or unit of values that stay together: rows of each class, then the number of
+values that the prior counts (0 with the published prior, for which two classes are an interval problem). ``prior[i]``
+is the cost in nats of announcing ``i`` parts; ``log_factorials[n]`` is log n!, or None for fractional weights.
 
-Arrays are made in few ways only, and filled by loops: Numba compiles each way apart, which takes up to a tenth of a
-second. Numbers that inner kernels get are no literals, for each of which they would be compiled apart, too.
+Arrays are created in few ways and filled by loops, and inner kernels get no literals: Numba would compile every way and
+every literal separately, which takes up to a tenth of a second each.
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ EPSILON = 1e-9  # nats: smaller changes of cost are rounding noise
 
 @jit_inner
 def log_factorial(n, table):
-    # Fractional counts (non-integer weights) have no table; x! is then Gamma(x + 1). One of both is compiled.
+    # Fractional weights have no table; x! is then Gamma(x + 1). Numba compiles only the branch for the type of the
+    # table.
     if table is None:
         return math.lgamma(n + 1.0)
     else:  # noqa: RET505
@@ -35,7 +38,8 @@ def log_factorial(n, table):
 
 @jit_inner
 def part_cost(cumulated, start, stop, log_factorials):
-    """Return the cost of the class labels of blocks start..stop-1 as one interval, less the constant log (J - 1)!.
+    """Return the cost in nats of the class labels of blocks ``start`` to ``stop`` - 1 as one interval, plus log (J -
+    1)!.
 
     log C(N_i + J - 1, J - 1) + log(N_i! / prod_j N_ij!) = log (N_i + J - 1)! - log (J - 1)! - sum_j log N_ij!.
     """
@@ -51,12 +55,12 @@ def part_cost(cumulated, start, stop, log_factorials):
 
 @jit_inner
 def _most_parts(cumulated, prior, log_factorials):
-    """Return a number of intervals that no best partition exceeds.
+    """Return an upper bound of the number of intervals in the best partition, which limits the dynamic programming.
 
-    With a penalty for every interval in place of the prior, the best partition of any number of intervals is found in
-    one pass: a lower bound of the cost of every number of intervals. Steps of the prior, which is concave, are tight
-    where the prior makes them. The first one also gives a partition that is nearly the best: an upper bound of the
-    cost.
+    With a constant penalty per interval instead of the prior, one pass finds the best partition of any number of
+    intervals. That gives a lower bound of the cost for every number of intervals; the prior is concave, so penalties
+    equal to its steps give tight bounds. The first penalty also gives a nearly optimal partition, an upper bound of the
+    least cost.
     """
     n = cumulated.shape[0] - 1
     most_announced = min(n, prior.size - 1)
@@ -98,10 +102,12 @@ def _most_parts(cumulated, prior, log_factorials):
 
 @jit
 def exact_intervals(columns, starts, apart, cumulated, prior, log_factorials, most_work):
-    """Return first blocks of the best intervals of some columns: positions in the rows of ``cumulated``.
+    """Return the first blocks of the best intervals of some columns, as positions in the rows of ``cumulated``.
 
-    columns : numbers of the columns; starts, cumulated : of `ValueBlocks`; apart : (n_columns,) bool, whether block 0
-    always is an interval of its own. A column that would take more than ``most_work`` is left out.
+    columns : positions of the columns
+    starts, cumulated : arrays of `ValueBlocks`
+    apart : (n_columns,) whether block 0 always is an interval of its own
+    most_work : columns that would take more operations are skipped
     """
     n_classes = cumulated.shape[1]
     constant = log_factorial(n_classes - 1, log_factorials)
@@ -126,7 +132,7 @@ def exact_intervals(columns, starts, apart, cumulated, prior, log_factorials, mo
         most = _most_parts(own, own_prior, log_factorials) if n_blocks > 1 and own_prior.size > 2 else 1
         if most == 1:
             continue
-        # Exact: D_k(b) = min_a D_{k-1}(a) + part(a..b).
+        # Dynamic programming over the number of parts k and the end b: D_k(b) = min_a D_{k-1}(a) + part(a..b).
         lowest, origin = np.empty((n_blocks + 1, most + 1)), np.empty((n_blocks + 1, most + 1), np.int32)
         for stop in range(n_blocks + 1):
             row, row_origin = lowest[stop], origin[stop]
@@ -154,12 +160,12 @@ def exact_intervals(columns, starts, apart, cumulated, prior, log_factorials, mo
 
 @jit
 def join_neighbours(cumulated, log_factorials, target):
-    """Return bounds of about ``target`` intervals that rounds of merges of the cheapest neighbours leave.
+    """Return the bounds of about ``target`` intervals, by rounds of merging the cheapest neighbours.
 
     A round merges every pair that is cheaper than both overlapping pairs and among the cheaper half of all pairs. It
-    costs one pass, where a priority queue would cost a cache miss per merge. Blocks of a few rows, far more than
-    ``target``, are packed together before: the moves that follow the search start again from all blocks, so only its
-    starting point is approximate.
+    takes one pass over memory, whereas a priority queue takes a cache miss per merge. Blocks of a few rows, far more
+    than ``target``, are packed together first; later moves of bounds start again from all blocks, so only the starting
+    point is approximate.
     """
     n_blocks, n_classes = cumulated.shape[0] - 1, cumulated.shape[1]
     most_rows = 0.0
@@ -223,7 +229,7 @@ def join_neighbours(cumulated, log_factorials, target):
 
 @jit_inner
 def _slide_bounds(cumulated, bounds, reach, log_factorials):
-    """Move every inner bound to its best place within ``reach`` blocks, in rounds, until none moves any more."""
+    """Move every inner bound to its best place within ``reach`` blocks, in rounds, until none moves."""
     moved = True
     while moved:
         moved = False
@@ -241,8 +247,9 @@ def _slide_bounds(cumulated, bounds, reach, log_factorials):
 
 @jit_inner
 def _best_bound(cumulated, start, stop, log_factorials):
-    """Return cheapest way to cut blocks start..stop-1 in two: (cost of both parts, bound); infinite when there is one
-    block only.
+    """Return the cheapest way to cut blocks ``start`` to ``stop`` - 1 in two, as (cost of both parts, bound).
+
+    The cost is infinite if there is a single block.
     """
     best = np.inf
     where = start
@@ -256,8 +263,10 @@ def _best_bound(cumulated, start, stop, log_factorials):
 
 @jit
 def improve_bounds(cumulated, bounds, reach, prior, log_factorials):
-    """Slide the bounds, then apply the best split, merge-split or merge-merge-split until none lowers the cost (Boulle
-    2006; Khiops' post-optimisation).
+    """Improve the bounds of intervals in place until no step lowers the cost, as Khiops' post-optimisation does (Boulle
+    2006).
+
+    Bounds are slid first; then the best split, merge-split or merge-merge-split is applied, again and again.
     """
     n_blocks = cumulated.shape[0] - 1
     capacity = min(n_blocks, prior.size - 1) + 2
@@ -267,8 +276,8 @@ def improve_bounds(cumulated, bounds, reach, prior, log_factorials):
     for i in range(n + 1):
         bound[i] = bounds[i]
     _slide_bounds(cumulated, bound[: n + 1], reach, log_factorials)
-    # Per number of intervals replaced (1 = split, 2 = merge-split, 3 = merge-merge-split): best new cost and bound of
-    # each start.
+    # For each number of intervals replaced (1 = split, 2 = merge-split, 3 = merge-merge-split): best new cost and bound
+    # by first interval.
     gain = np.empty((4, capacity + 1))
     where = np.empty((4, capacity + 1), np.int64)
     cost = np.empty(capacity + 1)
@@ -292,7 +301,7 @@ def improve_bounds(cumulated, bounds, reach, prior, log_factorials):
             change = prior[parts] - prior[n]
             for i in range(n - width + 1):
                 value = gain[width, i] + change
-                # Fewer intervals at the same cost are preferred, as the criterion's own ties are.
+                # At equal cost fewer intervals are preferred, as in the ties of the criterion.
                 if value < best or (width == 3 and best_width == 0 and value <= EPSILON):
                     best, best_width, best_at = value, width, i
         if best_width == 0:
@@ -324,7 +333,9 @@ def improve_bounds(cumulated, bounds, reach, prior, log_factorials):
 
 @jit_inner
 def _part(a, b, sign, log_factorials):
-    """Return the cost of the labels of the group with counts a + sign * b, less log v! of its v values; 0 if empty."""
+    """Return the cost of the labels of the group with counts a + sign * b, less log v! for its v values; 0 if it is
+    empty.
+    """
     n_classes = a.size - 1
     total = a[0] + sign * b[0]
     cost = -log_factorial(total, log_factorials)
@@ -341,11 +352,13 @@ def _part(a, b, sign, log_factorials):
 
 @jit
 def merge_pairs(table, sizes, log_factorials):
-    """Merge the cheapest pair of groups down to one: the group of every value after each merge, (n, n), from one value
-    a group to a single group, and the costs of the groups, (n,).
+    """Merge the cheapest pair of groups repeatedly, from one value per group down to a single group.
 
-    table : counts of the values; sizes : numbers of values that the costs count, but the choice of pairs does not. Both
-    are overwritten. A group has the number of its first value.
+    Returns the group of every value after each merge, (n, n), and the costs of the groups, (n,). The number of a group
+    is that of its first value.
+
+    table : counts of the values, overwritten
+    sizes : numbers of values that costs count; the choice of pairs ignores them; overwritten
     """
     n, width = table.shape
     costs, totals = np.empty(n), np.empty(n)
@@ -407,8 +420,9 @@ def merge_pairs(table, sizes, log_factorials):
 
 @jit_inner
 def _cheapest_merge(table, units, costs, n, saved, log_factorials):
-    """Return the merge of two of the first ``n`` groups that lowers the cost most, where one group less saves
-    ``-saved``: its two groups, -1 if none lowers it.
+    """Return the two of the first ``n`` groups whose merge lowers the cost most, -1 if none lowers it.
+
+    ``saved`` is the change of the prior by one group less.
     """
     best, into, out = -EPSILON, -1, -1
     for g in range(n):
@@ -426,8 +440,9 @@ def _cheapest_merge(table, units, costs, n, saved, log_factorials):
 
 @jit_inner
 def _merge_groups(group, table, units, costs, n_groups, prior, log_factorials):
-    """Merge the cheapest two groups until nothing falls, the last group taking the number of the one that ends; returns
-    the number of groups left.
+    """Merge the cheapest two groups until no merge lowers the cost; return the number of groups left.
+
+    The last group takes the number of the group that disappears.
     """
     while True:
         saved = prior[n_groups - 1] - prior[n_groups]
@@ -454,10 +469,11 @@ def _merge_groups(group, table, units, costs, n_groups, prior, log_factorials):
 
 @jit
 def settle_values(counts, group, prior, log_factorials):
-    """Move values, each to its best group or a new one, and merge groups, until nothing falls; returns the cost.
+    """Move values to their best group or to a new one, and merge groups, until neither lowers the cost; return the
+    cost.
 
-    The first change that pays is made, value after value. ``group``, numbers below that of the values, is overwritten;
-    groups are numbered again, in the order of their numbers.
+    The first change that lowers the cost is made, value after value. ``group`` (numbers from 0) is overwritten, and
+    groups are renumbered in their order.
     """
     n, width = counts.shape
     most = min(n, prior.size - 1)
@@ -519,9 +535,9 @@ def settle_values(counts, group, prior, log_factorials):
 
 @jit
 def optimal_groups(counts, table, prior, log_factorials):
-    """Return exact optimum over all partitions of the values by dynamic programming over subsets: O(3^values x groups).
+    """Return the best of all partitions of the values, by dynamic programming over subsets in O(3^values x groups).
 
-    table : zeros, (2^values, n_counts), for the counts of every subset.
+    table : zeros, (2^values, n_counts), for the counts of every subset
     """
     n, width = counts.shape
     n_subsets = 1 << n

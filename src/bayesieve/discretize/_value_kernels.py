@@ -1,10 +1,10 @@
-"""Compiled loops that turn numeric columns into blocks: class counts of neighbouring distinct values, pure neighbours
-joined; and the search for the cuts of Fayyad & Irani: entropy splits, stopped by the minimum description length.
+"""Compiled loops that turn numeric columns into blocks of neighbouring distinct values with their class counts, and
+that find the cuts of Fayyad & Irani.
 
-Equal values are never separated; neighbours pure in one class never are either in an optimal partition, so they share a
-block from the start. Entropies are compared as sums of n log n in whole numbers of a very small unit: sums of whole
-numbers come out the same in whatever order they are added, so that equal splits are equal, and a scan moves from one
-bound to the next by the classes that change sides.
+Equal values are never separated. Neighbours that are pure in one class are never separated in an optimal partition, so
+they share a block from the start. Entropies are compared as sums of n log n in whole numbers of a very small unit: such
+sums do not depend on the order of addition, so equal splits compare equal, and a scan moves from one bound to the next
+by the classes that change sides.
 """
 
 from __future__ import annotations
@@ -20,13 +20,15 @@ _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: spreads neig
 
 @jit
 def merge_classes(values, weights, offsets, missing, joined, apart, starts, n_values, cumulated, lower, upper):
-    """Merge the sorted values of each class into blocks, column after column.
+    """Merge the sorted values of each class into blocks, column by column. Writes the arrays of `ValueBlocks`, and
+    returns their number of rows.
 
-    values : (columns, rows), ``values[c, offsets[j]:offsets[j+1]]`` holds class j of column c in ascending order, NaN
-    last; weights : the same shape, or without columns where every row counts once; missing : (columns, classes) counts,
-    which become the first block where there are any; joined : neighbours of one class share a block in columns of at
-    least so many distinct values; apart : whether missing values never do. Writes the arrays of `ValueBlocks`,
-    ``n_values`` among them, and returns their number of rows.
+    values : (columns, rows); ``values[c, offsets[j]:offsets[j+1]]`` holds class j of column c in ascending order, NaN
+    last
+    weights : shaped like ``values``, or without columns if every row counts once
+    missing : (columns, classes) counts of missing values, which become the first block if there are any
+    joined : neighbours of one class share a block in columns of at least this many distinct values
+    apart : whether missing values never share a block
     """
     n_classes = offsets.size - 1
     row = c = 0
@@ -91,11 +93,10 @@ def merge_classes(values, weights, offsets, missing, joined, apart, starts, n_va
 
 @jit
 def count_distinct(values, class_codes, n_classes, most):
-    """Return distinct values in any order, their (values, classes) counts, and the class counts of missing values, by
-    hashing.
+    """Return the distinct values in any order, their (values, classes) counts, and the class counts of missing values.
 
-    The table grows with the number of distinct values, so that columns of few values stay in the first-level cache.
-    Beyond ``most`` distinct values it gives up, and returns no values: sorting is faster then.
+    They are counted in a hash table that grows with the number of distinct values, so that columns of few values stay
+    in the first-level cache. Beyond ``most`` distinct values no values are returned, because sorting is faster then.
     """
     bits = 12
     keys, counts, missing = (
@@ -157,8 +158,9 @@ def count_distinct(values, class_codes, n_classes, most):
 
 @jit
 def count_in_cells(values, numbers, class_codes, weights, counts, lowest, highest):
-    """Add rows, or weight, by numbered cell and class, and let the range of each cell reach to all its values; rows of
-    weight 0 do not count.
+    """Add rows (or weights) by cell and class to ``counts``, and update the lowest and highest value of each cell.
+
+    Rows of weight 0 are ignored.
     """
     weighted = weights.size > 0
     for i in range(values.size):
@@ -174,7 +176,7 @@ def count_in_cells(values, numbers, class_codes, weights, counts, lowest, highes
 
 @jit_inner
 def n_log_n(n, table, unit):
-    """Return n log n in units: looked up for a whole number where there is a table, 0 for no rows."""
+    """Return n log n in units: looked up for whole numbers if there is a table, 0 for n = 0."""
     if table.size > 0:
         return table[int(n)]
     return (
@@ -188,8 +190,8 @@ def n_log_n(n, table, unit):
 
 @jit_inner
 def part_terms(cumulated, start, stop, table, unit):
-    """Return rows n of blocks start..stop-1; sum_j n_j log n_j - n log n of their classes, in units: minus n times
-    their entropy; how many classes are present.
+    """Return three numbers about blocks ``start`` to ``stop`` - 1: their rows n, sum_j n_j log n_j - n log n in units
+    (minus n times the entropy of their classes), and the number of classes present.
     """
     n, terms, present = 0.0, np.int64(0), 0
     for j in range(cumulated.shape[1]):
@@ -202,7 +204,7 @@ def part_terms(cumulated, start, stop, table, unit):
 
 @jit_inner
 def is_worth_its_length(cumulated, first, bound, stop, table, unit):
-    """Return Fayyad & Irani (1993), section 5: whether a split saves more than announcing it takes.
+    """Return whether a split passes the stopping rule of Fayyad & Irani (1993), section 5: it saves more than it costs.
 
     gain > (log2(N - 1) + log2(3^k - 2) - (k H - k1 H1 - k2 H2)) / N, entropies in bits, k classes present.
     """
@@ -219,14 +221,14 @@ def is_worth_its_length(cumulated, first, bound, stop, table, unit):
 
 @jit
 def split_bounds(cumulated, first, table, unit, tolerance):
-    """Return ascending bounds (block numbers) of all accepted splits of the blocks from ``first`` on.
+    """Return the ascending bounds (block numbers) of all accepted splits of the blocks from ``first`` on.
 
     Parameters
     ----------
     cumulated : (n_blocks + 1, n_classes) cumulated class counts of the blocks
-    table : n log n of every whole number in units, or empty: computed
-    unit : the unit in nats
-    tolerance : units by which a split has to beat another one that lies lower
+    table : n log n of every whole number in units, or empty to compute it
+    unit : size of the unit in nats
+    tolerance : units by which a split must beat another one at a lower value
     """
     n_blocks, n_classes = cumulated.shape[0] - 1, cumulated.shape[1]
     below, above = np.empty(n_classes), np.empty(n_classes)
@@ -239,7 +241,8 @@ def split_bounds(cumulated, first, table, unit, tolerance):
         start, stop = waiting[n_waiting, 0], waiting[n_waiting, 1]
         if stop - start < 2:
             continue
-        # The bound that leaves least entropy on both sides, the lowest of equals; none that leaves no less than before.
+        # The bound with the least entropy on both sides, the lowest among equal ones; none if no bound reduces the
+        # entropy.
         n_below, bound = 0.0, start
         n_above, best, _ = part_terms(cumulated, start, stop, table, unit)
         for j in range(n_classes):

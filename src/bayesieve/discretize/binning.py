@@ -1,4 +1,4 @@
-"""Bins of equal frequency or of equal width, and the entropy splits of Fayyad & Irani."""
+"""Discretizers by bins of equal frequency or equal width, and by the entropy splits of Fayyad & Irani."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class EqualFrequencyDiscretizer(_Binner):
 def equal_parts(above: np.ndarray, n_parts: int) -> np.ndarray:
     """Return the positions at which bins of about equal weight begin, without the first bin.
 
-    Each bin begins where the cumulated weight ``above`` is nearest to its target; of two, at the lower value.
+    Each bin begins where the cumulated weight ``above`` is nearest to its target, at the lower value on ties.
     """
     n_values = above.size - 1
     if n_values < 2:
@@ -103,7 +103,7 @@ class EqualWidthDiscretizer(_Binner):
     def _edges(self, low: float, high: float) -> np.ndarray:
         """Return the inner edges of bins of equal width between two values."""
         share = np.arange(1, self.n_bins) / self.n_bins
-        # Between nearly adjacent floating-point numbers, rounding may break the range or the order of edges.
+        # Rounding may exceed the range or break the order of edges between nearly adjacent floating-point numbers.
         return np.maximum.accumulate(np.clip(low * (1.0 - share) + high * share, low, high))
 
 
@@ -166,8 +166,8 @@ class MDLPDiscretizer(IntervalCoder):
 
 
 def split_bounds(cumulated: np.ndarray, first: int) -> np.ndarray:
-    """Return blocks at which accepted splits of the blocks from ``first`` on begin, given their cumulated
-    class counts.
+    """Return the blocks at which accepted splits begin, among the blocks from ``first`` on with these cumulated class
+    counts.
     """
     from bayesieve.discretize import _value_kernels as kernels
 

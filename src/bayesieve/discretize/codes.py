@@ -1,4 +1,4 @@
-"""Input that is coded already: integers from 0, one column per feature."""
+"""Reading of tables that are coded already: integers from 0, one column per feature."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ the memory.
 
 
 def read_codes(estimator: Any, X: Any, *, reset: bool) -> CodedTable:
-    """Return integer codes of a 2-D array or dataframe as a `CodedTable` without classes. Fractions are rounded down
-    with a warning, as in scikit-learn's estimators of codes.
+    """Return integer codes of a 2-D array or dataframe as a `CodedTable` without classes.
+
+    Fractions are rounded down with a warning, as in scikit-learn's estimators of codes.
 
     Parameters
     ----------
-    estimator : remembers (``reset=True``) or checks the number and names of the features.
-    X : integers from 0 of shape (n_rows, n_features), or a `CodedTable`, which is returned as it is and not remembered.
-    n_levels : number of levels of each feature; by default one more than its largest code.
+    estimator : stores (``reset=True``) or checks the number and names of the features.
+    X : integers from 0, shape (n_rows, n_features), or a `CodedTable`, which is returned unchanged and not stored.
 
     Raises
     ------
     ValueError
-        For negative codes, codes above 10 million, text, missing or infinite values, and names that come twice.
+        For negative codes, codes above 10 million, text, missing or infinite values, and duplicate names.
     TypeError
         For values that are neither numbers nor text, and for sparse matrices.
     """
@@ -91,9 +91,7 @@ def _refuse_other_types(X: Any) -> None:
 
 
 def refuse_empty_tables(n_levels: np.ndarray, n_classes: int, n_codes: int) -> None:
-    """Raise ValueError if tables of levels and classes would take gigabytes, nearly all of it for levels
-    without rows.
-    """
+    """Raise ValueError if tables of counts would take gigabytes, nearly all of it for levels without rows."""
     cells = int(np.sum(n_levels, dtype=np.float64)) * n_classes
     if cells > _MOST_CELLS and cells > 100 * n_codes * n_classes:
         k = int(np.argmax(n_levels))
@@ -108,7 +106,7 @@ _REMEDY = "codes are the numbers 0, 1, 2, ... of levels: code raw values with Ta
 
 
 def _refuse_large_numbers(codes: np.ndarray) -> None:
-    """Raise ValueError for numbers so large that the counts of their levels would fill the memory."""
+    """Raise ValueError for codes so large that the counts of their levels would fill the memory."""
     if codes.dtype.kind == "f":
         codes = codes.astype(np.float64, copy=False)  # half precision ends at 65,504
     wrong = codes > MAX_CODE
@@ -126,7 +124,7 @@ def _warn_of_fractions(codes: np.ndarray) -> None:
 
 
 def _numbers_of_objects(codes: np.ndarray) -> np.ndarray:
-    """Return the codes in a column of Python objects: numbers, or texts of digits."""
+    """Return the codes in a column of Python objects, which are numbers or texts of digits."""
     numbers = np.empty(codes.shape, dtype=np.float64)
     for (row, column), value in np.ndenumerate(codes):
         if is_missing(value):

@@ -1,4 +1,4 @@
-"""Coders of columns: the base classes, MODL intervals and groups, and the fit of all columns of a table at once."""
+"""Coders of columns: base classes, MODL intervals and groups, and the fit of all columns of a table."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _ALLOWED = {
 
 
 class LevelsCoder(TransformerMixin, BaseEstimator):
-    """Base class of estimators that learn ``levels_`` and code columns with them."""
+    """Base class of estimators that fit ``levels_`` and code columns with them."""
 
     supervised: ClassVar[bool] = True
 
@@ -103,8 +103,9 @@ class TableCoder(LevelsCoder):
     library_: str
 
     def to_frame(self) -> Any:
-        """Return one row per feature and level: label, count, and the count of every class; a dataframe of the library
-        of the training rows.
+        """Return a dataframe with one row per feature and level: label, count, and the count of every class.
+
+        It is in the library of the training rows.
         """
         from bayesieve.table.frames import results_frame
 
@@ -118,21 +119,21 @@ class TableCoder(LevelsCoder):
 
     @abstractmethod
     def _describe_level(self, level: FeatureLevels, code: int) -> dict[str, Any]:
-        """Return the columns of `to_frame` before the counts."""
+        """Return the columns of `to_frame` that precede the counts, as a dict."""
 
     def _add_unseen(self, unseen: np.ndarray) -> None:
-        """Add the numbers of values without a level, by feature."""
+        """Add numbers of values without a level, by feature, to ``unseen_counts_``."""
         if not self.unseen_counts_.flags.writeable:  # as in a model that joblib mapped from a file
             self.unseen_counts_ = self.unseen_counts_.copy()
-        # No lock: concurrent calls may lose counts, but never codes.
+        # There is no lock: concurrent calls may lose counts, but never codes.
         self.unseen_counts_ += unseen
 
 
 class ColumnCoder(LevelsCoder):
-    """Base class of estimators that code columns of one kind.
+    """Base class of estimators that code columns of one kind, numeric or categorical.
 
-    In a table of mixed columns, columns of the other kind are left out with a warning; ``get_feature_names_out``
-    returns the names of the coded ones.
+    In a table of mixed columns, columns of the other kind are skipped with a warning; ``get_feature_names_out`` returns
+    the names of the coded ones.
     """
 
     kind: ClassVar[Kind]
@@ -142,7 +143,7 @@ class ColumnCoder(LevelsCoder):
     """Nats that each level beyond the first costs."""
 
     def in_table(self, n_columns: int, n_rows: float) -> Self:
-        """Return the coder of a column in a table of ``n_columns`` columns and ``n_rows`` rows."""
+        """Return the coder for a table of this size; MODL coders charge more for levels in wide tables."""
         return self
 
     @with_shared_docs
@@ -168,7 +169,7 @@ class ColumnCoder(LevelsCoder):
         return self
 
     def transform(self, X: Any) -> np.ndarray:
-        """Return codes of the columns.
+        """Return the codes of the columns.
 
         Returns
         -------
@@ -180,9 +181,7 @@ class ColumnCoder(LevelsCoder):
         return code_columns(table.select(self._positions), TableLevels.of(self.levels_), None)[0].T
 
     def _coded_columns(self, table: Table) -> list[int]:
-        """Return the positions of the columns of this coder's kind; if there are none, of all columns that can be read
-        as categories.
-        """
+        """Return the positions of the columns of this coder's kind; for a grouper without any, all columns."""
         positions = [i for i, kind in enumerate(table.kinds()) if kind == self.kind]
         if not positions and self.kind == "numeric":
             raise ValueError(
@@ -207,7 +206,7 @@ class ColumnCoder(LevelsCoder):
 
 
 class IntervalCoder(ColumnCoder):
-    """Base class of discretizers: they choose the positions in `ValueBlocks` at which intervals begin."""
+    """Base class of discretizers; a subclass chooses the positions in `ValueBlocks` at which intervals begin."""
 
     kind = "numeric"
     joins: int = 0
@@ -223,23 +222,25 @@ class IntervalCoder(ColumnCoder):
 
     @abstractmethod
     def find_starts(self, blocks: ValueBlocks, apart: bool) -> np.ndarray:
-        """Return ascending rows at which the intervals of all columns begin.
+        """Return the ascending rows of ``blocks`` at which the intervals of all columns begin.
 
         Parameters
         ----------
-        blocks : the columns.
-        apart : whether missing values have their own interval.
+        blocks : values of the columns.
+        apart : whether missing values have an interval of their own.
         """
 
     def cut_points(self, blocks: ValueBlocks, starts: np.ndarray) -> np.ndarray:
-        """Return the cut points below the intervals that begin at the given rows, except the lowest interval of each
+        """Return the cut points below the intervals that begin at these rows, except the lowest interval of each
         column.
         """
         return blocks.midpoints(starts)
 
     def fit_blocks(self, blocks: ValueBlocks, *, apart: bool) -> Intervals:
-        """Return the intervals of all columns and their costs. With ``must_pay``, a column has a single interval unless
-        several cost less. With ``apart``, missing values get a separate interval.
+        """Return the intervals of all columns with their costs. With ``apart``, missing values get an interval of their
+        own.
+
+        If ``must_pay``, a column gets a single interval unless several cost less.
         """
         starts = self.find_starts(blocks, apart)
         announced = blocks.n_values.astype(float) if self.prior == "sizes" else blocks.totals
@@ -250,7 +251,7 @@ class IntervalCoder(ColumnCoder):
             useless = (n_levels > 1) & ~pays(costs, null_costs)
             if not self.must_pay or not useless.any():
                 break
-            # A column gets a single interval unless its intervals cost less.
+            # Columns whose intervals do not cost less than one get a single interval.
             starts = np.union1d(starts[~np.repeat(useless, n_levels)], blocks.starts[:-1])
         inner = np.ones(starts.size, dtype=bool)
         inner[np.cumsum(n_levels) - n_levels] = False
@@ -262,18 +263,18 @@ class IntervalCoder(ColumnCoder):
 
 
 class GroupCoder(ColumnCoder):
-    """Base class of coders of categories, which group values."""
+    """Base class of coders of categories; a subclass groups their values."""
 
     kind = "categorical"
 
     def with_values(self, table: ValueCounts) -> ValueCounts:
-        """Return the counts, with zeros added for values that no row has but given groups name."""
+        """Return the counts, with zeros for values that no row has but rules name."""
         return table
 
     @abstractmethod
     def fit_values(self, table: ValueCounts, *, apart: bool) -> Groups:
-        """Group the values of a column, the last of which is missing values; with ``apart``, these form a separate
-        group.
+        """Return groups of the values of a column, the last of which is missing; with ``apart``, it is a group by
+        itself.
         """
 
     def _set_attributes(self) -> None:
@@ -287,13 +288,13 @@ many intervals as values, so that few values may be worth an interval each.
 
 
 def price_of_cuts(n_columns: int, n_rows: float) -> float:
-    """Return nats that each part beyond the first costs in a table of K columns and N rows: 2 log(min(K, N) / (5
-    sqrt(N))), or 0 if that is negative.
+    """Return the extra cost in nats of each part beyond the first, in a table of K columns and N rows: 2 log(min(K, N)
+    / (5 sqrt(N))), or 0 if that is negative.
 
-    By sizes, two parts of a column with two values cost no more to announce than one. An uninformative column is
-    then cut with a probability of about 1 / sqrt(N), as part costs charge log(N) / 2 for a further part: chance cuts
-    min(K, N) / sqrt(N) columns, since N rows tell no more than N columns apart. Up to five are free; of more, the price
-    leaves a share of exp(-price). That it starts at five and grows twice as fast as the logarithm was chosen by
+    With the prior by sizes, two parts of a column with two values cost no more to announce than one. An uninformative
+    column is then cut with a probability of about 1 / sqrt(N), because part costs charge log(N) / 2 for a further part.
+    Chance thus cuts min(K, N) / sqrt(N) columns (N rows cannot distinguish more than N columns). Up to five such
+    columns are accepted; with more, the price leaves a share of exp(-price). Start and factor were chosen by
     cross-validation (benchmarks/results/priors.md).
     """
     return max(0.0, 2.0 * math.log(min(n_columns, n_rows) / (_FREE_CUTS * math.sqrt(n_rows))))
@@ -301,7 +302,7 @@ def price_of_cuts(n_columns: int, n_rows: float) -> float:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class _MODLCoder(ColumnCoder):
-    """Options shared by both MODL coders."""
+    """Base class of both MODL coders, with their options."""
 
     method: Method = "greedy"
     prior: Prior = "sizes"
@@ -314,24 +315,24 @@ class _MODLCoder(ColumnCoder):
 
 
 class MODLDiscretizer(_MODLCoder, IntervalCoder):
-    """Supervised discretization with the MODL
+    """Supervised discretization with the MODL criterion (minimum description length).
 
-    Cuts every numeric column into the intervals of lowest cost: that of announcing I intervals, plus
-    sum_i [log C(N_i+J-1, J-1) + log(N_i! / prod_j N_ij!)] nats for the labels of J classes in intervals of N_i rows.
-    Only the ranks of the values matter, equal values are never separated, and a column without a cut that pays for
-    itself is left in one interval. Missing values are the smallest value of all. In a table of mixed columns, only the
-    numeric ones are coded.
+    Every numeric column is cut into the intervals of lowest cost: the cost of announcing I intervals, plus sum_i [log
+    C(N_i+J-1, J-1) + log(N_i! / prod_j N_ij!)] nats for the labels of J classes in intervals of N_i rows. Only the
+    ranks of the values matter, equal values are never separated, and a column without a cut that pays for itself stays
+    in one interval. A missing value counts as the smallest value. In a table of mixed columns, only the numeric ones
+    are coded.
 
     Parameters
     ----------
     method : {"greedy", "optimal"}, default="greedy"
-        ``"greedy"``: bottom-up merges, then splits and boundary moves until nothing falls; columns small enough to be
+        ``"greedy"``: bottom-up merges, then splits and boundary moves until the cost stops falling; columns that can be
         solved exactly in a few milliseconds are (with two classes, up to 2200 distinct values once neighbours of one
         class are joined). ``"optimal"``: exact dynamic programming for up to 20,000 of these.
     prior : {"sizes", "published"}, default="sizes"
         How intervals are announced. ``"published"``: log N + log C(N+I-1, I-1), bounds anywhere between N rows.
-        ``"sizes"``: log V + log C(V-1, I-1), bounds between V distinct values, of which missing is one: finer where
-        rows are many and values few. It looks for as many intervals as there are pairs of rows at most.
+        ``"sizes"``: log V + log C(V-1, I-1), bounds between V distinct values (missing is one): finer if there are many
+        rows and few values. At most as many intervals as pairs of rows are considered.
 
     Attributes
     ----------
@@ -369,11 +370,11 @@ class MODLDiscretizer(_MODLCoder, IntervalCoder):
 
 
 class MODLGrouper(_MODLCoder, GroupCoder):
-    """Supervised grouping of the values of categorical columns with the MODL
+    """Supervised grouping of the values of categorical columns with the MODL criterion (minimum description length).
 
-    Puts the V values of every column into the groups that cost least: that of announcing G groups, plus the sum over
-    groups of the same terms as `MODLDiscretizer`. A missing value is a value like any other. In a table of mixed
-    columns, only the categorical ones are coded; a table without any is read as categorical throughout.
+    The V values of every column are put into the groups of lowest cost: the cost of announcing G groups, plus the sum
+    over groups of the same terms as in `MODLDiscretizer`. A missing value is a value like any other. In a table of
+    mixed columns, only the categorical ones are coded; in a table without any, all columns are read as categorical.
 
     Parameters
     ----------
@@ -386,7 +387,7 @@ class MODLGrouper(_MODLCoder, GroupCoder):
         How groups are announced. ``"published"``: log V + log B(V, G), B(V, G) the number of partitions of V values
         into at most G groups, which costs nearly V log G. ``"sizes"``: log V + log C(V-1, G-1) +
         log(V! / (G! prod_g v_g!)), first how many values v_g each group has, then which ones: a group that catches all
-        rare values costs only the choice of the others. It looks for as many groups as there are pairs of rows at most.
+        rare values costs only the choice of the others. At most as many groups as pairs of rows are considered.
 
     Attributes
     ----------
@@ -419,7 +420,7 @@ _LEAST_MORE = 0.01  # that values save, as a share of what groups do: those are 
 
 
 class ValueCoder(GroupCoder):
-    """Coder with one level per distinct value, including missing values."""
+    """Coder that gives every distinct value a level of its own, missing values included."""
 
     supervised = False
 
@@ -427,7 +428,7 @@ class ValueCoder(GroupCoder):
         counts = table.with_missing
         present = np.flatnonzero(counts.sum(axis=1) > 0)  # not in rows of weight 0 only
         counts = counts[present].astype(float)
-        # No search: the criterion for groups is evaluated once, with each value in its own group.
+        # No search: the criterion is evaluated once, with each value in its own group.
         n_values = present.size
         prior = np.log(n_values) + log_partitions(n_values, min(n_values, _MOST_COUNTED))[-1]
         cost = total_costs(counts, np.array([n_values]), np.array([prior]))
@@ -436,11 +437,12 @@ class ValueCoder(GroupCoder):
 
 
 class GroupsOrValues(MODLGrouper):
-    """Groups as `MODLGrouper` finds them, or one level per value if that describes the labels more cheaply.
+    """Coder that groups values like `MODLGrouper`, or gives every value a level if that describes the labels more
+    cheaply.
 
-    Values win if they save clearly more nats of the labels than groups do. The shares of the classes of a value are
-    then drawn around those of the column, from a Dirichlet distribution whose strength is the most probable one
-    (empirical Bayes); to announce it costs as much as a number of groups, log V.
+    Single values must save clearly more nats of the labels than groups do. Their class shares are assumed to be drawn
+    around those of the column, from a Dirichlet distribution with the most probable strength (empirical Bayes);
+    announcing the strength costs as much as announcing a number of groups, log V.
     """
 
     def fit_values(self, table: ValueCounts, *, apart: bool) -> Groups:
@@ -459,8 +461,9 @@ class GroupsOrValues(MODLGrouper):
 def read_classes(
     coder: LevelsCoder, table: Table, y: Any, sample_weight: Any
 ) -> tuple[Target, np.ndarray | None, ClassOrder]:
-    """Return classes and weights of the rows, and the rows by class; a single class if the target is optional and
-    missing.
+    """Return the target, the row weights, and the order of rows by class.
+
+    If the target is optional and missing, all rows have one class.
 
     Raises
     ------
@@ -484,7 +487,7 @@ def read_classes(
 
 @dataclass(frozen=True)
 class FittedColumns:
-    """The levels of all columns and their MODL costs in nats."""
+    """Fitted levels of all columns, with their MODL costs and the costs of a single level, in nats."""
 
     levels: TableLevels
     costs: np.ndarray
@@ -499,16 +502,18 @@ def fit_columns(
     n_jobs: int | None,
     engine: Engine = IN_MEMORY,
 ) -> tuple[FittedColumns, np.ndarray]:
-    """Fit the levels of every column of a table in memory, and code its rows, (n_columns, n_rows).
+    """Fit the levels of every column of a table in memory, and return them with the codes, (n_columns, n_rows).
 
     Parameters
     ----------
-    coders : the coder of each column.
+    table : the columns.
+    coders : coder of each column.
     order : rows by class.
     missing : as in `TableEncoder`; "share" lets missing values share a level with the lowest values.
+    n_jobs : threads.
     engine : storage of the codes.
     """
-    # Codes are bytes unless a column has over 255 levels: threads write columns before the levels of all are known.
+    # Codes are bytes unless a column has over 255 levels; threads write columns before the levels of all are known.
     codes = engine.array((table.n_columns, table.n_rows), np.uint8)
     wide: dict[int, np.ndarray] = {}
 
@@ -559,7 +564,7 @@ def fit_counts(
     missing: str,
     n_jobs: int | None,
 ) -> FittedColumns:
-    """Fit the levels of columns from their counts; ``types`` are those of `Table`."""
+    """Fit the levels of columns from counts of their values; ``types`` are those of `Table`."""
 
     def fit(i: int) -> tuple[Intervals, FeatureLevels | None]:
         coder = coders[i]
@@ -576,7 +581,7 @@ def fit_counts(
 def _fit_groups(
     coder: GroupCoder, name: str, type_: str, counts: ValueCounts, missing: str
 ) -> tuple[Intervals, FeatureLevels]:
-    """Return the number of levels and the costs of a column of categories, and its levels."""
+    """Fit a categorical column; return its costs and number of levels, and its levels."""
     counts = coder.with_values(counts)
     if missing == "ignore" and counts.counts.any():  # values may be those of rows of weight 0
         counts = replace(counts, missing=np.zeros_like(counts.missing))
@@ -600,7 +605,7 @@ def _fit_groups(
 def _fit_intervals(
     coder: IntervalCoder, name: str, type_: str, blocks: ValueBlocks, missing: str
 ) -> tuple[Intervals, FeatureLevels | None]:
-    """Return the intervals of columns of numbers, and the levels of a column with special values."""
+    """Fit numeric columns; return their intervals, and the levels of a column with special values."""
     try:
         intervals = coder.fit_blocks(blocks, apart=missing != "share")
     except TooManyBlocks as error:
@@ -615,8 +620,9 @@ def _fit_intervals(
 def _join(
     names: Sequence[str], types: list[str], parts: Sequence[tuple[Intervals, FeatureLevels | None]]
 ) -> FittedColumns:
-    """Join the results of all pieces in their order. A piece holds neighbouring columns of numbers, or the levels of a
-    single column.
+    """Join the results for pieces of a table in their order.
+
+    A piece holds several neighbouring numeric columns, or the levels of a single column.
     """
     n_levels, missing, costs, null_costs = (
         np.concatenate([getattr(intervals, name) for intervals, _ in parts])
@@ -625,7 +631,7 @@ def _join(
     numeric = [intervals for intervals, levels in parts if levels is None]
     cuts = np.concatenate([np.zeros(0), *(intervals.cut_points for intervals in numeric)])
     counts = np.concatenate([parts[0][0].counts[:0], *(intervals.counts for intervals in numeric)])
-    # Under the prior "sizes", a column with one value has nothing to announce: it costs no more than its labels.
+    # With the prior "sizes", a column of one value has nothing to announce: it costs no more than its labels.
     n_constant, first = 0, 0
     by_column: dict[int, FeatureLevels] = {}
     for intervals, levels in parts:
@@ -652,7 +658,7 @@ def _join(
 
 
 def code_columns(table: Table, levels: TableLevels, n_jobs: int | None) -> tuple[np.ndarray, np.ndarray]:
-    """Return codes of all features, shape (n_features, n_rows), and the number of rows in which each has no level."""
+    """Return the codes of all features, (n_features, n_rows), and for each the number of rows without a level."""
     codes = np.empty((len(levels), table.n_rows), smallest_unsigned(int(levels.n_levels.max())))
     unseen, of_unseen = np.zeros(len(levels), dtype=np.int64), levels.n_levels[:, None].astype(codes.dtype)
     complaints: list[str] = []
@@ -684,7 +690,7 @@ def code_columns(table: Table, levels: TableLevels, n_jobs: int | None) -> tuple
 def code_in_blocks(
     table: Table, levels: TableLevels, blocks: Sequence[slice], n_jobs: int | None, engine: Engine
 ) -> np.ndarray:
-    """Code the columns block by block into an array of the engine."""
+    """Code the columns block by block into an array of the engine, which bounds the memory for their values."""
     codes = engine.array((len(levels), table.n_rows), smallest_unsigned(int(levels.n_levels.max())))
     for rows in blocks:
         codes[:, rows] = code_columns(table.take(rows), levels, n_jobs)[0]
@@ -699,8 +705,8 @@ def _code_numbers(
 
     Parameters
     ----------
-    cuts : cut points of all columns, one after the other.
-    n_levels, missing : (n_columns,) number of levels, and the level of missing values; -1: they have none.
+    cuts : cut points of all columns, concatenated.
+    n_levels, missing : (n_columns,) number of levels, and the level of missing values, -1 if they have none.
     """
     from bayesieve.table._kernels import code_numbers
 
@@ -709,7 +715,7 @@ def _code_numbers(
 
 
 def _runs(together: np.ndarray, n_rows: int) -> list[range]:
-    """Return runs of neighbouring columns to process together; other columns form runs of one."""
+    """Return runs of neighbouring columns that are processed ``together``; each other column is a run of its own."""
     most = max(1, _BLOCK_CELLS // max(1, n_rows))
     ends = np.flatnonzero(np.diff(together.astype(np.int8))) + 1
     runs = []

@@ -1,4 +1,4 @@
-"""`IndicatorEncoder` turns scores into indicators "score <= threshold"."""
+"""`IndicatorEncoder`, which turns scores into indicators "score <= threshold"."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class IndicatorEncoder(TableCoder):
 
     @with_shared_docs
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> IndicatorEncoder:
-        """Fix the thresholds and count the indicators.
+        """Set the thresholds and count the indicators.
 
         Parameters
         ----------
@@ -113,15 +113,15 @@ class IndicatorEncoder(TableCoder):
         return self
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> np.ndarray:
-        """Fit, and return the indicators of the same rows."""
+        """Fit the thresholds, and return the indicators of the same rows."""
         return indicator_values(self._fit(X, y, sample_weight))
 
     def fit_transform_coded(
         self, X: Any, y: Any, sample_weight: Any = None, coding: CodingOptions = DEFAULT_CODING
     ) -> CodedTable:
-        """Fit, and return the level codes of the same rows as a `CodedTable` with classes, weights and levels.
+        """Fit the thresholds, and return the same rows as a `CodedTable` of levels, with classes and weights.
 
-        Of the options of the coding only the storage matters.
+        Of the options of the coding only the storage has an effect.
         """
         require_target(self, y)
         return self._fit(X, y, sample_weight).on(coding.engine)
@@ -143,7 +143,7 @@ class IndicatorEncoder(TableCoder):
         return indicator_values(self.transform_coded(X))
 
     def transform_coded(self, X: Any) -> CodedTable:
-        """Return level codes as a `CodedTable` without classes; ``X`` may be the result of `read`."""
+        """Return the codes of the levels as a `CodedTable` without classes; ``X`` may be the result of `read`."""
         check_is_fitted(self, "levels_")
         table = X if isinstance(X, Table) else self.read(X)
         families = [make_family(name, thresholds) for name, thresholds in self.thresholds_.items()]
@@ -185,7 +185,7 @@ class IndicatorEncoder(TableCoder):
         return coded
 
     def _n_levels(self, codes: np.ndarray, families: Sequence[FeatureLevels], order: ClassOrder) -> np.ndarray:
-        """Return 3 for every indicator of a score that was missing in a training row, else 2."""
+        """Return the number of levels of each indicator: 3 if its score was missing in a training row, otherwise 2."""
         n_levels: list[int] = []
         for row, family in zip(codes, families, strict=True):
             as_level = self.missing == "level" and bool(np.any(row[order.rows] == family.unseen_code))
@@ -193,7 +193,7 @@ class IndicatorEncoder(TableCoder):
         return np.array(n_levels, dtype=np.int64)
 
     def _with_levels(self, coded: CodedTable) -> CodedTable:
-        """Return the table with its levels, counted by class, each with its level score."""
+        """Return the coded table with its levels, which have class counts and level scores."""
         counts = coded.counts
         self.level_scores_ = level_scores(counts, coded.n_levels)
         parts = [(score, threshold) for score, cuts in self.thresholds_.items() for threshold in cuts.tolist()]
@@ -208,7 +208,7 @@ class IndicatorEncoder(TableCoder):
         )
 
     def _training_scores(self, X: Any) -> Table:
-        """Return the scores of the training rows."""
+        """Return the scores of the training rows as a table, after checking the options."""
         table = fit_table(self, X)
         for i in range(table.n_columns):
             if table.column(i).type != "number":
@@ -249,7 +249,7 @@ def thresholds_of(thresholds: Any, scores: Sequence[str]) -> list[np.ndarray | i
 
 
 def quantile_thresholds(values: np.ndarray, weights: np.ndarray, n: int, score: str) -> np.ndarray:
-    """Return up to ``n`` distinct values of the score that cut the rows with a finite one into parts of about equal
+    """Return up to ``n`` distinct values of a score that cut the rows with a finite value into parts of about equal
     size.
 
     Threshold i is the smallest value that at least i / (n + 1) of the rows do not exceed. The largest value is no
@@ -259,8 +259,8 @@ def quantile_thresholds(values: np.ndarray, weights: np.ndarray, n: int, score: 
     ----------
     values : float array, shape (n_rows,), NaN = missing
     weights : float array, shape (n_rows,), or empty when every row counts once
-    n : number of thresholds to learn
-    score : its name, for the message
+    n : number of thresholds
+    score : name of the score, for the message
 
     Raises
     ------
@@ -324,7 +324,7 @@ def fit_families(
 
 
 def code_families(columns: Sequence[Column], families: Sequence[FeatureLevels], n_jobs: int | None) -> np.ndarray:
-    """Return how many thresholds of each family are below the score, shape (n_families, n_rows)."""
+    """Return the number of thresholds below each score, shape (n_families, n_rows)."""
     codes = np.empty((len(families), len(columns[0])), smallest_unsigned(max(one.unseen_code for one in families)))
 
     def code(i: int) -> None:
@@ -337,7 +337,7 @@ def code_families(columns: Sequence[Column], families: Sequence[FeatureLevels], 
 def indicator_table(
     codes: np.ndarray, families: Sequence[FeatureLevels], n_levels: np.ndarray, rows: Rows | None = None
 ) -> CodedTable:
-    """Return all indicators of these families; ``n_levels`` has an entry for each indicator."""
+    """Return all indicators of these families as a coded table; ``n_levels`` has an entry for each indicator."""
     names = [indicator_name(one.name, cut) for one in families for cut in np.asarray(one.cut_points).tolist()]
     written, k = np.empty((len(names), codes.shape[1]), dtype=np.uint8), 0
     for ordered, family in zip(codes, families, strict=True):
@@ -350,13 +350,13 @@ def indicator_table(
 
 
 def indicator_values(coded: CodedTable) -> np.ndarray:
-    """Return 1 if the score is at most the threshold, shape (n_rows, n_indicators)."""
+    """Return 1 if the score is at most the threshold and otherwise 0, shape (n_rows, n_indicators)."""
     return (coded.codes == 0).view(np.uint8).T
 
 
 def level_scores(counts: ContingencyCounts, n_levels: np.ndarray) -> np.ndarray:
-    """Return 1 - cost / null cost of the intervals of every indicator, for all of them at once, among the rows that
-    have a level.
+    """Return 1 - cost / null cost of the two levels of every indicator, computed for all at once from rows that have a
+    level.
     """
     whole = np.add.reduceat(counts.counts, counts.offsets[:-1])
     totals = whole.sum(axis=1)

@@ -64,7 +64,7 @@ _table_lock = threading.Lock()
 
 
 class TooManyBlocks(ValueError):
-    """Error for a column with too many distinct values for the exact search."""
+    """Raised if a column has too many distinct values for the exact search."""
 
 
 def check_prior(prior: object) -> None:
@@ -74,22 +74,23 @@ def check_prior(prior: object) -> None:
 
 
 def log_factorials(totals: np.ndarray) -> np.ndarray | None:
-    """Return a table of log i! for the part costs of whole class totals, (n_columns, n_classes); None, which means to
-    compute them, for weights and beyond 16 million rows.
+    """Return a table of log i! that covers these class totals, (n_columns, n_classes).
+
+    None, for which kernels compute the values, with fractional weights and beyond 16 million rows.
     """
     global _table
     if totals.dtype == np.float64 or (n := int(totals.sum(axis=1).max()) + totals.shape[1]) > _TABLE_LIMIT:
         return None
     with _table_lock:
         if _table.size <= n:
-            # Grown by doubling, so that many small columns or growing tables do not rebuild it each time.
+            # The table grows by doubling, so that many small columns or growing tables do not rebuild it each time.
             size = max(1024, n + 1, min(2 * _table.size, 1 << 17))
             _table = gammaln(np.arange(1.0, size + 1.0))
         return _table
 
 
 def interval_prior(n: float, max_parts: int, prior: Prior = "published", price: float = 0.0) -> np.ndarray:
-    """Return the cost in nats of announcing i intervals and their bounds, for i = 0..max_parts (0 is impossible).
+    """Return the cost in nats of announcing i intervals with their bounds, for i = 0..max_parts (0 is impossible).
 
     Published: log n + log C(n+i-1, i-1) among n rows; by sizes: log n + log C(n-1, i-1) among n distinct values. Each
     bound costs ``price`` more. The binomial is accumulated term by term so that no digits cancel.
@@ -104,8 +105,9 @@ def interval_prior(n: float, max_parts: int, prior: Prior = "published", price: 
 
 @lru_cache(maxsize=256)  # the grids of many pairs of columns are of few sizes
 def log_partitions(n_values: int, max_groups: int) -> np.ndarray:
-    """Return log B(n_values, g) for g = 0..max_groups (minus infinity at 0): partitions of the values into at most g
-    groups.
+    """Return log B(n_values, g) for g = 0..max_groups (minus infinity at 0), B the number of partitions of the values
+    into at
+    most g groups.
 
     B(V, G) = sum_{i=1..G} i^V / i! * sum_{q=0..G-i} (-1)^q / q!: every term is positive, so the logarithms can be
     summed without cancellation for any V. Small V are summed exactly from Stirling numbers of the second kind.
@@ -132,8 +134,8 @@ def log_partitions(n_values: int, max_groups: int) -> np.ndarray:
 def group_prior(n_values: int, max_groups: int, prior: Prior = "published", price: float = 0.0) -> np.ndarray:
     """Return the cost in nats of announcing g groups of the values, for g = 0..max_groups (0 groups are impossible).
 
-    Published: log V + log B(V, g). By sizes: log V + log C(V-1, g-1) + (g-1) price + log(V! / g!), from which log v! of
-    the number of values of each group is to be taken.
+    Published: log V + log B(V, g). By sizes: log V + log C(V-1, g-1) + (g-1) price + log(V! / g!), from which the
+    caller subtracts log v! for the number of values v of each group.
     """
     if prior == "sizes":
         costs = interval_prior(n_values, max_groups, "sizes", price) + gammaln(n_values + 1.0)
@@ -160,11 +162,11 @@ def part_cost(counts: np.ndarray) -> np.ndarray:
 
 
 def total_costs(counts: np.ndarray, sizes: np.ndarray, priors: np.ndarray) -> np.ndarray:
-    """Return the cost in nats of the parts of several columns, one column after another.
+    """Return the total MODL cost of each of several columns in nats, shape (n_columns,).
 
     Parameters
     ----------
-    counts : (n_parts, n_classes) class counts of all parts.
+    counts : (n_parts, n_classes) class counts of all parts, column after column.
     sizes : (n_columns,) number of parts of each column.
     priors : (n_columns,) cost of announcing them.
     """
@@ -175,8 +177,8 @@ def total_costs(counts: np.ndarray, sizes: np.ndarray, priors: np.ndarray) -> np
 def interval_costs(
     counts: np.ndarray, sizes: np.ndarray, announced: np.ndarray, prior: Prior = "published", price: float = 0.0
 ) -> np.ndarray:
-    """Compute `total_costs` of intervals among ``announced`` (n_columns,) rows, or distinct values with the prior by
-    sizes.
+    """Return the `total_costs` of intervals; bounds lie among ``announced`` (n_columns,) rows or, by sizes, distinct
+    values.
     """
     priors = np.empty(announced.size)
     for n in set(announced.tolist()):
@@ -186,20 +188,20 @@ def interval_costs(
 
 
 def level_scores(costs: np.ndarray, null_costs: np.ndarray) -> np.ndarray:
-    """Return the shares of the null costs that partitions save; 0 if they save nothing."""
+    """Return the share of the null costs that partitions save, 1 - cost / null cost; 0 if they save nothing."""
     scores = np.zeros_like(costs)
     np.divide(costs, null_costs, out=scores, where=null_costs > 0.0)
     return np.where(null_costs > 0.0, np.maximum(0.0, 1.0 - scores), 0.0)
 
 
 def pays(costs: np.ndarray, null_costs: np.ndarray | float) -> np.ndarray:
-    """Return whether partitions cost less than a single part, by more than rounding."""
+    """Return whether partitions cost less than a single part, by more than rounding errors."""
     return costs < null_costs - _TOLERANCE
 
 
 @dataclass(frozen=True)
 class Intervals:
-    """Intervals of one or several numeric columns, one column after another.
+    """Intervals of one or several numeric columns, column after column.
 
     Attributes
     ----------
@@ -208,9 +210,9 @@ class Intervals:
         A first cut point of -inf separates missing values from the rest.
     counts : float array, shape (n_levels of all columns, n_classes)
     missing : int array, shape (n_columns,)
-        The level of missing values; -1 if there are none.
+        Level of missing values; -1 if there are none.
     costs, null_costs : float arrays, shape (n_columns,)
-        Of these intervals, and of a single one.
+        Costs of these intervals, and of a single one, in nats.
     """
 
     n_levels: np.ndarray
@@ -223,7 +225,9 @@ class Intervals:
 
 @dataclass(frozen=True)
 class Groups:
-    """Groups of the values of one categorical column: positions of the values of each, class counts and costs."""
+    """Groups of the values of one categorical column: the positions of the values in each, class counts, and costs in
+    nats.
+    """
 
     groups: tuple[np.ndarray, ...]
     counts: np.ndarray
@@ -237,15 +241,16 @@ class Groups:
 
 
 def summed(values: np.ndarray, line: np.ndarray, n: int | None = None) -> np.ndarray:
-    """Return the sums of ``values`` by position: ``line`` assigns each value to one of ``n`` positions."""
+    """Sum ``values`` by group; ``line`` assigns each value (first axis) to one of ``n`` groups."""
     sums = np.zeros((int(line.max()) + 1 if n is None else n, *values.shape[1:]), dtype=values.dtype)
     np.add.at(sums, line, values)
     return sums
 
 
 def saved_by_values(counts: np.ndarray) -> float:
-    """Return the nats that class shares by value save in the cost of the labels; ``counts`` is
-    (n_values, n_classes).
+    """Return the nats that class shares of single values save in the cost of the labels.
+
+    ``counts`` has shape (n_values, n_classes).
     """
     counts = counts[:, counts.any(axis=0)]  # a class may have no weight
     n_rows, of_class = counts.sum(), counts.sum(axis=0)
@@ -266,17 +271,16 @@ def saved_by_values(counts: np.ndarray) -> float:
 def search_intervals(
     blocks: ValueBlocks, method: Method, *, prior: Prior = "published", apart: bool = False, price: float = 0.0
 ) -> np.ndarray:
-    """Return rows of ``blocks`` at which the best MODL intervals begin.
+    """Return the rows of ``blocks`` at which the best MODL intervals of each column begin.
 
     Parameters
     ----------
-    blocks : the columns, neighbours of one class joined.
-    method : ``"greedy"`` (bottom-up merges, then splits and boundary moves until nothing falls; columns small enough
+    blocks : the columns, with neighbours of one class joined.
+    method : ``"greedy"`` (bottom-up merges, then splits and boundary moves until the cost stops falling; small columns
         are solved exactly) or ``"optimal"`` (exact).
     prior : how the cost announces intervals.
-    apart : False: missing is the smallest value and may share the lowest interval. True: missing values, if there
-        are any, always are a separate interval.
-    price : nats that each bound costs more.
+    apart : whether missing values always form an interval of their own; otherwise they count as the smallest value.
+    price : additional nats for each bound.
     """
     most = int(np.diff(blocks.starts).max())
     if method != "optimal":
@@ -285,8 +289,8 @@ def search_intervals(
     intervals = []
     for n, total in set(zip(announced.tolist(), blocks.totals.tolist(), strict=True)):
         columns = np.flatnonzero((announced == n) & (blocks.totals == total))
-        # With one value per part the prior by sizes is free: parts of single rows, as in identifiers, would cost
-        # as little as a single part of balanced classes, and say nothing of new rows.
+        # With one value per part the prior by sizes is free: parts of single rows, as in identifiers, would cost as
+        # little as a single part of balanced classes, and say nothing about new rows.
         parts = min(most, int(n), max(2, int(total / _ROWS_PER_PART))) if prior == "sizes" else most
         costs = interval_prior(n, parts, prior, price)
         has_own = blocks.has_missing & apart
@@ -295,8 +299,8 @@ def search_intervals(
 
 
 def search_bounds(cumulated: np.ndarray, prior: np.ndarray, method: Method) -> np.ndarray:
-    """Return first blocks of the best intervals of one column, given the (blocks + 1, classes) cumulated
-    class counts.
+    """Return the first blocks of the best intervals of one column, given its cumulated class counts (blocks + 1,
+    classes).
     """
     return _search_columns(np.array([0, len(cumulated)]), cumulated, prior, method, np.array([0]), np.array([False]))
 
@@ -325,16 +329,16 @@ def _search_columns(
 
 
 def _search_greedily(cumulated: np.ndarray, prior: np.ndarray) -> np.ndarray:
-    """Return first blocks of good intervals of a column that is too large for the exact search."""
+    """Return the first blocks of good intervals of a column that is too large for the exact search."""
     from bayesieve.discretize import _modl_kernels as kernels
 
     n_blocks, table = len(cumulated) - 1, log_factorials(cumulated[-1:])
-    # Greedy merges are good enough down to several hundred intervals. The best of these bounds are then chosen exactly,
+    # Greedy merges are good enough down to several hundred intervals. The best of their bounds are then chosen exactly,
     # and moved over all blocks.
     target = int((_COARSE_WORK / cumulated.shape[1]) ** 0.5)
     coarse = kernels.join_neighbours(cumulated, table, target)
     chosen = np.append(coarse[search_bounds(cumulated[coarse], prior, "optimal")], n_blocks)
-    # Joining blocks misplaces every bound slightly. Correcting them first avoids a scan of all blocks for each.
+    # Packing blocks misplaces every bound slightly. Correcting them first avoids a scan of all blocks for each.
     return kernels.improve_bounds(cumulated, chosen, 2 * n_blocks // target, prior, table)[:-1]
 
 
@@ -347,18 +351,18 @@ def group_values(
     price: float = 0.0,
     least: float = -np.inf,
 ) -> Groups:
-    """Return best MODL groups of the values of one column.
+    """Return the best MODL groups of the values of one column.
 
     Parameters
     ----------
     counts : (n_values, n_classes) class counts of each value.
     method : ``"greedy"`` merges pairs and then moves single values, ``"optimal"`` tries all partitions. With two
-        classes and the published prior both methods take the values in order of their class ratio, ``"optimal"``
-        always by dynamic programming.
+        classes and the published prior both use the order of the values' class ratios, ``"optimal"`` always by dynamic
+        programming.
     prior : how the cost announces groups.
-    apart : a value, if any, that always is a separate group (unless all values end in one group).
-    price : nats that each group beyond the first costs more by sizes.
-    least : nats that groups have to save to be of use. By sizes, the search ends early if its first groups save far
+    apart : a value that always forms a group of its own (unless all values end in one group), or None.
+    price : additional nats for each group beyond the first, by sizes.
+    least : nats that groups have to save to be useful. By sizes, the search ends early if its first groups save far
         less.
     """
     present = np.flatnonzero(counts.sum(axis=1) > 0)
@@ -379,7 +383,7 @@ def group_values(
         else:
             search = _two_classes if counts.shape[1] == 2 else _more_classes
             label = search(counts[free], _join_pure(counts[free]), free_prior, method)
-        # Groups are listed by their share of the last class, then by their lowest value.
+        # Groups are ordered by their share of the last class, then by their lowest value.
         _, lowest, group = np.unique(label, return_index=True, return_inverse=True)
         sums = summed(counts[free].astype(float), group)
         order = np.lexsort((lowest, -sums[:, -1] / sums.sum(axis=1)))
@@ -396,8 +400,8 @@ def group_values(
 
 
 def _join_pure(counts: np.ndarray) -> np.ndarray:
-    """Return start labels: values of rows of a single class share a label, as an optimal partition never separates
-    them.
+    """Return initial labels in which values of rows of a single class share a label, because optimal groups never
+    separate them.
     """
     label = np.arange(counts.shape[0])
     pure = (counts > 0).sum(axis=1) == 1
@@ -410,15 +414,15 @@ def _join_pure(counts: np.ndarray) -> np.ndarray:
 
 
 def _two_classes(counts: np.ndarray, label: np.ndarray, prior: np.ndarray, method: Method) -> np.ndarray:
-    """Group the values of two classes: the best groups are runs of values in the order of their class ratio, so the
-    interval search applies.
+    """Return the labels of the best groups for two classes, which are intervals of the values in the order of their
+    class ratio.
     """
     row = np.unique(label, return_inverse=True)[1]
     table = summed(counts, row)
     ratio = table[:, 1] / table.sum(axis=1, dtype=float)
     if method != "optimal" and len(table) > _MAX_ORDERED:
-        # Values with the same ratio are neighbours anyway and are hardly ever separated: one place for each distinct
-        # ratio, then one for each of as many equally frequent runs as can be compared.
+        # Values with the same ratio are neighbours anyway and hardly ever separated: each distinct ratio gets one
+        # place; if there are too many, each of equally frequent runs of ratios does.
         _, same = np.unique(ratio, return_inverse=True)
         place = _equal_runs(np.bincount(same, weights=table.sum(axis=1, dtype=float)), _MAX_ORDERED)
         return _two_classes(counts, place[same][row], prior, method)
@@ -432,7 +436,9 @@ def _two_classes(counts: np.ndarray, label: np.ndarray, prior: np.ndarray, metho
 
 
 def _equal_runs(frequency: np.ndarray, n_runs: int) -> np.ndarray:
-    """Cut ordered items into at most ``n_runs`` runs of about the same frequency, and return the run of each."""
+    """Cut ordered items into at most ``n_runs`` runs of about equal total frequency, and return the run of each
+    item.
+    """
     if frequency.size <= n_runs:
         return np.arange(frequency.size)
     middle = np.cumsum(frequency) - frequency / 2
@@ -464,8 +470,8 @@ def _more_classes(counts: np.ndarray, label: np.ndarray, prior: np.ndarray, meth
 
 
 def _join_rare(table: np.ndarray) -> np.ndarray:
-    """Return labels that keep the most frequent values and join the others by majority class; there are ``_MAX_PAIRED``
-    labels in all.
+    """Return labels in which frequent values are single and the others joined by majority class; there are
+    ``_MAX_PAIRED`` labels.
     """
     n_classes = table.shape[1] - 1
     label = n_classes + np.arange(len(table))
@@ -476,17 +482,18 @@ def _join_rare(table: np.ndarray) -> np.ndarray:
 
 
 def _by_sizes(counts: np.ndarray, prior: np.ndarray, method: Method, useful: float) -> np.ndarray:
-    """Group values under the prior by sizes: values with the same counts are interchangeable and stay together.
+    """Return the labels of the best groups under the prior by sizes; values with equal counts stay together.
 
-    Groups of a cost beyond ``useful`` need not be the best: all values are one group if the first groups cost
-    `_HOPELESS` nats more. In 3,430 pairs of columns of 32 tables, the rest of the search saved 9 nats at most.
+    If even the first groups cost `_HOPELESS` nats more than ``useful``, the search ends with a single group. In 3,430
+    pairs of columns of 32 tables, the rest of the search saved 9 nats at most.
     """
     from bayesieve.discretize._modl_kernels import merge_pairs, settle_values
 
     if method == "optimal" or len(counts) <= _FEW_VALUES:
         return _optimal_groups(np.column_stack([counts, np.ones_like(counts[:, 0])]), prior, "values")
     log_table = log_factorials(counts.sum(axis=0)[None])
-    # Values with equal class counts are interchangeable, so work on distinct class counts and their multiplicities.
+    # Values with equal class counts are interchangeable, so the search works on distinct class counts with
+    # multiplicities.
     table, row = np.column_stack([counts, np.ones_like(counts[:, 0])]), np.arange(len(counts))
     if counts.dtype != np.float64 and len(counts) > _MAX_UNITS // 2:
         factors = np.random.default_rng(0).integers(1, 1 << 62, counts.shape[1]) | 1
@@ -506,7 +513,8 @@ def _by_sizes(counts: np.ndarray, prior: np.ndarray, method: Method, useful: flo
         is_hard = threshold == 0 and alone > hopeless
         if is_hard and settle_values(table, cheapest[place], prior, log_table) > hopeless:
             return np.zeros(len(counts), dtype=int)
-        # Also improve the two best partitions from merging the most similar values, whatever their frequencies.
+        # Two more starting points: the best partitions from merging the most similar values, whatever their
+        # frequencies.
         unsized = units.copy()
         unsized[:, -1] = 0
         states, totals = merge_pairs(unsized, units[:, -1].copy(), log_table)
@@ -516,7 +524,7 @@ def _by_sizes(counts: np.ndarray, prior: np.ndarray, method: Method, useful: flo
             cost = settle_values(units, start, prior, log_table)
             if cost < best:
                 best, label = cost, start[place]
-        # Double the threshold until it joins further values: smaller steps would repeat the same partition.
+        # The threshold is doubled until it joins further values: smaller steps would repeat the same partition.
         rarer = frequency[frequency > threshold].min()
         threshold = max(1, 2 * threshold)
         while threshold < rarer:
@@ -526,7 +534,7 @@ def _by_sizes(counts: np.ndarray, prior: np.ndarray, method: Method, useful: flo
 
 
 def _optimal_groups(counts: np.ndarray, prior: np.ndarray, noun: str) -> np.ndarray:
-    """Return the best of all partitions; ``noun`` names what is partitioned in the message about too many."""
+    """Return the labels of the best of all partitions; ``noun`` names the items in the error about too many."""
     from bayesieve.discretize._modl_kernels import optimal_groups
 
     if len(counts) > MAX_OPTIMAL_VALUES:
@@ -539,15 +547,15 @@ def _optimal_groups(counts: np.ndarray, prior: np.ndarray, noun: str) -> np.ndar
 
 
 def _coarse(table: np.ndarray, frequency: np.ndarray, threshold: float) -> np.ndarray:
-    """Return labels that join the values of at most ``threshold`` rows, and other similar values; there are at most
-    ``_MAX_UNITS`` labels.
+    """Return labels that join the values of at most ``threshold`` rows, and similar values until at most ``_MAX_UNITS``
+    labels are left.
     """
     label = np.full(len(table), -1)
     frequent = np.flatnonzero(frequency > threshold)
     label[frequent] = np.arange(frequent.size)
     if frequent.size < _MAX_UNITS:
         return label
-    # The most frequent half of the labels stay separate; others are joined by majority class and its share.
+    # The more frequent half of the labels stays separate; others are joined by majority class and its share.
     half = _MAX_UNITS // 2
     rest = frequent[np.argsort(-frequency[frequent], kind="stable")[half:]]
     of_class = table[rest, :-1].astype(float)

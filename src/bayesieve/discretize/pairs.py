@@ -1,4 +1,4 @@
-"""Pairs of columns as features: the choice of pairs that are more informative than their columns, and their levels."""
+"""Pairs of columns as features: choice of the pairs that are more informative than their columns, and their levels."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _PARALLEL_ROWS = 20_000  # from which starting threads to count pays
 
 
 class FrequentValues(GroupCoder):
-    """Levels of the most frequent values, and one level for all others."""
+    """Coder that gives the most frequent values a level each, and all others a common level."""
 
     supervised = False
 
@@ -88,7 +88,7 @@ def check_pairs(pairs: Any) -> None:
 
 
 def positions_of(pairs: Sequence[Sequence[str]], names: Sequence[str]) -> list[tuple[int, int]]:
-    """Return the positions of the columns of these pairs, each pair once; ValueError for an unknown column."""
+    """Return the positions of the columns of named pairs, each pair once. Raise ValueError for an unknown column."""
     position = {name: i for i, name in enumerate(names)}
     for pair in pairs:
         for name in pair:
@@ -102,14 +102,13 @@ def positions_of(pairs: Sequence[Sequence[str]], names: Sequence[str]) -> list[t
 
 
 def fit_of_sum(cells: np.ndarray) -> float:
-    """Return the nats of the labels that the sum of the log odds of both columns saves, beyond what each column saves
-    by itself.
+    """Return the nats of the labels that the sum of the log odds of both columns saves, beyond what each saves by
+    itself.
 
-    It is 0 if cells deviate from that sum: if deviations have the higher marginal likelihood, in its Laplace
-    approximation.
-
-    Columns that are independent of each other, but not within the classes, say more together than apart without any
-    interaction. Iterative proportional fitting (Deming and Stephan 1940) finds the sum.
+    It is 0 if cells deviate from that sum, that is, if a model with deviations has the higher marginal likelihood in
+    its Laplace approximation. Columns may be more informative together than apart without any interaction, if they
+    depend on each other within the classes only. The sum is found by iterative proportional fitting (Deming and Stephan
+    1940).
 
     Parameters
     ----------
@@ -131,7 +130,7 @@ def fit_of_sum(cells: np.ndarray) -> float:
 def with_pairs(
     codes: np.ndarray, coded: Sequence[tuple[PairLevels, np.ndarray, np.ndarray]], into: np.ndarray, engine: Engine
 ) -> np.ndarray:
-    """Write the codes of columns, then those of pairs of them, ``into`` an array of the engine, and return it."""
+    """Write the codes of columns, followed by those of their pairs, ``into`` an array of the engine, and return it."""
     for k, of_column in enumerate(codes):
         into[k] = of_column
         engine.release(into[k].nbytes)
@@ -142,7 +141,7 @@ def with_pairs(
 
 
 def cells_of_pair(one: np.ndarray, other: np.ndarray, n_levels: tuple[int, int], rows: Rows) -> np.ndarray:
-    """Return rows (or weight) by the levels of two columns and the class, (levels of the first, of the second,
+    """Return the rows (or weight) by the levels of two columns and the class, (levels of the first, of the second,
     n_classes).
     """
     from bayesieve.counts._kernels import count_cells
@@ -153,13 +152,13 @@ def cells_of_pair(one: np.ndarray, other: np.ndarray, n_levels: tuple[int, int],
 
 
 def most_saved(cells: np.ndarray, null: float, prior: Prior) -> float:
-    """Return an upper bound on the nats that groups of the cells save; ``null`` are the nats of the labels of all rows
-    in one group.
+    """Return an upper bound of the nats that groups of the cells can save, to skip the search for hopeless pairs.
 
-    No groups fit the labels better than every cell with its own shares of the classes, and announcing two or more
-    groups costs at least as much as two; every cell by itself is free by sizes, but pays for its own shares. Of two
-    classes, log C(n, k) <= n H(k/n), and at least that less log(2n) / 2 (Ash 1965, lemma 4.7.1): n rows cost
-    log(n/2 + 1) / 2 beyond their entropy or more, and two groups no less than one.
+    ``null`` is the cost of the labels of all rows in one group. No groups fit the labels better than every cell with
+    its own class shares, and announcing two or more groups costs at least as much as announcing two; by sizes every
+    cell by itself is free, but pays for its own shares. With two classes, log C(n, k) <= n H(k/n), and at least that
+    less log(2n) / 2 (Ash 1965, lemma 4.7.1): n rows cost at least log(n/2 + 1) / 2 beyond their entropy, and two groups
+    no less than one.
     """
     rows = cells.sum(axis=2)
     cells, rows = cells[rows > 0], rows[rows > 0]
@@ -174,12 +173,12 @@ def most_saved(cells: np.ndarray, null: float, prior: Prior) -> float:
 
 @dataclass(frozen=True)
 class PairFinder:
-    """Search for pairs of columns that are more informative together than separately, and their levels.
+    """Search for pairs of columns that are more informative together than separately, and for the levels of such pairs.
 
     Parameters
     ----------
-    training : the rows.
-    prior : by which the cells of a pair are grouped, as if they were the values of a column.
+    training : training rows.
+    prior : prior by which the cells of a pair are grouped, as if they were the values of a column.
     n_jobs : threads.
     """
 

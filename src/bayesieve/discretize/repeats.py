@@ -1,6 +1,6 @@
-"""Repeated rows from oversampling or joins, and row weights with which each distinct row counts once.
+"""Detection of repeated rows, from oversampling or joins, and row weights with which each distinct row counts once.
 
-Cut points adapt to copies: every value of a number stands in several rows of one class, so that chance looks like
+Cut points adapt to copies: every value of a number occurs in several rows of one class, so that chance looks like
 information. Rows that are equal because their columns have few values are no copies: their classes differ as often as
 those of similar rows.
 """
@@ -46,13 +46,13 @@ class Repeats:
     Attributes
     ----------
     weights : (n_rows,) row weights with which each distinct row of a class counts once, times a factor by which each
-        class keeps its share of all rows. Their sum is the number of distinct rows if all classes are repeated alike,
-        otherwise the effective sample size (Kish). Of equal rows one has all the weight; rows that are equal in some
-        columns only share it.
-    n_rows, n_repeated : rows of positive weight, and those of them that repeat another.
-    columns : names of the numeric columns by which the copies are recognised.
-    is_whole : whether copies are equal in all columns but identifiers.
-    groups : (n_rows,) number of the distinct row of each row; 0 for rows of weight 0, too.
+        class keeps its share of all rows. They add up to the number of distinct rows if all classes are repeated alike,
+        otherwise to the effective sample size (Kish). One of equal rows has all the weight; rows that are equal only in
+        some columns share it.
+    n_rows, n_repeated : number of rows of positive weight, and of those that repeat another.
+    columns : names of the numeric columns by which copies are recognised.
+    is_whole : whether copies are equal in all columns except identifiers.
+    groups : (n_rows,) number of the distinct row of each row; rows of weight 0 have 0.
     """
 
     weights: np.ndarray
@@ -82,13 +82,14 @@ def _caution(n_repeated: float, n_rows: float, columns: Sequence[str], effect: s
 def scan_caution(
     names: Sequence[str], columns: Sequence[ValueCounts], row_hashes: np.ndarray | None, rows: Rows
 ) -> Caution | None:
-    """Return caution about repeated rows of a scan, which are all counted; None if rows are equal no more often than by
+    """Return a caution about repeated rows of a scan, which all count; None if rows are not equal more often than by
     chance.
 
     Parameters
     ----------
-    names, columns : of all columns, with the counts of their values.
-    row_hashes : (n_rows,) hashes, by `hash_rows`, in the order of ``rows``; None if they are not known.
+    names, columns : names of all columns, and the counts of their values.
+    row_hashes : (n_rows,) hashes by `hash_rows` in the order of ``rows``; None if they are not known.
+    rows : classes and weights of the rows.
     """
     numbers = {names[i]: column for i, column in enumerate(columns) if isinstance(column.values, np.ndarray)}
     whole = {name: column for name, column in numbers.items() if column.upper is None}
@@ -111,7 +112,7 @@ def scan_caution(
     share = 1.0 - distinct.size / max(1, few.size)
     n_distinct = {name: len(one.values) if one.upper is None else one.n_distinct for name, one in numbers.items()}
     distinguishing = [name for name, n in n_distinct.items() if n >= _LEAST_DISTINCT * (1.0 - share) * row_hashes.size]
-    # `are_copies` compares neighbouring values. Hashes serve as values, so that neighbours are rows drawn at random.
+    # `are_copies` compares neighbouring values. With hashes as values, neighbours are random rows.
     if not distinguishing or not are_copies(distinct.astype(np.float64), counts.reshape(-1, rows.n_classes)):
         return None
     return _scan_caution(share * row_hashes.size, row_hashes.size, distinguishing)
@@ -129,11 +130,13 @@ def find_repeats(
     n_jobs: int | None,
     row_hashes: Callable[[], np.ndarray] | None = None,
 ) -> Repeats | None:
-    """Return the repeated rows of a table in memory, or None if no more rows are equal than by chance.
+    """Return the repeated rows of a table in memory, or None if rows are not equal more often than by chance.
 
     Parameters
     ----------
-    row_hashes : returns the hashes, by `hash_rows`, of all rows; it is called if some rows may be equal.
+    table, target, weights : the rows.
+    n_jobs : threads.
+    row_hashes : function that returns the hashes of all rows by `hash_rows`; called if some rows may be equal.
     """
     counted: Any = slice(None) if weights is None else np.flatnonzero(weights > 0)
     rows = np.arange(table.n_rows)[counted]
@@ -141,7 +144,7 @@ def find_repeats(
     sample = rows[at]
     possible = _possible_identifiers(table, sample)
 
-    # Rows that are equal in all columns but identifiers; in wide tables a few columns rule most of them out.
+    # Rows that are equal in all columns except identifiers; in wide tables a few columns rule out most of them.
     if table.n_columns <= _GLANCE_COLUMNS or _may_repeat(table, n_jobs):
         hashes = (hash_rows(table, n_jobs) if row_hashes is None else row_hashes())[counted]
         if (
@@ -162,7 +165,7 @@ def find_repeats(
 
 
 def _may_repeat(table: Table, n_jobs: int | None) -> bool:
-    """Return whether some rows are equal in a few columns."""
+    """Return whether enough rows are equal in a few columns for the others to be compared."""
     few = table.select(list(range(0, table.n_columns, -(-table.n_columns // _GLANCE_COLUMNS))))
     sample = np.arange(0, table.n_rows, max(1, table.n_rows // MOST_JUDGED_ROWS))
     possible, hashes = _possible_identifiers(few, sample), hash_rows(few, n_jobs)
@@ -177,7 +180,9 @@ def _equal_rows(
     hashes: np.ndarray,
     columns: Sequence[int],
 ) -> Repeats | None:
-    """Return rows that are equal in these columns, all but identifiers, if numbers show that they are copies."""
+    """Return the rows that are equal in these columns (all except identifiers), or None unless numbers show that they
+    are copies.
+    """
     if _n_equal(hashes) < _FEWEST_COPIED:
         return None
     classes = target.codes[rows]
@@ -194,7 +199,7 @@ def _equal_rows(
 
 
 def _columns_of_copies(distinct: Table, counts: np.ndarray) -> tuple[str, ...]:
-    """Return names of numeric columns that show that rows are copies; none if they may be equal by chance.
+    """Return the names of numeric columns that show that rows are copies; empty if they may be equal by chance.
 
     Parameters
     ----------
@@ -211,8 +216,8 @@ def _columns_of_copies(distinct: Table, counts: np.ndarray) -> tuple[str, ...]:
         ranks[order] = np.where(np.isnan(values[order]), np.nan, np.arange(values.size))
         if np.unique(values).size > _FEWEST_VALUES and are_copies(ranks, counts):
             together.append(i)
-    # Rounded numbers have equal values by chance, but then some rows would differ in one column only. If hardly any do,
-    # equal values come from copied rows.
+    # Rounded numbers may be equal by chance, but then some rows would differ in one column only. If hardly any do, rows
+    # are copies.
     return tuple(distinct.names[i] for i in together) if together and _stand_apart(distinct) else ()
 
 
@@ -233,7 +238,9 @@ def _joined_rows(
     columns: Sequence[int],
     n_jobs: int | None,
 ) -> Repeats | None:
-    """Return rows that are equal in these columns, as those of one customer are after a join with orders."""
+    """Return the rows that are equal in these columns, such as those of one customer after a join with orders,
+    or None.
+    """
     classes = target.codes[rows]
     hashes = hash_rows(table.select(columns), n_jobs)[rows]
     group = np.unique(hashes, return_inverse=True)[1]
@@ -248,12 +255,14 @@ def _joined_rows(
 
 
 def _copied_columns(table: Table, target: Target, sample: np.ndarray) -> list[int]:
-    """Return numeric columns that were copied together, judged by a sample of rows: equal values are of one class,
-    neighbouring values are not, and rows that share a value of one column share the values of the others.
+    """Return the numeric columns that were copied together, judged by a sample of rows.
+
+    Equal values are of one class, neighbouring values are not, and rows that share a value of one column share the
+    values of the others.
     """
     numeric = [i for i, kind in enumerate(table.kinds()) if kind == "numeric"]
     sample = sample[np.argsort(mixed(np.arange(sample.size)))]  # in an arbitrary but fixed order
-    # Examine a few columns first: in a wide table they show whether the others need examining.
+    # A few columns are examined first: in a wide table they show whether the others need examining.
     first = numeric[:: max(1, -(-len(numeric) // _GLANCE_COLUMNS))]
     groups = _copied(table, target, sample, first)
     if len(groups) > 1 and len(first) < len(numeric):
@@ -271,7 +280,7 @@ def _copied_columns(table: Table, target: Target, sample: np.ndarray) -> list[in
 
 
 def _copied(table: Table, target: Target, sample: np.ndarray, columns: Sequence[int]) -> dict[int, np.ndarray]:
-    """Return, for each possibly copied column, the number of each row's value, -1 if missing."""
+    """Return, for each column that may be copied, the number of the value of each row, -1 if missing."""
     groups, some = dict[int, np.ndarray](), np.array(columns, dtype=np.int64)
     if some.size == 0:
         return groups
@@ -293,9 +302,9 @@ def _copied(table: Table, target: Target, sample: np.ndarray, columns: Sequence[
 def are_copies(values: np.ndarray, counts: np.ndarray, in_sample: bool = False) -> bool:
     """Return whether repeated rows are copies rather than equal by chance.
 
-    Rows are recognised as copies by a numeric column that tells most of the distinct rows apart: rows with its next
-    lower and higher values are of other classes, but copies hardly ever are. If neighbours are nearly always of one
-    class, too, many values must be possible between them.
+    Copies are recognised by a numeric column that distinguishes most of the distinct rows. Rows with its next lower and
+    higher values often have other classes, whereas copies hardly ever do. If neighbours are nearly always of one class
+    as well, there must be room for many values between them.
 
     Parameters
     ----------
@@ -338,7 +347,7 @@ def are_copies(values: np.ndarray, counts: np.ndarray, in_sample: bool = False) 
 
 
 def _possible_identifiers(table: Table, sample: np.ndarray) -> list[int]:
-    """Return the columns that may number or name rows, judged by up to 1,000 rows."""
+    """Return the columns that may identify rows by numbers or names, judged by up to 1,000 rows."""
     kinds, types = table.kinds(), table.types()
     numbers = [i for i, kind in enumerate(kinds) if kind == "numeric" and types[i] == "number"]
     glance = sample[:: max(1, sample.size // _GLANCE_ROWS)]
@@ -347,7 +356,9 @@ def _possible_identifiers(table: Table, sample: np.ndarray) -> list[int]:
 
 
 def _identifiers(table: Table, possible: Sequence[int], sample: np.ndarray, at: np.ndarray) -> list[int]:
-    """Return the ``possible`` columns that number or name nearly every row, in which copies differ."""
+    """Return those ``possible`` columns that have a value of its own for nearly every row; copies may differ in
+    them.
+    """
     kinds, n_rows = table.kinds(), int(at[-1]) + 1
     marks = marks_of_numbers(table, [i for i in possible if kinds[i] == "numeric"], sample, at, n_rows)
     texts = [i for i in possible if kinds[i] == "categorical" and _is_distinct(table, i, sample)]
@@ -359,7 +370,7 @@ def _is_distinct(table: Table, i: int, rows: np.ndarray) -> bool:
 
 
 def _n_equal(hashes: np.ndarray) -> int:
-    """Return the number of rows that repeat another row."""
+    """Return the number of hashes that repeat another one."""
     ordered = np.sort(hashes)
     return int(np.count_nonzero(ordered[1:] == ordered[:-1]))
 
@@ -378,10 +389,12 @@ def weights_of_distinct(
 
     Parameters
     ----------
-    cells : (n_rows,) equal for equal rows of a class.
+    cells : (n_rows,) number that is equal for equal rows of a class.
+    classes : (n_rows,) class codes.
+    weights : (n_rows,) or None.
     shared : whether equal rows share the weight; otherwise one of them has it.
     """
-    # Keep a random copy rather than the first: first copies of frequently copied classes lie early in the table.
+    # A random copy is kept rather than the first: first copies of frequently copied classes lie early in the table.
     order = np.argsort(mixed(np.arange(cells.size)))
     _, first, n_copies = np.unique(cells[order], return_index=True, return_counts=True)
     row, first = np.unique(cells, return_inverse=True)[1], order[first]

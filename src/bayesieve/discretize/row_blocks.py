@@ -1,4 +1,4 @@
-"""Counting and coding of many rows block by block, in memory or in a scan (`scan_passes`)."""
+"""Counting and coding of many rows block by block, for tables in memory; `scan_passes` does it for scans."""
 
 from __future__ import annotations
 
@@ -36,10 +36,12 @@ _FEWEST_TEXTS = 1 << 14
 
 
 class Blocks(Protocol):
-    """Columns of a table that are read block by block, from a source or from memory.
+    """Protocol of tables that are read block by block, from memory or from files.
 
-    table : names, kinds and types of the columns, and the number of rows; n_classes : of the rows; reading_bytes : what
-    counts of all columns may take; or None; prints : of all rows, once all columns were read in one go; or None.
+    table : names, kinds and types of the columns, and the number of rows
+    n_classes : number of classes of the rows
+    reading_bytes : limit on the bytes that counts of all columns may take, or None
+    prints : hashes of all rows, once all columns were read in one pass, or None
     """
 
     n_classes: int
@@ -59,19 +61,21 @@ class Blocks(Protocol):
         """
 
     def codes(self, positions: Sequence[int], levels: TableLevels) -> np.ndarray:
-        """Return the codes of all rows by these levels of some columns, (n, n_rows)."""
+        """Return the codes of all rows by levels of the columns at ``positions``, (n, n_rows)."""
 
 
 class CountedColumns:
-    """Class counts of the values of all columns. All values are counted in tables of few rows; otherwise numbers of
-    very many values are counted in cells of a grid, and only the most frequent categories.
+    """Class counts of the values of all columns.
+
+    In tables of few rows all values are counted. Otherwise, numbers with very many values are counted in the cells of a
+    grid, and of very many categories only the most frequent ones.
 
     Parameters
     ----------
     blocks : Blocks
-        Read once, columns of very many distinct values more often, and once more to be coded.
+        Read once; columns of very many distinct values are read more often, and all once more to be coded.
     n_jobs : threads.
-    n_cells : of a grid, at most.
+    n_cells : largest number of cells of a grid.
 
     Attributes
     ----------
@@ -97,7 +101,7 @@ class CountedColumns:
         self.columns = self._counted([number_room if kind == "numeric" else self._text_room for kind in kinds])
 
     def _counted(self, rooms: Sequence[value_sums.Room]) -> list[ValueCounts]:
-        """Return the counts of each column: of all values, or of the cells of a grid, or of its most frequent
+        """Return the counts of each column: of all its values, of cells of a grid, or of its most frequent
         categories.
         """
         totals = self._blocks.total(range(len(rooms)), value_sums.count_values, value_sums.add_values, rooms)
@@ -119,7 +123,9 @@ class CountedColumns:
         return columns
 
     def _grids(self, coarse: dict[int, value_sums.Grid]) -> dict[int, value_sums.Grid]:
-        """Count rows in grids of quantiles. Cells with too many rows are split, and all rows are counted again."""
+        """Count rows in grids of quantiles; if cells have too many rows, they are split, and all rows are counted
+        again.
+        """
         grids, split = dict(coarse), list(coarse)
         for _ in range(1 + value_sums.MOST_ROUNDS):
             if split:
@@ -130,7 +136,7 @@ class CountedColumns:
         return grids
 
     def fit(self, positions: Sequence[int], coders: Sequence[ColumnCoder], missing: str) -> FittedColumns:
-        """Return levels of these columns."""
+        """Return the levels of these columns, fitted to their counts."""
         names, types = self._blocks.table.names, self._blocks.table.types()
         counts = [self.columns[i] for i in positions]
         named_, typed = [names[i] for i in positions], [types[i] for i in positions]
@@ -141,7 +147,7 @@ class CountedColumns:
         return self._blocks.codes(positions, levels)
 
     def cautions(self) -> list[Caution]:
-        """Return cautions about columns in which not every value was counted."""
+        """Return cautions about columns of which not every value was counted."""
         columns, names = self.columns, self._blocks.table.names
         rare = np.flatnonzero(self._left_out).tolist()
         joined = tuple(names[i] for i in rare)

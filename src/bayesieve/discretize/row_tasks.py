@@ -1,4 +1,6 @@
-"""Tasks of a pass over a scan: read the rows of a chunk, and count or code their values, locally or in a worker."""
+"""Tasks of passes over a scan: each reads the rows of a chunk and counts or codes their values, locally or in a
+worker.
+"""
 
 from __future__ import annotations
 
@@ -29,21 +31,22 @@ counts of fractional weights are added in the order of the blocks, so that all o
 
 
 def block_slices(n_rows: int) -> list[slice]:
-    """Return the slices of blocks with this number of rows."""
+    """Return the slices of `BLOCK_ROWS` rows into which ``n_rows`` rows are cut."""
     return [slice(begin, min(begin + BLOCK_ROWS, n_rows)) for begin in range(0, n_rows, BLOCK_ROWS)]
 
 
 @dataclass(frozen=True)
 class RowChunk:
-    """Rows of a scan that one task reads: a block or some of its rows.
+    """Rows of a scan that one task reads.
 
     Attributes
     ----------
     first : number of the first row in the scan.
     files : the rows in the files.
-    known : classes and weights of the rows if they are at hand; None if the task reads them.
-    chosen : the rows that count, a bit each (`numpy.packbits`), if the task reads the classes; None: all rows whose
-        target is known.
+    known : classes and weights of the rows, if they are at hand; None if the task reads them.
+    chosen : bits (`numpy.packbits`) of the rows that count, if the task reads the classes; None: all rows whose target
+    is
+        known.
     """
 
     first: int
@@ -54,13 +57,13 @@ class RowChunk:
 
 @dataclass(frozen=True)
 class Reading:
-    """Columns that tasks read, and how.
+    """Columns that tasks read, and how they are read.
 
     Attributes
     ----------
     schema : names and types of the columns.
-    kinds : how to read columns whose kind does not follow from their type.
-    n_classes : int
+    kinds : kinds of columns that do not follow from their type.
+    n_classes : number of classes.
     labels : reads the classes and weights of chunks that do not have them.
     n_jobs : threads of a task.
     """
@@ -72,8 +75,9 @@ class Reading:
     n_jobs: int | None = 1
 
     def rows(self, chunk: RowChunk) -> tuple[Table, BlockRows, pl.DataFrame]:
-        """Read the rows of a chunk whose target is known: their columns, their classes and weights, and the rows as a
-        dataframe.
+        """Read the rows of a chunk whose target is known.
+
+        Returns their columns as a table, their classes and weights, and the rows as a dataframe.
         """
         import polars as pl
 
@@ -93,7 +97,7 @@ class Reading:
 
 
 def _row_in_scan(first: int, mask: np.ndarray | None, row: int) -> int:
-    """Return the number in the scan of a row of a chunk that begins at row ``first``."""
+    """Return the number in the scan of a row of a chunk; ``mask`` marks the rows of the chunk that count."""
     return first + (row if mask is None else int(np.flatnonzero(mask)[row]))
 
 
@@ -115,7 +119,7 @@ def _check_visible(files: Sequence[FileRows]) -> None:
 
 @dataclass(frozen=True)
 class CountTask:
-    """Count the values of columns of a chunk, and hash its rows.
+    """Task of counting the values of columns of a chunk, and of hashing its rows.
 
     Attributes
     ----------
@@ -131,7 +135,7 @@ class CountTask:
 
 
 def count_rows(task: CountTask) -> tuple[list[Any], np.ndarray | None]:
-    """Return the counts of each column, and the hashes of the rows."""
+    """Run a `CountTask`; return the counts of each column, and the hashes of the rows or None."""
     table, rows, _ = task.reading.rows(task.chunk)
     n_jobs = task.reading.n_jobs
 
@@ -144,12 +148,12 @@ def count_rows(task: CountTask) -> tuple[list[Any], np.ndarray | None]:
 
 @dataclass(frozen=True)
 class CodeTask:
-    """Code columns of a chunk.
+    """Task of coding columns of a chunk.
 
     Attributes
     ----------
-    levels : of each column.
-    sample : ascending positions among the rows of the chunk whose values are returned, too; None for none.
+    levels : levels of each column.
+    sample : ascending positions of the rows whose values are returned as well; None for none.
     """
 
     chunk: RowChunk
@@ -159,7 +163,9 @@ class CodeTask:
 
 
 def code_rows(task: CodeTask) -> tuple[list[np.ndarray], pl.DataFrame | None]:
-    """Return the codes of each column, one, two or four bytes a row, and the rows of the sample as a dataframe."""
+    """Run a `CodeTask`; return the codes of each column, one, two or four bytes per row, and the sampled rows as a
+    dataframe.
+    """
     table, _, rows = task.reading.rows(task.chunk)
     codes = map_in_threads(
         lambda at: task.levels[at].code(table.column(at)), range(table.n_columns), task.reading.n_jobs
@@ -168,7 +174,7 @@ def code_rows(task: CodeTask) -> tuple[list[np.ndarray], pl.DataFrame | None]:
 
 
 def _without_other_texts(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return a copy of the texts of some rows, because polars would otherwise keep the texts of the whole frame."""
+    """Return a deep copy of some rows: polars would otherwise keep the texts of the whole frame in memory."""
     import polars as pl
 
     copied: pl.DataFrame = pickle.loads(pickle.dumps(rows)) if pl.String in rows.dtypes else rows

@@ -1,4 +1,4 @@
-"""Coders of columns with rules for their levels by hand."""
+"""Coders of columns that follow a user's rules for their levels."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ _MOST_COMPARED, _MOST_TYPING_ERRORS = 5000, 20  # values of a column, and values
 
 
 def ruled_coders(rules: TableRules, table: Table, coders: Sequence[ColumnCoder], pairs: Any) -> list[ColumnCoder]:
-    """Return the coder of each column by its rule. The given coders decide everything that rules leave open.
+    """Return the coder of each column, which follows its rule if there is one and otherwise the given coder.
 
-    ValueError, which names it, for a column that is in one of the ``pairs`` but can be in none.
+    Raise ValueError, naming the column, if one of the ``pairs`` has a column that cannot be in a pair.
     """
     for name in () if isinstance(pairs, (str, Integral)) else (name for pair in pairs for name in pair):
         if name in rules.unpaired:
@@ -78,7 +78,8 @@ def rule_cautions(
 
     Parameters
     ----------
-    table, coders, levels : the columns, what coded them, and their levels.
+    table, coders, levels : the columns with their coders and levels.
+    learnt : names of the columns whose levels by hand equal those learnt from the rows.
     """
     cautions = []
     for i, coder in enumerate(coders):
@@ -106,8 +107,9 @@ def rule_cautions(
 
 
 def _absent_special(table: Table, i: int, level: FeatureLevels) -> tuple[list[str], list[str]]:
-    """Return special values, or names of them in a scanned table, that no row of a column has. For a column in memory,
-    also return its lowest and highest number.
+    """Return the special values (in a scanned table, their names) that no row of a column has.
+
+    For a column in memory, its lowest and highest number are returned as well.
     """
     if isinstance(table, ScannedTable):
         rows = np.asarray(level.counts).sum(axis=1)[level.n_special_levels - len(level.special) :]
@@ -123,14 +125,15 @@ def _absent_special(table: Table, i: int, level: FeatureLevels) -> tuple[list[st
 
 
 def _free(coder: Any) -> Any:
-    """Return the coder that may learn the levels that this coder takes from its rule."""
+    """Return the coder by which levels that this coder takes from its rule may be learnt instead."""
     rule = coder.rule.learnt
     return coder.base if rule == LevelRule() else type(coder)(coder.base, rule, coder.name, coder.type)
 
 
 def for_other_rows(coder: ColumnCoder, levels: Sequence[FeatureLevels], i: int, is_as_learnt: bool) -> ColumnCoder:
-    """Return the coder of other rows of the column at position ``i``. Values in groups by hand are those of the column,
-    even if the other rows lack them.
+    """Return the coder for other rows of the column at position ``i``.
+
+    Groups by hand keep all values that they have in the column, even if the other rows lack them.
     """
     coder = _free(coder) if is_as_learnt else coder
     if not isinstance(coder, RuledGroups) or coder.rule.groups is None:
@@ -142,7 +145,9 @@ def for_other_rows(coder: ColumnCoder, levels: Sequence[FeatureLevels], i: int, 
 
 
 class Ruled:
-    """Coder of one column that follows a rule, and another coder in everything else."""
+    """Mixin of coders of one column that follow a rule, and another coder (``base``) in everything the rule leaves
+    open.
+    """
 
     is_alone = True
     is_as_learnt = False
@@ -165,7 +170,7 @@ class Ruled:
         return type(self)(self.base.in_table(n_columns, n_rows), self.rule, self.name, self.type)
 
     def least_rows(self, counts: np.ndarray, n_rows: float) -> float:
-        """Return the rows that each level needs; raise ValueError if levels by hand with these class counts
+        """Return the rows that each level needs. Raise ValueError if levels by hand with these class counts
         have fewer.
         """
         least = self.rule.min_rows * (n_rows if self.rule.min_rows < 1 else 1.0)
@@ -175,13 +180,11 @@ class Ruled:
 
     @property
     def may_be_learnt(self) -> bool:
-        """Whether the rows may give the same levels as the rule."""
+        """Whether levels learnt from the rows may turn out equal to those by hand."""
         return self.rule.is_by_hand and self.rule.learnt is not None
 
     def keeps_limits(self, counts: np.ndarray, n_rows: float) -> bool:
-        """Return whether the number and the sizes of levels with these class counts are within the limits of
-        the rule.
-        """
+        """Return whether levels with these class counts are within the rule's limits on their number and sizes."""
         least, most = self.least_rows(counts, n_rows), self.rule.max_levels
         few = len(counts) == 1 or bool((counts.sum(axis=1) >= least).all())
         return few and (most is None or len(counts) <= most) and not (self.rule.include and len(counts) == 1)
@@ -212,7 +215,7 @@ class RuledIntervals(Ruled, IntervalCoder):
 
     @staticmethod
     def _fitted_by(coder: Any, blocks: ValueBlocks, apart: bool) -> Intervals:
-        """Return the intervals of another coder, which may join values of one class."""
+        """Return the intervals found by another coder, for which neighbouring values of one class may be joined."""
         first, counts = int(blocks.has_missing[0]), np.diff(blocks.cumulated, axis=0)
         values, missing = blocks.lower[first:-1], counts[:first].sum(axis=0, dtype=counts.dtype)
         upper = None if np.array_equal(values, blocks.upper[first:-1]) else blocks.upper[first:-1]
@@ -246,7 +249,7 @@ class RuledIntervals(Ruled, IntervalCoder):
         )
 
     def _joined(self, lowest: Sequence[float], cuts: Sequence[float]) -> int:
-        """Return the level to which missing values are joined."""
+        """Return the level that missing values join."""
         names, asked = [*dict(self.rule.special)], self.rule.missing
         if canonical_text(asked) in names:
             return names.index(canonical_text(asked))
@@ -257,7 +260,9 @@ class RuledIntervals(Ruled, IntervalCoder):
         return len(lowest) + int(np.searchsorted(cuts, float(asked)))
 
     def _cut(self, low: np.ndarray, high: np.ndarray, counts: np.ndarray) -> tuple[list[float], list[np.ndarray]]:
-        """Cut points between the blocks of numbers from ``low`` to ``high``, and class counts of the levels."""
+        """Return the cut points between blocks of numbers from ``low`` to ``high``, and the class counts of the
+        levels.
+        """
         rule = self.rule
         cuts: list[float] = [] if rule.cuts is None else list(rule.cuts)
         if rule.cuts is None and not rule.exclude:
@@ -274,7 +279,7 @@ class RuledIntervals(Ruled, IntervalCoder):
         return [cuts[k - 1] for k in firsts[1:].tolist()], list(np.add.reduceat(own, firsts, axis=0))
 
     def _found(self, low: np.ndarray, high: np.ndarray, counts: np.ndarray) -> list[float]:
-        """Return the cut points of the base coder, with additional ones in levels with too many rows."""
+        """Return the cut points of the base coder, and further ones in levels with too many rows."""
         if len(low) < 2 or not counts.any():
             return []
         nothing = np.zeros(counts.shape[1], dtype=counts.dtype)
@@ -315,8 +320,9 @@ class RuledGroups(Ruled, GroupCoder):
         return replace(table, values=[*table.values, *more], counts=np.concatenate([table.counts, nothing]))
 
     def _texts(self, table: ValueCounts) -> list[list[str | None]]:
-        """Return the groups by hand with each value as the text of the category that it stands for, as values in a
-        file. Missing values, and values that match no category, are None.
+        """Return the groups by hand with each value as the text of the category that it stands for, as in a file.
+
+        Missing values, and values that match no category, are None.
         """
         if self.are_categories:
             return [list(group) for group in self.rule.groups or ()]
@@ -372,7 +378,7 @@ class RuledGroups(Ruled, GroupCoder):
         return Groups(tuple(groups), sums, self._cost(groups, counts, null), null)
 
     def _coarser(self, groups: list[np.ndarray], counts: np.ndarray, missing: int) -> list[np.ndarray]:
-        """Return groups joined by the criterion of the base coder. A group of missing values stays separate."""
+        """Return the groups after the base coder has joined some of them; a group of missing values stays separate."""
         others, alone = _apart(groups, missing)
         if len(others) < 2 or not counts[np.concatenate(others)].any():
             return groups
@@ -382,7 +388,7 @@ class RuledGroups(Ruled, GroupCoder):
         return [np.concatenate([found[0], left]), *found[1:], *alone]
 
     def meant(self) -> str:
-        """Return a question that suggests the intended value: a similar one, 'apart' or 'unseen'."""
+        """Return the hint of an error: the most similar value, 'apart' or 'unseen', as a question."""
         hint = did_you_mean(str(self.rule.missing), ["apart", "unseen", *self.others[:_MOST_COMPARED]])
         return f"; {hint}" if hint else ""
 
@@ -432,19 +438,24 @@ class RuledGroups(Ruled, GroupCoder):
 
 
 def _apart(groups: Sequence[np.ndarray], value: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Return the groups without the group of this single value, and that group if it exists."""
+    """Return the groups other than the one that consists of ``value`` alone, and a list with that group if it
+    exists.
+    """
     alone = [group for group in groups if group.tolist() == [value]]
     return [group for group in groups if group.tolist() != [value]], alone
 
 
 def _class_counts(groups: Sequence[np.ndarray], counts: np.ndarray, dtype: Any = float) -> np.ndarray:
-    """Return (n_groups, n_classes) sums over the values of each group."""
+    """Return the class counts of groups of values, shape (n_groups, n_classes)."""
     return np.array([counts[group].sum(axis=0, dtype=dtype) for group in groups])
 
 
 def _joined_levels(counts: np.ndarray, least: float, most: int | None, sign: int | str | None) -> np.ndarray:
-    """Join neighbouring levels with ``counts`` (n, n_classes), the cheapest first, until each has ``least`` rows, there
-    are ``most`` at most, and shares of the second class follow ``sign``; return the first of each joined level.
+    """Join neighbouring levels, with ``counts`` (n, n_classes), the cheapest first; return the first of each joined
+    level.
+
+    They are joined until each has ``least`` rows, there are at most ``most``, and shares of the second class follow
+    ``sign``.
     """
     if sign == "auto":
         both = [_joined_levels(counts, least, most, own) for own in (1, -1)]

@@ -1,4 +1,4 @@
-"""Rules for the levels of single columns, and files with rules."""
+"""Rules that a user sets for the levels of single columns, and YAML files with such rules."""
 
 from __future__ import annotations
 
@@ -32,23 +32,23 @@ _OF_NUMBERS = ("cuts", "special", "monotone", "max_rows")
 
 @dataclass(frozen=True)
 class LevelRule:
-    """Options for the levels of one column.
+    """Rule for the levels of one column.
 
     Parameters
     ----------
     cuts : numbers, or dates and times as text, between the levels of a numeric column.
     groups : lists of the values of each level of a categorical column, null for missing ones; other values share one
         more level.
-    coarsen : whether levels by hand are where the criterion starts, which may join them; else they stay as they are.
+    coarsen : whether the criterion may join levels by hand; otherwise they stay as they are.
     special : names of special values of a numeric column, each with a level of its own.
-    missing : "apart" for a level of their own, "unseen" for none, or a value, or the name of special ones, whose level
-        they join.
-    unseen : whether categories that no group by hand holds are in no level.
+    missing : "apart" for a level of their own, "unseen" for none, or the value (or name of special values) whose level
+        missing values join.
+    unseen : whether categories in no group by hand have no level.
     monotone : 1, -1 or "auto" if the share of the second class must rise, or fall, with the numbers.
-    min_rows, max_rows : rows (or weight) of a level, or a share of those of the column if below 1.
-    max_levels : levels at most, those of missing and special values not counted.
+    min_rows, max_rows : limits on the rows (or weight) of a level; shares of the column's rows if below 1.
+    max_levels : largest number of levels, without those of missing and special values.
     exclude, include : whether the column must be out of the model, or in it.
-    cells : whether values of a level by hand may be told apart by their contributions, and the column be in pairs.
+    cells : whether contributions may distinguish values of a level by hand, and the column may be in pairs.
     learnt : the rule by which rows gave the levels by hand, as in a file that `levels_to_yaml` wrote. If the rows of a
         fit give the same levels, it holds in place of this one.
     """
@@ -145,7 +145,7 @@ class LevelRule:
 
     @property
     def in_words(self) -> str:
-        """Rule as a sentence."""
+        """The rule as a sentence for reports."""
         if self.exclude:
             return "Excluded by hand."
         fields = [name for name in self.__dataclass_fields__ if name != "learnt"]
@@ -169,27 +169,27 @@ class LevelRule:
 
     @property
     def is_fixed(self) -> bool:
-        """Whether the levels are those given by hand, whatever the rows."""
+        """Whether the levels do not depend on the rows: they are given by hand, or the column is excluded."""
         return self.exclude or ((self.cuts is not None or self.groups is not None) and not self.coarsen)
 
     @property
     def is_by_hand(self) -> bool:
-        """Whether the levels are given by hand, and stay as they are."""
+        """Whether the levels are given by hand and stay as they are."""
         return self.is_fixed and not self.exclude
 
     @property
     def is_exact(self) -> bool:
-        """Whether all values of a level by hand get the same contribution."""
+        """Whether all values of a level by hand must get the same contribution."""
         return (self.cuts is not None or self.groups is not None) and not (self.exclude or self.cells)
 
     @property
     def only_limits(self) -> bool:
-        """Whether levels within the limits are the same as without the rule."""
+        """Whether the rule only sets limits, so that levels within these are the same as without it."""
         return self == LevelRule(min_rows=self.min_rows, max_levels=self.max_levels, include=self.include)
 
     @property
     def kind(self) -> str | SpecialValues | None:
-        """Kind of column that the rule requires; None if it fits both kinds."""
+        """Kind of column that the rule requires; None if it fits both numeric and categorical columns."""
         if self.groups is not None:
             return "categorical"
         if self.special:
@@ -198,7 +198,8 @@ class LevelRule:
         return "numeric" if of_numbers else None
 
     def read_for(self, name: str, type_: str) -> LevelRule:
-        """Return the rule with its cuts, and the value that missing ones join, as numbers of a column of this type.
+        """Return the rule with cuts, and the value that missing values join, as numbers of a column of this type.
+
         Texts are read as in a file.
         """
         missing = self.missing
@@ -230,8 +231,10 @@ def levels_to_yaml(
     rules: TableRules | None = None,
     edited: Collection[str] = (),
 ) -> str:
-    """Write the levels of columns as a file that `TableRules` reads, with further options of the ``rules``. Columns
-    with one level are in a comment. Levels of ``edited`` columns may violate the limits of the rules.
+    """Return the levels of columns as the text of a YAML file that `TableRules` reads, with the other options of the
+    ``rules``.
+
+    Columns with one level are listed in a comment. Levels of ``edited`` columns may violate the limits of the rules.
     """
     columns, asked = columns_of(levels), {} if rules is None else rules.given
     given = {level.name: _with_moments(asked[level.name], level.type) for level in columns if level.name in asked}
@@ -254,7 +257,7 @@ def levels_to_yaml(
 
 
 def _with_moments(given: Mapping[str, Any], type_: str) -> dict[str, Any]:
-    """Return a rule with numbers that stand for moments written with a point, so that they are read as such."""
+    """Return a rule in which numbers that stand for dates or times are floats, so that they are read as such."""
     if type_ not in TEMPORAL:
         return dict(given)
     point: dict[str, Any] = {name: float(given[name]) for name in ("missing",) if is_number(given.get(name))}
@@ -265,9 +268,7 @@ def _with_moments(given: Mapping[str, Any], type_: str) -> dict[str, Any]:
 
 
 def _with_options(level: FeatureLevels, sign: int | None, given: Mapping[str, Any], is_edited: bool) -> dict[str, Any]:
-    """Return the levels of a column with the remaining options of its rule. Levels that came from rows are learnt again
-    from them.
-    """
+    """Return the levels of a column with the remaining options of its rule. Levels from rows will be learnt again."""
     by_hand = {"cuts", "groups"}.intersection(given) and not given.get("coarsen")
     kept = {name: True for name in ("include", "unseen", "cells") if given.get(name) and (name != "cells" or by_hand)}
     kept |= {"max_levels": given["max_levels"]} if kept.get("cells") and given.get("max_levels") else {}
@@ -295,8 +296,9 @@ def _written(level: FeatureLevels, sign: int | None) -> dict[str, Any]:
 
 
 def _kept(level: FeatureLevels, is_by_hand: bool) -> dict[str, Any]:
-    """Return the rule that gives a column exactly these levels, whatever the rows are; learnt levels may have cells. A
-    column of unknown values is excluded.
+    """Return the rule that gives a column exactly these levels for any rows; learnt levels may have cells.
+
+    A column whose values are not known is excluded.
     """
     if isinstance(level, WithheldLevels):
         return {"exclude": True}
@@ -313,7 +315,7 @@ def _kept(level: FeatureLevels, is_by_hand: bool) -> dict[str, Any]:
 
 
 def _without_quotes(given: Any) -> Any:
-    """Return the content of a file with numbers replaced by the unquoted texts that they are written as."""
+    """Return plain values in which texts of numbers become numbers, so that YAML writes them without quotes."""
     if isinstance(given, Mapping):
         return {name: _without_quotes(value) for name, value in given.items()}
     if isinstance(given, (list, tuple)):
@@ -331,16 +333,16 @@ def _plain_number(text: str) -> str | int | float:
 
 
 def _in_comment(name: str) -> str:
-    """Return a name as a file may hold it in a comment, on one line."""
+    """Return a name on one line, as a comment in a file may hold it."""
     blank = " ".join(name.split())
     return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in blank)
 
 
 def _number(value: Any, type_: str) -> float:
-    """Return the number that a value is read as in a numeric column of this type; NaN if it is none.
+    """Return the number for a value of a numeric column of this type; NaN if there is none.
 
-    Moments without an exact text, such as the middle of two days, are numbers with a point: "18262.5". A whole number
-    as the text of a moment, such as "2020", is taken for a mistake.
+    Dates and times without an exact text, such as the middle of two days, are numbers with a point: "18262.5". A whole
+    number as the text of a date or time, such as "2020", is taken for a mistake.
     """
     try:
         number = number_of(value, type_)
@@ -363,8 +365,8 @@ def _plain(value: Any) -> Any:
 
 
 def _from_text(option: str, given: Any) -> Any:
-    """Convert an option of a column from the text in a file: switches and numbers are converted, values of the column
-    stay texts until it is read.
+    """Convert an option of a column from the text in a file: switches and numbers are converted; values stay texts
+    until the column is read.
     """
     if option == "special" and isinstance(given, (dict, list)):
         values = given.items() if isinstance(given, dict) else enumerate(given)
@@ -398,7 +400,7 @@ def _as_plain(value: Any) -> Any:
 
 
 def _from_file(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return the rules in a YAML file, by column."""
+    """Return the rules in a YAML file by column, as plain values."""
     return {
         name: {option: _from_text(option, value) for option, value in given.items()}
         if isinstance(given, dict)
@@ -424,7 +426,7 @@ def _list(name: str, option: str, value: Any) -> Sequence[Any]:
 
 
 def _is_in_reach(value: Any) -> bool:
-    """Return whether a value is not a whole number beyond the range of columns."""
+    """Return whether a value is not an integer beyond the range of floats."""
     return not isinstance(value, Integral) or abs(int(value)) <= sys.float_info.max
 
 
@@ -456,9 +458,7 @@ def _twice(texts: Sequence[str | None]) -> str | None:
 
 
 def _is_single(value: Any) -> bool:
-    """Return whether this can be a value of a column: it is no list, not missing, and no text that a file
-    cannot hold.
-    """
+    """Return whether a value can be one value of a column: no list, not missing, and no invalid text."""
     if isinstance(value, str):
         return value.encode("utf-8", "ignore").decode() == value
     return not (value is None or isinstance(value, (Mapping, list, tuple, set, bytes)) or value != value)
@@ -466,12 +466,12 @@ def _is_single(value: Any) -> bool:
 
 @dataclass(frozen=True)
 class TableRules:
-    """The rules of all columns of a table.
+    """Rules for the columns of a table.
 
     Parameters
     ----------
     rules : by name of the column.
-    given : what they were read from, as plain values.
+    given : plain values that they were read from.
     """
 
     rules: Mapping[str, LevelRule]
@@ -479,9 +479,10 @@ class TableRules:
 
     @classmethod
     def of(cls, levels: Any, side: int = 1) -> TableRules:
-        """Read rules from a dict, the path of a YAML file, or a scorecard, whose levels are kept; raise ValueError,
-        which names file or column, for anything else. ``side`` turns signs that are given into those of the second
-        class.
+        """Return rules from a dict, the path of a YAML file, or a scorecard, whose levels are kept.
+
+        ``side`` turns signs, which refer to the positive class, into those of the second class. Raise ValueError,
+        naming the file or column, for anything else.
         """
         given: Any = _from_file(levels) if isinstance(levels, (str, os.PathLike)) else levels
         if hasattr(given, "features"):
@@ -495,14 +496,16 @@ class TableRules:
         return cls({name: rule.with_sign_of(side) for name, rule in rules.items()}, _as_plain(given))
 
     def as_learnt(self, columns: Collection[str]) -> TableRules:
-        """Return a copy in which ``columns`` have the rules by which the rows gave their levels by hand."""
+        """Return a copy in which ``columns`` have the rules by which rows gave their levels, instead of levels
+        by hand.
+        """
         rules = {name: rule.learnt if name in columns and rule.learnt else rule for name, rule in self.rules.items()}
         return replace(self, rules=rules)
 
     def for_columns(self, names: Sequence[str]) -> TableRules:
-        """Return the rules of a table with these columns, of which those without a rule get that of "*", if any.
+        """Return the rules of a table with these columns; those without a rule get the one of "*", if there is one.
 
-        ValueError, which names it, for another column with a rule.
+        Raise ValueError for a rule of a column that the table does not have.
         """
         unknown = self.rules.keys() - {*names, OTHERS}
         if unknown:
@@ -527,12 +530,12 @@ class TableRules:
 
     @property
     def unpaired(self) -> set[str]:
-        """Columns that can be in no pair."""
+        """Names of the columns that must not be in pairs."""
         return {name for name, rule in self.rules.items() if rule.exclude or rule.monotone is not None}
 
     @property
     def by_hand(self) -> tuple[str, ...]:
-        """Columns whose levels are by hand, and not split: they are in no pair unless it is named."""
+        """Names of the columns whose levels are by hand and not split; they are in a pair only if it is named."""
         return tuple(name for name, rule in self.rules.items() if rule.is_exact)
 
     @property
@@ -542,12 +545,13 @@ class TableRules:
         return limits | dict.fromkeys(self.by_hand, 0)
 
     def named(self, option: str) -> set[str]:
-        """Return columns whose rules have this option."""
+        """Return the names of the columns whose rules set this option."""
         return {name for name, rule in self.rules.items() if getattr(rule, option)}
 
     def signs(self, levels: Sequence[FeatureLevels]) -> dict[str, int]:
-        """Return 1 for columns along which the share of the second class must rise, -1 if it must fall; "auto" is
-        replaced by the sign of the levels.
+        """Return 1 for columns with numbers along which the share of the second class must rise, -1 if it must fall.
+
+        "auto" is replaced by the sign of the levels.
         """
         signs = {}
         for level in columns_of(levels):

@@ -1,4 +1,4 @@
-"""Passes over a scanned table: tasks count and then code its values, locally or in the workers of an executor."""
+"""Passes over a scanned table that count and then code its values, in this process or by the workers of an executor."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ _MOST_SENT = 10 << 20  # bytes of levels or options that are sent with a task, u
 
 @dataclass(frozen=True)
 class _Step:
-    """Rows and columns of a pass that one task reads.
+    """Rows and columns that one task of a pass reads.
 
     Attributes
     ----------
     columns : positions among the columns of the pass.
-    rows : the rows with a known target.
-    first, n_rows : the same rows of the scan, and those without a target between them.
+    rows : slice of the rows with a known target.
+    first, n_rows : first row in the scan, and number of rows including those without a target in between.
     """
 
     columns: range
@@ -51,19 +51,19 @@ class _Step:
 
 
 class ScannedBlocks:
-    """`Blocks` of a scanned table, read in passes over chunks of rows, here or by an executor.
+    """`Blocks` of a scanned table, read in passes over chunks of rows.
 
     Parameters
     ----------
-    table, target, weights : of the rows.
+    table, target, weights : the rows.
     engine : storage of the codes.
     n_jobs : threads.
-    runs : codes are listed class after class; None: as in the source.
+    runs : order in which codes are grouped by class; None: as in the source.
     verbose : 1 shows progress on the error stream.
-    clock : if it is up before all rows are read, TimeoutError is raised.
-    executor : reads the rows; None reads them here.
-    labels : reads the classes and weights in a worker; None: as the table was read.
-    prints : hashes of the rows if they need not be computed.
+    clock : time limit; TimeoutError is raised if it is over before all rows are read.
+    executor : reads the rows; None reads them in this process.
+    labels : reads the classes and weights in a worker; None: in the way the table was read.
+    prints : hashes of the rows, if they are known.
     """
 
     def __init__(
@@ -93,13 +93,13 @@ class ScannedBlocks:
         self.prints = prints
 
     def of_columns(self, table: ScannedTable) -> ScannedBlocks:
-        """Return passes over the same rows of other columns of the scan, without hashes and without a limit of time."""
+        """Return passes over the same rows of other columns of the scan, without hashes and time limit."""
         rows = (self._target, self._weights, self.engine, self._n_jobs, self._runs)
         return ScannedBlocks(table, *rows, self._verbose, None, self._executor, self._labels, np.zeros(0, np.uint64))
 
     def of_rows(self, rows: np.ndarray) -> ScannedBlocks:
-        """Return passes over some of the rows, ascending positions in the order of the source, as if the others did not
-        exist: without the classes that these rows lack.
+        """Return passes over some of the rows (ascending positions in source order), without the classes that these
+        rows lack.
         """
         present, codes = np.unique(self._target.codes[rows], return_inverse=True)
         target = Target(codes.astype(self._target.codes.dtype), self._target.classes[present])
@@ -140,13 +140,13 @@ class ScannedBlocks:
     def codes_and_sample(
         self, positions: Sequence[int], levels: TableLevels, sample: np.ndarray
     ) -> tuple[np.ndarray, pl.DataFrame]:
-        """Return the codes of all rows by levels of some columns, and these columns of the rows of a sample.
+        """Return the codes of all rows by levels of some columns, and these columns of the sampled rows as a dataframe.
 
         Parameters
         ----------
-        positions : of the columns.
-        levels : of these columns.
-        sample : ascending positions of rows, in the order of the source.
+        positions : positions of the columns.
+        levels : levels of these columns.
+        sample : ascending positions of rows, in source order.
         """
         import polars as pl
 
@@ -172,10 +172,10 @@ class ScannedBlocks:
         return codes, pl.concat(columns, how="horizontal") if columns else pl.DataFrame()
 
     def _steps(self, positions: Sequence[int], options: Sequence[Any]) -> list[_Step]:
-        """Divide a pass over columns with these options into steps, one group of columns after another.
+        """Divide a pass over columns into steps, one group of columns after another.
 
-        Wide tables, and options of many bytes that are sent to workers, are read in groups of columns: blocks always
-        have the same rows. Only a column of long texts is read in parts of a block.
+        Wide tables, and large options that are sent to workers, are read in groups of columns. Blocks always have the
+        same rows; only a column of long texts is read in parts of a block.
         """
         sizes, cells = [0] * len(options), _BLOCK_CELLS
         if self._executor is not None:
@@ -202,7 +202,9 @@ class ScannedBlocks:
         return steps
 
     def _reading(self, step: _Step, positions: Sequence[int]) -> tuple[RowChunk, Reading]:
-        """Return the input of a task: rows (with their classes and weights if it runs here) and columns."""
+        """Return the input of a task: a chunk of rows (with classes and weights if it runs in this process), and the
+        columns.
+        """
         table, known = self.table, None
         if self._executor is None:
             mask = None if table.known is None else table.known[step.first : step.first + step.n_rows]
@@ -222,7 +224,10 @@ class ScannedBlocks:
     def _pass(
         self, title: str, steps: Sequence[_Step], function: Any, tasks: Iterable[Any]
     ) -> Iterator[Iterator[tuple[_Step, Any]]]:
-        """Run tasks and iterate over the steps with their results. Show progress; an interruption names the pass."""
+        """Run the tasks of a pass, and yield an iterator over its steps with their results.
+
+        Progress is shown; an interruption names the pass.
+        """
         traffic, in_words = Traffic(), bytes_and_time_left(self.table.source.n_bytes)
         all_results = map_chunks(
             self._executor, function, tasks, room=self.reading_bytes, clock=self._clock, traffic=traffic
@@ -253,10 +258,10 @@ def _with_progress(
 
 
 def _rows_of_part(width: float) -> int:
-    """Return the number of rows that are read at once of a column with this many cells per row: a block, or fewer for
+    """Return the number of rows that are read at once for a column with this many cells per row: a block, fewer for
     long texts.
 
-    This depends on the texts alone, so that weights are added in the same order everywhere.
+    It depends on the texts alone, so that weights are added in the same order everywhere.
     """
     n_rows = row_tasks.BLOCK_ROWS
     while n_rows > _FEWEST_ROWS and n_rows * width > _BLOCK_CELLS:
@@ -265,7 +270,7 @@ def _rows_of_part(width: float) -> int:
 
 
 def _block_starts(known: np.ndarray | None, n_rows: int, size: int) -> np.ndarray:
-    """Return the first rows of blocks of ``size`` rows with a known target, and the end of the scan."""
+    """Return the first row of each block of ``size`` rows with a known target, and the end of the scan."""
     if known is None:
         return np.append(np.arange(0, n_rows, size), n_rows)
     starts, n_known = [0], 0
@@ -304,7 +309,7 @@ class RowScatter:
             into[rows] += own
 
     def _runs(self, values: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-        """Yield runs of neighbouring rows, with their values."""
+        """Yield slices of neighbouring rows in the arrays of all rows, with the values of these rows."""
         if self._order is None:
             yield self._rows, values
             return

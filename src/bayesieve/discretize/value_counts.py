@@ -1,4 +1,4 @@
-"""Class counts of the values of columns, from which levels are learnt. Counts add up over blocks of rows."""
+"""Class counts of the values of columns, to which levels are fitted. Counts add up over blocks of rows."""
 
 from __future__ import annotations
 
@@ -20,12 +20,18 @@ if TYPE_CHECKING:
 
 @dataclass
 class ClassOrder:
-    """Row numbers sorted by class, without rows of weight zero; not to be changed.
+    """Row numbers sorted by class, without rows of weight zero; immutable.
 
-    codes : (n_rows,) class codes; listed : (n,) row numbers, class after class, or None for all rows; offsets :
-    (n_classes + 1,) where each class starts; weights : (n,) in that order, or empty when every row counts once;
-    integral : whether all weights are whole numbers, so that counts stay exact integers; n_rows, n_classes : int;
-    count_type : of counts; total : rows, or sum of the weights; class_totals : (n_classes,) the same by class.
+    Attributes
+    ----------
+    codes : (n_rows,) class codes
+    listed : (n,) row numbers grouped by class, or None for all rows
+    offsets : (n_classes + 1,) first position of each class
+    weights : (n,) row weights in that order, or empty if every row counts once
+    integral : whether all weights are whole numbers, so that counts stay exact integers
+    n_rows, n_classes : int
+    count_type : type of counts
+    total, class_totals : number (or weight) of all rows, and by class (n_classes,)
     """
 
     codes: np.ndarray
@@ -68,14 +74,14 @@ class ClassOrder:
 
     @cached_property
     def rows(self) -> np.ndarray:
-        """(n,) row numbers, class after class."""
+        """Row numbers grouped by class, shape (n,)."""
         if self.listed is not None:
             return self.listed
         order = np.argsort(self.codes, kind="stable")  # a radix sort for small codes
         return order.astype(np.int32) if self.n_rows < 2**31 else order
 
     def restricted_to(self, marked: np.ndarray) -> ClassOrder:
-        """Return the order of the rows ``marked``, (n_rows,) bool."""
+        """Return the order of the rows for which a mask (n_rows,) is True."""
         chosen = marked[self.rows]
         offsets = np.append(0, np.cumsum(chosen))[self.offsets]
         weights = self.weights[chosen] if self.weights.size else self.weights
@@ -96,16 +102,16 @@ class ValueCounts:
     Attributes
     ----------
     values : float array of shape (n_values,), or list
-        The known values: numbers in ascending order, or categories in the order of `Categories`; a polars series of
+        Known values: numbers in ascending order, or categories in the order of `Categories`; a polars series of
         texts, in any order, while blocks are added up.
     counts : array, shape (n_values, n_classes)
         Rows (int32) or weights (float64) by value and class.
     missing : array, shape (n_classes,)
-        The same of missing values.
+        Rows or weights of missing values by class.
     upper : float array, shape (n_values,), or None
-        Numbers: where entries are ranges of values, their upper ends; ``values`` are the lower ones.
+        If entries are ranges of numbers, their upper ends; ``values`` are the lower ones.
     n_distinct : int
-        Of ranges: distinct values in all.
+        Total number of distinct values, if entries are ranges.
     """
 
     values: Any
@@ -116,7 +122,7 @@ class ValueCounts:
 
     @property
     def with_missing(self) -> np.ndarray:
-        """``counts`` with the counts of missing values as last row."""
+        """``counts`` with the counts of missing values as an additional last row."""
         return np.vstack([self.counts, self.missing])
 
     @classmethod
@@ -153,7 +159,7 @@ class ValueCounts:
 
     @classmethod
     def of_texts(cls, texts: pl.Series, order: ClassOrder) -> ValueCounts:
-        """Count a column of texts and nulls, every row of which counts once: a series of its values, in any order."""
+        """Count a column of unweighted texts and nulls; the values are a polars series in any order."""
         import polars as pl
 
         of_class = [(pl.col("class") == code).sum().alias(str(code)) for code in range(order.n_classes)]
@@ -164,7 +170,7 @@ class ValueCounts:
 
     @property
     def listed(self) -> ValueCounts:
-        """Return a copy whose categories are a sorted list if they are a series of texts."""
+        """Copy whose categories are a sorted list, if they are a series of texts."""
         if isinstance(self.values, (np.ndarray, list)):
             return self
         order = self.values.arg_sort().to_numpy()
@@ -172,7 +178,7 @@ class ValueCounts:
 
 
 def _merged(values: Sequence[Any], counts: np.ndarray) -> tuple[Any, np.ndarray]:
-    """Return the distinct values of several blocks, and the sums of their counts."""
+    """Return the distinct values of several blocks in order, and the sums of their counts."""
     if isinstance(values[0], np.ndarray):
         every = np.concatenate(values)
         order = np.argsort(every, kind="stable")  # fast for runs in order
@@ -196,13 +202,13 @@ def _merged(values: Sequence[Any], counts: np.ndarray) -> tuple[Any, np.ndarray]
 class ValueBlocks:
     """Numeric columns as blocks of neighbouring distinct values, column after column.
 
-    Equal values are never separated. Neighbours that are pure in one class hardly ever are either in a partition of
-    least cost or entropy, and share a block if ``joined``.
+    Equal values are never separated. Neighbours that are pure in one class are hardly ever separated in a partition of
+    least cost or entropy; if ``joined``, they share a block.
 
     Attributes
     ----------
     starts : int array, shape (n_columns + 1,)
-        The row of the other arrays at which each column begins. A column of n blocks has n + 1 rows.
+        First row of each column in the other arrays. A column of n blocks has n + 1 rows.
     cumulated : array, shape (n_rows, n_classes)
         Class counts of the blocks of the same column above this row.
     lower, upper : float arrays, shape (n_rows,)
@@ -210,7 +216,7 @@ class ValueBlocks:
     has_missing : bool array, shape (n_columns,)
         Whether the first block holds missing values; its value is -inf.
     n_values : int array, shape (n_columns,)
-        Distinct values; missing is one of them if the first block holds missing values.
+        Number of distinct values; missing counts as one if the first block holds missing values.
     class_totals : float array, shape (n_columns, n_classes)
     totals : float array, shape (n_columns,)
         Rows (or weight) by class, and of all classes.
@@ -229,19 +235,20 @@ class ValueBlocks:
     def of_rows(
         cls, values: np.ndarray, order: ClassOrder, *, joined: int = 0, apart: bool = True, ignore: bool = False
     ) -> ValueBlocks:
-        """Return blocks of (n_columns, n_rows) numbers, NaN for missing values.
+        """Return the blocks of numbers (n_columns, n_rows), NaN for missing values.
 
         Parameters
         ----------
+        order : rows by class.
         joined : neighbouring values of one class share a block in columns of at least this many distinct values.
-        apart : whether missing values never share one with others.
-        ignore : whether missing values are left out, unless there are no others.
+        apart : whether missing values never share a block with others.
+        ignore : whether missing values are ignored, unless there are no others.
         """
         from bayesieve.discretize._value_kernels import merge_classes
 
         if len(values) == 1 and (counts := _count_few(values[0], order)) is not None:
             return cls.of_counts(counts, joined=joined, apart=apart, ignore=ignore)
-        # Every column is listed class after class, and each class sorted, with missing values last.
+        # Every column is listed class by class, and each class sorted, with missing values last.
         by_class = np.take(values, order.rows, axis=1)
         weights = np.empty((len(values), order.weights.size))
         missing: np.ndarray = np.zeros((len(values), order.n_classes), dtype=order.count_type)
@@ -262,7 +269,7 @@ class ValueBlocks:
             known = order.restricted_to(~np.isnan(values[c]))
             if known.rows.size:
                 missing[c], class_totals[c], totals[c] = 0, known.class_totals, known.total
-        # Arrays for the worst case: the system provides memory only for the rows that the kernel writes.
+        # Arrays have the size of the worst case; the system provides memory only for the rows that the kernel writes.
         most = len(values) * (order.rows.size + 2)
         starts, n_values = np.empty(len(values) + 1, dtype=np.int64), np.empty(len(values), dtype=np.int64)
         cumulated: np.ndarray = np.empty((most, order.n_classes), dtype=order.count_type)
@@ -303,11 +310,11 @@ class ValueBlocks:
         )
 
     def known_starts(self) -> np.ndarray:
-        """Return first row of the known values of each column; a column of missing values alone is taken for known."""
+        """Return the first row of the known values of each column; in a column of missing values only, of these."""
         return self.starts[:-1] + (self.has_missing & (np.diff(self.starts) > 2))
 
     def with_first(self, inner: np.ndarray) -> np.ndarray:
-        """Return ``inner``, the first row of each column and the first row of its known values, in ascending order."""
+        """Return ``inner`` together with the first row of each column and of its known values, in ascending order."""
         first, known = self.starts[:-1], self.known_starts()
         return np.sort(np.concatenate([first, known[known > first], inner]))
 
@@ -316,8 +323,9 @@ class ValueBlocks:
         return self.cumulated[self.starts[c] : self.starts[c + 1]]
 
     def level_counts(self, first: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the number of levels of each column, (n_columns,), when levels begin at the ascending rows ``first``,
-        and class counts of the levels, (n_levels, n_classes).
+        """Return the number of levels of each column, (n_columns,), and their class counts, (n_levels, n_classes).
+
+        Levels begin at the ascending rows ``first``.
         """
         n_levels = np.diff(np.searchsorted(first, self.starts))
         ends = np.append(first[1:], 0)
@@ -328,18 +336,19 @@ class ValueBlocks:
         return n_levels, counts
 
     def midpoints(self, first: np.ndarray) -> np.ndarray:
-        """Return the cut points between the neighbouring distinct values on both sides of these rows."""
+        """Return the cut points at these rows: midpoints between the neighbouring distinct values on both sides."""
         below, above = self.upper[first - 1], self.lower[first]
         with np.errstate(over="ignore"):
             middle = (below + above) / 2
         middle = np.where(np.isinf(middle), below / 2 + above / 2, middle)
-        # Between two neighbouring floating-point numbers the midpoint rounds to one of them: it must stay below the
-        # upper one.
+        # The midpoint of adjacent floating-point numbers rounds to one of them; it must stay below the upper one.
         return np.where(middle >= above, below, middle)
 
 
 def _count_few(values: np.ndarray, order: ClassOrder) -> ValueCounts | None:
-    """Count the distinct values in one pass; return None if there are too many values, or too few rows, for this."""
+    """Count the distinct values of a column by hashing, in one pass; None if there are too many values or too
+    few rows.
+    """
     from bayesieve.discretize._value_kernels import count_distinct
 
     n_rows, most = order.rows.size, order.rows.size // _ROWS_PER_DISTINCT
@@ -353,7 +362,9 @@ def _count_few(values: np.ndarray, order: ClassOrder) -> ValueCounts | None:
 
 
 def _looks_distinct(values: np.ndarray, most: int, sample_size: int = 2048) -> bool:
-    """Return whether a sample has as few repeated values as it would with more than ``most`` distinct values."""
+    """Return whether a sample of a column repeats so few values that it probably has more than ``most``
+    distinct ones.
+    """
     sample = np.sort(values[:: max(1, values.size // sample_size)])
     repeated = np.count_nonzero(sample[1:] == sample[:-1])
     return bool(repeated < sample.size**2 / (4 * most))

@@ -1,5 +1,6 @@
-"""The values of one column counted block after block: sums that depend on which values there are, never on how rows are
-cut into blocks, nor on their order.
+"""Counts of the values of one column, added up block by block within limited memory.
+
+Sums depend on the values only, never on the way in which rows are cut into blocks, nor on their order.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class BlockRows:
 
 
 class Distinct:
-    """Estimator of the number of distinct hashes, from the smallest of them."""
+    """Estimator of the number of distinct hashes from the smallest of them, which can be added over blocks."""
 
     def __init__(self, hashes: np.ndarray) -> None:
         if hashes.size > 16 * _SMALLEST:  # sorting all takes longer
@@ -57,11 +58,11 @@ class Distinct:
 
 @dataclass
 class CellCounts:
-    """Class counts and the lowest and highest value of each cell of a grid; they add up over blocks.
+    """Class counts, and the lowest and highest value, of each cell of a grid; they add up over blocks.
 
     Attributes
     ----------
-    counts : (n_cells + 1, n_classes) rows, or weight; the first line of missing values.
+    counts : (n_cells + 1, n_classes) rows (or weight); the first line is for missing values.
     ends : (2, n_cells + 1) lowest and highest values, in the same order.
     """
 
@@ -72,7 +73,7 @@ class CellCounts:
     def of(
         cls, cuts: np.ndarray, values: np.ndarray, classes: np.ndarray, n_classes: int, weights: np.ndarray
     ) -> CellCounts:
-        """Count some rows; those of weight 0 do not count. Cells are the intervals between cuts."""
+        """Count some rows in the intervals between cuts; rows of weight 0 are ignored."""
         from bayesieve.discretize._value_kernels import count_in_cells
         from bayesieve.table._kernels import code_numbers
 
@@ -103,20 +104,22 @@ class CellCounts:
 
 @dataclass(frozen=True)
 class Grid:
-    """Counts of the rows of a column in the cells between ascending ``cuts``; a cell has its upper end."""
+    """Counts of the rows of a column in the cells between ascending ``cuts``; a cell includes its upper end."""
 
     cuts: np.ndarray
     cells: CellCounts
 
     def _filled(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return rows, lowest and highest value of the cells that have any."""
+        """Return the rows, lowest and highest value of the cells that have rows."""
         rows = np.round(self.cells.counts[1:].sum(axis=1), 6)  # sums of fractions depend on their order
         met = np.flatnonzero(rows > 0)
         return rows[met], self.cells.ends[0, 1:][met], self.cells.ends[1, 1:][met]
 
     def quantiles(self, n_cells: int) -> np.ndarray:
-        """Return cuts into at most ``n_cells`` cells of about equal numbers of rows, as if rows were spread evenly
-        within each present cell. Cells with many more rows are isolated, as they may hold one frequent value.
+        """Return cuts into at most ``n_cells`` cells of about equal numbers of rows.
+
+        Rows are taken as evenly spread within each present cell. Cells with many more rows are isolated, because they
+        may hold one frequent value.
         """
         rows, low, high = self._filled()
         if not rows.size:
@@ -133,12 +136,12 @@ class Grid:
         return cuts[cuts < high[-1]]
 
     def is_too_full(self, n_cells: int) -> bool:
-        """Return whether some cell of several values has many more rows than it should."""
+        """Return whether some cell of several values has many more rows than its share."""
         rows, low, high = self._filled()
         return bool(np.any(rows[low < high] * n_cells > _TOO_FULL * rows.sum()))
 
     def value_counts(self, n_distinct: int) -> ValueCounts:
-        """Return the counts of the cells with rows, for a column with ``n_distinct`` distinct values."""
+        """Return the cells with rows as `ValueCounts` of a column with ``n_distinct`` distinct values."""
         counts, ends = whole_if_possible(self.cells.counts), self.cells.ends
         met = np.flatnonzero(counts[1:].any(axis=1)) + 1
         return ValueCounts(ends[0, met], counts[met], counts[0], ends[1, met], n_distinct)
@@ -152,7 +155,7 @@ def whole_if_possible(counts: np.ndarray) -> np.ndarray:
 
 @cache
 def _octaves() -> np.ndarray:
-    """Return the highest number of each run of numbers with the same first bits."""
+    """Return the cuts of a grid for any floats: the largest number of each run of numbers with the same first bits."""
     shift = np.uint64(64 - _TOP_BITS)
     first = (np.arange(0x7FF0 >> (16 - _TOP_BITS), dtype=np.uint64) << shift).view(np.float64)
     last = (first.view(np.uint64) | ((np.uint64(1) << shift) - np.uint64(1))).view(np.float64)
@@ -161,8 +164,8 @@ def _octaves() -> np.ndarray:
 
 @dataclass
 class NumberSketch:
-    """Sketch of a column with too many distinct numbers: counts in quarters of octaves, and an estimate of the number
-    of distinct values.
+    """Sketch of a column with too many distinct numbers to count: rows by quarters of octaves, and an estimate of the
+    number of distinct values.
     """
 
     cells: CellCounts
@@ -170,12 +173,12 @@ class NumberSketch:
 
     @property
     def grid(self) -> Grid:
-        """The rows in quarters of octaves."""
+        """Grid of the rows by quarters of octaves."""
         return Grid(_octaves(), self.cells)
 
     @classmethod
     def of(cls, values: np.ndarray, weights: np.ndarray) -> NumberSketch:
-        """Count a block."""
+        """Return the sketch of a block of numbers."""
         cells = CellCounts.of(_octaves(), values, np.zeros(values.size, np.uint8), 1, weights)
         counted = ~np.isnan(values) & (weights > 0 if weights.size else True)
         known = values if counted.all() else values[counted]
@@ -193,25 +196,25 @@ class Room:
     text_bytes: int
 
     def holds(self, counts: ValueCounts) -> bool:
-        """Return whether there is room for all values."""
+        """Return whether all values of a column fit."""
         return len(counts.values) <= self.values and _text_bytes(counts.values) <= self.text_bytes
 
 
 def _text_bytes(values: Any) -> int:
-    """Return the bytes of texts; numbers have none, and lists hold few values."""
+    """Return the bytes of texts; 0 for numbers, and for lists, which hold few values."""
     return 0 if isinstance(values, (np.ndarray, list)) else int(values.str.len_bytes().sum())
 
 
 @dataclass
 class TextSketch:
-    """Sketch of a column with too many categories: rows (or weight) by hash of the text, and an estimate of the number
-    of distinct ones.
+    """Sketch of a column with too many categories to count: rows (or weight) by bucket of the text's hash, and an
+    estimate of the number of distinct texts.
 
     Attributes
     ----------
-    rows : of each hash.
+    rows : rows of each bucket.
     distinct : estimate of the number of categories.
-    n_texts, n_bytes : texts that were counted in the blocks, and their bytes.
+    n_texts, n_bytes : number of texts counted in the blocks, and their bytes.
     """
 
     rows: np.ndarray
@@ -221,7 +224,7 @@ class TextSketch:
 
     @classmethod
     def of(cls, counts: ValueCounts) -> TextSketch:
-        """Count a block."""
+        """Return the sketch of a block of categories."""
         hashes = mixed(text_hashes(counts.values))
         rows = np.bincount(_buckets_of(hashes), weights=counts.counts.sum(axis=1), minlength=_BUCKETS)
         return cls(rows, Distinct(hashes), len(hashes), _text_bytes(counts.values))
@@ -240,9 +243,9 @@ class TextSketch:
         return TextSketch(self.rows + other.rows, self.distinct + other.distinct, n_texts, n_bytes)
 
     def fullest(self, most_buckets: int, room: Room) -> np.ndarray:
-        """Mark the buckets with most rows, as few as hold about the number of categories that there is room for."""
+        """Return a mask of the buckets with most rows, as many as the room for categories allows."""
         n = max(1, min(most_buckets, room.values * _BUCKETS // max(1, int(self.distinct))))
-        # A bucket holds at least one text, so the memory for texts also bounds the number of buckets.
+        # A bucket holds at least one text, so the memory for texts also limits the number of buckets.
         n = max(1, min(n, room.text_bytes * self.n_texts // max(1, self.n_bytes)))
         marks = np.zeros(_BUCKETS, dtype=bool)
         marks[np.argsort(-np.round(self.rows, 6), kind="stable")[:n]] = True
@@ -258,7 +261,7 @@ Part = ValueCounts | NumberSketch | TextSketch
 
 
 def count_values(column: Column, rows: BlockRows, room: Room) -> Part:
-    """Count the values of a block of a column by class, in a sketch if there is no room for all of them."""
+    """Count the values of a block of a column by class, as a sketch if they do not fit into ``room``."""
     if column.kind != "numeric":
         return reduce(lambda one, other: add_values([one, other], room), _text_parts(column, rows, room))
     values = column.numbers()
@@ -268,13 +271,15 @@ def count_values(column: Column, rows: BlockRows, room: Room) -> Part:
 
 
 def _text_parts(column: Column, rows: BlockRows, room: Room) -> Iterator[Part]:
-    """Yield the counts of the categories of a block; long texts are counted for a part of the rows at a time."""
+    """Yield the counts of the categories of a block; long texts are counted for some rows at a time."""
     for part, of_part in _parts_of_texts(column, rows):
         yield add_values([_count_categories(part, of_part)], room)
 
 
 def _parts_of_texts(column: Column, rows: BlockRows) -> Iterator[tuple[Column, BlockRows]]:
-    """Yield a column of long texts and its rows in parts, which depend on the texts alone; other columns whole."""
+    """Yield a column with its rows: in parts if its texts are long (by a rule that depends on the texts alone),
+    otherwise whole.
+    """
     parts, end = column.in_chunks(), 0
     if len(parts) == 1:
         yield column, rows
@@ -298,13 +303,13 @@ def _count_categories(column: Column, rows: BlockRows) -> ValueCounts:
 
 
 def _has_more(values: np.ndarray, most: int, weights: np.ndarray) -> bool:
-    """Return whether a block has more distinct numbers than ``most``."""
+    """Return whether a block has more than ``most`` distinct numbers."""
     ordered = np.sort(values[weights > 0] if weights.size else values)
     return int(np.count_nonzero(ordered[1:] > ordered[:-1])) >= most
 
 
 def add_values(parts: Sequence[Part], room: Room) -> Part:
-    """Return the sum over blocks: a sketch if there is no room for all values."""
+    """Return the sum of counts over blocks, as a sketch if the values do not fit into ``room``."""
     counts = [part for part in parts if isinstance(part, ValueCounts)]
     if len(counts) == len(parts):
         total = ValueCounts.sum(counts)
@@ -323,7 +328,7 @@ def _sketch_of(part: Any) -> Any:
 
 
 def count_cells(column: Column, rows: BlockRows, cuts: np.ndarray) -> CellCounts:
-    """Return the numbers of a block in the cells of a grid."""
+    """Return the counts of a block of numbers in the cells of a grid."""
     return CellCounts.of(cuts, column.numbers(), rows.classes, rows.n_classes, rows.weights)
 
 
@@ -333,7 +338,7 @@ def add_cells(parts: Sequence[CellCounts], _: Any) -> CellCounts:
 
 
 def count_marked(column: Column, rows: BlockRows, marks: np.ndarray) -> ValueCounts:
-    """Count the categories of a block that fall in marked buckets."""
+    """Count the categories of a block whose hashes fall in marked buckets."""
     parts = []
     for part, of_part in _parts_of_texts(column, rows):
         counts = _count_categories(part, of_part)
@@ -353,12 +358,12 @@ def _only(counts: ValueCounts, chosen: np.ndarray) -> ValueCounts:
 
 
 class RunningSum:
-    """Sum over the blocks of a column as they arrive. Counts of values are added pairwise, because they grow with the
-    number of blocks.
+    """Sum of the counts of blocks as they arrive. Counts of values are added pairwise, because they grow with the
+    blocks.
 
     Parameters
     ----------
-    add, option : the sum of ``parts`` is ``add(parts, option)``.
+    add, option : ``add(parts, option)`` returns the sum of ``parts``.
     """
 
     def __init__(self, add: Any, option: Any) -> None:
@@ -383,7 +388,7 @@ def _grows(part: Any) -> bool:
 
 
 def most_frequent(counts: ValueCounts, most: int) -> ValueCounts:
-    """Return the most frequent categories; ties go to the first text."""
+    """Return the counts of the ``most`` most frequent categories; ties go to the first text."""
     if len(counts.values) <= most:
         return counts
     rows = np.round(counts.counts.sum(axis=1, dtype=float), 6)
