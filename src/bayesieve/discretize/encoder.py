@@ -144,13 +144,13 @@ class TableEncoder(TableCoder):
         return self
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> np.ndarray:
-        """Fit, and return the codes of the same rows."""
+        """Fit the levels, and return the codes of the same rows, shape (n_rows, n_features)."""
         return self.fit_transform_coded(X, y, sample_weight).codes.T
 
     def fit_transform_coded(
         self, X: Any, y: Any, sample_weight: Any = None, coding: CodingOptions = DEFAULT_CODING
     ) -> CodedTable:
-        """Fit, and return the same rows as a `CodedTable` with classes, weights and levels.
+        """Fit the levels, and return the same rows as a `CodedTable` with classes, weights and levels.
 
         Parameters
         ----------
@@ -228,7 +228,9 @@ class TableEncoder(TableCoder):
         return coded, refitter
 
     def _rules(self, X: Any, y: Any, sample_weight: Any) -> TableRules | None:
-        """Return the rules of ``levels``, whose signs are about the positive class, after checks of the options."""
+        """Check the options, and return the rules of ``levels``, whose signs refer to the positive class; None without
+        rules.
+        """
         if self.kinds is not None and not isinstance(self.kinds, Mapping):
             raise ValueError(
                 "kinds must be None or a dict from names of columns to 'numeric' or 'categorical', "
@@ -248,7 +250,7 @@ class TableEncoder(TableCoder):
         return rules.for_columns(as_table(X).names)
 
     def set_levels(self, levels: TableLevels, classes: np.ndarray) -> None:
-        """Set the fitted levels, and the classes that they were fitted to."""
+        """Set the fitted attributes to these levels and the classes that they were fitted to."""
         self.levels_ = levels
         self.level_scores_ = levels.level_scores
         self.unseen_counts_ = np.zeros(len(levels), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Refit levels on some rows to evaluate them on the others."""
+"""Refitting of levels on some of the rows, so that the other rows can evaluate them."""
 
 from __future__ import annotations
 
@@ -29,21 +29,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LevelRefitter:
-    """Raw values behind coded rows, from which levels are refitted on some of the rows, or split into cells.
+    """Refits levels of a table on some of its rows, and codes rows by them, so that other rows can evaluate the levels.
 
-    Rows in memory, and the sampled rows of a scan, are recoded here; other rows of a scan in further passes over it.
+    It keeps the raw values of the table. Rows in memory, and the sampled rows of a scan, are coded from memory; other
+    rows of a scan in further passes over it.
 
     Parameters
     ----------
-    table : the raw values of the columns that the features are made of, in the order in which the rows were coded.
-    coders : the coder of each column.
-    pair_prior : by which the cells of pairs are grouped.
+    table : raw values of the columns that features use, in the order in which the rows were coded.
+    coders : coder of each column.
+    pair_prior : prior by which the cells of pairs are grouped.
     missing, n_quantiles : as in `TableEncoder`.
     n_jobs : threads.
-    features : of each feature the position of its column, or those of a pair.
-    names : of the features.
-    hashes : returns the hashes of the rows of ``table``.
-    runs : the order of the rows of a scan that were coded class after class.
+    features : for each feature the position of its column, or those of a pair.
+    names : names of the features.
+    hashes : function that returns the hashes of the rows of ``table``.
+    runs : order of the rows of a scan that were coded class after class.
     blocks : passes over a scan; None for a table in memory.
     """
 
@@ -95,14 +96,14 @@ class LevelRefitter:
         return replace(self, table=self.table.select(columns), coders=coders, features=placed, names=names)
 
     def raw_columns(self, features: Sequence[int], rows: np.ndarray) -> list[list[Column]]:
-        """Return the raw values of some rows of the table, in the columns of each of these features."""
+        """Return, for each of these features, the raw values of its columns in some rows (positions)."""
         columns = sorted({i for k in features for i in self.features[k]})
         position = {i: at for at, i in enumerate(columns)}
         table = self.table.select(columns).take(rows)
         return [[table.column(position[i]) for i in self.features[k]] for k in features]
 
     def content(self, rows: np.ndarray, classes: np.ndarray) -> Content:
-        """Return some rows of the table, of these classes, by their values in all columns that are not constant."""
+        """Return the `Content` of some rows (positions) of these classes, from all columns that are not constant."""
         table = self.table.take(rows)
         numbered, ordered = [], []
         for i, kind in enumerate(table.kinds()):
@@ -123,8 +124,9 @@ class LevelRefitter:
         return [column.numbers() if column is not None and column.kind == "numeric" else None for column in columns]
 
     def refit(self, rows: Rows, fit: np.ndarray, others: np.ndarray | None = None) -> tuple[CodedTable, CodedTable]:
-        """Fit levels to some of the coded ``rows``, those at the positions ``fit``. Return these rows, and those at the
-        positions ``others`` (None: all), coded by these levels.
+        """Fit levels to the ``rows`` at the positions ``fit``.
+
+        Returns these rows, and those at the positions ``others`` (None: all), both coded by the new levels.
         """
         chosen = rows.take(fit), rows if others is None else rows.take(others)
         every = np.arange(self.table.n_rows)
@@ -153,11 +155,11 @@ class LevelRefitter:
     def _refit_in_passes(
         self, blocks: ScannedBlocks, rows: Rows, fit: np.ndarray, others: np.ndarray
     ) -> tuple[TableLevels, tuple[np.ndarray, np.ndarray]]:
-        """Return levels fitted to the ``rows`` at the positions ``fit`` of a scan, and the codes of these and
-        ``others``.
+        """Fit levels to the ``rows`` of a scan at the positions ``fit``, and return these levels and the codes of both
+        groups of rows.
 
-        One pass counts the values of the rows ``fit``, and another one codes all rows. Pairs of columns with finer
-        levels than those of the columns take one more pass.
+        One pass counts the values of the rows ``fit``, and another one codes all rows. Pairs of columns whose levels
+        are finer than those of the columns take one more pass.
         """
         assert isinstance(self.table, ScannedTable)
         passes, columns = blocks.of_columns(self.table), range(self.table.n_columns)
@@ -190,12 +192,13 @@ class LevelRefitter:
         return levels, (fitted_codes, rest)
 
     def code(self, levels: Sequence[FeatureLevels], rows: np.ndarray) -> np.ndarray:
-        """Return the codes of some rows of the table by other levels of the same columns, (n_features, n_rows)."""
+        """Return the codes of some rows (positions) by other levels of the same columns, (n_features, n_rows)."""
         return code_columns(self.table.take(rows), TableLevels.of(levels), self.n_jobs)[0]
 
     def _training(self, table: Table, rows: Rows) -> TrainingTable:
-        """Return rows of ``table`` as a training table. Classes without rows are dropped, and if all weights are 0,
-        every row counts once.
+        """Return rows of ``table`` as a training table.
+
+        Classes without rows are dropped; if all weights are 0, every row counts once.
         """
         classes, codes = np.unique(np.asarray(rows.class_codes), return_inverse=True)
         codes = codes.astype(np.min_scalar_type(classes.size))

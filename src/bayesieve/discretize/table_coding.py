@@ -1,4 +1,4 @@
-"""Rows of a fit, and the levels and codes of all their columns."""
+"""Training rows of a fit, and the levels and codes of all their columns."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ FEWEST_SAMPLED_ROWS = 5_000  # however long their texts are
 
 @dataclass
 class RowHashes:
-    """Hashes of all rows of a table by their raw values; computed once, when called.
+    """Function that returns hashes of all rows of a table by their raw values; computed at the first call.
 
     Parameters
     ----------
     table : columns.
     rows : classes and weights, in the order of the hashes.
     n_jobs : threads.
-    hashes : (n_rows,) hashes that were computed already; None if not.
+    hashes : (n_rows,) hashes, if they were computed already.
     engine : storage of the hashes of a scan.
     """
 
@@ -65,7 +65,7 @@ class RowHashes:
 
 @dataclass(frozen=True)
 class TrainingTable:
-    """Raw columns with the classes and weights of their rows.
+    """Raw columns of the training rows with their classes and weights.
 
     Attributes
     ----------
@@ -77,8 +77,8 @@ class TrainingTable:
     engine : storage of the codes.
     values : counts of the values of a scan, which is read only once; None for a table in memory.
     blocks : reads a scan; None for a table in memory.
-    sample_rows : ascending positions of the rows of a scan that later steps look at, in the order of the source.
-    cautions : about repeated rows, and about values that were not counted one by one.
+    sample_rows : ascending positions, in source order, of the rows of a scan that later steps use.
+    cautions : cautions about repeated rows, and about values that were not counted one by one.
     """
 
     table: Table
@@ -94,7 +94,7 @@ class TrainingTable:
     cautions: tuple[Caution, ...] = ()
 
     def drawn(self, most: int) -> np.ndarray:
-        """Return ascending positions in the table, or the source, of up to ``most`` rows of positive weight."""
+        """Return ascending positions, in the table or source, of up to ``most`` rows of positive weight."""
         drawn, runs = self.samples.drawn(most), self.rows.runs
         return drawn if runs is None else np.sort(runs.in_source(drawn))
 
@@ -107,8 +107,9 @@ def table_in_memory(
     coding: CodingOptions,
     n_jobs: int | None,
 ) -> TrainingTable:
-    """Return the training rows in memory. If ``coding.merges_copies`` is True, new weights let copies of
-    a row count as one row.
+    """Return the training rows of a table in memory.
+
+    If ``coding.merges_copies`` is True, new weights let copies of a row count as one row.
     """
     cautions: tuple[Caution, ...] = ()
     hashes = RowHashes(table, Rows(target.codes, target.classes), n_jobs)
@@ -130,7 +131,7 @@ def table_in_files(
     n_jobs: int | None,
     n_quantiles: int,
 ) -> TrainingTable:
-    """Read a scan: count the values of its columns, and keep the rows in memory that later steps look at."""
+    """Read a scan: count the values of its columns, and keep a sample of rows in memory for later steps."""
     engine = Mapped(tempfile.gettempdir(), **mapped_options(None)) if coding.engine is IN_MEMORY else coding.engine
     rows = Rows(target.codes, target.classes, weights)
     if coding.lists_classes:
@@ -142,8 +143,8 @@ def table_in_files(
     values = CountedColumns(blocks, n_jobs, n_quantiles)
     repeated = scan_caution(table.names, values.columns, blocks.prints, rows)
     cautions = (*values.cautions(), *([] if repeated is None else [repeated]))
-    # Later steps look at a sample of the rows, which stays in memory. If its texts do not fit, this sample is smaller,
-    # and so are the samples of later steps, which are parts of it: no row is read a second time.
+    # Later steps use a sample of the rows, which stays in memory. If its texts do not fit, the sample is smaller, and
+    # so are the samples of later steps, which are parts of it: no row is read a second time.
     sample_size, size_limit = MOST_JUDGED_ROWS, None
     if coding.sample_size is not None:
         sample_size = max(sample_size, coding.sample_size(table.n_columns, target.n_classes))
@@ -159,24 +160,24 @@ def table_in_files(
 
 
 def drawn_from_scan(table: ScannedTable, target: Target, weights: np.ndarray | None, most: int) -> np.ndarray:
-    """Return ascending positions of up to ``most`` rows, drawn by their content, which is read if need be."""
+    """Return ascending positions of up to ``most`` rows, drawn by their contents, which are read if necessary."""
     rows = Rows(target.codes, target.classes, weights)
     return RowSamples(RowHashes(table, rows, -1), rows).drawn(most)
 
 
 @dataclass
 class LevelFitter:
-    """Fit and code columns of the training rows, possibly several times with different coders.
+    """Fits and codes columns of the training rows, possibly several times with different coders.
 
     Parameters
     ----------
-    training : rows.
+    training : training rows.
     missing, n_quantiles : as in `TableEncoder`.
     n_jobs : threads.
 
     Attributes
     ----------
-    cautions : about values that were not counted one by one, after the first fit.
+    cautions : cautions about values that were not counted one by one, after the first fit.
     """
 
     training: TrainingTable
@@ -188,16 +189,16 @@ class LevelFitter:
     def fit(
         self, coders: Sequence[ColumnCoder], columns: Sequence[int] | None = None, *, coded: bool = True
     ) -> tuple[FittedColumns, Any]:
-        """Return levels of the columns at some positions (None: all) and, if ``coded``, the codes of all rows.
+        """Return the levels of the columns at some positions (None: all) and, if ``coded``, the codes of all rows.
 
-        Small tables are sorted column by column; of larger ones, and of scans, values are counted block by block.
+        In small tables each column is sorted; in larger ones, and in scans, values are counted block by block.
         """
         training, engine, n_rows = self.training, self.training.engine, self.training.table.n_rows
         positions = list(range(training.table.n_columns)) if columns is None else list(columns)
         values = training.values
         if values is None:
             table = training.table if columns is None else training.table.select(positions)
-            # Sums of fractions depend on the blocks, which are then the same in memory and in scans.
+            # Sums of fractions depend on the blocks, which are therefore the same in memory and in scans.
             if training.order.integral:
                 rows = [slice(*ends.tolist()) for ends in engine.blocks(np.array([0, n_rows]))]
             else:
@@ -214,10 +215,10 @@ class LevelFitter:
 def fit_levels(
     training: TrainingTable, coders: Sequence[ColumnCoder], fitter: LevelFitter
 ) -> tuple[FittedColumns, np.ndarray, TrainingTable]:
-    """Fit the levels of every column, and code the rows, (n_columns, n_rows). The training table that is returned keeps
-    the sampled rows of a scan in memory.
+    """Fit the levels of every column, and return them with the codes (n_columns, n_rows) and the training table.
 
-    With the prior "sizes" for all columns, the levels also list the columns whose cuts may be due to chance.
+    The training table then has the sampled rows of a scan in memory. With the prior "sizes" for all columns, the levels
+    also list the columns whose cuts may be due to chance.
     """
     fitted, codes = fitter.fit(coders, coded=training.blocks is None)
     if training.blocks is not None and training.sample_rows is not None:
@@ -258,7 +259,9 @@ def columns_cut_by_chance(gains: np.ndarray, n_rows: float, n_constant: int = 0)
 def marks_of(
     training: TrainingTable, coders: Sequence[ColumnCoder], levels: TableLevels, by_hand: Collection[str]
 ) -> dict[str, Mark]:
-    """Return the columns that mark rows or moments, without categories whose groups were made by hand."""
+    """Return the columns that mark rows or times (identifiers, counters, dates), except categories with groups
+    by hand.
+    """
     table, weights = training.table, training.weights
     counted = None if weights is None else np.flatnonzero(weights > 0)
     total = None if weights is None else float(weights.sum())
