@@ -1,4 +1,4 @@
-"""The hot loops of the table package: numbers to intervals, and Python objects to codes."""
+"""Compiled loops of the table package: from numbers to codes of intervals, and from Python objects to codes."""
 
 from __future__ import annotations
 
@@ -15,9 +15,13 @@ MOST_OBJECTS = 4096
 def code_numbers(
     values: np.ndarray, cuts: np.ndarray, starts: np.ndarray, missing: np.ndarray, codes: np.ndarray
 ) -> None:
-    """Write, for each value, the number of cut points of its column below it; ``missing[c]`` for NaN.
+    """Write the code of each value into ``codes``: the number of cut points of its column below it.
 
-    values, codes : (columns, rows); ``cuts[starts[c]:starts[c+1]]`` holds the ascending cut points of column c.
+    Parameters
+    ----------
+    values, codes : (n_columns, n_rows).
+    cuts, starts : ``cuts[starts[c]:starts[c+1]]`` are the ascending cut points of column c.
+    missing : (n_columns,) code of NaN.
     """
     values = values.view()
     values.flags.writeable = False  # as some arrays are: compiled once for all
@@ -26,9 +30,11 @@ def code_numbers(
 
 @jit
 def _code_numbers(values, cuts, starts, missing, codes):
-    """A few cut points are compared with every value of a block in turn. More are filled up with +inf to one less than
-    a power of two, so that every value takes the same number of halving steps. Without a branch on the data, the
-    compiler turns both into vector instructions.
+    """Write the code of each value, without branches that depend on the data, so that the compiler emits vector
+    instructions.
+
+    Few cut points are each compared with every value of a block of rows. Many cut points are searched by halving: they
+    are padded with +inf to one less than a power of two, so that every value takes the same number of steps.
     """
     position = np.empty(_BLOCK, np.int64)
     for c in range(values.shape[0]):
@@ -63,9 +69,9 @@ def _code_numbers(values, cuts, starts, missing, codes):
 
 @jit
 def code_addresses(addresses: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """Encode a run of memory addresses: write their codes and return the first row of each distinct one.
+    """Write codes of objects, given by their memory addresses, and return the first row of each distinct object.
 
-    Gives up, returning an empty array, when there are more than `MOST_OBJECTS` distinct addresses.
+    Returns an empty array if there are more than `MOST_OBJECTS` distinct addresses: the caller then compares values.
     """
     keys = np.zeros(_SLOTS, np.int64)
     code_of_slot = np.empty(_SLOTS, np.int32)

@@ -1,4 +1,4 @@
-"""NumPy arrays, also of Python objects, and SciPy sparse matrices: how they are read."""
+"""Reading of NumPy arrays, also of Python objects, and of SciPy sparse matrices."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _refuse_other_shapes(array: np.ndarray) -> None:
 
 
 def as_csc(X: Any) -> Any:
-    """Return a sparse matrix or array by columns, rows ascending and each cell once; the caller's is left as it is.
+    """Return a sparse matrix in CSC format, sorted and without duplicate entries; the caller's matrix is not changed.
 
     ValueError if it is not two-dimensional, or holds complex numbers; TypeError if it holds anything but numbers and
     booleans.
@@ -102,7 +102,7 @@ def as_csc(X: Any) -> Any:
 
 
 def column_of_csc(matrix: Any, i: int) -> np.ndarray:
-    """Return column ``i`` of the result of `as_csc`, with its zeros."""
+    """Return column ``i`` of the result of `as_csc` as a dense array, (n_rows,)."""
     stored = slice(matrix.indptr[i], matrix.indptr[i + 1])
     values = np.zeros(matrix.shape[0], dtype=matrix.dtype)
     values[matrix.indices[stored]] = matrix.data[stored]

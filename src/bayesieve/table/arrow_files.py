@@ -1,4 +1,4 @@
-"""Parquet and Arrow files of any name: their columns, number of rows, and lazy frames."""
+"""Parquet and Arrow files: their columns, their number of rows, and lazy frames. File names may hold any character."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from bayesieve.table.paths import format_of, is_utf8
 
 
 def read_errors() -> tuple[type[BaseException], ...]:
-    """Return the errors with which polars and the system refuse a file."""
+    """Return the exception classes that polars and the system raise for a file that cannot be read."""
     return (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
 
 
 def lazy_file(path: Path) -> pl.LazyFrame:
-    """Open a Parquet or Arrow file of any name."""
+    """Return a polars LazyFrame of a Parquet or Arrow file, whatever characters its name holds."""
     source = path if is_utf8(path) else path.open("rb")
     if format_of(path) == "Parquet":
         return pl.scan_parquet(source, glob=False, hive_partitioning=False, use_statistics=False)
@@ -29,7 +29,7 @@ def look_at(path: Path) -> tuple[pl.Schema, int]:
     Raises
     ------
     ValueError
-        If it is damaged, or a column has no name of its own.
+        If it is damaged, or two columns have the same name.
     """
     try:
         _check_ends(path)

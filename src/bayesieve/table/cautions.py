@@ -1,4 +1,4 @@
-"""Cautions: suspicious properties of the data or of a fit, and columns that mark rows or moments."""
+"""Cautions: suspicious properties of the data or of a fit, and columns that mark rows or times."""
 
 from __future__ import annotations
 
@@ -89,7 +89,10 @@ def _callers_level() -> int:
 
 
 def about_columns(kind: str, columns: Sequence[str], sentence: str) -> list[Caution]:
-    """Return a caution about columns, or None without columns; the sentence is in the form of `agreeing`."""
+    """Return a list of one caution about columns, or an empty list without columns.
+
+    ``sentence`` is a template for `agreeing`, which fills in the names and the singular or plural.
+    """
     return [Caution(kind, tuple(columns), agreeing(columns, sentence))] if columns else []
 
 
@@ -139,13 +142,14 @@ def marks(
     weight: float | None = None,
     absent: Mapping[int, int] | None = None,
 ) -> dict[str, Mark]:
-    """Return the columns of a table that mark rows or moments, by name.
+    """Return the columns that mark rows or times rather than describe them, by name: counters, identifiers and dates.
 
-    Numbers are judged by whole numbers in 20,000 rows drawn at random:
+    Numeric columns are judged by their whole numbers in 20,000 rows drawn at random:
 
     - A counter rises, or falls, evenly with the rows.
-    - An identifier fills its range evenly, or in blocks, and repeats or leaves out far fewer values than chance would;
-      it may have gaps, and a few rows a value.
+    - An identifier fills its range evenly, or in blocks, and repeats or skips far fewer numbers than chance would; it
+    may
+      have gaps, and a few rows per value.
     - A date is a date or datetime, seconds since 1970 (or milli-, micro-, nanoseconds), or written as 202401 or
       20240131.
 
@@ -154,11 +158,12 @@ def marks(
 
     Parameters
     ----------
-    levels : of the columns, fitted to all rows.
-    drawn : gives ascending positions of up to a given number of the rows that count.
+    levels : levels of the columns, fitted to all rows.
+    drawn : function that returns ascending positions of up to a given number of the rows that count.
     counted : positions of the rows that count; None for all.
-    weight : of all rows together; None for their number. A category of weight 2 is no identifier: two rows share it.
-    absent : by position of the column, values in groups by hand that no row has.
+    weight : total weight of the rows; None for their number. A category of weight 2 is no identifier: two rows share
+    it.
+    absent : by position of the column, number of values in groups by hand that no row has.
     """
     n_rows = table.n_rows if counted is None else counted.size
     kinds, types = table.kinds(), table.types()
@@ -185,13 +190,14 @@ def marks(
 def marks_of_numbers(
     table: Table, columns: Sequence[int], rows: np.ndarray, positions: np.ndarray, n_rows: int
 ) -> dict[int, Mark]:
-    """Return the marks (counter, identifier or date) of numeric columns by position, for columns that mark rows or
-    moments.
+    """Return the mark ("counter", "identifier" or "date") of each numeric column that has one, by position of the
+    column.
 
     Parameters
     ----------
-    columns : positions of columns of numbers.
-    rows : ascending rows of the table by which they are judged; ``positions`` : these rows among all that count.
+    columns : positions of numeric columns.
+    rows : ascending rows of the table by which they are judged.
+    positions : positions of these rows among all rows that count.
     n_rows : number of rows that count.
     """
     candidates = possible_marks(table, columns, rows, n_rows)
@@ -201,10 +207,10 @@ def marks_of_numbers(
 
 
 def possible_marks(table: Table, columns: Sequence[int], rows: np.ndarray, n_rows: int) -> list[int]:
-    """Return numeric columns that look like marks in up to 1,000 of these rows.
+    """Return the positions of numeric columns that may mark rows or times, judged by up to 1,000 of these rows.
 
-    They hold whole numbers, large enough for years with months, or many different ones over a range in which many more
-    of ``n_rows`` rows may be.
+    They hold whole numbers, which are all large enough for years with months, or of which many are different over a
+    range about as wide as ``n_rows``, or wider.
     """
     candidates = np.array(columns, dtype=np.int64)
     for n in _GLANCES:
@@ -228,10 +234,10 @@ def possible_marks(table: Table, columns: Sequence[int], rows: np.ndarray, n_row
 
 
 def mark_of_numbers(values: np.ndarray, rows: np.ndarray) -> Mark | None:
-    """Return the mark of a column of numbers (counter, identifier or date), judged by its ``values`` in ascending
-    ``rows``.
+    """Return the mark of a numeric column ("counter", "identifier" or "date"), or None.
 
-    NaN is missing. Numbers that stand for special values say nothing.
+    ``values`` are its numbers in the ascending ``rows``, NaN if missing. Numbers that stand for special values are
+    ignored.
     """
     is_ordinary = values > HIGHEST_SPECIAL
     values, rows = values[is_ordinary], rows[is_ordinary]
@@ -285,9 +291,10 @@ def _rises_evenly(values: np.ndarray, rows: np.ndarray) -> bool:
 
 
 def _are_given_out(distinct: np.ndarray, counts: np.ndarray) -> bool:
-    """Return whether whole numbers look assigned: in multiples of their common spacing, they and their rows have fewer
-    equal pairs, or skip fewer numbers, than chance does in their range. Measurements have more of both, because they
-    crowd somewhere.
+    """Return whether whole numbers look assigned, like identifiers, rather than measured.
+
+    Counted in multiples of their common spacing, assigned numbers have fewer repetitions, or skip fewer numbers, than
+    random ones in the same range. Measurements have more of both, because they crowd somewhere.
     """
     from scipy.special import pdtr
 

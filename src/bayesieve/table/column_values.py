@@ -48,7 +48,7 @@ Encoding = tuple[np.ndarray, Sequence[Any]]
 
 
 class TooLarge(OverflowError):
-    """Error for a value of a column of this type that does not fit into 64 bits."""
+    """Error for a value that does not fit into the 64 bits of its type."""
 
     def __init__(self, type_: str) -> None:
         super().__init__(type_)
@@ -56,18 +56,19 @@ class TooLarge(OverflowError):
 
 
 class NumberValues:
-    """Numbers, booleans, dates (in days since 1970), datetimes, durations or times (in microseconds).
+    """Numbers or booleans, dates (days since 1970), or datetimes, durations and times (microseconds).
 
     Parameters
     ----------
     numbers : array, shape (n_rows,)
-        Numbers and booleans as the caller's library stores them, moments as whole numbers; NaN for missing floats.
+        Numbers and booleans as the caller's library stores them; dates and times as whole numbers; NaN for missing
+        floats.
     missing : bool array, shape (n_rows,), or None
         Which numbers are missing; None: those that are NaN.
     type_ : "number", "boolean", "date", "datetime", "duration" or "time"
     by_value : whether the data are Python objects, each of which is read by itself.
     exact : Encoding, function that returns it, or None
-        The raw values, if ``numbers`` may give two of them as one: Decimals, whole numbers beyond 64 bits.
+        The exact raw values if ``numbers`` may merge two of them: Decimals, whole numbers beyond 64 bits.
     """
 
     def __init__(
@@ -86,7 +87,7 @@ class NumberValues:
 
     @property
     def encoded(self) -> Encoding:
-        """The values as codes of the distinct ones."""
+        """Codes of the rows, and the distinct values that they index; -1 = missing."""
         if self.exact is not None:
             return self.exact() if callable(self.exact) else self.exact
         codes, numbers = encode_plain(self.numbers, self.missing)
@@ -100,13 +101,13 @@ class NumberValues:
 
 
 class EncodedValues:
-    """Values of any type as codes of the distinct ones, encoded when they are first used.
+    """Values of any type as codes that index the distinct values, encoded when they are first used.
 
     Parameters
     ----------
     type_ : `Column.type` of all rows.
     n_rows : number of rows.
-    encode : the codes and values, or a function that returns them.
+    encode : the codes and distinct values, or a function that returns them.
     by_value : whether the data are Python objects, each of which is read by itself.
     is_sorted : whether the distinct values are canonical and in the order of their texts.
     """
@@ -127,7 +128,7 @@ class EncodedValues:
 
     @cached_property
     def encoded(self) -> Encoding:
-        """The values as codes of the distinct ones."""
+        """Codes of the rows, and the distinct values that they index; -1 = missing."""
         return self._encode() if callable(self._encode) else self._encode
 
     def take(self, rows: np.ndarray) -> EncodedValues:
@@ -137,7 +138,7 @@ class EncodedValues:
 
 
 class TextValues:
-    """Texts of a polars series, which are encoded anew at each use: codes would stay in memory beside them."""
+    """Texts of a polars series. They are encoded at each use, because codes would stay in memory beside the texts."""
 
     type = "text"
     by_value = is_sorted = False
@@ -150,7 +151,7 @@ class TextValues:
 
     @property
     def encoded(self) -> Encoding:
-        """The texts as codes of the distinct ones."""
+        """Codes of the rows, and the distinct texts that they index; -1 = missing."""
         return encoded_series(self.series)
 
     def take(self, rows: np.ndarray) -> TextValues:
@@ -162,7 +163,7 @@ RawValues = NumberValues | EncodedValues | TextValues
 
 
 def _encoded_rows(values: RawValues, rows: np.ndarray) -> tuple[np.ndarray, list[Any]]:
-    """Return the codes and the distinct values of some rows."""
+    """Return codes and distinct values of the rows at these positions."""
     codes, distinct = values.encoded
     return drop_unused(codes[rows], distinct)
 
@@ -180,7 +181,7 @@ def read_values(column: Any) -> RawValues:
     Raises
     ------
     TooLarge
-        If a moment or duration does not fit into 64 bits.
+        If a date, time or duration does not fit into 64 bits.
     """
     if isinstance(column, np.ndarray):
         return _read_array(column)
@@ -261,7 +262,9 @@ def _read_objects(column: np.ndarray, declared: str | None = None) -> RawValues:
 
 
 def _read_series(column: Any) -> RawValues:
-    """Read a series of polars. It loses its name: ``*`` and ``^...$`` are patterns to polars' own methods."""
+    """Read a polars series. It is renamed to "", because polars methods read names such as ``*`` and ``^...$`` as
+    patterns.
+    """
     import polars as pl
 
     column, dtype = column.alias(""), column.dtype
@@ -277,7 +280,7 @@ def _read_series(column: Any) -> RawValues:
     if type_ not in ("number", "boolean", *TEMPORAL):
         return EncodedValues(type_, len(column), partial(encoded_series, column))
     if getattr(dtype, "time_unit", None) == "ms":
-        # Polars itself panics, with a trace on the error stream, if the result does not fit into 64 bits.
+        # Polars panics, with a trace on the error stream, if the result does not fit into 64 bits.
         column = column.to_physical()
         lowest, highest = column.min(), column.max()
         if lowest is not None and max(-lowest, highest) >= 2**63 // 1000:
@@ -384,7 +387,7 @@ def missing_objects(column: np.ndarray) -> np.ndarray:
 
 
 def _as_objects(values: Sequence[Any]) -> np.ndarray:
-    """Return values as an array of objects, lists and tuples among them as they are."""
+    """Return values as a 1-D array of Python objects, where NumPy would turn lists and tuples into further axes."""
     column = np.empty(len(values), dtype=object)
     column[:] = values
     return column
@@ -449,10 +452,10 @@ def encoded_objects(column: np.ndarray) -> tuple[np.ndarray, list[Any]]:
 
 
 def encoded_by_identity(column: np.ndarray) -> tuple[np.ndarray, list[Any]] | None:
-    """Encode objects by their addresses, as columns usually repeat a few objects; return None if there are many.
+    """Return codes and distinct values of Python objects, compared by address; None if there are many distinct objects.
 
-    The loop neither touches the objects nor needs the GIL. Equal values at different addresses are merged later, as
-    different spellings of one value are.
+    Columns usually repeat a few objects, so the loop need neither touch the objects nor hold the GIL. Equal values at
+    different addresses are merged later, like different spellings of a value.
     """
     if len(column) < _FEW_ROWS:
         return None
@@ -472,7 +475,7 @@ def encoded_by_identity(column: np.ndarray) -> tuple[np.ndarray, list[Any]] | No
 
 
 def is_text_to_pandas(column: np.ndarray) -> bool:
-    """Return whether an object array is text and missing values only, if pandas is loaded."""
+    """Return whether pandas, if loaded, takes an object array for text, possibly with missing values."""
     pandas = sys.modules.get("pandas")
     return pandas is not None and pandas.api.types.infer_dtype(column, skipna=True) == "string"
 
@@ -529,7 +532,7 @@ def encoded_series(column: Any) -> tuple[np.ndarray, list[Any]]:
 
 
 def encode_plain(values: np.ndarray, missing: np.ndarray | None) -> tuple[np.ndarray, Sequence[Any]]:
-    """Return distinct values of a number or boolean array; NaN counts as missing."""
+    """Return codes (-1 = missing) and distinct values of an array of numbers or booleans; NaN counts as missing."""
     raw: Sequence[Any]
     if values.dtype.kind == "b":
         codes, raw = values.astype(np.int32), [False, True]
@@ -547,9 +550,9 @@ def encode_plain(values: np.ndarray, missing: np.ndarray | None) -> tuple[np.nda
 
 
 def _whole_offsets(values: np.ndarray) -> tuple[np.ndarray, range] | None:
-    """Return integers that span no more numbers than there are rows: distances to the lowest (int32), and the range.
+    """Return codes and distinct values of integers that span no more numbers than there are rows, without sorting them.
 
-    None for other arrays; this spares the others' sort.
+    Codes are the distances to the lowest integer (int32), and the values are a range. Returns None for other arrays.
     """
     if values.dtype.kind not in "iu" or not len(values):
         return None
@@ -595,7 +598,7 @@ def merge_values(raw: Iterable[Any]) -> tuple[list[Scalar], np.ndarray]:
 
 
 def drop_unused(codes: np.ndarray, raw: Sequence[Any]) -> tuple[np.ndarray, list[Any]]:
-    """Return a dictionary encoding (-1 = missing) without the values that do not occur."""
+    """Return codes (-1 = missing) and distinct values without those values that no code refers to."""
     used = np.zeros(len(raw) + 1, dtype=bool)
     used[codes] = True
     rows = np.flatnonzero(used[:-1])  # the last entry stands for the missing code

@@ -1,4 +1,6 @@
-"""Raw columns, each converted when asked, to numbers or to codes of its distinct values, and tables of them."""
+"""Columns of raw values, each converted to numbers or to codes of its distinct values when needed, and tables
+of them.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +68,7 @@ class Categories:
 
 @dataclass(frozen=True)
 class SpecialValues:
-    """Kind of a numeric column with special values.
+    """Kind of a numeric column in which some values, such as -999 or "refused", have levels of their own.
 
     Parameters
     ----------
@@ -77,20 +79,22 @@ class SpecialValues:
 
 
 def special_number(k: Any) -> Any:
-    """Return the number that the special values of one name, at position ``k``, are read as."""
+    """Return the number by which the special values with the name at position ``k`` are coded, below all other
+    numbers.
+    """
     return -1.7e308 + 1e303 * k
 
 
 class ColumnError(ValueError):
-    """Error whose sentence names the column."""
+    """Error whose message names the column."""
 
 
 class ValueInRow(ColumnError):
-    """Error for a value that is invalid in its column, with its row.
+    """Error about an invalid value, which says in which row it is.
 
     Parameters
     ----------
-    before, after : the sentence before and after the place of the value
+    before, after : message before and after the place of the value
     column : name of the column
     row : number of the row, from 0, among the rows that were given
     value : the raw value
@@ -104,11 +108,11 @@ class ValueInRow(ColumnError):
         return self.at(f"row {self.row}")
 
     def at(self, place: str) -> str:
-        """Return the sentence with this place of the value."""
+        """Return the message with ``place``, such as "in row 3" or "in line 5", as the place of the value."""
         return f"{self.before}{place}{self.after}"
 
     def in_row(self, row: int) -> ValueInRow:
-        """Return the complaint for another row, its position in a larger table."""
+        """Return the error with another row number, that of the value in a larger table."""
         return ValueInRow(self.before, self.after, self.column, row, self.value)
 
 
@@ -117,7 +121,9 @@ INFINITE_REMEDY = "replace infinite values by a missing value (NaN) or by a fini
 
 @contextmanager
 def rows_from(first: int) -> Iterator[None]:
-    """Add ``first``, the position of a block in its table, to row numbers in errors raised in the block."""
+    """Add ``first``, the position of a block in its table, to the row numbers of errors raised in the ``with``
+    block.
+    """
     try:
         yield
     except ValueInRow as error:
@@ -191,7 +197,10 @@ class Column:
         return Column(self.name, lambda: self.values.take(rows), self.given_kind, lambda row: number(int(rows[row])))
 
     def converted(self) -> RawValues:
-        """Return the numbers or the categories of the column as its values; special values stay as they are."""
+        """Return the numbers or categories of the column as its values, so that they are not converted again.
+
+        Columns with special values are returned unconverted.
+        """
         if self._special:
             return self.values
         if self.kind == "numeric":
@@ -201,12 +210,14 @@ class Column:
         return EncodedValues(self.values.type, len(categories.codes), encoded, is_sorted=True)
 
     def value(self, row: int) -> Any:
-        """Return the value of one row in the form used by `categories`; None if it is missing."""
+        """Return the value of one row, converted like those of `categories`; None if it is missing."""
         values = self.take(np.array([row])).categories().values
         return values[0] if values else None
 
     def error_in_row(self, before: str, row: int, after: str) -> ValueInRow:
-        """Return the error of a value in this row of the column; ``before`` and ``after`` stand around its number."""
+        """Return the error about the value in this row; the message is ``before``, the number of the row, and
+        ``after``.
+        """
         return ValueInRow(before, after, self.name, self.row_number(row), self.value(row))
 
     def numbers(self, type_: str | None = None) -> np.ndarray:
@@ -245,7 +256,7 @@ class Column:
     def read_numbers(
         self, type_: str, complaints: list[str] | None = None, day_first: bool | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return `numbers` by the value of every row alone, infinite ones included.
+        """Return `numbers`, where each row depends only on its own value, and infinite numbers are kept.
 
         Parameters
         ----------
@@ -264,8 +275,9 @@ class Column:
         Raises
         ------
         ValueError
-            If values are unreadable and ``complaints`` is None, or if the column is by its data type, not by single
-            values, of another type.
+            If values are unreadable and ``complaints`` is None, or if the data type of the column, rather than single
+            values,
+            is another one.
         """
         values = self.values
         if isinstance(values, NumberValues) and (values.type == type_ or not values.by_value):
@@ -288,8 +300,8 @@ class Column:
         return numbers, unreadable
 
     def _read_special(self, numbers: np.ndarray, unreadable: np.ndarray, type_: str) -> None:
-        """Write the numbers of special values, which are recognised by their number, or by their text if they are
-        none.
+        """Write the numbers of special values into ``numbers``. They are recognised by their number, or else by their
+        text.
         """
         import polars as pl
 
@@ -312,7 +324,9 @@ class Column:
         unreadable[is_special] = False
 
     def _typed_numbers(self, type_: str | None) -> np.ndarray:
-        """Return the numbers of a column of numbers, booleans, dates or times, read as another type if one is given."""
+        """Return the numbers of a column of numbers, booleans, dates or times; ``type_`` may be another type to read
+        them as.
+        """
         if not isinstance(self.values, NumberValues):  # Python objects
             self._refuse_unreadable(TooLarge(self.values.type))
         natural, values, missing = self.values.type, self.values.numbers, self.values.missing
@@ -339,7 +353,7 @@ class Column:
         )
 
     def _warn_of_merged(self, values: np.ndarray, numbers: np.ndarray) -> None:
-        """Warn if different values became one float."""
+        """Warn if different whole numbers became the same float."""
         if not (np.fmax.reduce(numbers) >= ALL_WHOLE or np.fmin.reduce(numbers) <= -ALL_WHOLE):
             return
         distinct = np.unique(values).size if values.dtype.kind in "iu" else len(self.values.encoded[1])
@@ -353,7 +367,7 @@ class Column:
     def _numbers_of_texts(
         self, type_: str, complaints: list[str] | None, day_first: bool | None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the numbers that the canonical texts of the values are read as, and which are unreadable."""
+        """Return the numbers in the canonical texts of the values, and which texts cannot be read."""
         import polars as pl
 
         from bayesieve.table.text_types import numbers_of_texts, other_order
@@ -407,8 +421,9 @@ class Column:
             self._refuse_unreadable(error)
 
     def in_chunks(self) -> list[Column]:
-        """Return the column in chunks of at most 64 MiB of texts, as their conversion copies them several times; other
-        columns whole.
+        """Return the column cut into chunks of at most 64 MiB of text, because conversion copies texts several times.
+
+        Columns without text are one chunk.
         """
         values = self.values
         if not isinstance(values, TextValues) or len(values) <= _FEW_ROWS:
@@ -450,7 +465,7 @@ def column_of_series(name: str, values: Any) -> Column:
 
 
 def column_of(values: Any, name: str, n_rows: int) -> Column:
-    """Return values of rows as a column; ValueError, which names it, unless there is one value for each row."""
+    """Return an array-like as a column; ValueError, which names it, unless it has one value per row."""
     if nw.dependencies.is_into_series(values):
         column = column_of_series(name, values)
     else:
@@ -511,7 +526,7 @@ class Table:
         return self._columns[i]
 
     def kinds(self) -> list[Kind]:
-        """How each column is read: "numeric" or "categorical"."""
+        """Return the kind of each column: "numeric" or "categorical"."""
         return [column.kind for column in self._columns]
 
     def types(self) -> list[str]:
@@ -519,8 +534,8 @@ class Table:
         return [column.type for column in self._columns]
 
     def numbers(self, positions: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
-        """Return the columns at these ascending positions as float64, NaN = missing, of some rows (positions) or of
-        all; shape (n, n_rows).
+        """Return columns (ascending positions) as float64, NaN = missing, shape (n, n_rows); ``rows`` are positions,
+        None for all.
         """
         if self.reads_rows and rows is not None:  # once, not for each column
             return self.select(positions.tolist()).take(rows).numbers(np.arange(positions.size))
@@ -535,7 +550,7 @@ class Table:
         return values
 
     def read_as(self, names: Sequence[str], kinds: Mapping[str, Any]) -> Table:
-        """Return the columns under other names, or those that ``kinds`` names as other kinds."""
+        """Return the same columns under other names; those in ``kinds`` are read as another kind."""
         columns = [self.column(i).read_as(name, kinds.get(name)) for i, name in enumerate(names)]
         return Table(columns, self.n_rows, self.named, self.library)
 
@@ -549,7 +564,9 @@ class Table:
         return Table([self.column(i).take(picked) for i in range(self.n_columns)], len(picked), self.named)
 
     def read_once(self) -> Table:
-        """Return a copy for taking many subsets of its rows: the values of a column are converted at most once."""
+        """Return a copy for taking many subsets of rows: each column is converted at most once, rather than once per
+        subset.
+        """
         columns = [self.column(i) for i in range(self.n_columns)]
         converted = [Column(one.name, one.converted, one.given_kind, one.row_number) for one in columns]
         return Table(converted, self.n_rows, self.named)

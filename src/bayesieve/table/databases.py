@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 _DUCKDB_TABLES = "SELECT table_schema, table_name FROM information_schema.tables ORDER BY ALL"
 _SQLITE_TABLES = "SELECT 'main', name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT GLOB 'sqlite_*'"
-# Settings that a file of DuckDB from elsewhere must not have: its views could read other files, load code that
-# accesses a network, or read variables of the calling program.
+# Settings for files of unknown origin: their views could read other files, load code that accesses a network, or read
+# variables of the calling program.
 _DUCKDB_CONFIG: dict[str, Any] = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
@@ -162,7 +162,7 @@ def _stoppable(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 class _SqliteColumn:
-    """Column of a SQLite query, with a type that holds all its values.
+    """Column of a SQLite query, read with one type for all its values.
 
     Parameters
     ----------
@@ -210,7 +210,9 @@ class _SqliteColumn:
 def _sqlite_columns(
     connection: sqlite3.Connection, rows: str, levels: Mapping[str, FeatureLevels] | None
 ) -> list[_SqliteColumn]:
-    """Return the columns of ``rows``, the FROM clause of a query, with types that hold their values."""
+    """Return the columns of ``rows``, the FROM clause of a query, with types that hold their values, which are read for
+    this.
+    """
     names = [column[0] for column in connection.execute(f"SELECT * {rows} LIMIT 0").description]
     lists = ", ".join(f"group_concat(DISTINCT {_CLASS.format(quoted_name(name))})" for name in names)
     classes = connection.execute(f"SELECT {lists} {rows}").fetchone()

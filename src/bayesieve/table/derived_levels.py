@@ -86,12 +86,14 @@ class PairLevels(FeatureLevels):
         return int(np.count_nonzero(self.cells.any(axis=2)))
 
     def _own_labels(self, *, full: bool) -> tuple[str, ...]:
-        """Such as ``"age <= 32.5 & job in {a, b} | age > 32.5 & job = c"``; ``full``: with every cell and value."""
+        """Return labels such as ``"age <= 32.5 & job in {a, b} | age > 32.5 & job = c"``; ``full``: with all cells and
+        values.
+        """
         return cell_labels(self.parts, self.grid, self.n_levels, full=full)
 
     @cached_property
     def _level_of_codes(self) -> np.ndarray:
-        """(levels of the first + 1, levels of the second + 1): unseen parts are in no level."""
+        """Level for each pair of codes of the columns: the grid with a further row and column for unseen values."""
         return np.pad(self.grid, ((0, 1), (0, 1)), constant_values=self.n_levels).astype(self.code_dtype)
 
     def code_parts(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
@@ -105,12 +107,15 @@ class PairLevels(FeatureLevels):
         return self.code_parts(*(part.code(one, complaints) for part, one in zip(self.parts, column, strict=True)))
 
     def texts(self, column: Any) -> list[str | None]:
-        """Both values of every row, as the parts read them; ``column`` are both columns."""
+        """Return both values of every row as one text each, as the parts read them; ``column`` is a pair of columns."""
         first, second = (part.texts(one) for part, one in zip(self.parts, column, strict=True))
         return [", ".join("missing" if v is None else v for v in both) for both in zip(first, second, strict=True)]
 
     def to_json(self, columns: Mapping[int, str] | None = None) -> dict[str, Any]:
-        """Return a dictionary of plain values for JSON; parts whose identity is among ``columns`` are names."""
+        """Return a dictionary of plain values for JSON.
+
+        ``columns`` maps the `id` of levels of columns to their names: parts among them are saved as names.
+        """
         names = columns or {}
         return {
             "name": self.name,
@@ -135,8 +140,10 @@ class PairLevels(FeatureLevels):
 
         Parameters
         ----------
-        columns : levels of the columns, which parts may name.
-        shared : parts so far, which grow: a part of several pairs is one object, so that its column is coded once.
+        columns : levels of the columns, to which parts may refer by name.
+        shared : parts of the pairs so far, to which new ones are added. Pairs with equal parts share one object, so
+        that its column
+            is coded once.
         """
         named = {level.name: level for level in columns}
         parts = []
@@ -227,7 +234,7 @@ class IndicatorLevels(FeatureLevels):
 
     @property
     def n_levels(self) -> int:
-        """2; 3 if missing scores are a separate level."""
+        """Number of levels: 2, or 3 if missing scores are a separate level."""
         return MISSING_LEVEL if self.missing_code is None else MISSING_LEVEL + 1
 
     @property
@@ -236,7 +243,7 @@ class IndicatorLevels(FeatureLevels):
         return self.missing_code is not None
 
     def _own_labels(self, *, full: bool) -> tuple[str, ...]:
-        """``"<= 0.05"``, ``"> 0.05"`` and, if it is a level, ``"missing"``."""
+        """Return ``"<= 0.05"``, ``"> 0.05"`` and, if missing scores are a level, ``"missing"``."""
         text = number_text(self.threshold)
         return (f"<= {text}", f"> {text}", *(() if self.missing_code is None else ("missing",)))
 

@@ -1,4 +1,4 @@
-"""Rows of one file or stream that is no database, in the format of its name or of its first bytes."""
+"""Reading of one file or stream that is no database; the format follows from its name or its first bytes."""
 
 from __future__ import annotations
 
@@ -76,7 +76,9 @@ def _read_stream(
 
 
 def _whole(first: bytes, file: IO[bytes], name: Path) -> bytes:
-    """Return a stream from its first bytes to its end; ValueError for one that may have none."""
+    """Return all bytes of a stream, of which ``first`` were read already; ValueError for a stream that may
+    never end.
+    """
     pieces, size = [first], len(first)
     while piece := file.read(_PIECE):
         pieces.append(piece)
@@ -116,13 +118,13 @@ def _parsed(
         return read_csv(path, source, levels, date_orders)
     if format == "Parquet":
         return pl.read_parquet(io.BytesIO(source) if isinstance(source, bytes) else source, glob=False)
-    # A file whose place polars knows; it would take * and [1] in a name for a pattern.
+    # Open the file here: polars would take * and [1] in a name for a pattern.
     with io.BytesIO(source) if isinstance(source, bytes) else source.open("rb", buffering=0) as file:
         return _read_arrow(file)
 
 
 def _read_arrow(file: IO[bytes]) -> pl.DataFrame:
-    """Return an Arrow file, or a stream saved under the same extension."""
+    """Read an Arrow file, or an Arrow stream that has the extension of a file."""
     import polars as pl
 
     is_file = file.read(6) == b"ARROW1"

@@ -1,4 +1,4 @@
-"""Any dataframe or 2-D array as a `Table`, with scikit-learn's rules on feature names and numbers."""
+"""Conversion of any dataframe or 2-D array to a `Table`, with scikit-learn's rules on feature names and numbers."""
 
 from __future__ import annotations
 
@@ -88,7 +88,10 @@ def whole_frame(X: Any) -> Any:
 
 
 def is_scan(X: Any, y: Any) -> bool:
-    """Return whether ``X`` is a `Scan`, or a path or query with its target given by name; `scan` refuses some."""
+    """Return whether ``X`` is a table to be scanned: a `Scan`, or a path or query if ``y`` names the target.
+
+    `scan` refuses some paths and queries.
+    """
     if isinstance(X, Scan) or not isinstance(y, str):
         return isinstance(X, Scan)
     if isinstance(X, np.ndarray) or nw.dependencies.is_pandas_dataframe(X) or nw.dependencies.is_polars_dataframe(X):
@@ -106,7 +109,7 @@ def refuse_scan(X: Any, y: Any, what: str, remedy: str) -> None:
 
 
 class LabelledRows(NamedTuple):
-    """Labels and weights of rows; ``known`` are the rows of a scanned table that have a label, None for all."""
+    """Labels and weights of rows; ``known`` (bool array) marks the rows of a scan that have a label, None for all."""
 
     target: Target
     weights: np.ndarray | None
@@ -122,7 +125,9 @@ class LabelledRows(NamedTuple):
         return cls(target, as_sample_weight(sample_weight, target.codes.size))
 
     def among(self, values: np.ndarray) -> np.ndarray:
-        """Return the values of the labelled rows; ValueError unless ``values`` has one entry for every row."""
+        """Return those ``values``, one per row of the table, that belong to labelled rows; ValueError for another
+        number of values.
+        """
         n_rows = self.target.codes.size if self.known is None else self.known.size
         if len(values) != n_rows:
             raise ValueError(f"X has {len(values):,} rows but y has {n_rows:,} labels.")
@@ -174,7 +179,7 @@ def take_rows(X: Any, rows: np.ndarray) -> Any:
 
 
 def _in_arrow_layout(X: Any) -> Any:
-    """Return a frame of pyarrow or pandas whose Arrow columns have layouts that all of Arrow's functions accept."""
+    """Return a frame of pyarrow or pandas with Arrow columns in layouts that all Arrow functions accept."""
     import pyarrow as pa
 
     if isinstance(X, pa.Table):
@@ -313,7 +318,7 @@ def results_frame(data: Any, library: str = "polars", **options: Any) -> Any:
 
 
 def frame_of_columns(columns: Mapping[str, Any], texts: Collection[str]) -> Any:
-    """Build a results frame from columns, which is faster than from rows; columns named by ``texts`` hold text."""
+    """Build a results frame from columns, which is faster than from rows; ``texts`` names the columns of text."""
     import polars as pl
 
     def made(columns: Mapping[str, Any]) -> Any:
@@ -357,8 +362,9 @@ def _array_of(column: Any) -> np.ndarray:
 
 
 def in_library_of(X: Any, frame: Any) -> Any:
-    """Return results (polars) as a dataframe of the library of ``X``; those of pandas have the index label of each
-    ``row``.
+    """Return results (polars) as a dataframe of the library of ``X``.
+
+    For pandas the column ``row`` holds the index labels of ``X``.
     """
     library = library_of(X)
     results = in_library(frame, library)
@@ -368,7 +374,10 @@ def in_library_of(X: Any, frame: Any) -> Any:
 
 
 def fit_table(estimator: Any, X: Any, *, kinds: Mapping[str, Any] | None = None) -> Table:
-    """Read ``X``, and let ``estimator`` remember its columns and the caller's library, which results come in."""
+    """Read the training table, and set the attributes of ``estimator`` that record its columns and dataframe library.
+
+    Results come in this library.
+    """
     refuse_fork()
     require_table(estimator, X)
     table = as_table(X, kinds=kinds)
@@ -381,10 +390,7 @@ def fit_table(estimator: Any, X: Any, *, kinds: Mapping[str, Any] | None = None)
 
 
 def new_table(estimator: Any, X: Any) -> Table:
-    """Read ``X`` and check it against the columns that ``estimator`` was fitted on.
-
-    ValueError if columns are missing, new, or in another order.
-    """
+    """Read ``X``; ValueError if its columns are not those that ``estimator`` was fitted to, in the same order."""
     fitted_names = getattr(estimator, "feature_names_in_", None)
     table = as_table(X)
     owner = type(estimator).__name__
@@ -406,7 +412,7 @@ def new_table(estimator: Any, X: Any) -> Table:
 
 
 def require_table(estimator: Any, X: Any) -> None:
-    """Raise TypeError, which names the class of ``estimator``, for rows or columns in dicts."""
+    """Raise TypeError, which names the class of ``estimator``, for a dict or a list of dicts."""
     has_dicts = isinstance(X, (list, tuple)) and len(X) > 0 and isinstance(X[0], Mapping)
     if has_dicts or (isinstance(X, Mapping) and not hasattr(X, "shape")):
         raise TypeError(
@@ -417,7 +423,7 @@ def require_table(estimator: Any, X: Any) -> None:
 
 
 def _other_names(fitted: list[str], given: list[str], owner: str) -> str:
-    """Return the message about names that differ from those of the fit."""
+    """Return the error message for column names that differ from those of the fit."""
     message = "The feature names should match those that were passed during fit.\n"
     unexpected = sorted(set(given) - set(fitted))
     missing = sorted(set(fitted) - set(given))

@@ -33,8 +33,9 @@ def interval_labels(
 
     Parameters
     ----------
-    special : names of the first intervals.
-    patterns : of the first of the others, of those between two cut points, and of the last; ``unit`` follows them.
+    special : names of the first intervals, which hold special values.
+    patterns : patterns of the first of the other intervals, of those between two cut points, and of the last.
+    unit : text after each label.
     """
     missing_first = len(cut_points) > 0 and cut_points[0] == -math.inf
     texts = cut_texts(cut_points[missing_first + len(special) :], type_)
@@ -49,8 +50,8 @@ def interval_labels(
 
 
 def cut_texts(cut_points: np.ndarray, type_: str) -> list[str]:
-    """Return short texts of cut points that differ from those of their neighbours, or exact texts if
-    these are short.
+    """Return a text for each cut point: exact if that is short, otherwise with enough digits to differ from its
+    neighbours.
     """
     cuts = [float(cut) for cut in cut_points]
     if type_ == "date":
@@ -63,21 +64,24 @@ def cut_texts(cut_points: np.ndarray, type_: str) -> list[str]:
 
 
 def _date_texts(cuts: Sequence[float]) -> list[str]:
-    """Name each cut between two days by the first day, because no date lies between them."""
+    """Return each cut between two days as the earlier day, because no date lies between them."""
     days = [math.floor(cut) for cut in cuts]
     distinct = len(set(days)) == len(days)
     return [format_temporal(day if distinct else cut, "date") for day, cut in zip(days, cuts, strict=True)]
 
 
 def _short_temporal(cut: float, type_: str, gap: float) -> str:
-    """Return moments to the second if neighbouring cuts are far enough away."""
+    """Return the text of a date or time, without fractions of a second if ``gap``, the distance to the next cut, is
+    large.
+    """
     seconds = round(cut / 1e6) * 1e6
     return format_temporal(seconds if abs(cut - seconds) <= gap / 100 else cut, type_)
 
 
 def _short_number(number: float, gap: float) -> str:
-    """Return up to 7 digits if they are exact (a rounded 5119.5 would misplace 5120), otherwise round by a hundredth of
-    the gap.
+    """Return a number with up to 7 digits if they are exact (a rounded 5119.5 would misplace 5120).
+
+    Other numbers are rounded to a hundredth of ``gap``, the distance to the next cut.
     """
     exact = f"{number:.7g}"
     if float(exact) == number:
@@ -150,7 +154,11 @@ def cell_labels(parts: Sequence[Any], grid: np.ndarray, n_levels: int, *, full: 
 
 
 def _terms(inside: np.ndarray, free: np.ndarray) -> list[tuple[tuple[int, ...] | None, tuple[int, ...] | None]]:
-    """Group the rows of a grid that mark the same columns; return pairs of rows and columns, None for all of either."""
+    """Group those rows of a grid of cells that mark the same columns, for short labels of a group of cells.
+
+    Returns pairs of rows and columns, None for all rows or all columns. ``inside`` marks the cells of the group,
+    ``free`` those without training rows, which may be included.
+    """
     rows: dict[tuple[int, ...] | None, list[int]] = {}
     for i, row in enumerate(inside):
         if row.any():
@@ -161,7 +169,9 @@ def _terms(inside: np.ndarray, free: np.ndarray) -> list[tuple[tuple[int, ...] |
 
 
 def _named_levels(part: Any, full: bool, codes: tuple[int, ...] | None) -> str:
-    """Return several levels of a column as one condition, such as ``"age <= 32.5"``; empty for all of them."""
+    """Return levels of a column (codes, None for all) as one condition, such as ``"age <= 32.5"``; empty for all
+    levels.
+    """
     if codes is None:
         return ""
     if part.groups is not None:
@@ -185,7 +195,9 @@ def _named_levels(part: Any, full: bool, codes: tuple[int, ...] | None) -> str:
 
 
 def _spans(codes: Sequence[int], n_apart: int) -> list[tuple[int, int]]:
-    """Return runs of neighbouring intervals of numbers; the first ``n_apart`` levels are no intervals."""
+    """Return the first and last code of each run of neighbouring intervals; the first ``n_apart`` levels are no
+    intervals.
+    """
     numbers = [code for code in codes if code >= n_apart]
     starts = [code for code in numbers if code - 1 not in numbers]
     return [(start, next(code for code in numbers if code >= start and code + 1 not in numbers)) for start in starts]

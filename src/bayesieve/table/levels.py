@@ -1,4 +1,4 @@
-"""`FeatureLevels`, the only definition of how a raw value becomes a code, and `TableLevels`, those of all features."""
+"""`FeatureLevels`, which alone define how raw values become codes, and `TableLevels`, the levels of all features."""
 
 from __future__ import annotations
 
@@ -164,7 +164,9 @@ class FeatureLevels(ShortRepr):
 
     @property
     def column(self) -> str:
-        """The column whose values the levels are of: the name, unless a column has several features."""
+        """Name of the column that the values come from: the name of the feature, unless a column has several
+        features.
+        """
         return self.name
 
     @property
@@ -179,7 +181,7 @@ class FeatureLevels(ShortRepr):
 
     @property
     def has_level_below_numbers(self) -> bool:
-        """Whether the first level is below all numbers: it holds missing values only."""
+        """Whether level 0 holds missing values only, so that its interval lies below all numbers."""
         return self.cut_points is not None and self.cut_points[:1].tolist() == [-math.inf]
 
     @property
@@ -231,7 +233,7 @@ class FeatureLevels(ShortRepr):
         return {canonical_text(value): code for value, code in of_value}
 
     def code(self, column: Column, complaints: list[str] | None = None) -> np.ndarray:
-        """Return the level of every row, by its own value: whatever else is in the column makes no difference.
+        """Return the code of the level of every row; it depends on the value of the row only, not on other rows.
 
         Parameters
         ----------
@@ -280,7 +282,7 @@ class FeatureLevels(ShortRepr):
         return codes
 
     def check_booleans(self) -> None:
-        """Raise ValueError if neither true nor false stands for a value of a categorical feature."""
+        """Raise ValueError if a categorical feature has no category that stands for true or for false."""
         if not any(self._category(value) in self._code_of_text for value in (True, False)):
             values = [canonical_text(value) for group in self.groups or () for value in group if value is not None]
             raise ValueError(
@@ -386,13 +388,13 @@ class FeatureLevels(ShortRepr):
         return frozenset(type(canonical_value(value)) for group in self.groups for value in group if value is not None)
 
     def by_value(self) -> FeatureLevels:
-        """Return levels of a categorical column with one level per value."""
+        """Return levels of a categorical column in which each value is a level."""
         groups = [(value,) for group in self.groups or () for value in group]
         missing = groups.index((None,)) if (None,) in groups else None
         return FeatureLevels(self.name, self.kind, self.type, None, tuple(groups), missing, day_first=self.day_first)
 
     def first_values(self) -> Categories:
-        """Return the first value of each group."""
+        """Return the first value of each group, as categories whose rows are the levels."""
         assert self.groups is not None
         values: list[Any] = [next((v for v in group if v is not None), None) for group in self.groups]
         present = [value for value in values if value is not None]
@@ -440,8 +442,7 @@ class FeatureLevels(ShortRepr):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WithheldLevels(FeatureLevels):
-    """Groups of the values of a categorical column that is not in the model, as a model file holds them: without the
-    values.
+    """Groups of values of a categorical column that is not in the model. Model files save them without the values.
 
     Parameters
     ----------
@@ -487,8 +488,8 @@ class WithheldLevels(FeatureLevels):
         return tuple(f"group {k} of {n:,} {'value' if n == 1 else 'values'}" for k, n in enumerate(self.sizes, 1))
 
     def code(self, column: Column, complaints: list[str] | None = None) -> np.ndarray:
-        """Return the only level, or the code of unseen values for every row: it is not known which values the levels
-        hold.
+        """Return code 0 for every row if there is only one level, otherwise the code of unseen values: the values are
+        not known.
         """
         return np.full(len(column), 0 if self.n_levels == 1 else self.unseen_code, dtype=self.code_dtype)
 
@@ -532,7 +533,7 @@ def saved_levels(data: Any, what: str) -> Iterator[None]:
 
 
 def counts_of(rows: Counts) -> np.ndarray | None:
-    """Return saved counts of levels by classes: whole numbers if all are."""
+    """Return saved counts as an array (n_levels, n_classes): of whole numbers if all are; None without counts."""
     if rows is None:
         return None
     counts = table(rows, (len(rows), len(rows[0]) if rows else 0), "counts")
@@ -604,7 +605,7 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
 
     @classmethod
     def of(cls, levels: Sequence[FeatureLevels]) -> TableLevels:
-        """Return the levels of these features with cut points in one array."""
+        """Return the levels of these features, with the cut points of all intervals in one array."""
         if isinstance(levels, cls):
             return levels
         pairs: list[Any] = [level for level in levels if level.kind == "pair"]
@@ -648,8 +649,8 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
         return levels
 
     def replaced(self, pairs: Sequence[PairLevels] | None = None, by_chance: np.ndarray | None = None) -> TableLevels:
-        """Return the levels of the same columns with other pairs, or other positions of columns that chance may have
-        cut; None keeps the current ones.
+        """Return the levels of the same columns with other ``pairs``, or other columns ``by_chance``; None keeps the
+        current ones.
         """
         n = self.n_columns
         existing = {i: level for i, level in self._created.items() if i < n}
@@ -664,12 +665,13 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
         column: Callable[[int], Column],
         put: Callable[[int, np.ndarray], None],
     ) -> None:
-        """Code rows by pairs; the parts of each column are coded once, however many pairs share them.
+        """Code rows by pairs of columns; parts that several pairs share are coded once.
 
         Parameters
         ----------
-        codes, column : codes by its own levels, and raw values, of the column at a position.
-        put : takes the position of a pair among the features and its codes.
+        codes : function that returns the codes of the column at a position by its own levels.
+        column : function that returns the raw values of the column at a position.
+        put : function called with the position of a pair among the features, and with its codes.
         """
         position = {name: i for i, name in enumerate(self.names[: self.n_columns])} if self.pairs else {}
         finer: dict[int, np.ndarray] = {}
@@ -705,7 +707,7 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
 
 
 def columns_of(levels: Sequence[FeatureLevels]) -> Sequence[FeatureLevels]:
-    """Return the features that are columns: pairs come after them."""
+    """Return the features that are columns, without the pairs, which come after them."""
     n_columns = getattr(levels, "n_columns", None)  # of `TableLevels`, which makes its features on access
     if n_columns is None:
         n_columns = next((k for k, level in enumerate(levels) if level.kind == "pair"), None)
@@ -713,7 +715,7 @@ def columns_of(levels: Sequence[FeatureLevels]) -> Sequence[FeatureLevels]:
 
 
 def columns_behind(levels: Sequence[FeatureLevels], features: np.ndarray) -> np.ndarray:
-    """Return the columns that the marked features, (n_features,) bool, are made of, (n_columns,) bool."""
+    """Return a mask (n_columns,) of the columns that some features use, given as a mask (n_features,)."""
     columns = columns_of(levels)
     if len(columns) == len(levels):
         return features

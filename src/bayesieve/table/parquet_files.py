@@ -1,4 +1,4 @@
-"""Files that paths name, the columns that they share, and scans of Parquet files in place."""
+"""Search for the files that paths name, columns that several files share, and scans of Parquet files in place."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _counts(path: Path) -> bool:
 
 
 def partitions(paths: Sequence[Path], levels: Collection[str] | None = None) -> pl.DataFrame:
-    """Return the columns that folders named ``column=value`` stand for, one row a file.
+    """Return a column for each folder name of the form ``column=value``, with one row per file.
 
     Their types are those of a text table; the columns named in ``levels``, which a model reads, are text.
 
@@ -96,12 +96,12 @@ def partitions(paths: Sequence[Path], levels: Collection[str] | None = None) -> 
 
 
 def unified(schemas: Sequence[pl.Schema], paths: Sequence[str | Path]) -> pl.Schema:
-    """Return the columns of the first file with types that hold the values of all files.
+    """Return the columns of the first file, with types that hold the values of all files.
 
     Raises
     ------
     ValueError
-        If a file lacks a column or has one more, or a column has types that do not go together; the message names the
+        If a file lacks a column or has one more, or if the types of a column are incompatible; the message names the
         two files.
     """
     types = dict(schemas[0])
@@ -154,7 +154,7 @@ def common_type(one: pl.DataType, other: pl.DataType) -> pl.DataType | None:
 
 
 def _said(dtype: pl.DataType) -> str:
-    """Return a type in words."""
+    """Return a data type in words, for messages."""
     if dtype.is_numeric():
         return "a number"
     if dtype in (pl.String, pl.Categorical, pl.Enum):
@@ -186,7 +186,9 @@ def scan_parquet_files(paths: Sequence[Path], levels: Collection[str] | None = N
 def with_partitions(
     inside: pl.Schema, paths: Sequence[Path], levels: Collection[str] | None
 ) -> tuple[pl.Schema, list[tuple[tuple[str, Any], ...]]]:
-    """Return the columns of the files with those of their folders, and the values of the latter by file."""
+    """Return the columns of the files together with those of their folders, and the values of the latter for
+    each file.
+    """
     folders = partitions(paths, levels)
     folders = folders[:, [name for name in folders.columns if name not in inside]]  # `drop` takes some for patterns
     constants = folders.rows(named=True) if folders.width else [{} for _ in paths]

@@ -48,12 +48,12 @@ def database_in(path: object) -> tuple[Path, str] | None:
 
 
 def ending_of(path: Path) -> str:
-    """Return the ending of a name in small letters, without that of gzip."""
+    """Return the file extension in small letters, without that of gzip."""
     return (Path(path.stem).suffix if is_zipped(path) else path.suffix).lower()
 
 
 def is_zipped(path: Path) -> bool:
-    """Return whether a name ends in that of gzip."""
+    """Return whether the name has the extension of gzip."""
     return path.suffix.lower() == ".gz"
 
 

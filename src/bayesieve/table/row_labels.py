@@ -1,4 +1,4 @@
-"""Classes and weights of some rows of a scan, read where the rows are read."""
+"""Reading of classes and weights together with rows of a scan."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 
 def plain_labels(labels: pl.Series, dtype: Any) -> pl.Series:
-    """Convert labels to the type in which they are compared; NaN is missing."""
+    """Convert labels to ``dtype``, the type in which labels are compared; NaN becomes missing."""
     labels = labels.cast(dtype).alias("label")
     return labels.fill_nan(None) if labels.dtype.is_float() else labels
 
 
 def label_positions(labels: pl.Series, distinct: pl.Series) -> np.ndarray:
-    """Return the position of each label, none of them missing, among the distinct ones."""
+    """Return the position of each label in ``distinct``; no label may be missing."""
     import polars as pl
 
     position = distinct.to_frame().with_columns(code=pl.int_range(pl.len(), dtype=pl.Int32))
@@ -45,7 +45,9 @@ class KnownRows:
     weights: np.ndarray | None
 
     def restricted_to(self, chosen: np.ndarray) -> KnownRows:
-        """Return some of the rows only: a mask of the frame, shape (n_rows,), within that of the known targets."""
+        """Return only those rows that the mask ``chosen`` marks, (n_rows,) of the frame; their targets must be
+        known.
+        """
         inside = chosen if self.mask is None else chosen[self.mask]
         return KnownRows(chosen, self.classes[inside], None if self.weights is None else self.weights[inside])
 
@@ -84,13 +86,13 @@ class LabelReader:
 
 @dataclass(frozen=True, eq=False)
 class RowLabels:
-    """Target and weights of a scan as they were read, and the reader that reads them again for some of the rows.
+    """Target and weights of a scan, and a reader with which passes read them again for some of the rows.
 
     Attributes
     ----------
     reader : reads the classes of ``target`` and the weights as they are in the scan.
-    target : the classes of the rows whose target is known.
-    weights : the weights of these rows as they are in the scan, or None.
+    target : classes of the rows whose target is known.
+    weights : weights of these rows as they are in the scan, or None.
     """
 
     reader: LabelReader
@@ -98,9 +100,10 @@ class RowLabels:
     weights: np.ndarray | None = None
 
     def reader_of(self, target: Target, weights: np.ndarray | None) -> LabelReader | None:
-        """Return a reader of these classes and weights for the same rows; None if they are not columns.
+        """Return a reader of these classes and weights, which belong to the same rows; None if they cannot be read from
+        columns.
 
-        A fit may leave out classes whose rows weigh nothing, and divide weights by their mean.
+        A fit may leave out classes whose rows have weight 0, and divide weights by their mean.
         """
         if self.target.codes.shape != target.codes.shape:
             return None

@@ -1,4 +1,4 @@
-"""`ScannedTable`: columns of a source that are read block by block, and the rows with a known target."""
+"""`ScannedTable`: columns of files that are read block by block, restricted to rows with a known target."""
 
 from __future__ import annotations
 
@@ -216,7 +216,7 @@ def _columns_of(frame: pl.DataFrame, kinds: Mapping[str, Any], row_number: Calla
 
 
 class ScannedRows(NamedTuple):
-    """Columns to learn from, with the classes and weights of the rows whose target is known."""
+    """Columns for training, with the classes and weights of the rows whose target is known."""
 
     table: ScannedTable
     target: Target
@@ -225,19 +225,20 @@ class ScannedRows(NamedTuple):
 
 
 def scanned_rows(X: Any, target: Any, weight: Any = None, groups: Any = None) -> ScannedRows:
-    """Return a table without its target, and the target, which is read in one pass. Rows without target are skipped
-    with a warning.
+    """Return the columns of a scan without the target, and the target, which is read in one pass over the files.
+
+    Rows without target are skipped with a warning.
 
     Parameters
     ----------
-    X : Scan, or whatever `scan` takes
+    X : Scan, or whatever `scan` accepts
     target, weight, groups : str
         Names of columns; the last two may be None.
 
     Raises
     ------
     ValueError
-        If a column does not exist, or the target holds no classes.
+        If a column does not exist, or the target has no classes.
     """
     from bayesieve.table.scanning import scan
 
@@ -258,7 +259,9 @@ def scanned_rows(X: Any, target: Any, weight: Any = None, groups: Any = None) ->
 def _labels(
     source: Scan, name: str, weight: str | None, others: Sequence[str]
 ) -> tuple[RowLabels, np.ndarray | None, dict[Any, Any]]:
-    """Read the target, the rows where it is known, and other columns in these rows."""
+    """Read the target and weights in one pass; also return a mask of the rows with known target, and ``others`` in
+    these rows.
+    """
     import polars as pl
 
     distinct = pl.Series("label", [], dtype=_plain(source.schema[name]))
@@ -293,7 +296,7 @@ def _labels(
 
 
 def _plain(dtype: Any) -> Any:
-    """Return the type that labels are compared as: categories by their text."""
+    """Return the data type in which labels are compared: text for categories."""
     import polars as pl
 
     return pl.String if isinstance(dtype, (pl.Categorical, pl.Enum)) else dtype

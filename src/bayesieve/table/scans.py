@@ -84,7 +84,7 @@ class DataFile(FileState):
 
 @dataclass(frozen=True)
 class FileRows:
-    """Consecutive rows of one file: ``n_rows`` rows from row ``first`` on."""
+    """Consecutive rows of one file: ``n_rows`` rows that begin with row ``first``."""
 
     file: DataFile
     first: int
@@ -156,7 +156,7 @@ class Scan:
         return replace(self, schema=self.schema_of(names))
 
     def slices(self, first: int, n_rows: int) -> list[FileRows]:
-        """Return the rows ``first`` to ``first + n_rows`` of the scan, or to its end, as rows of files."""
+        """Return ``n_rows`` rows of the scan from row ``first`` on, or to its end, as rows of its files."""
         slices = []
         stop = min(first + n_rows, self.n_rows)
         i = bisect_right(self._ends, first)
@@ -203,7 +203,7 @@ class Scan:
             (file.origin or file).check_unchanged()
 
     def schema_of(self, names: Iterable[str]) -> pl.Schema:
-        """Return the names and types of some columns; ValueError for one that does not exist or is named twice."""
+        """Return the names and types of these columns; ValueError for one that does not exist or is named twice."""
         import polars as pl
 
         columns = [names] if isinstance(names, str) else list(names)

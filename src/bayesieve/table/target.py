@@ -1,4 +1,4 @@
-"""The target of a classifier as class codes, row weights, and what else belongs to rows."""
+"""Class labels as codes, row weights, and `Rows`, which keeps everything that belongs to rows together."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _CONTINUOUS = (
     "regression target with continuous values."
 )
 _LEAST_WEIGHT, _MOST_WEIGHT = 1e-100, 1e18  # products must not vanish, and rounded it must fit into 64 bits
-# More classes than any target but an identifier has.
+# More classes than this only an identifier has.
 _IDENTIFIERS, _LEAST_ROWS = 200, 2
 _MANY_CLASSES, _FEW_ROWS, _MOST_GIBIBYTES = 1000, 5, 4
 _TOO_LARGE = "The labels in y are whole numbers beyond 64 bits; convert them to text, for example with y.astype(str)."
@@ -376,7 +376,9 @@ def as_sample_weight(sample_weight: Any, n_rows: int) -> np.ndarray | None:
 
 
 def normalized_weights(sample_weight: Any) -> np.ndarray | None:
-    """Return row weights, as `as_sample_weight` takes them, over their mean in the rows of positive weight."""
+    """Return row weights (array-like) divided by their mean over the rows of positive weight; None if every row counts
+    once.
+    """
     weights = as_sample_weight(sample_weight, np.size(sample_weight))
     if weights is None or np.ndim(sample_weight) == 0:
         return None
@@ -429,9 +431,8 @@ class Rows:
         return self.class_codes is not None and bool(np.all(self.class_codes[:-1] <= self.class_codes[1:]))
 
     def class_order(self) -> np.ndarray:
-        """Return row positions class after class, within a class in the order of the rows.
-
-        ValueError if the classes are not known.
+        """Return the positions of the rows sorted by class; rows of a class keep their order. ValueError without
+        classes.
         """
         if self.class_codes is None:
             raise ValueError("The rows have no classes; code the table together with its target.")
@@ -439,7 +440,7 @@ class Rows:
         return order.astype(np.int32) if order.size < 2**31 else order
 
     def by_class(self) -> list[np.ndarray]:
-        """Return the positions of the rows of each class that have weight."""
+        """Return for each class the positions of its rows, without rows of weight 0."""
         codes = np.zeros(0) if self.class_codes is None else self.class_codes
         counted = np.ones(codes.shape, dtype=bool) if self.weights is None else self.weights > 0
         return [np.flatnonzero((codes == code) & counted) for code in range(self.n_classes)]
@@ -466,8 +467,9 @@ _RUN = 1 << 16  # rows between which those of each class are counted
 
 
 def count_classes(codes: np.ndarray, n_classes: int) -> np.ndarray:
-    """Return (n_classes,) rows of each class; without the copy of all codes as 64-bit numbers that `numpy.bincount`
-    makes.
+    """Return the number of rows of each class, (n_classes,).
+
+    Unlike `numpy.bincount`, this does not copy all codes as 64-bit numbers.
     """
     counts = np.zeros(n_classes, dtype=np.int64)
     for at in range(0, codes.size, _RUN):
@@ -476,7 +478,9 @@ def count_classes(codes: np.ndarray, n_classes: int) -> np.ndarray:
 
 
 class ClassRuns:
-    """Rows of a source listed class after class, within a class in the order of the source, without a list of all.
+    """Map between rows of a source and the same rows sorted by class, without storing an entry for each row.
+
+    Rows of a class keep the order of the source.
 
     Parameters
     ----------
@@ -494,13 +498,12 @@ class ClassRuns:
 
     @property
     def sorted_codes(self) -> np.ndarray:
-        """The class of each row, class after class."""
+        """Class of each row, sorted."""
         return np.repeat(np.arange(self.offsets.size - 1).astype(self.codes.dtype), np.diff(self.offsets))
 
     def starts(self, row: int) -> np.ndarray:
-        """Return, for each class, the position of its first row from ``row`` of the source on, (n_classes,).
-
-        Positions count the rows listed class after class.
+        """Return for each class the position, among the rows sorted by class, of its first row from ``row`` of the
+        source on.
         """
         run = row // _RUN
         in_run = np.bincount(self.codes[run * _RUN : row], minlength=self.offsets.size - 1)
@@ -508,7 +511,7 @@ class ClassRuns:
         return starts
 
     def in_source(self, positions: np.ndarray) -> np.ndarray:
-        """Return the row of the source at each of these positions among the rows class after class."""
+        """Return the rows of the source at these positions among the rows sorted by class."""
         rows = np.empty(len(positions), dtype=np.int64)
         of_class = np.searchsorted(self.offsets, positions, side="right") - 1
         for code in np.unique(of_class).tolist():
@@ -522,7 +525,7 @@ class ClassRuns:
         return rows
 
     def by_class(self, rows: np.ndarray) -> np.ndarray:
-        """Return the position among the rows class after class of each of these rows of the source."""
+        """Return the positions, among the rows sorted by class, of these rows of the source."""
         positions = np.empty(len(rows), dtype=np.int64)
         runs = np.asarray(rows) // _RUN
         for run in np.unique(runs).tolist():

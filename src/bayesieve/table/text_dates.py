@@ -28,13 +28,13 @@ class DayMonthOrder:
     """Order of day and month in the dates of one text column, such as 31/12/2024, as far as its values prove it.
 
     A number above 12 is a day: each value that has one proves the order for all values with the same separator. The
-    year comes first or last; if it comes first, the month follows. Points separate day, month and year, in this order.
-    English names of months need no proof.
+    year comes first or last; if it comes first, the month follows. In dates with points such as 31.12.2024 the day
+    comes first. English names of months need no proof.
 
     Parameters
     ----------
     day_first : bool, optional
-        The order of the training table: values of one reading only are read so, and all others in this order.
+        Order in the training table: values with one possible reading keep it, and all others are read in this order.
     """
 
     def __init__(self, day_first: bool | None = None) -> None:
@@ -118,7 +118,7 @@ class DayMonthOrder:
 
 
 def _parts(texts: pl.Series, pattern: str) -> pl.DataFrame:
-    """Return the parts of each date of a form; all are null for other texts."""
+    """Return the year, month, day and time of each text that matches ``pattern``; null for other texts."""
     import polars as pl
 
     parts = texts.str.extract_groups(pattern).struct.unnest()
@@ -126,7 +126,7 @@ def _parts(texts: pl.Series, pattern: str) -> pl.DataFrame:
 
 
 def _named_iso(texts: pl.Series, pattern: str) -> pl.Series:
-    """Return dates with the name of a month in ISO 8601; null for other texts."""
+    """Return texts that match ``pattern``, which have the name of a month, as ISO 8601; null for other texts."""
     import polars as pl
 
     parts = texts.str.extract_groups(pattern).struct.unnest()
@@ -138,7 +138,7 @@ def _named_iso(texts: pl.Series, pattern: str) -> pl.Series:
 
 
 def _iso(month: pl.Expr, day: pl.Expr) -> pl.Expr:
-    """Return dates of numbers between two equal marks in ISO 8601; null for other texts."""
+    """Return an expression for dates of numbers, whose separators are equal, as ISO 8601; null for other texts."""
     import polars as pl
 
     return pl.when(pl.col("mark") == pl.col("mark_again")).then(_iso_text(month, day)).alias("iso")
@@ -159,12 +159,14 @@ def _iso_text(month: pl.Expr, day: pl.Expr) -> pl.Expr:
 
 
 def dates(column: pl.Series) -> pl.Series:
-    """Return ISO dates; null for other texts."""
+    """Return texts in ISO 8601 as polars dates; null for other texts."""
     return column.str.to_date("%Y-%m-%d", strict=False)
 
 
 def datetimes(column: pl.Series) -> pl.Series:
-    """Return ISO dates with a time, in microseconds and in UTC if they have an offset; null for other texts."""
+    """Return texts in ISO 8601 with a time as polars datetimes (microseconds; UTC if they have an offset); null for
+    others.
+    """
     import polars as pl
 
     utc = column.str.replace(r"(Z|\+00:?00)$", "")
@@ -181,7 +183,7 @@ def datetimes(column: pl.Series) -> pl.Series:
 
 
 def moments(column: pl.Series) -> pl.Series:
-    """Return ISO dates with or without a time, in microseconds; null for other texts."""
+    """Return texts in ISO 8601, with or without a time, as polars datetimes in microseconds; null for other texts."""
     import polars as pl
 
     return datetimes(column).fill_null(dates(column).cast(pl.Datetime("us")))

@@ -1,4 +1,4 @@
-"""Text tables: their separator and encoding, the types of their columns, and tables of any size."""
+"""Text tables (CSV and the like) of any size: their separator, their encoding, and the types of their columns."""
 
 from __future__ import annotations
 
@@ -177,9 +177,9 @@ class TextTable:
             self._learn()
 
     def _learn(self) -> None:
-        """Infer the types of columns from the first rows. If a later row does not fit, read all columns as text.
+        """Infer the types of columns from the first rows; if a later row does not fit, read all columns as text.
 
-        Letting polars infer from all rows, dates included, takes a hundred times as long as reading them.
+        Inference by polars from all rows, dates included, would take a hundred times as long as reading them.
         """
         text = self._text
         levels = (self._levels or {}) if self._is_whole else {}
@@ -191,7 +191,7 @@ class TextTable:
             self._learn_types(text.query(infer_schema=False), numbers)
 
     def _learn_types(self, query: pl.LazyFrame, numbers: Collection[str]) -> None:
-        """Take the types from the query, and infer the types of text columns from all their values."""
+        """Set the types of columns from the query, and infer those of text columns from all their values."""
         self._query, types = query, dict(query.collect_schema())
         self._texts = {name: self._text_type(name, numbers) for name in types if types[name] == pl.String}
         self._empty = pl.Series([], dtype=pl.Boolean)
@@ -242,8 +242,9 @@ class TextTable:
         return batches_of(self._query)
 
     def _blank_lines(self) -> pl.Series:
-        """Return the rows that are blank lines, which polars reads as rows of missing values. In a single column they
-        may be missing values, unless no other row follows.
+        """Return a mask of the rows that are blank lines, which polars reads as rows of missing values.
+
+        In a table of a single column a blank line is a missing value, unless no other row follows.
         """
         if self._levels is not None:
             return self._blank
@@ -302,8 +303,9 @@ class Text:
                 begin = n_read + 1
 
     def query(self, as_text: Collection[str] = (), **options: Any) -> pl.LazyFrame:
-        """Return the rows, read with these options of polars, some columns as text. ValueError if the header does not
-        fit.
+        """Return a lazy frame of the rows; ``as_text`` names columns to read as text, ``options`` are passed to polars.
+
+        ValueError if the header does not fit.
         """
         read = partial(pl.scan_csv, self.source, separator=self.separator, glob=False)  # names may hold * and [1]
         as_written = read(infer_schema=False).collect_schema().names()
@@ -354,12 +356,12 @@ def open_text(path: Path, source: Path | bytes, keep: Keep, names: Collection[st
 
 
 def in_memory(chunks: Iterable[bytes]) -> bytes:
-    """Keep the text in memory."""
+    """Return decoded text as bytes in memory; see ``keep`` of `open_text`."""
     return b"".join(chunks)
 
 
 def in_folder(folder: Path, chunks: Iterable[bytes]) -> Path:
-    """Write the text to a new file in a folder."""
+    """Write decoded text to a new file in ``folder``, and return its path; see ``keep`` of `open_text`."""
     target = folder / f"{len(list(folder.iterdir()))}{DECODED}"
     with target.open("wb") as file:
         file.writelines(chunks)
@@ -444,7 +446,7 @@ def _rows(text: str, separator: str) -> Iterator[list[str]]:
 
 
 def _fields(lines: Iterable[str], separator: str) -> Iterator[list[str]]:
-    """Yield rows of fields of any length."""
+    """Yield the fields of each row; they may be of any length."""
     before = csv.field_size_limit(_LONGEST_HEADER)
     try:
         yield from csv.reader(lines, delimiter=separator)
@@ -488,16 +490,16 @@ def _checked_header(path: Path, header: list[str]) -> list[str]:
 
 
 def empty_rows(frame: pl.DataFrame) -> pl.Series:
-    """Return the rows without any value."""
+    """Return a mask of the rows without any value."""
     if any(column.null_count() == 0 for column in frame.get_columns()):
         return pl.repeat(False, frame.height, dtype=pl.Boolean, eager=True)
     return frame.select(pl.all_horizontal(pl.all().is_null())).to_series()
 
 
 def blank_lines(text: Text, empty: pl.Series, n_last: int) -> pl.Series:
-    """Return the rows that are blank lines; raise ValueError for the first row with fewer fields than the header.
+    """Return a mask of the rows that are blank lines; ValueError for the first row with fewer fields than the header.
 
-    Polars fills up both silently; they show as missing values in the last column.
+    Polars fills up both without an error; in both, the value of the last column is missing.
 
     Parameters
     ----------
@@ -516,8 +518,9 @@ def blank_lines(text: Text, empty: pl.Series, n_last: int) -> pl.Series:
 
 
 def refuse_ragged(text: Text) -> list[bool]:
-    """Return the lines, header included, that are blank; raise ValueError for the first row whose number of fields
-    differs from the header's.
+    """Return for each line, the header included, whether it is blank.
+
+    ValueError for the first row whose number of fields differs from that of the header.
     """
     expected, blank = len(text.header), []
     try:

@@ -1,4 +1,4 @@
-"""Numbers and dates in columns that are read as text because of some values, the form of all, or the type."""
+"""Detection of columns of numbers or dates that are read as text, because of some values or of an unusual notation."""
 
 from __future__ import annotations
 

@@ -61,7 +61,9 @@ class TextType:
         self.has_values = False
 
     def add(self, column: pl.Series) -> pl.Series:
-        """Return further values, converted to the type of all values so far. Text loses only surrounding blanks."""
+        """Return further values, converted to the type that fits all values so far; text loses only surrounding
+        blanks.
+        """
         trimmed = _trimmed(column)
         if trimmed.null_count() == len(trimmed):
             return trimmed
@@ -84,7 +86,7 @@ class TextType:
         return self._order.day_first if self.dtype.is_temporal() else None
 
     def read(self, column: pl.Series) -> pl.Series:
-        """Return some of the values, converted to the type of all."""
+        """Return some of the values, converted to the type that fits all values."""
         trimmed = _trimmed(column)
         if not self.has_text or (self.has_values and not (self._readers and self._order.is_clear)):
             return trimmed
@@ -108,14 +110,14 @@ class TextType:
 
 
 class ScoredText:
-    """Reading rules of a text column for a fitted model: each value is read independently of the others.
+    """Reader of a text column that a fitted model scores: each value is read independently of the others.
 
     Parameters
     ----------
     decimal_comma : bool
         Whether ``1,5`` is a number.
     as_numbers : bool
-        Whether `add` returns numbers if all values are some.
+        Whether `add` returns numbers if all values are numbers.
     as_dates : bool
         Whether all values together show the order of day and month.
     """
@@ -127,7 +129,7 @@ class ScoredText:
         self._order = DayMonthOrder()
 
     def add(self, column: pl.Series) -> pl.Series:
-        """Return more values, typed as far as all values so far allow."""
+        """Return further values, as numbers if all of them are numbers, otherwise as text."""
         import polars as pl
 
         if self.as_dates:
@@ -153,7 +155,7 @@ class ScoredText:
 
 
 def decimal_points(column: pl.Series) -> pl.Series:
-    """Return numbers with a decimal comma with a point instead; other text as it is."""
+    """Return numbers such as 1,5 with a decimal point; other texts are not changed."""
     return column.str.replace(r"^\s*([+-]?\d*),(\d+)\s*$", "${1}.${2}")
 
 
@@ -270,7 +272,7 @@ def _of_text(text: str, among: frozenset[type]) -> Iterator[str]:
 
 
 def number_of(value: Any, type_: str, day_first: bool | None = None) -> float:
-    """Return the number that a value represents in a column of this type; NaN if it is not a number."""
+    """Return the number of a value of any type in a column of ``type_``; NaN if it is not a number."""
     number = (
         value if is_number(value) else _number_of_text(canonical_text(value).strip(), number_type(type_), day_first)
     )
@@ -278,7 +280,7 @@ def number_of(value: Any, type_: str, day_first: bool | None = None) -> float:
 
 
 def _number_of_text(text: str, type_: str, day_first: bool | None = None) -> float | None:
-    """Return the number in a trimmed text that the fast readers cannot read; None if it is not a number."""
+    """Return the number in a trimmed text in which `_fast_numbers` finds none; None if it is not a number."""
     import polars as pl
 
     if type_ == "number" and text in (*_TRUE, *_FALSE):
@@ -322,8 +324,9 @@ def _without_marks(trimmed: pl.Series) -> pl.Series:
 
 
 def _read_all(column: pl.Series, reader: Reader) -> pl.Series | None:
-    """Return the column as ``reader`` reads it, None if a value does not fit; a few values suffice to detect most
-    misfits.
+    """Return the column as converted by ``reader``; None if a value does not fit.
+
+    A few values are tried first, because they suffice to detect most misfits.
     """
     if reader(column.drop_nulls().head(_SAMPLE_ROWS)).null_count():
         return None

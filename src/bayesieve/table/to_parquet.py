@@ -1,4 +1,4 @@
-"""Copies of text files, Arrow files, workbooks, databases, queries and dataframes in Parquet files."""
+"""Copying of text files, Arrow files, workbooks, databases, queries and dataframes to Parquet files."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Copies:
             raise
 
     def write(self, frames: Iterable[pl.DataFrame], schema: pl.Schema, origin: FileState | None = None) -> DataFile:
-        """Write frames with one schema to a new file. A generator of frames is closed, which ends its query.
+        """Write frames of one schema to a new file. A generator of frames is closed afterwards, which ends its query.
 
         Raises
         ------
@@ -265,7 +265,7 @@ def quoted_name(name: str) -> str:
 
 
 def _readable(relation: Any) -> Any:
-    """Return a DuckDB relation in which types that only DuckDB supports are texts."""
+    """Return a DuckDB relation in which types that only DuckDB has are cast to text."""
     columns = []
     for name, dtype in zip(relation.columns, map(str, relation.types), strict=True):
         if dtype == "INTERVAL":

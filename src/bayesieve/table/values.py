@@ -139,7 +139,7 @@ def _text_of_decimal(value: decimal.Decimal) -> str:
 
 
 def spelt_out(data: Any) -> Any:
-    """Return texts, also within lists and mappings, with lone surrogates as escapes."""
+    """Return data in which texts, also within lists and mappings, have lone surrogates written as escapes."""
     if isinstance(data, str):
         return data.encode("utf-8", "backslashreplace").decode("utf-8")
     if isinstance(data, Mapping):
@@ -229,9 +229,7 @@ TYPES_OF_MOMENTS: tuple[tuple[Any, str], ...] = (
 
 
 def text_of_moment(value: Any, type_: str) -> str:
-    """Return a moment, duration or time as `format_temporal` writes its number: the same alone, and among other
-    objects.
-    """
+    """Return the text of a date, time or duration; it is the same as `format_temporal` gives for its number."""
     try:
         return format_temporal(COUNT[type_](value), type_)
     except OverflowError:
@@ -307,7 +305,7 @@ _PARSERS: dict[str, Callable[[str], float]] = {
 
 
 def number_type(type_: str) -> str:
-    """Return the numeric type of the values of a column of this type."""
+    """Return the type of the numbers that a column of this type is read as."""
     return type_ if type_ in TEMPORAL else "number"
 
 

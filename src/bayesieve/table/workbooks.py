@@ -1,4 +1,4 @@
-"""Workbooks of Excel and LibreOffice: the first sheet as text, and checks against sheets too large to read."""
+"""First sheet of workbooks of Excel and LibreOffice as text, and checks against sheets that are too large to read."""
 
 from __future__ import annotations
 
@@ -79,8 +79,11 @@ class HugeWorkbook(ValueError):
 
 
 def refuse_far_cells(path: Path, content: bytes) -> bytes:
-    """Raise HugeWorkbook for a sheet with few cells in a rectangle of very many, and for one that unpacks to far more
-    bytes than tables do. Return the first sheet if it is XML of Excel of less than 256 MiB, otherwise nothing.
+    """Check that a sheet fits into memory, and return its XML if it is a sheet of Excel of less than 256 MiB, otherwise
+    b"".
+
+    Raises HugeWorkbook if few cells span a rectangle of very many, or if the file unpacks to far more bytes than tables
+    do.
     """
     if not zipfile.is_zipfile(io.BytesIO(content)):
         return b""  # of .xls, which has 16 million cells at most
@@ -119,7 +122,7 @@ def _refuse_formulas(path: Path, sheet: bytes, names: list[str]) -> None:
 
 
 def _refuse_bomb(path: Path, archive: zipfile.ZipFile, size: int) -> None:
-    """Raise HugeWorkbook for an archive that unpacks to far more bytes than tables of its size do."""
+    """Raise HugeWorkbook for an archive that unpacks to far more bytes than a table of its size would."""
     parts = archive.infolist()
     n_bytes = sum(part.file_size for part in parts)
     if n_bytes > max(_MOST_BYTES, _MOST_RATIO * size):
@@ -177,13 +180,13 @@ def _first_sheet_name(archive: zipfile.ZipFile) -> str | None:
 
 
 def _sheet_of_xml(book: str) -> str | None:
-    """Return the relation of the first sheet of a workbook in XML."""
+    """Return the relation id of the first sheet of a workbook in XML; None if there is none."""
     sheet = re.search(r'<(?:\w+:)?sheet\b[^>]*?\s\w+:id="([^"]*)"', book)
     return None if sheet is None else sheet[1]
 
 
 def _sheet_of_records(book: bytes) -> str | None:
-    """Return the relation of the first sheet of a binary workbook."""
+    """Return the relation id of the first sheet of a binary workbook; None if there is none."""
     for kind, content in _records(io.BytesIO(book)):
         if kind == _BUNDLED_SHEET:
             length = int.from_bytes(content[8:12], "little")
@@ -211,12 +214,12 @@ def _records(file: IO[bytes]) -> Iterator[tuple[int, bytes]]:
 
 
 class _Cells:
-    """Extent of the cells of a sheet that have values.
+    """Counter of the cells of a sheet that have values, and the rectangle around them.
 
     Attributes
     ----------
-    n_values, n_rows, n_columns : int
-        Cells with a value, repeated ones once, and sides of the rectangle around them.
+    n_values : number of cells with a value, repeated ones counted once.
+    n_rows, n_columns : sides of the rectangle around them.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Files that appear complete or not at all, written at once or frame after frame."""
+"""Writing of files that appear complete or not at all, in one call or frame after frame."""
 
 from __future__ import annotations
 
