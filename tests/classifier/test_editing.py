@@ -398,9 +398,11 @@ def test_indicators_are_set_flattened_and_renamed(tmp_path: Path) -> None:
     saved(edited, tmp_path)
     assert "high" in edited.scorecard_.to_frame()["cell"].to_list()
     check(fitted.edit().drop(name).done())
-    for refused in (lambda: fitted.edit().cut(name, 0, 1), lambda: fitted.edit().merge(name, [0, 1])):
-        with pytest.raises(ValueError, match="is an indicator"):
-            refused()
+    merged = fitted.edit().merge(name, [0, 1]).done()
+    check(merged)
+    assert merged.scorecard_[name].cells.n_levels == fitted.scorecard_[name].cells.n_levels - 1
+    with pytest.raises(ValueError, match="is an indicator, whose name holds its only cut"):
+        fitted.edit().cut(name, 0, 1)
 
 
 def test_the_old_model_is_left_as_it_was() -> None:

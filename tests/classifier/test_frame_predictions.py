@@ -212,13 +212,16 @@ def test_infinite_numbers_are_refused_by_name_everywhere(
 
 
 @pytest.mark.parametrize("engine", ["polars", "lazy", "duckdb"])
-def test_indicators_compare_infinite_scores(engine: str) -> None:
+def test_indicators_read_missing_scores_and_refuse_infinite_ones(engine: str) -> None:
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, N)
     scores = pl.DataFrame({"p": rng.normal(y), "q": np.where(rng.random(N) < 0.2, np.nan, rng.normal(y))})
     model = SelectiveNB("all", encoder=IndicatorEncoder(5)).fit(scores, y)
-    rows = pl.DataFrame({"p": [np.inf, -np.inf, 0.3, None], "q": [0.1, np.nan, np.inf, -1.0]})
+    rows = pl.DataFrame({"p": [9.0, -9.0, 0.3, None], "q": [0.1, np.nan, 9.0, -1.0]})
     assert_same(model, collected(model.with_predictions(in_engine(rows, engine))), rows)
+    infinite = rows.with_columns(p=pl.lit(np.inf))
+    with pytest.raises(Exception, match="Column 'p' contains infinity"):  # of any type: each engine has its own
+        collected(model.with_predictions(in_engine(infinite, engine)))
 
 
 @pytest.mark.parametrize("engine", ["polars", "lazy", "duckdb"])

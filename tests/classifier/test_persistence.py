@@ -584,12 +584,12 @@ DAMAGES: list[tuple[str, str, list[Any], str]] = [
     ("pairs", f"{GRID}.grid.0.0", [99], "pair|feature|Pair|Feature"),
     ("pairs", f"{GRID}.cells.0.0", [[1.0], [-1.0, 1.0]], "pair|feature|Pair|Feature"),
     ("pairs", f"{GRID}.level_score", [2], "pair|feature|Pair|Feature"),
-    ("indicators", f"{AGE}.indicator", [GONE, {}], "levels, a pair or an indicator|missing"),
-    ("indicators", f"{AGE}.indicator.threshold", [1e6], "indicators of the score 'âge.* contradict each other"),
-    ("indicators", "features.1.indicator.missing", [False], "counts must have one row per level"),
-    ("indicators", "features.1.indicator.score", ["other"], "do not stand together"),
-    ("indicators", "features.1.indicator.counts", [[[1, 2, 3]]], "counts must have one row per level"),
-    ("indicators", "features.1.indicator.extra", [1], "unknown field extra"),
+    ("indicators", f"{AGE}.levels", [GONE, {}], "either levels or a pair|missing"),
+    ("indicators", "features.1.levels.type", ["date"], "features of the column 'âge.* contradict each other"),
+    ("indicators", "features.1.levels.missing_code", [None, 1], "features of the column 'âge.* contradict each other"),
+    ("indicators", "features.1.levels.column", ["other"], "not those of its columns"),
+    ("indicators", "features.1.levels.counts", [[[1, 2, 3]]], "counts must have one row per level"),
+    ("indicators", "features.1.levels.extra", [1], "unknown field extra"),
 ]
 
 

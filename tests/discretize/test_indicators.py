@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 from bayesieve import DiscreteNB, EqualFrequencyDiscretizer, IndicatorEncoder
+from bayesieve.table.cautions import CautionWarning
 from tests.limits import Limits
 
 RNG = np.random.default_rng(11)
@@ -41,10 +42,11 @@ def test_level_codes_are_the_other_way_round_and_know_missing_scores() -> None:
     assert coded.n_levels.tolist() == [2] * 3 + [3] * 3 + [2] * 3
     missing = np.isnan(HOLES)
     expected = 1 - encoder.transform(FRAME).T
-    expected[3:6, missing] = 2
+    expected[3:6] = np.where(missing, 0, 1 + expected[3:6])  # as in every numeric feature, missing values come first
     np.testing.assert_array_equal(coded.codes, expected)
     np.testing.assert_array_equal(encoder.transform_coded(FRAME).codes, expected)
-    assert encoder.levels_[4].labels == ("<= 0.05", "> 0.05", "missing")
+    assert encoder.levels_[4].labels == ("missing", "<= 0.05", "> 0.05")
+    assert [level.column for level in encoder.levels_] == ["p"] * 3 + ["slope"] * 3 + ["count"] * 3
     for k, level in enumerate(encoder.levels_):
         np.testing.assert_array_equal(level.code(encoder.read(FRAME).column(encoder.family_of_[k])), expected[k])
     assert encoder.unseen_counts_.sum() == 0
@@ -58,8 +60,7 @@ def test_counts_and_scores_are_those_of_the_same_intervals_elsewhere() -> None:
             threshold = cuts.cut_points_[0][-1]
             encoder = IndicatorEncoder([threshold]).fit(FRAME.select(name), Y, weights)
             assert encoder.level_scores_[0] == pytest.approx(cuts.level_scores_[0], abs=1e-12)
-            low_to_high = [1, 2, 0] if name == "slope" else [0, 1]
-            np.testing.assert_allclose(encoder.levels_[0].counts, cuts.levels_[0].counts[low_to_high])
+            np.testing.assert_allclose(encoder.levels_[0].counts, cuts.levels_[0].counts)
             assert encoder.levels_[0].level_score == encoder.level_scores_[0]
     assert IndicatorEncoder([0.5]).fit(FRAME, Y).level_scores_[0] > 0.01
     assert IndicatorEncoder([0.5]).fit(FRAME).level_scores_.tolist() == [0.0] * 3
@@ -84,8 +85,8 @@ def test_quantile_thresholds_are_values_that_occur() -> None:
     assert IndicatorEncoder(5).fit(tied).thresholds_["x0"].tolist() == [1]  # each value once
     assert IndicatorEncoder(500).fit(tied).thresholds_["x0"].tolist() == [1, 2]  # never the largest
     assert IndicatorEncoder(5).fit(np.full((4, 1), 7.5)).thresholds_["x0"].tolist() == [7.5]  # unless it is the only
-    infinite = np.array([[-np.inf], [1.0], [2.0], [3.0], [np.inf], [np.nan]])
-    assert IndicatorEncoder(2).fit(infinite).thresholds_["x0"].tolist() == [1, 2]
+    missing = np.array([[1.0], [2.0], [3.0], [np.nan]])
+    assert IndicatorEncoder(2).fit(missing).thresholds_["x0"].tolist() == [1, 2]
 
 
 def test_thresholds_by_name() -> None:
@@ -133,9 +134,12 @@ def test_a_score_is_a_number(column: list[Any], type_: str) -> None:
     with pytest.raises(ValueError, match=f"Column 'odd' holds values of type {type_} but a score must be a number"):
         IndicatorEncoder([1]).fit(frame, [0, 1, 1])
     encoder = IndicatorEncoder([1]).fit(frame.assign(odd=1.0), [0, 1, 1])
-    if type_ != "boolean":
+    if type_ == "datetime":
         with pytest.raises(ValueError, match="'odd'"):
             encoder.transform(frame)
+    elif type_ != "boolean":  # as in every numeric column
+        with pytest.warns(CautionWarning, match="Column 'odd' is read as a number but holds"):
+            assert not encoder.transform(frame)[:, 1][pd.to_numeric(series, errors="coerce").isna()].any()
 
 
 def test_a_score_without_values_needs_thresholds() -> None:
@@ -143,15 +147,19 @@ def test_a_score_without_values_needs_thresholds() -> None:
     with pytest.raises(ValueError, match="Score 'slope' has no finite value to learn thresholds from"):
         IndicatorEncoder(3).fit(frame, Y)
     coded = IndicatorEncoder([0.5]).fit_transform_coded(frame, Y)
-    assert coded.codes[1].tolist() == [2] * N
+    assert coded.codes[1].tolist() == [0] * N
     assert coded.n_levels.tolist() == [2, 3, 2]
 
 
-def test_infinite_scores_are_compared_like_any_other() -> None:
-    X = np.array([[-np.inf], [0.0], [np.inf], [np.nan]])
+def test_infinite_scores_are_refused_like_other_infinite_numbers() -> None:
+    X = np.array([[-2.0], [0.0], [2.0], [np.nan]])
     encoder = IndicatorEncoder([-1, 0, 1]).fit(X, [0, 1, 0, 1])
     assert encoder.transform(X).tolist() == [[1, 1, 1], [0, 1, 1], [0, 0, 0], [0, 0, 0]]
-    assert encoder.transform_coded(X).codes.T.tolist() == [[0, 0, 0], [1, 0, 0], [1, 1, 1], [2, 2, 2]]
+    assert encoder.transform_coded(X).codes.T.tolist() == [[1, 1, 1], [2, 1, 1], [2, 2, 2], [0, 0, 0]]
+    X[2] = np.inf
+    for call in (encoder.transform, IndicatorEncoder([0]).fit):
+        with pytest.raises(ValueError, match="Column 'x0' contains infinity"):
+            call(X)
 
 
 def test_missing_scores_without_a_level_are_counted_and_add_nothing() -> None:

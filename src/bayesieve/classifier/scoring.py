@@ -17,9 +17,9 @@ from sklearn.utils.validation import check_is_fitted
 from bayesieve.classifier.fit_steps import offset_of
 from bayesieve.counts import CodedTable
 from bayesieve.discretize.table_coding import drawn_from_scan
-from bayesieve.scorecard.explaining import check_way, explain_cells
+from bayesieve.scorecard.explaining import checked_way, explain_cells
 from bayesieve.scorecard.explanation import Explanation
-from bayesieve.scorecard.look_up import Cell, ScoreReader, is_row, one_row
+from bayesieve.scorecard.look_up import Cell, is_row, one_row
 from bayesieve.scorecard.record import Scorecard
 from bayesieve.scorecard.unseen import EXAMPLE_ROWS, unseen_said_once, warn_of_unseen
 from bayesieve.table import FeatureLevels, Table
@@ -215,8 +215,6 @@ def drawn_from(
 
 def warn_of_first_rows(model: SelectiveNB, frame: nw.DataFrame[Any] | nw.LazyFrame[Any]) -> None:
     """Warn about unseen values in the first rows of a query, because Python never sees the other rows."""
-    if isinstance(model.scorecard_.reader, ScoreReader):
-        return
     try:
         first = frame.head(EXAMPLE_ROWS)
         head = training_columns(model, first.collect() if isinstance(first, nw.LazyFrame) else first)
@@ -236,7 +234,7 @@ def prediction_names(model: SelectiveNB) -> list[str]:
 
 def explain_rows(model: SelectiveNB, X: Any, by: Any) -> Explanation:
     """Explain rows in memory, as `Scorecard.explain` does, after reading the columns of the fit."""
-    check_way(by)
-    cells = None if by == "column" else cells_of_row(model, X)
     card = model.scorecard_
+    by = checked_way(card, by)
+    cells = cells_of_row(model, X) if by == "feature" else None
     return card.explain(table_of_rows(model, X), by) if cells is None else explain_cells(card, cells)

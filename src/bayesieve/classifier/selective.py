@@ -18,7 +18,6 @@ from bayesieve.classifier.predicting import Predicting
 from bayesieve.classifier.scoring import with_card
 from bayesieve.compiling import compiling_elsewhere
 from bayesieve.counts import CodedTable, Smoothing
-from bayesieve.discretize import IndicatorEncoder
 from bayesieve.discretize.modl import Prior
 from bayesieve.discretize.refitting import LevelRefitter
 from bayesieve.engine.callbacks import CallbackSupportMixin, FitTask, fit_task, with_callbacks
@@ -388,14 +387,12 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
 
         # Scorecard: the record that everything after the fit reads. Surfaces of the fit are levels of the encoder, too.
         encoder = steps.with_levels(encoder, evidence.levels)
-        # Columns come first among the levels, before pairs; the levels of an IndicatorEncoder are indicators.
-        names = tuple(encoder.thresholds_) if isinstance(encoder, IndicatorEncoder) else encoder.levels_.names
         card = scorecard_of_fit(
             evidence,
             selector.weights_,
             signs,
             classes=np.asarray(coded.classes),
-            columns=names[: encoder.n_features_in_],
+            columns=tuple(dict.fromkeys(encoder.levels_.column_names)),
             provenance=provenance_of(plan, encoder, evidence, coded, positive, rows),
             library=encoder.library_,
         )

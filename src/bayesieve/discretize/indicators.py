@@ -14,13 +14,12 @@ from bayesieve.counts import CodedTable, ContingencyCounts
 from bayesieve.discretize.coding_options import DEFAULT_CODING, CodingOptions
 from bayesieve.discretize.column_coders import TableCoder, read_classes
 from bayesieve.discretize.modl import interval_costs, level_scores as shares_saved
-from bayesieve.discretize.value_counts import ClassOrder
 from bayesieve.engine import map_in_threads
 from bayesieve.parts import with_shared_docs
-from bayesieve.table import Column, FeatureLevels, Rows, Table
-from bayesieve.table.derived_levels import MISSING_LEVEL, IndicatorLevels, indicator_name
+from bayesieve.table import FeatureLevels, Rows, Table
+from bayesieve.table.cautions import warn_caller
 from bayesieve.table.frames import fit_table, new_table, split_columns
-from bayesieve.table.levels import smallest_unsigned
+from bayesieve.table.levels import TableLevels
 from bayesieve.table.target import require_target
 
 
@@ -39,7 +38,7 @@ class IndicatorEncoder(TableCoder):
         quantiles of its finite values (values that occur, each once, so there may be fewer). A dict: either of them by
         name of the score; it must name every score. Thresholds are put in ascending order, and each is used once.
     missing : {"level", "ignore"}, default="level"
-        ``"level"``: missing scores seen in training are a separate level in every indicator of the score.
+        ``"level"``: missing scores seen in training are the first level of every indicator of the score.
         ``"ignore"``: they add nothing to any class, in training and prediction.
     n_jobs : int or None, default=-1
         Threads that compare scores with thresholds. Results do not depend on it.
@@ -48,8 +47,9 @@ class IndicatorEncoder(TableCoder):
     ----------
     thresholds_ : dict from score names to float arrays
         Ascending thresholds of every score.
-    levels_ : tuple of IndicatorLevels
-        One per indicator: level 0 is "score <= threshold", level 1 above, level 2 missing.
+    levels_ : sequence of FeatureLevels
+        One per indicator, a numeric feature with one cut: missing scores if there were any in training, scores up to
+        the threshold, and scores above it. ``column`` is the score.
     level_scores_ : float array, shape (n_indicators,)
         1 - cost / null cost of the MODL criterion; 0 for an indicator whose two levels do not pay for themselves.
     family_of_ : int array, shape (n_indicators,)
@@ -63,8 +63,7 @@ class IndicatorEncoder(TableCoder):
     -----
     ``transform`` gives the indicators themselves: 1 if the score is at most the threshold, else 0, also where it is
     missing. ``fit_transform_coded`` and ``transform_coded`` give what this package learns from: codes of the levels in
-    ``levels_``, where 0 is "at most the threshold".
-    Infinite scores are accepted and compared like any number.
+    ``levels_``. Infinite scores are refused, as in other numeric columns.
 
     References
     ----------
@@ -113,8 +112,8 @@ class IndicatorEncoder(TableCoder):
         return self
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> np.ndarray:
-        """Fit the thresholds, and return the indicators of the same rows."""
-        return indicator_values(self._fit(X, y, sample_weight))
+        """Fit, and return the indicators of the same rows."""
+        return self._indicators(self._fit(X, y, sample_weight))
 
     def fit_transform_coded(
         self, X: Any, y: Any, sample_weight: Any = None, coding: CodingOptions = DEFAULT_CODING
@@ -140,19 +139,21 @@ class IndicatorEncoder(TableCoder):
         uint8 array, shape (n_rows, n_indicators)
             1 if the score is at most the threshold; 0 where it is above or missing.
         """
-        return indicator_values(self.transform_coded(X))
+        return self._indicators(self.transform_coded(X))
 
     def transform_coded(self, X: Any) -> CodedTable:
         """Return the codes of the levels as a `CodedTable` without classes; ``X`` may be the result of `read`."""
         check_is_fitted(self, "levels_")
-        table = X if isinstance(X, Table) else self.read(X)
-        families = [make_family(name, thresholds) for name, thresholds in self.thresholds_.items()]
-        codes = code_families([table.column(i) for i in range(table.n_columns)], families, self.n_jobs)
-        coded = indicator_table(codes, families, np.array([level.n_levels for level in self.levels_]))
-        unseen = np.array([np.count_nonzero(row == f.unseen_code) for row, f in zip(codes, families, strict=True)])
-        unseen = np.where(coded.n_levels == MISSING_LEVEL, unseen[self.family_of_], 0)
+        table, n_levels = X if isinstance(X, Table) else self.read(X), self.levels_.n_levels
+        first = np.searchsorted(self.family_of_, np.arange(len(self.thresholds_)))
+        families = [
+            family_of(score, cuts, has_missing=bool(self.levels_.missing[k] == 0))
+            for k, (score, cuts) in zip(first.tolist(), self.thresholds_.items(), strict=True)
+        ]
+        codes = code_indicators(table, families, self.n_jobs)
+        unseen = np.count_nonzero(codes[first] == n_levels[first, None], axis=1)[self.family_of_]
         self._add_unseen(unseen)
-        return CodedTable(coded.codes, coded.n_levels, coded.names, levels=self.levels_, unseen=unseen)
+        return CodedTable(codes, n_levels, self.levels_.names, levels=self.levels_, unseen=unseen)
 
     def read(self, X: Any, owner: Any = None) -> Table:
         """Return the scores of ``X`` as a table with one column each; messages name ``owner``, an estimator that
@@ -162,50 +163,58 @@ class IndicatorEncoder(TableCoder):
         return new_table(self if owner is None else owner, X)
 
     def _describe_level(self, level: FeatureLevels, code: int) -> dict[str, Any]:
-        assert isinstance(level, IndicatorLevels)
-        facts = {"feature": level.name, "score": level.column, "threshold": level.threshold}
+        facts = {"feature": level.name, "score": level.column, "threshold": float(level.number_cuts[0])}
         return {**facts, "level_score": level.level_score, "code": code, "level": level.labels[code]}
+
+    def _indicators(self, coded: CodedTable) -> np.ndarray:
+        """Return 1 if the score is at most the threshold, shape (n_rows, n_indicators)."""
+        at_most = (self.levels_.missing + 1).astype(np.uint8)  # the level after that of missing scores, if there is one
+        return (coded.codes == at_most[:, None]).view(np.uint8).T
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> CodedTable:
         self._check_options()
         X, y, sample_weight = split_columns(X, y, sample_weight)
         table = self._training_scores(X)
         target, weights, order = read_classes(self, table, y, sample_weight)
-        columns = [table.column(i) for i in range(table.n_columns)]
-        families = fit_families(columns, thresholds_of(self.thresholds, table.names), order, self.n_jobs)
-        codes = code_families(columns, families, self.n_jobs)
+        settings = thresholds_of(self.thresholds, table.names)
+
+        # Thresholds: given, or quantiles. All thresholds of a score are one ordered feature, which codes it at once.
+        def fit(i: int) -> FeatureLevels:
+            values, thresholds = table.column(i).numbers()[order.rows], settings[i]
+            if isinstance(thresholds, int):
+                thresholds = quantile_thresholds(values, order.weights, thresholds, table.names[i])
+            has_missing = self.missing == "level" and bool(np.isnan(values).any())
+            return family_of(table.names[i], thresholds, has_missing=has_missing)
+
+        families = map_in_threads(fit, range(table.n_columns), self.n_jobs)
+        self.thresholds_ = {family.name: np.array(family.number_cuts) for family in families}
+        self.family_of_ = np.repeat(np.arange(len(families)), [family.number_cuts.size for family in families])
+
+        # Levels: every threshold is one numeric feature of the column of the score.
+        thresholds = np.concatenate([*self.thresholds_.values()])
+        scores = [families[i].name for i in self.family_of_.tolist()]
+        names = [indicator_name(score, cut) for score, cut in zip(scores, thresholds.tolist(), strict=True)]
+        has_missing = np.array([family.has_missing_level for family in families])[self.family_of_]
+        n_levels, cuts = 2 + has_missing, np.stack([np.full(thresholds.size, -np.inf), thresholds], axis=1)
         rows = Rows(target.codes, target.classes, weights)
-        coded = indicator_table(codes, families, self._n_levels(codes, families, order), rows=rows)
-        self.thresholds_ = {family.name: np.array(family.cut_points) for family in families}
-        self.family_of_ = np.repeat(np.arange(len(families)), [family.n_levels - 1 for family in families])
-        coded = self._with_levels(coded)
-        self.unseen_counts_ = np.zeros(coded.n_features, dtype=np.int64)
+        codes = code_indicators(table, families, self.n_jobs)
+        counts = CodedTable(codes, n_levels, names, rows=rows).counts
+        self.level_scores_ = level_scores(counts, n_levels)
+        self.levels_ = TableLevels(
+            names,
+            types=["number"] * len(names),
+            n_levels=n_levels,
+            level_scores=self.level_scores_,
+            missing=has_missing - 1,
+            cuts=cuts[np.stack([has_missing, np.ones_like(has_missing)], axis=1)],
+            counts=counts.counts,
+            others={},
+            columns=scores,
+        )
+        self.unseen_counts_ = np.zeros(len(names), dtype=np.int64)
         self.classes_ = target.classes
         self.rules_, self.marks_ = None, {}  # which scores do not have
-        return coded
-
-    def _n_levels(self, codes: np.ndarray, families: Sequence[FeatureLevels], order: ClassOrder) -> np.ndarray:
-        """Return the number of levels of each indicator: 3 if its score was missing in a training row, otherwise 2."""
-        n_levels: list[int] = []
-        for row, family in zip(codes, families, strict=True):
-            as_level = self.missing == "level" and bool(np.any(row[order.rows] == family.unseen_code))
-            n_levels += [MISSING_LEVEL + as_level] * (family.n_levels - 1)
-        return np.array(n_levels, dtype=np.int64)
-
-    def _with_levels(self, coded: CodedTable) -> CodedTable:
-        """Return the coded table with its levels, which have class counts and level scores."""
-        counts = coded.counts
-        self.level_scores_ = level_scores(counts, coded.n_levels)
-        parts = [(score, threshold) for score, cuts in self.thresholds_.items() for threshold in cuts.tolist()]
-        levels = []
-        for k, (score, threshold) in enumerate(parts):
-            missing, saved = bool(coded.n_levels[k] > MISSING_LEVEL), float(self.level_scores_[k])
-            facts: dict[str, Any] = {"counts": counts.feature(k), "level_score": saved}
-            levels.append(IndicatorLevels.of(score, threshold, missing=missing, **facts))
-        self.levels_ = tuple(levels)
-        return CodedTable(
-            *(coded.codes, coded.n_levels, coded.names), rows=coded.rows, levels=self.levels_, counts=counts
-        )
+        return CodedTable(codes, n_levels, names, rows=rows, levels=self.levels_, counts=counts)
 
     def _training_scores(self, X: Any) -> Table:
         """Return the scores of the training rows as a table, after checking the options."""
@@ -305,53 +314,53 @@ def _listed(names: Sequence[str], most: int = 5) -> str:
 _PARALLEL_ROWS = 20_000  # below, starting threads costs more than coding
 
 
-def make_family(score: str, thresholds: np.ndarray) -> FeatureLevels:
-    """Return all thresholds of a score as one ordered feature; its unseen code stands for missing scores."""
-    return FeatureLevels(name=score, kind="numeric", type="number", cut_points=thresholds)
+def indicator_name(score: str, threshold: float) -> str:
+    """Return the name of an indicator, such as ``"u_test(w=30)<=0.05"``."""
+    return f"{score}<={number_text(threshold)}"
 
 
-def fit_families(
-    columns: Sequence[Column], settings: Sequence[np.ndarray | int], order: ClassOrder, n_jobs: int | None
-) -> list[FeatureLevels]:
-    def fit(i: int) -> FeatureLevels:
-        thresholds = settings[i]
-        if isinstance(thresholds, int):
-            listed = columns[i].read_numbers("number")[0][order.rows]
-            thresholds = quantile_thresholds(listed, order.weights, thresholds, columns[i].name)
-        return make_family(columns[i].name, thresholds)
+def number_text(number: float) -> str:
+    """Return the shortest decimal that is exactly this float: 0.05 is "0.05" and 3.0 is "3".
 
-    return map_in_threads(fit, range(len(columns)), n_jobs)
+    Examples
+    --------
+    >>> [number_text(number) for number in (0.05, 3.0, 1e-9, -0.0)]
+    ['0.05', '3', '1e-09', '0']
+    """
+    number = float(number)
+    if number.is_integer() and abs(number) < 2**53:
+        return str(int(number))
+    return repr(number)
 
 
-def code_families(columns: Sequence[Column], families: Sequence[FeatureLevels], n_jobs: int | None) -> np.ndarray:
-    """Return the number of thresholds below each score, shape (n_families, n_rows)."""
-    codes = np.empty((len(families), len(columns[0])), smallest_unsigned(max(one.unseen_code for one in families)))
+def family_of(score: str, thresholds: np.ndarray, *, has_missing: bool) -> FeatureLevels:
+    """Return all thresholds of a score as one ordered feature, whose first level is of missing scores if it has one."""
+    cuts = np.append(-np.inf, thresholds) if has_missing else thresholds
+    return FeatureLevels(score, "numeric", "number", cuts, missing_code=0 if has_missing else None)
+
+
+def code_indicators(table: Table, families: Sequence[FeatureLevels], n_jobs: int | None) -> np.ndarray:
+    """Return the level of each row in all indicators of the scores, which are the columns of the table, (n_indicators,
+    n_rows).
+    """
+    sizes = [family.number_cuts.size for family in families]
+    ends, complaints = np.cumsum(sizes).tolist(), list[str]()
+    codes = np.empty((ends[-1], table.n_rows), dtype=np.uint8)
 
     def code(i: int) -> None:
-        codes[i] = families[i].code_numbers(columns[i].read_numbers("number")[0])
+        family, size = families[i], sizes[i]
+        in_family = family.code(table.column(i), complaints)
+        first = family.n_special_levels  # 1 if missing scores have a level, otherwise 0
+        # Missing scores have code 0 or, without a level, that of values never seen, which lies above all thresholds.
+        others = (in_family >= first).view(np.uint8) * np.uint8(first) + (in_family == family.unseen_code)
+        for k, of_indicator in enumerate(codes[ends[i] - size : ends[i]], first):
+            np.greater(in_family, k, out=of_indicator.view(bool))
+            of_indicator += others
 
-    map_in_threads(code, range(len(families)), n_jobs if codes.shape[1] >= _PARALLEL_ROWS else None)
+    map_in_threads(code, range(len(families)), n_jobs if table.n_rows >= _PARALLEL_ROWS else None)
+    if complaints:
+        warn_caller(*sorted(complaints))
     return codes
-
-
-def indicator_table(
-    codes: np.ndarray, families: Sequence[FeatureLevels], n_levels: np.ndarray, rows: Rows | None = None
-) -> CodedTable:
-    """Return all indicators of these families as a coded table; ``n_levels`` has an entry for each indicator."""
-    names = [indicator_name(one.name, cut) for one in families for cut in np.asarray(one.cut_points).tolist()]
-    written, k = np.empty((len(names), codes.shape[1]), dtype=np.uint8), 0
-    for ordered, family in zip(codes, families, strict=True):
-        missing = ordered == family.unseen_code
-        for threshold in range(family.n_levels - 1):
-            np.greater(ordered, threshold, out=written[k].view(bool))
-            written[k] += missing  # which is above every threshold already: 1 + 1
-            k += 1
-    return CodedTable(written, n_levels, names, rows=rows)
-
-
-def indicator_values(coded: CodedTable) -> np.ndarray:
-    """Return 1 if the score is at most the threshold and otherwise 0, shape (n_rows, n_indicators)."""
-    return (coded.codes == 0).view(np.uint8).T
 
 
 def level_scores(counts: ContingencyCounts, n_levels: np.ndarray) -> np.ndarray:

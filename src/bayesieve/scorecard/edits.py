@@ -24,7 +24,7 @@ from bayesieve.scorecard.explanation import UNSEEN
 from bayesieve.scorecard.probabilities import number_variances
 from bayesieve.scorecard.record import Feature, Scorecard, centred
 from bayesieve.table import FeatureLevels
-from bayesieve.table.derived_levels import IndicatorLevels, PairLevels
+from bayesieve.table.derived_levels import PairLevels
 from bayesieve.table.labels import cut_texts
 from bayesieve.table.text_types import number_of
 from bayesieve.table.values import HIGHEST_SPECIAL, canonical_text, number_type
@@ -114,8 +114,6 @@ def joined(level: FeatureLevels, codes: np.ndarray) -> tuple[FeatureLevels, np.n
     """Return levels in which those at ascending ``codes`` are merged, and the new code of each old level,
     (n_levels,).
     """
-    if isinstance(level, IndicatorLevels):
-        raise ValueError(f"{level.name!r} is an indicator with a single cut; set or flatten its levels instead.")
     line, missing = np.arange(level.n_levels), level.missing_code
     if np.isin(codes, np.arange(level.n_special_levels - len(level.special), level.n_special_levels)).any():
         raise ValueError(f"Special values of {level.name!r} keep separate levels; set their contributions instead.")
@@ -197,7 +195,7 @@ def cut(feature: Feature, old: Any, new: Any) -> tuple[Feature, str, str]:
     model has no rows to count.
     """
     _demand_numbers(feature, "cut")
-    if isinstance(feature.levels, IndicatorLevels):
+    if feature.levels.column != feature.name:
         raise ValueError(f"{feature.name!r} is an indicator, whose name holds its only cut; set its levels instead.")
     if old is None and new is None:
         raise ValueError(f"cut needs the old cut of {feature.name!r}, the new one, or both.")

@@ -10,7 +10,7 @@ import numpy as np
 
 from bayesieve.parts import is_choice
 from bayesieve.scorecard.explanation import EXPLAINED_LEVEL, UNSEEN, Explanation, columns_of_texts
-from bayesieve.scorecard.look_up import Cell, ScoreReader, is_row, table_of, text_of
+from bayesieve.scorecard.look_up import Cell, is_row, table_of, text_of
 from bayesieve.scorecard.reasons import code_by, columns_in_use, part_texts, told_apart
 from bayesieve.scorecard.wording import Wording, described
 from bayesieve.table import Table
@@ -21,28 +21,27 @@ if TYPE_CHECKING:
 
 def explain(card: Scorecard, X: Any, by: str) -> Explanation:
     """Return the explanation of rows that `Scorecard.explain` documents."""
-    check_way(by)
+    by = checked_way(card, by)
     if is_row(X, "Scorecard"):
-        cells = None if by == "column" else card.reader.read_row(X)
+        cells = card.reader.read_row(X) if by == "feature" else None
         if cells is not None:
             return explain_cells(card, cells)
     table = table_of(X)
     if by == "column":
         return _by_column(card, table)
     explanation = _by_feature(card, table)
-    if by == "score" and isinstance(card.reader, ScoreReader):
-        explanation = explanation.grouped(
-            groups=card.reader.scores,
-            values=columns_of_texts(card.reader.score_texts(table), table.n_rows),
-            levels=columns_of_texts(card.reader.score_labels(table, UNSEEN), table.n_rows),
-        )
-    return described(card, explanation)
+    return described(card, _by_score(card, table, explanation) if by == "score" else explanation)
 
 
-def check_way(by: Any) -> None:
-    """Raise ValueError unless ``by`` is a supported kind of explanation."""
+def checked_way(card: Scorecard, by: Any) -> str:
+    """Return a kind of explanation: "feature" in place of "score" if the scorecard has no indicators of scores.
+
+    ValueError unless ``by`` is a supported kind.
+    """
     if not is_choice(by, ("feature", "score", "column")):
         raise ValueError(f"by must be 'feature', 'score' or 'column', got {by!r}.")
+    has_indicators = any(feature.levels.column != feature.name for feature in card.used_features)
+    return str(by) if by != "score" or has_indicators else "feature"
 
 
 def explain_cells(card: Scorecard, cells: Sequence[Cell]) -> Explanation:
@@ -72,6 +71,21 @@ def _explained(card: Scorecard, codes: np.ndarray, texts: Sequence[Any]) -> Expl
         levels=columns_of_texts(labels, n_rows),
         weights=np.array([feature.weight for feature in used]),
         cells=columns_of_texts(cells, n_rows),
+    )
+
+
+def _by_score(card: Scorecard, table: Table, explanation: Explanation) -> Explanation:
+    """Return the explanation with the indicators of each score added up. Its level is that between all their cuts."""
+    read, levels = card.reader.read(table), card.reader.column_levels
+    values = [level.texts(read.column(i)) for i, level in enumerate(levels)]
+    labels = [
+        np.array([*level.labels, UNSEEN], dtype=object)[codes]
+        for level, codes in zip(levels, code_by(card, table, levels), strict=True)
+    ]
+    return explanation.grouped(
+        groups=[feature.levels.column for feature in card.used_features],
+        values=columns_of_texts(values, table.n_rows),
+        levels=columns_of_texts(labels, table.n_rows),
     )
 
 

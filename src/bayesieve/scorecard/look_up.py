@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import groupby
 from typing import Any
 
 import numpy as np
 from scipy.special import expit, ndtri, softmax
 
 from bayesieve.discretize.column_coders import code_columns
-from bayesieve.discretize.indicators import code_families, indicator_table, make_family
 from bayesieve.table import FeatureLevels, Table
 from bayesieve.table.columns import ALL_WHOLE
-from bayesieve.table.derived_levels import IndicatorLevels, PairLevels
+from bayesieve.table.derived_levels import PairLevels
 from bayesieve.table.frames import as_table
 from bayesieve.table.levels import TableLevels, columns_behind, smallest_unsigned
 from bayesieve.table.values import canonical_text
@@ -112,18 +110,22 @@ class RowReader:
 
     def __init__(self, levels: TableLevels, picked: np.ndarray, columns: Sequence[str]) -> None:
         self.levels, self.picked, self.columns = levels, picked, tuple(columns)
-        self.needed = levels.names[: levels.n_columns]
+        self.needed = tuple(dict.fromkeys(levels.column_names))
+        self._position = {name: i for i, name in enumerate(self.needed)}
 
-    @property
+    @cached_property
     def column_levels(self) -> Sequence[FeatureLevels]:
-        """Levels by which the values of each needed column are coded."""
-        return self.levels[: self.levels.n_columns]
+        """Levels that distinguish the values of each needed column: those of its feature, or all cuts of several
+        features.
+        """
+        several: list[list[FeatureLevels]] = [[] for _ in self.needed]
+        for level in self.levels[: self.levels.n_columns]:
+            several[self._position[level.column]].append(level)
+        return [joint_levels(levels) for levels in several]
 
     @classmethod
     def of(cls, cells: Sequence[FeatureLevels], used: np.ndarray, columns: Sequence[str]) -> RowReader:
         """Return a reader of the features at the ascending positions ``used``, with these cells."""
-        if cells and isinstance(cells[0], IndicatorLevels):
-            return ScoreReader([cells[k] for k in used.tolist()], columns)
         marked = np.isin(np.arange(len(cells)), used)
         columns_in_use = columns_behind(cells, marked)
         pairs = used[used >= columns_in_use.size]
@@ -161,20 +163,25 @@ class RowReader:
         """
         if not self.picked.size:
             return np.zeros((0, table.n_rows), dtype=np.uint8), np.zeros(0, dtype=np.int64)
-        levels = self.levels
-        codes, unseen = code_columns(self.read(table), levels, n_jobs)
-        return codes if self.picked.size == len(levels) else codes[self.picked], unseen[: levels.n_columns]
+        levels, columns = self.levels, self.read(table)
+        if levels.n_columns > len(self.needed):  # several features of one column
+            columns = columns.select([self._position[name] for name in levels.column_names])
+        codes, unseen = code_columns(columns, levels, n_jobs)
+        if levels.n_columns > len(self.needed):
+            unseen = unseen[[levels.column_names.index(name) for name in self.needed]]
+        return codes if self.picked.size == len(levels) else codes[self.picked], unseen[: len(self.needed)]
 
     def texts(self, table: Table) -> list[list[str | None]]:
         """Return the values of each feature as texts, lists of n_rows; None if a value is missing."""
         columns = self.read(table)
-        position = {name: i for i, name in enumerate(columns.names)}
-        values = []
+        values, of_column = [], dict[str, list[str | None]]()
         for level in (self.levels[k] for k in self.picked.tolist()):
             if isinstance(level, PairLevels):
-                values.append(level.texts([columns.column(position[part.name]) for part in level.parts]))
-            else:
-                values.append(level.texts(columns.column(position[level.name])))
+                values.append(level.texts([columns.column(self._position[part.name]) for part in level.parts]))
+                continue
+            if level.column not in of_column:
+                of_column[level.column] = level.texts(columns.column(self._position[level.column]))
+            values.append(of_column[level.column])
         return values
 
     @cached_property
@@ -207,65 +214,20 @@ class RowReader:
         return cells
 
 
-class ScoreReader(RowReader):
-    """Reader of indicators, which compares rows with all thresholds of a score at once."""
-
-    def __init__(self, indicators: Sequence[IndicatorLevels], columns: Sequence[str]) -> None:
-        self._indicators = indicators
-        runs = [(score, list(run)) for score, run in groupby(indicators, key=lambda level: level.column)]
-        self._families = [make_family(score, np.array([level.threshold for level in run])) for score, run in runs]
-        self._n_levels = np.array([level.n_levels for level in indicators], dtype=np.int64)
-        self.columns, self.needed = tuple(columns), tuple(score for score, _ in runs)
-
-    def code(self, table: Table, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
-        if not self._families:
-            return np.zeros((0, table.n_rows), dtype=np.uint8), np.zeros(0, dtype=np.int64)
-        columns = self.read(table)
-        scores = code_families([columns.column(i) for i in range(columns.n_columns)], self._families, n_jobs)
-        coded = indicator_table(scores, self._families, self._n_levels)
-        missing = [np.count_nonzero(row == f.unseen_code) for row, f in zip(scores, self._families, strict=True)]
-        has_level = {level.column for level in self._indicators if level.missing_code is not None}
-        unseen = [0 if name in has_level else n for name, n in zip(self.needed, missing, strict=True)]
-        return coded.codes, np.array(unseen, dtype=np.int64)
-
-    @property
-    def column_levels(self) -> Sequence[FeatureLevels]:
-        return self._families
-
-    def texts(self, table: Table) -> list[list[str | None]]:
-        of_score = dict(zip(self.needed, self.score_texts(table), strict=True))
-        return [of_score[level.column] for level in self._indicators]
-
-    @property
-    def scores(self) -> list[str]:
-        """Name of the score of each indicator."""
-        return [level.column for level in self._indicators]
-
-    def score_texts(self, table: Table) -> list[list[str | None]]:
-        """Return the values of each score as texts, lists of n_rows; None if a value is missing."""
-        columns = self.read(table)
-        return [family.texts(columns.column(i)) for i, family in enumerate(self._families)]
-
-    def score_labels(self, table: Table, unseen: str) -> list[np.ndarray]:
-        """Return, for each score, the interval between neighbouring thresholds that holds each value, as text
-        (n_rows,).
-        """
-        columns, labels = self.read(table), []
-        missing = {level.column: "missing" if level.missing_code is not None else unseen for level in self._indicators}
-        for i, family in enumerate(self._families):
-            names = np.array([*family.labels, missing[family.name]], dtype=object)
-            labels.append(names[code_families([columns.column(i)], [family], None)[0]])
-        return labels
-
-    def read_row(self, row: Mapping[str, Any]) -> list[Cell] | None:
-        return None
+def joint_levels(levels: Sequence[FeatureLevels]) -> FeatureLevels:
+    """Return the levels of a column with the cuts of all of its features, under the name of the column."""
+    first = levels[0]
+    if len(levels) == 1 and first.name == first.column:
+        return first
+    cuts = np.unique(np.concatenate([np.asarray(level.cut_points) for level in levels]))
+    return replace(first, name=first.column, cut_points=cuts, counts=None, level_score=0.0, renamed=())
 
 
 class _ValueReader:
     """Reader that returns the cell of a single value of one column."""
 
     def __init__(self, level: FeatureLevels) -> None:
-        self._level, self.name, self.n_levels = level, level.name, level.n_levels
+        self._level, self.name, self.n_levels = level, level.column, level.n_levels
         compared = level.cut_points is not None and level.type == "number" and not level.special
         self._cuts = level.cut_points.tolist() if compared and level.cut_points is not None else None
         self._missing = None if level.missing_code is None else (level.missing_code, None)

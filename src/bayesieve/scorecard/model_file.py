@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from itertools import groupby, pairwise
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -34,7 +33,7 @@ from bayesieve.scorecard.withheld import without_unused_values
 from bayesieve.scorecard.wording import read_labels
 from bayesieve.table import FeatureLevels
 from bayesieve.table.cautions import Caution
-from bayesieve.table.derived_levels import IndicatorLevels, PairLevels, SavedIndicator, SavedPair
+from bayesieve.table.derived_levels import PairLevels, SavedPair
 from bayesieve.table.levels import SavedLevels, WithheldLevels
 
 FORMAT = "bayesieve.SelectiveNB"
@@ -59,15 +58,13 @@ class SavedClasses(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=Tru
 
 
 class SavedFeature(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
-    """A feature in a model file: its levels (one of ``levels``, ``pair`` and ``indicator``), and the arrays of
-    `Feature`.
+    """A feature in a model file: its levels, or those of a pair, and the arrays of `Feature`.
 
     ``cells`` and ``counts`` are present only if they differ from the levels and their counts.
     """
 
     levels: SavedLevels | None = None
     pair: SavedPair | None = None
-    indicator: SavedIndicator | None = None
     cells: SavedLevels | None = None
     counts: Counts = None
     weight: Share
@@ -142,7 +139,7 @@ def _feature_to_plain(feature: Feature, columns: Mapping[int, str]) -> dict[str,
     if isinstance(levels, PairLevels):
         more["pair"] = levels.to_json(columns)
     else:
-        more["indicator" if isinstance(levels, IndicatorLevels) else "levels"] = levels.to_json()
+        more["levels"] = levels.to_json()
     if feature.cells is not levels:
         more["cells"] = feature.cells.to_json()
     if np.any(feature.counts != feature.cells.counts):  # codes may be fitted with other weights than coded
@@ -207,47 +204,39 @@ def _checked_provenance(provenance: Provenance, columns: Sequence[str], class_co
 
 
 def _levels_of(file: ModelFile) -> list[FeatureLevels]:
-    """Return the levels of all features of a file: columns or indicators, then pairs."""
+    """Return the levels of all features of a file: those of columns, then pairs."""
     levels: list[FeatureLevels] = []
     shared: dict[str, FeatureLevels] = {}
     for feature in file.features:
-        given = [own for own in (feature.levels, feature.pair, feature.indicator) if own is not None]
-        if len(given) != 1:
-            raise Damaged("each of its features needs either levels, a pair or an indicator")
+        if (feature.levels is None) == (feature.pair is None):
+            raise Damaged("each of its features needs either levels or a pair")
         if feature.levels is not None:
             levels.append(read_by(FeatureLevels.from_saved, feature.levels))
         elif feature.pair is not None:
             columns = [level for level in levels if level.kind != "pair"]
             levels.append(read_by(PairLevels.of_saved, feature.pair, columns, shared))
-        elif feature.indicator is not None:
-            levels.append(read_by(IndicatorLevels.of_saved, feature.indicator))
     names, single = [level.name for level in levels], [level for level in levels if level.kind != "pair"]
     if len(set(names)) != len(names) or len(set(file.columns)) != len(file.columns):
         raise Damaged("names of its features and columns must differ from each other")
     if levels[: len(single)] != single:
         raise Damaged("its pairs do not come last")
-    if isinstance(levels[0], IndicatorLevels):
-        _check_indicators(levels, file.columns)
-    elif [level.name for level in single] != file.columns:
+    if list(dict.fromkeys(level.column for level in single)) != file.columns:
         raise Damaged("its features are not those of its columns")
+    _check_indicators([level for level in single if level.column != level.name])
     for pair in levels[len(single) :]:
-        if not {part.name for part in pair.by_column} <= set(file.columns):
+        if not {part.name for part in pair.by_column} <= {level.name for level in single} & set(file.columns):
             raise Damaged(f"the pair {pair.name!r} is made of columns that are not there")
     return levels
 
 
-def _check_indicators(levels: Sequence[FeatureLevels], columns: Sequence[str]) -> None:
-    indicators = [level for level in levels if isinstance(level, IndicatorLevels)]
-    if len(indicators) != len(levels):
-        raise Damaged("it has indicators beside other features")
-    families = [(score, list(family)) for score, family in groupby(indicators, key=lambda level: level.column)]
-    scores = [score for score, _ in families]
-    if len(set(scores)) != len(scores) or not set(scores) <= set(columns):
-        raise Damaged("the indicators of a score do not stand together")
-    for score, family in families:
-        ascending = all(low.threshold < high.threshold for low, high in pairwise(family))
-        if not ascending or len({level.missing_code for level in family}) > 1:
-            raise Damaged(f"the indicators of the score {score!r} contradict each other")
+def _check_indicators(indicators: Sequence[FeatureLevels]) -> None:
+    """Raise `Damaged` unless the features of a column agree about its type and about missing values."""
+    first: dict[str, FeatureLevels] = {}
+    for level in indicators:
+        same = first.setdefault(level.column, level)
+        alike = all(getattr(level, part) == getattr(same, part) for part in ("kind", "type", "missing_code", "special"))
+        if level.cut_points is None or not alike:
+            raise Damaged(f"the features of the column {level.column!r} contradict each other")
 
 
 def _feature_of(saved: SavedFeature, level: FeatureLevels, n_classes: int, n_factors: int) -> Feature:

@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bayesieve.discretize.column_coders import code_columns
 from bayesieve.parts import Allowed, check_allowed
 from bayesieve.scorecard.explanation import UNSEEN
-from bayesieve.scorecard.look_up import RowReader, ScoreReader
 from bayesieve.scorecard.wording import Wording
 from bayesieve.table import FeatureLevels, Table
 from bayesieve.table.cautions import silenced
@@ -220,27 +220,16 @@ def reason_texts(card: Scorecard, level: FeatureLevels) -> tuple[FeatureLevels, 
 def part_texts(card: Scorecard, level: FeatureLevels) -> tuple[FeatureLevels, list[str]]:
     """Return the levels that distinguish a column's values in reasons, and the text of each code, without the name."""
     words, single = Wording.of(card), level if level.groups is None else level.by_value()
-    unseen = "missing" if isinstance(card.reader, ScoreReader) else UNSEEN[1:-1]
-    return single, [*_texts_of(card, level, single, words), unseen]
+    return single, [*_texts_of(card, level, single, words), UNSEEN[1:-1]]
 
 
 def code_by(card: Scorecard, table: Table, levels: Sequence[FeatureLevels]) -> np.ndarray:
-    """Return the codes of rows by other levels of the columns or scores of a scorecard, (n, n_rows)."""
-    codes: dict[str, np.ndarray] = {}
-    if isinstance(card.reader, ScoreReader):
-        scores = card.reader.read(table)
-        for level in levels:
-            values = scores.column(card.reader.needed.index(level.name)).read_numbers("number")[0]
-            codes[level.name] = level.code_numbers(values)
-    elif levels:
-        of_name = {level.name: level for level in levels}
-        columns = [feature.levels for feature in card.features if feature.kind != "pair"]
-        every = [of_name.get(level.name, level) for level in columns]
-        used = np.array([k for k, level in enumerate(every) if level.name in of_name], dtype=np.int64)
-        with silenced():  # values were complained about before
-            codes_of_used = RowReader.of(TableLevels.of(every), used, card.columns).code(table)[0]
-        codes = {every[k].name: codes_of_used[i] for i, k in enumerate(used.tolist())}
-    return np.array([codes[level.name] for level in levels], dtype=np.int64).reshape(len(levels), table.n_rows)
+    """Return the codes of values by other levels of the columns of a scorecard, (n_levels, n_rows)."""
+    if not levels:
+        return np.zeros((0, table.n_rows), dtype=np.int64)
+    columns = card.reader.read(table).select([card.reader.needed.index(level.column) for level in levels])
+    with silenced():  # values were complained about before
+        return code_columns(columns, TableLevels.of(levels), -1)[0].astype(np.int64)
 
 
 def _texts_of(card: Scorecard, level: FeatureLevels, single: FeatureLevels, words: Wording) -> list[str]:
@@ -257,15 +246,10 @@ def _texts_of(card: Scorecard, level: FeatureLevels, single: FeatureLevels, word
 def told_apart(card: Scorecard, names: Sequence[str]) -> list[FeatureLevels]:
     """Return, for each column, the levels that distinguish its values in texts.
 
-    They are the cells of its feature or, if that has only one, those of a pair. Scores of indicators use all
-    thresholds.
+    They are the levels by which the scorecard reads the column or, if there is only one, those of a pair.
     """
-    if isinstance(card.reader, ScoreReader):
-        families = {family.name: family for family in card.reader.column_levels}
-        return [families[name] for name in names]
-    levels_by_name: dict[str, FeatureLevels] = {}
-    parts = [part for feature in card.used_features for part in feature.cells.by_column]
-    for level in [*(feature.cells for feature in card.features if feature.kind != "pair"), *parts]:
-        if level.name not in levels_by_name or (levels_by_name[level.name].n_levels == 1 and level.n_levels > 1):
-            levels_by_name[level.name] = level
-    return [levels_by_name[name] for name in names]
+    levels = dict(zip(card.reader.needed, card.reader.column_levels, strict=True))
+    for part in (part for feature in card.used_features for part in feature.cells.by_column):
+        if part.column in levels and levels[part.column].n_levels == 1 < part.n_levels:
+            levels[part.column] = part
+    return [levels[name] for name in names]

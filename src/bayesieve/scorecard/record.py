@@ -24,7 +24,6 @@ from bayesieve.scorecard.explanation import UNSEEN, Explanation
 from bayesieve.scorecard.look_up import CellTables, RowReader, intervals_of, table_of
 from bayesieve.scorecard.probabilities import chance, check_level, number_variances, probabilities
 from bayesieve.table import FeatureLevels
-from bayesieve.table.derived_levels import IndicatorLevels
 from bayesieve.table.frames import results_frame
 from bayesieve.table.target import class_position, sign_of_positive
 from bayesieve.table.values import canonical_text
@@ -527,8 +526,6 @@ def bounds_of(cells: FeatureLevels, code: int) -> dict[str, Any]:
     """
     if cells.groups is not None:
         return {"values": [canonical_text(value) for value in cells.groups[code] if value is not None]}
-    if isinstance(cells, IndicatorLevels) and code == cells.missing_code:
-        return {}
     at = code - cells.n_special_levels
     if at < 0 and at + len(cells.special) >= 0:
         return {"values": [canonical_text(value) for value in cells.special[at][1]]}

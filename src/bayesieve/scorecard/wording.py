@@ -14,7 +14,7 @@ import numpy as np
 
 from bayesieve.scorecard.explanation import Explanation
 from bayesieve.table import FeatureLevels
-from bayesieve.table.derived_levels import IndicatorLevels, PairLevels, pair_name
+from bayesieve.table.derived_levels import PairLevels, pair_name
 from bayesieve.table.labels import AS_SIGNS, AS_WORDS, cell_labels, group_labels, interval_labels
 from bayesieve.table.values import canonical_text
 from bayesieve.table.yaml_files import read_yaml
@@ -123,8 +123,9 @@ class Wording:
         if isinstance(level, PairLevels):
             plain_name = pair_name(*(part.name for part in level.parts))
             return pair_name(*map(self.named, level.parts)) + level.name.removeprefix(plain_name)
-        if isinstance(level, IndicatorLevels):
-            return f"{self.name(level.column)} {level.labels[0]}" if level.column in self.labels else level.name
+        if level.column != level.name:
+            cut = level.labels[level.n_special_levels]
+            return f"{self.name(level.column)} {cut}" if level.column in self.labels else level.name
         return self.name(level.name)
 
     def levels(self, level: FeatureLevels, full: bool = False) -> tuple[str, ...]:
@@ -151,10 +152,8 @@ class Wording:
 
     def _intervals(self, level: FeatureLevels, patterns: Sequence[str]) -> list[str]:
         unit = self.labels.get(level.column, {}).get("unit", "")
-        missing = None if isinstance(level, IndicatorLevels) else level.missing_code
         cuts, names, unit = np.asarray(level.cut_points), [*dict(level.special)], f" {unit}" if unit else ""
-        labels = [*interval_labels(cuts, level.type, missing, names, patterns, unit)]
-        return labels + [*level.labels[len(labels) :]]  # missing values of an indicator come last
+        return [*interval_labels(cuts, level.type, level.missing_code, names, patterns, unit)]
 
     def given(self, level: FeatureLevels) -> list[str | None]:
         """Return the text that a user gave each level, by an edit or otherwise by labels; None without one."""

@@ -17,7 +17,6 @@ from sklearn.utils.validation import check_consistent_length
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.criteria import Criterion, ScoredRows, make_criterion
 from bayesieve.discretize.refitting import LevelRefitter
-from bayesieve.table.derived_levels import IndicatorLevels
 
 RowSplits = list[tuple[np.ndarray, np.ndarray]]
 NAMES = ("train", "holdout", "loo")
@@ -103,7 +102,8 @@ def used_refitter(
 
     Raise ValueError if refitting is requested but the raw values are not available.
     """
-    thresholds = coded.levels is not None and all(isinstance(level, IndicatorLevels) for level in coded.levels)
+    # Indicators, which have other names than their columns, are cut at thresholds that do not depend on the classes.
+    thresholds = coded.levels is not None and all(level.column != level.name for level in coded.levels)
     learnt = coded.levels is not None and not thresholds
     if not isinstance(recode, str) and recode:
         if refitter is None and not thresholds:

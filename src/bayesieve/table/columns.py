@@ -636,7 +636,7 @@ class MatrixTable(Table):
         return MatrixTable(self._matrix, names, self.named, {**self._kinds, **given})
 
     def select(self, positions: Sequence[int]) -> Table:
-        if len(positions) == self.n_columns:
+        if list(positions) == list(range(self.n_columns)):
             return self
         if self._is_dense:
             return super().select(positions)

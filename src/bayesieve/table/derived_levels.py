@@ -1,4 +1,4 @@
-"""Levels of features derived from columns: pairs of columns, and indicators of scores."""
+"""Levels of pairs of columns."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from bayesieve.plain_values import Counts, Finite, converted, table
-from bayesieve.table.columns import Column
+from bayesieve.plain_values import Finite, converted, table
 from bayesieve.table.labels import cell_labels
-from bayesieve.table.levels import FeatureLevels, SavedLevels, counts_of, saved_levels
+from bayesieve.table.levels import FeatureLevels, SavedLevels, saved_levels
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -181,125 +180,3 @@ def unused_pair_name(first: str, second: str, taken: Collection[str], more: str 
     while name in taken:
         name += more
     return name
-
-
-MISSING_LEVEL = 2
-"""The code of a missing score in every indicator."""
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class IndicatorLevels(FeatureLevels):
-    """Levels of one indicator: 0 "score <= threshold", 1 above, and 2 for missing scores if training had them.
-
-    Unlike the intervals of other numeric features, missing scores come last, so that the levels 0 and 1 mean the same
-    in every indicator; and infinite scores are compared like any other.
-
-    Parameters
-    ----------
-    column : str
-        Name of the column of scores, which may have many indicators.
-    """
-
-    column: str = ""
-
-    @classmethod
-    def of(
-        cls,
-        score: str,
-        threshold: float,
-        *,
-        missing: bool,
-        counts: np.ndarray | None = None,
-        level_score: float = 0.0,
-        renamed: tuple[str | None, ...] = (),
-    ) -> IndicatorLevels:
-        """Return the levels of ``score <= threshold``; ``missing``: whether missing scores are a level."""
-        return cls(
-            name=indicator_name(score, threshold),
-            kind="numeric",
-            type="number",
-            cut_points=np.array([threshold], dtype=np.float64),
-            missing_code=MISSING_LEVEL if missing else None,
-            counts=counts,
-            level_score=level_score,
-            renamed=renamed,
-            column=score,
-        )
-
-    @property
-    def threshold(self) -> float:
-        """Threshold with which the score is compared."""
-        assert self.cut_points is not None
-        return float(self.cut_points[0])
-
-    @property
-    def n_levels(self) -> int:
-        """Number of levels: 2, or 3 if missing scores are a separate level."""
-        return MISSING_LEVEL if self.missing_code is None else MISSING_LEVEL + 1
-
-    @property
-    def has_missing_level(self) -> bool:
-        """Whether missing scores are a level."""
-        return self.missing_code is not None
-
-    def _own_labels(self, *, full: bool) -> tuple[str, ...]:
-        """Return ``"<= 0.05"``, ``"> 0.05"`` and, if missing scores are a level, ``"missing"``."""
-        text = number_text(self.threshold)
-        return (f"<= {text}", f"> {text}", *(() if self.missing_code is None else ("missing",)))
-
-    def code(self, column: Column, complaints: list[str] | None = None) -> np.ndarray:
-        """Return the level of every row; see `FeatureLevels.code`."""
-        return self.code_numbers(column.read_numbers("number")[0])
-
-    def to_json(self) -> dict[str, Any]:
-        """Return a dictionary of plain values for JSON."""
-        return {
-            "score": self.column,
-            "threshold": self.threshold,
-            "missing": self.missing_code is not None,
-            "counts": None if self.counts is None else self.counts.tolist(),
-            "level_score": self.level_score,
-            **self._texts_to_json(),
-        }
-
-    @classmethod
-    def from_json(cls, data: Any) -> IndicatorLevels:
-        """Return the levels written by `to_json`; ValueError with one sentence for anything else."""
-        with saved_levels(data, "indicator"):
-            return cls.of_saved(converted(data, SavedIndicator, "content"))
-
-    @classmethod
-    def of_saved(cls, saved: SavedIndicator) -> IndicatorLevels:
-        """Return the levels that a file holds; ValueError if they contradict each other."""
-        rest: dict[str, Any] = {"counts": counts_of(saved.counts), "level_score": saved.level_score}
-        return cls.of(saved.score, saved.threshold, missing=saved.missing, renamed=saved.renamed, **rest)
-
-
-class SavedIndicator(msgspec.Struct, forbid_unknown_fields=True):
-    """Content of `IndicatorLevels.to_json`."""
-
-    score: str
-    threshold: Finite
-    missing: bool
-    counts: Counts
-    level_score: Finite
-    renamed: tuple[str | None, ...] = ()
-
-
-def indicator_name(score: str, threshold: float) -> str:
-    """Return the name of an indicator, such as ``"u_test(w=30)<=0.05"``."""
-    return f"{score}<={number_text(threshold)}"
-
-
-def number_text(number: float) -> str:
-    """Return the shortest decimal that is exactly this float: 0.05 is "0.05" and 3.0 is "3".
-
-    Examples
-    --------
-    >>> [number_text(number) for number in (0.05, 3.0, 1e-9, -0.0)]
-    ['0.05', '3', '1e-09', '0']
-    """
-    number = float(number)
-    if number.is_integer() and abs(number) < 2**53:
-        return str(int(number))
-    return repr(number)

@@ -64,6 +64,9 @@ class FeatureLevels(ShortRepr):
     day_first : bool or None
         Dates: whether the day comes before the month in texts of the training table such as 31/12/2024; None if they
         did not show it. Texts of new rows with two readings, such as 03/04/2024, are read in this order.
+    column : str
+        The column whose values the levels are of; the name unless several features are of one column, as indicators
+        "score <= threshold" are.
 
     Raises
     ------
@@ -82,6 +85,7 @@ class FeatureLevels(ShortRepr):
     special: tuple[tuple[str, tuple[Any, ...]], ...] = ()
     renamed: tuple[str | None, ...] = ()
     day_first: bool | None = None
+    column: str = ""
 
     def __getstate__(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(self)}  # not what follows from these
@@ -117,7 +121,8 @@ class FeatureLevels(ShortRepr):
         self._check_rest()
 
     def _facts(self) -> dict[str, Any]:
-        return {name: value for name, value in super()._facts().items() if name != "counts"}
+        hidden = {"counts"} if self.column != self.name else {"counts", "column"}
+        return {name: value for name, value in super()._facts().items() if name not in hidden}
 
     def _head(self) -> dict[str, Any]:
         return {"level": self.labels[:10]} | ({} if self.counts is None else {"counts": [*self.counts[:10]]})
@@ -140,7 +145,7 @@ class FeatureLevels(ShortRepr):
             self._demand(fine, "counts must be finite and not negative")
             vars(self).update(counts=counts)
         self._demand(0 <= self.level_score < 1, "level_score must be in [0, 1)")
-        vars(self).update(level_score=float(self.level_score))
+        vars(self).update(level_score=float(self.level_score), column=self.column or self.name)
         if self.renamed:
             self._check_texts()
 
@@ -161,13 +166,6 @@ class FeatureLevels(ShortRepr):
             return len(self.cut_points) + 1
         assert self.groups is not None
         return len(self.groups)
-
-    @property
-    def column(self) -> str:
-        """Name of the column that the values come from: the name of the feature, unless a column has several
-        features.
-        """
-        return self.name
 
     @property
     def by_column(self) -> tuple[FeatureLevels, ...]:
@@ -416,6 +414,7 @@ class FeatureLevels(ShortRepr):
             **({"special": [[name, list(values)] for name, values in self.special]} if self.special else {}),
             **self._texts_to_json(),
             **({} if self.day_first is None else {"day_first": self.day_first}),
+            **({} if self.column == self.name else {"column": self.column}),
         }
 
     def _texts_to_json(self) -> dict[str, Any]:
@@ -437,7 +436,7 @@ class FeatureLevels(ShortRepr):
         cuts = None if saved.cut_points is None else np.array([number(cut) for cut in saved.cut_points], dtype=float)
         groups = None if saved.groups is None else tuple(map(tuple, saved.groups))
         rest = (saved.missing_code, counts, saved.level_score, saved.special, saved.renamed, saved.day_first)
-        return FeatureLevels(saved.name, saved.kind, saved.type, cuts, groups, *rest)
+        return FeatureLevels(saved.name, saved.kind, saved.type, cuts, groups, *rest, saved.column)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -517,6 +516,7 @@ class SavedLevels(msgspec.Struct, forbid_unknown_fields=True):
     special: tuple[tuple[str, tuple[str | int | Finite | bool, ...]], ...] = ()
     renamed: tuple[str | None, ...] = ()
     day_first: bool | None = None
+    column: str = ""
     sizes: tuple[Count, ...] | None = None
     digest: str = ""
 
@@ -527,7 +527,7 @@ def saved_levels(data: Any, what: str) -> Iterator[None]:
     try:
         yield
     except Damaged as error:
-        name = data.get("name", data.get("score")) if isinstance(data, dict) else None
+        name = data.get("name") if isinstance(data, dict) else None
         named = f" {name[:60]!r}" if isinstance(name, str) else ""
         raise ValueError(f"The levels of the {what}{named} are damaged: {error}.") from None
 
@@ -570,6 +570,8 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
         Positions of columns that may well be cut by chance among as many columns in these rows.
     existing : mapping from position to FeatureLevels, optional
         Features that exist already, also of those in ``cuts`` and ``counts``.
+    columns : sequence of str, optional
+        The column of each feature that is no pair, if several features are of one column; by default its name.
     """
 
     def __init__(
@@ -586,6 +588,7 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
         n_constant: int = 0,
         by_chance: Sequence[int] | np.ndarray = (),
         existing: Mapping[int, FeatureLevels] | None = None,
+        columns: Sequence[str] | None = None,
     ) -> None:
         self.n_constant, self.by_chance = n_constant, np.asarray(by_chance, dtype=np.int64)
         self._cuts, self._counts, self.n_columns, self.pairs = cuts, counts, len(names), tuple(pairs)
@@ -596,6 +599,7 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
         self._in_arrays = np.append(sizes > 0, np.zeros(len(pairs), dtype=bool))
         self._created = {**others, **(existing or {}), **dict(enumerate(pairs, self.n_columns))}
         self.names = (*names, *[pair.name for pair in pairs])
+        self.column_names = self.names[: len(names)] if columns is None else tuple(columns)
         self.types = [*types, *[pair.type for pair in pairs]] if pairs else types
         # Features whose levels are intervals of numbers with cuts in `cut_points`.
         self.is_numeric = self._in_arrays & np.array([type_ == "number" for type_ in self.types], dtype=bool)
@@ -625,6 +629,7 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
             others={i: level for i, level in enumerate(levels) if not plain[i]},
             pairs=pairs,
             existing=dict(enumerate(levels)),
+            columns=[level.column for level in levels],
         )
 
     def __len__(self) -> int:
@@ -643,8 +648,8 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
             missing = int(self.missing[i])
             counts = None if self._counts is None else self._counts[self._starts[i] : self._starts[i + 1]].copy()
             facts = (None if missing < 0 else missing, counts, float(self.level_scores[i]))
-            cuts = self._cuts[self.cut_starts[i] : self.cut_starts[i + 1]]
-            levels = FeatureLevels(self.names[i], "numeric", self.types[i], cuts, None, *facts)
+            cuts, column = self._cuts[self.cut_starts[i] : self.cut_starts[i + 1]], self.column_names[i]
+            levels = FeatureLevels(self.names[i], "numeric", self.types[i], cuts, None, *facts, column=column)
             self._created[i] = levels
         return levels
 
@@ -657,7 +662,8 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
         others = {i: level for i, level in existing.items() if not self._in_arrays[i]}
         arrays = (self.n_levels[:n], self.level_scores[:n], self.missing[:n], self._cuts, self._counts)
         pairs, by_chance = self.pairs if pairs is None else pairs, self.by_chance if by_chance is None else by_chance
-        return TableLevels(self.names[:n], self.types[:n], *arrays, others, pairs, self.n_constant, by_chance, existing)
+        facts = (others, pairs, self.n_constant, by_chance, existing, self.column_names)
+        return TableLevels(self.names[:n], self.types[:n], *arrays, *facts)
 
     def code_pairs(
         self,

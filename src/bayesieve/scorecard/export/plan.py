@@ -10,18 +10,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 
 from bayesieve.scorecard import reasons
-from bayesieve.scorecard.look_up import ScoreReader
 from bayesieve.scorecard.record import Feature, Scorecard
 from bayesieve.scorecard.wording import Wording
 from bayesieve.table import FeatureLevels
-from bayesieve.table.derived_levels import IndicatorLevels, PairLevels
+from bayesieve.table.derived_levels import PairLevels
 from bayesieve.table.text_types import number_of
 from bayesieve.table.values import TEMPORAL, canonical_text, parse_number
 from bayesieve.words import visible
@@ -64,7 +63,7 @@ class Reader:
 
     @classmethod
     def of(cls, level: FeatureLevels) -> Reader:
-        """Return the reader of the levels of a column or of an indicator."""
+        """Return the reader of the levels of a column."""
         keys: dict[Key, int] = {}
         cuts = None
         if level.cut_points is None:
@@ -73,10 +72,9 @@ class Reader:
             cuts = tuple(level.number_cuts.tolist())
             for code, (_, values) in enumerate(level.special, level.n_special_levels - len(level.special)):
                 keys |= {_special(value, level.type): code for value in values}
-        bounded = level.cut_points is not None and not isinstance(level, IndicatorLevels)
         of_missing = level.unseen_code if level.missing_code is None else level.missing_code
         codes = level.n_special_levels, of_missing, level.unseen_code
-        return cls(level, level.column, level.type, cuts, keys, *codes, bounded)
+        return cls(level, level.column, level.type, cuts, keys, *codes, level.cut_points is not None)
 
     @property
     def n_codes(self) -> int:
@@ -233,11 +231,7 @@ class Plan:
         """
         names = reasons.columns_in_use(self.card)
         levels_and_texts = [reasons.reason_texts(self.card, level) for level in reasons.told_apart(self.card, names)]
-        bounded = not isinstance(self.card.reader, ScoreReader)  # infinite scores lie beyond the last threshold
-        readers = [replace(Reader.of(level), refuses_infinite=bounded) for level, _ in levels_and_texts]
-        return {
-            name: (reader, texts) for name, reader, (_, texts) in zip(names, readers, levels_and_texts, strict=True)
-        }
+        return {name: (Reader.of(level), texts) for name, (level, texts) in zip(names, levels_and_texts, strict=True)}
 
     @cached_property
     def words(self) -> Wording:

@@ -28,7 +28,7 @@ from bayesieve.scorecard.record import Feature, Scorecard, bounds_of
 from bayesieve.scorecard.strategy import strategy_table
 from bayesieve.scorecard.wording import Wording
 from bayesieve.table import FeatureLevels
-from bayesieve.table.derived_levels import IndicatorLevels, PairLevels
+from bayesieve.table.derived_levels import PairLevels
 from bayesieve.table.frames import as_table, results_frame, split_columns
 from bayesieve.table.target import as_sample_weight, as_target
 from bayesieve.table.writing import csv_text
@@ -319,7 +319,7 @@ def _combined(
         yield [], {}, int(grid), rows.tolist()
         return
     level, new = parts[0], np.arange(parts[0].n_levels)
-    if not (isinstance(level, IndicatorLevels) or level.name in by_hand or any(words.given(level))):
+    if not (level.name in by_hand or any(words.given(level))):
         for k in range(level.n_levels - 1, level.n_special_levels, -1):
             if (grid[k] == grid[k - 1]).all():
                 level, line = joined(level, np.array([k - 1, k]))
