@@ -26,7 +26,7 @@ from bayesieve.evaluation.splits import fingerprint
 from bayesieve.scorecard.model_file import json_schema
 from bayesieve.selection import CodedSelector
 from bayesieve.table import as_target
-from bayesieve.table.derived_levels import PairLevels
+from bayesieve.table.pair_levels import PairLevels
 from tests.classifier.mixed_data import data, fitted, frame, labels
 from tests.classifier.model_files import signed
 from tests.fuzz.outcome import unclear

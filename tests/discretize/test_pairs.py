@@ -16,8 +16,8 @@ from bayesieve import MODLGrouper, SelectiveNB, TableEncoder
 from bayesieve.discretize import pairs
 from bayesieve.discretize.coding_options import CodingOptions
 from bayesieve.discretize.modl import group_values, part_cost
-from bayesieve.table.derived_levels import PairLevels
 from bayesieve.table.levels import columns_of
+from bayesieve.table.pair_levels import PairLevels
 from tests.limits import Limits
 
 N = 400

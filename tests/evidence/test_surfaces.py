@@ -19,7 +19,7 @@ from bayesieve.engine.progress import Clock
 from bayesieve.evidence import joint_fit, surfaces as module
 from bayesieve.evidence.inclusion import TRIED_VARIANCES, averaged_log_bayes
 from bayesieve.evidence.surfaces import pair_gains
-from bayesieve.table.derived_levels import PairLevels
+from bayesieve.table.pair_levels import PairLevels
 from tests.limits import Limits
 
 

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from bayesieve import IndicatorEncoder, SelectiveNB, TableEncoder
-from bayesieve.table.derived_levels import PairLevels
+from bayesieve.table.pair_levels import PairLevels
 
 N_ROWS = 200
 

@@ -21,8 +21,8 @@ from bayesieve.scorecard import Scorecard
 from bayesieve.search import SearchTrace
 from bayesieve.table import FeatureLevels, Table
 from bayesieve.table.cautions import Caution, about_columns, weights_caution
-from bayesieve.table.derived_levels import PairLevels
 from bayesieve.table.levels import TableLevels, columns_behind
+from bayesieve.table.pair_levels import PairLevels
 from bayesieve.table.scanned import ScannedTable
 from bayesieve.table.target import as_sample_weight
 from bayesieve.table.text_forms import TextForm, form_of

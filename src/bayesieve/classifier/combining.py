@@ -18,8 +18,8 @@ from bayesieve.scorecard.combining import Note
 from bayesieve.scorecard.look_up import RowReader
 from bayesieve.scorecard.record import Scorecard
 from bayesieve.table import Rows, Table
-from bayesieve.table.derived_levels import PairLevels
 from bayesieve.table.frames import refuse_scan, split_columns
+from bayesieve.table.pair_levels import PairLevels
 
 if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from bayesieve.counts import Smoothing, check_smoothing
 from bayesieve.discretize import TableEncoder
 from bayesieve.discretize.coding_options import CodingOptions
-from bayesieve.discretize.modl import check_prior
+from bayesieve.discretize.modl import PRIORS
 from bayesieve.discretize.pairs import check_pairs
 from bayesieve.engine import Engine
 from bayesieve.engine.callbacks import FitTask
@@ -31,6 +31,7 @@ MEMORY, DISK = "memory", "disk"
 _ALLOWED = SHARED_OPTIONS | {
     "calibrate": Allowed.choice(True, False, "auto", "weights", "levels", "cells"),
     "normalize": Allowed.choice(True, False),
+    "prior": Allowed.choice(*PRIORS),
 }
 
 Granularity = Literal["weights", "levels", "cells"]
@@ -166,7 +167,6 @@ def check_options(options: Mapping[str, Any]) -> None:
     check_smoothing(options["smoothing"])
     check_allowed(options, _ALLOWED)
     check_pairs(options["pairs"])
-    check_prior(options["prior"])
     engine = options["engine"]
     if not is_choice(engine, (MEMORY, DISK)) and executor_of(engine) is None:
         raise ValueError(

@@ -10,8 +10,8 @@ from bayesieve.discretize.ruled_coders import AS_LEARNT
 from bayesieve.discretize.rules import LevelRule, TableRules
 from bayesieve.scorecard.wording import Wording
 from bayesieve.table import FeatureLevels
-from bayesieve.table.derived_levels import PairLevels
 from bayesieve.table.frames import in_library, results_frame
+from bayesieve.table.pair_levels import PairLevels
 from bayesieve.words import plural
 
 if TYPE_CHECKING:

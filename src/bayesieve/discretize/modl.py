@@ -67,12 +67,6 @@ class TooManyBlocks(ValueError):
     """Raised if a column has too many distinct values for the exact search."""
 
 
-def check_prior(prior: object) -> None:
-    """Raise ValueError unless ``prior`` is a known name."""
-    if not (isinstance(prior, str) and prior in PRIORS):
-        raise ValueError(f"prior must be 'sizes' or 'published', got {prior!r}.")
-
-
 def log_factorials(totals: np.ndarray) -> np.ndarray | None:
     """Return a table of log i! that covers these class totals, (n_columns, n_classes).
 

@@ -21,8 +21,8 @@ from bayesieve.discretize.modl import Groups, Prior, group_values, part_cost, sa
 from bayesieve.discretize.value_counts import ValueCounts
 from bayesieve.engine import Engine, map_in_threads
 from bayesieve.table import Rows
-from bayesieve.table.derived_levels import PairLevels, unused_pair_name
 from bayesieve.table.levels import TableLevels
+from bayesieve.table.pair_levels import PairLevels, unused_pair_name
 from bayesieve.words import did_you_mean
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from bayesieve.scorecard.probabilities import log_probabilities, probabilities
 from bayesieve.scorecard.unseen import warn_of_unseen
 from bayesieve.table import Column, Table, Target, as_sample_weight, as_target
 from bayesieve.table.columns import column_of
-from bayesieve.table.derived_levels import PairLevels
 from bayesieve.table.frames import as_table, new_table, refuse_scan, take_rows, whole_frame
+from bayesieve.table.pair_levels import PairLevels
 from bayesieve.table.target import normalized_weights
 from bayesieve.table.values import MICROSECONDS_PER_DAY, canonical_text
 from bayesieve.words import did_you_mean, format_count, named

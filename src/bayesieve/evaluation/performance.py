@@ -26,9 +26,9 @@ from bayesieve.selection.row_splits import RowSplits, is_number_of_folds, is_spl
 from bayesieve.statistics import metrics
 from bayesieve.table import FeatureLevels, Target, as_target
 from bayesieve.table.cautions import silenced
-from bayesieve.table.derived_levels import PairLevels
 from bayesieve.table.frames import new_table
 from bayesieve.table.levels import WithheldLevels, columns_of
+from bayesieve.table.pair_levels import PairLevels
 from bayesieve.words import ShortRepr, plural
 
 TIME = "time"

@@ -23,8 +23,8 @@ from bayesieve.evidence.solver import Solution, solve
 from bayesieve.evidence.terms import FitOptions, Term, choose_shapes, coarser_codes, collect_terms
 from bayesieve.table import FeatureLevels
 from bayesieve.table.cautions import warn_caller
-from bayesieve.table.derived_levels import PairLevels
 from bayesieve.table.levels import TableLevels
+from bayesieve.table.pair_levels import PairLevels
 
 _LEAST_INCLUDED = 0.1  # weight of a feature that must be in the model
 _LEAST_EVIDENCE = 0.02  # mean deviation in nats below which a feature without weight stays out

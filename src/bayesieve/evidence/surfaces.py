@@ -17,8 +17,8 @@ from bayesieve.evidence.shapes import Shape, cosines_over, most_functions
 from bayesieve.evidence.steps import cut_grid, move_cuts
 from bayesieve.evidence.terms import FitOptions, Term, coarser_codes, finest_cells
 from bayesieve.table import FeatureLevels
-from bayesieve.table.derived_levels import PairLevels, unused_pair_name
 from bayesieve.table.levels import smallest_unsigned
+from bayesieve.table.pair_levels import PairLevels, unused_pair_name
 
 _MOST_PRODUCTS = 1e10  # rows x basis functions x basis functions that are looked at
 _N_BINS = 20  # intervals of a numeric column, about as many rows each

@@ -13,8 +13,8 @@ from bayesieve.report.page import in_five_digits
 from bayesieve.scorecard.record import Feature, Scorecard, bounds_of
 from bayesieve.scorecard.support import FEW_ROWS, weakly_supported
 from bayesieve.scorecard.wording import Wording
-from bayesieve.table.derived_levels import PairLevels
 from bayesieve.table.labels import interval_labels
+from bayesieve.table.pair_levels import PairLevels
 from bayesieve.words import named, plural
 
 _MOST_TABLES = 1e6  # beyond which more digits say nothing

@@ -23,7 +23,7 @@ from bayesieve.scorecard.probabilities import chance, number_variances
 from bayesieve.scorecard.record import Feature, Scorecard, scorecard_of
 from bayesieve.scorecard.withheld import with_known_values
 from bayesieve.table import FeatureLevels
-from bayesieve.table.derived_levels import PairLevels, unused_pair_name
+from bayesieve.table.pair_levels import PairLevels, unused_pair_name
 from bayesieve.table.values import canonical_text
 from bayesieve.words import named, utc_now
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from bayesieve.scorecard.record import Scorecard
-from bayesieve.table.derived_levels import PairLevels
 from bayesieve.table.levels import FeatureLevels
+from bayesieve.table.pair_levels import PairLevels
 
 _DATED = ("date", "datetime")
 

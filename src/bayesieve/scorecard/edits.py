@@ -24,8 +24,8 @@ from bayesieve.scorecard.explanation import UNSEEN
 from bayesieve.scorecard.probabilities import number_variances
 from bayesieve.scorecard.record import Feature, Scorecard, centred
 from bayesieve.table import FeatureLevels
-from bayesieve.table.derived_levels import PairLevels
 from bayesieve.table.labels import cut_texts
+from bayesieve.table.pair_levels import PairLevels
 from bayesieve.table.text_types import number_of
 from bayesieve.table.values import HIGHEST_SPECIAL, canonical_text, number_type
 from bayesieve.words import named

@@ -11,7 +11,7 @@ import numpy as np
 from bayesieve.parts import Allowed, check_allowed
 from bayesieve.scorecard.record import Scorecard
 from bayesieve.table import FeatureLevels
-from bayesieve.table.derived_levels import PairLevels
+from bayesieve.table.pair_levels import PairLevels
 
 
 def with_hidden_counts(card: Scorecard, min_count: int) -> Scorecard:

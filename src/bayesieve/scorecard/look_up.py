@@ -14,9 +14,9 @@ from scipy.special import expit, ndtri, softmax
 from bayesieve.discretize.column_coders import code_columns
 from bayesieve.table import FeatureLevels, Table
 from bayesieve.table.columns import ALL_WHOLE
-from bayesieve.table.derived_levels import PairLevels
 from bayesieve.table.frames import as_table
 from bayesieve.table.levels import TableLevels, columns_behind, smallest_unsigned
+from bayesieve.table.pair_levels import PairLevels
 from bayesieve.table.values import canonical_text
 from bayesieve.words import named
 

@@ -33,8 +33,8 @@ from bayesieve.scorecard.withheld import without_unused_values
 from bayesieve.scorecard.wording import read_labels
 from bayesieve.table import FeatureLevels
 from bayesieve.table.cautions import Caution
-from bayesieve.table.derived_levels import PairLevels, SavedPair
 from bayesieve.table.levels import SavedLevels, WithheldLevels
+from bayesieve.table.pair_levels import PairLevels, SavedPair
 
 FORMAT = "bayesieve.SelectiveNB"
 VERSION = 4

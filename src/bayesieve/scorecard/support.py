@@ -7,7 +7,7 @@ from itertools import groupby
 import numpy as np
 
 from bayesieve.scorecard.record import Feature
-from bayesieve.table.derived_levels import PairLevels
+from bayesieve.table.pair_levels import PairLevels
 
 FEW_ROWS = 10
 LARGE = 1.0

@@ -10,8 +10,8 @@ import numpy as np
 
 from bayesieve.scorecard.record import Feature, Scorecard
 from bayesieve.table import FeatureLevels
-from bayesieve.table.derived_levels import PairLevels
 from bayesieve.table.levels import WithheldLevels
+from bayesieve.table.pair_levels import PairLevels
 
 
 def without_unused_values(card: Scorecard) -> list[Feature]:

@@ -14,8 +14,8 @@ import numpy as np
 
 from bayesieve.scorecard.explanation import Explanation
 from bayesieve.table import FeatureLevels
-from bayesieve.table.derived_levels import PairLevels, pair_name
 from bayesieve.table.labels import AS_SIGNS, AS_WORDS, cell_labels, group_labels, interval_labels
+from bayesieve.table.pair_levels import PairLevels, pair_name
 from bayesieve.table.values import canonical_text
 from bayesieve.table.yaml_files import read_yaml
 from bayesieve.words import did_you_mean, named

@@ -31,7 +31,7 @@ from bayesieve.table.values import (
 from bayesieve.words import ShortRepr, listed, quoted_text
 
 if TYPE_CHECKING:
-    from bayesieve.table.derived_levels import PairLevels
+    from bayesieve.table.pair_levels import PairLevels
 
 TYPES = ("number", "boolean", "text", "category", "date", "datetime", "duration", "time", "mixed")
 

@@ -20,7 +20,7 @@ from bayesieve.scorecard import reasons
 from bayesieve.scorecard.record import Feature, Scorecard
 from bayesieve.scorecard.wording import Wording
 from bayesieve.table import FeatureLevels
-from bayesieve.table.derived_levels import PairLevels
+from bayesieve.table.pair_levels import PairLevels
 from bayesieve.table.text_types import number_of
 from bayesieve.table.values import TEMPORAL, canonical_text, parse_number
 from bayesieve.words import visible

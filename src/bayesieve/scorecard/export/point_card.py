@@ -28,8 +28,8 @@ from bayesieve.scorecard.record import Feature, Scorecard, bounds_of
 from bayesieve.scorecard.strategy import strategy_table
 from bayesieve.scorecard.wording import Wording
 from bayesieve.table import FeatureLevels
-from bayesieve.table.derived_levels import PairLevels
 from bayesieve.table.frames import as_table, results_frame, split_columns
+from bayesieve.table.pair_levels import PairLevels
 from bayesieve.table.target import as_sample_weight, as_target
 from bayesieve.table.writing import csv_text
 from bayesieve.words import ShortRepr, format_count, format_number, visible
