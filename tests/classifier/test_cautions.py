@@ -103,8 +103,8 @@ IDENTIFIERS = (
     "have others. Leave them out."
 )
 COPIES = (
-    "Columns say the same in every row: 'signal' and 'fahrenheit'; 'job', 'other_words' and 'code'. Leave out all but "
-    "one, or they share their weight."
+    "Columns carry the same information in every row: 'signal' and 'fahrenheit'; 'job', 'other_words' and 'code'. Keep "
+    "one of each group: otherwise its columns share their weight."
 )
 REPEATED = f"{100 * (N - 30) / N:.3g} % of the rows repeat others ({N - 30:,} of {N:,}), as after "
 LOOKS = "Column 'x0' looks like an identifier"
@@ -167,10 +167,13 @@ CASES: dict[str, tuple[Callable[[], tuple[Any, ...]], list[str]]] = {
     "copies of columns": (lambda: (copies_of_columns(), Y, None, PUBLISHED), [COPIES]),
     "repeated rows": (lambda: (*repeated_rows(), None, PUBLISHED), [REPEATED]),
     "rare differences": (lambda: nearly_copies(True), []),
-    "copies in many rows": (lambda: nearly_copies(False), ["Columns say the same in every row: 'a' and 'b'."]),
+    "copies in many rows": (
+        lambda: nearly_copies(False),
+        ["Columns carry the same information in every row: 'a' and 'b'."],
+    ),
     "copies among sparse columns": (
         lambda: (sparse_copies(),),
-        ["Columns say the same in every row: 'x0', 'x5001', 'x5002', 'x5003', 'x5004' and 4 more. "],
+        ["Columns carry the same information in every row: 'x0', 'x5001', 'x5002', 'x5003', 'x5004' and 4 more. "],
     ),
     "dates": (
         lambda: (pl.DataFrame({"when": DAYS, "noise": pl.Series(ROWS[::-1] % 99).cast(pl.Date)}),),
@@ -207,14 +210,14 @@ def test_columns_of_the_same_levels_are_no_copies() -> None:
     apart = pl.DataFrame({"a": y * 10 + NOISE[:, 0], "b": y * 10 + NOISE[:, 1]})  # cut alike
     seen, model = warned(apart, y)
     assert np.array_equal(*model.encoder_.transform(apart).T)
-    assert not any("say the same" in sentence for sentence in seen)
+    assert not any("carry the same information" in sentence for sentence in seen)
 
 
 def test_rare_classes_and_early_ends_are_for_the_report(tmp_path: Path) -> None:
     _, model = warned(table(), np.array([0] * 450 + [1] * 145 + [2] * 5), model=SelectiveNB(max_seconds=0))
     sentences = [caution.sentence for caution in model.cautions_ if not caution.warns]
     assert sentences[0].startswith("The search was stopped early, after ")
-    assert sentences[1] == "Fewer than 10 training rows of class 2: its probabilities are uncertain."
+    assert sentences[1] == "Fewer than 10 training rows of class 2: its probabilities are uncertain; add rows of it."
     X, y = np.random.default_rng(0).normal(size=(20_000, 1)), (np.arange(20_000) % 200 == 0).astype(int)
     _, model = warned(X, y, model=SelectiveNB("all"))
     assert model.cautions_[-1].sentence.startswith("Class 1 has 0.50 % of the rows only")

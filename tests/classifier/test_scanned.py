@@ -171,7 +171,7 @@ def test_too_many_categories_count_as_never_seen(tmp_path: Path, limits: Limits)
     frame = claims(2000).select("town", "age", "paid")
     limits(exact_rows=100, most_categories=20)
     source = written(frame, tmp_path, 4)
-    with pytest.warns(UserWarning, match="Only the most frequent 20 different values count in 'town'"):
+    with pytest.warns(UserWarning, match="Only the most frequent 20 different values of 'town' are used"):
         model = SelectiveNB().fit(bayesieve.scan(source), "paid")
     assert model.cautions_[0].columns == ("town",)
     assert sum(map(len, model.encoder_.levels_[0].groups or ())) == 20

@@ -440,7 +440,7 @@ def test_a_model_of_part_of_the_rows_codes_rows_by_its_own_levels() -> None:
     coded, refitter = encoder.fit_with_refitter(X, y)
     model = SelectiveNB("clusters").fit_coded(coded, encoder, refitter)
     np.testing.assert_array_equal(model.predict_proba(model.encoder_.transform_coded(X)), model.predict_proba(X))
-    with pytest.raises(ValueError, match="by other levels than those of the model"):
+    with pytest.raises(ValueError, match="coded by other levels than those of the model"):
         model.predict_proba(encoder.transform_coded(X))
     assert [level.labels for level in model.encoder_.levels_] != [level.labels for level in encoder.levels_]
 

@@ -525,7 +525,7 @@ def test_test_rows_of_one_class_and_new_values_are_measured(succeeds: Run) -> No
         ("--time gappy --test-from 3", "'gappy' is missing in row 5"),
         ("--test nowhere.csv", "nowhere.csv"),
         ("--test unlabelled.csv", "unlabelled.csv has no column 'y' (--target)"),
-        ("--test narrow.csv", "narrow.csv lacks columns that are learnt from: 'signal'"),
+        ("--test narrow.csv", "narrow.csv lacks feature columns: 'signal'"),
         ("--test rows.csv --no-report", "measured in the report"),
         ("--test rows.csv --time day --test-from 2023-09-01", "give one of them"),
     ],

@@ -112,7 +112,7 @@ def test_an_identifier_may_be_ignored_too(succeeds: Run, named_rows: pl.DataFram
 
 def test_a_table_of_identifiers_only(fails: Run, named_rows: pl.DataFrame) -> None:
     named_rows.select("customer", "class").write_csv("rows.csv")
-    assert "no column left to learn from" in fails("fit", "rows.csv", "-t", "class", "--id", "customer")
+    assert "no feature column" in fails("fit", "rows.csv", "-t", "class", "--id", "customer")
 
 
 def test_columns_in_the_order_asked_for(succeeds: Run, fails: Run, model: Path, german: pl.DataFrame) -> None:

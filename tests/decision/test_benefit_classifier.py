@@ -244,7 +244,7 @@ ESTIMATED = {"benefit": LETTERS, "amount_estimator": LinearRegression()}
             {"options": {"benefit": LETTERS}, "use": lambda model, X: model.predict(X, np.full(200, np.nan))},
         ),
         (
-            "needs two decisions, there are 3",
+            "needs two decisions, but there are 3",
             {
                 "options": {"benefit": np.ones((3, 2)), "decisions": [0, 1, 2]},
                 "use": lambda model, X: model.profit_curve(X, np.arange(200) % 2),

@@ -80,7 +80,7 @@ def test_the_band_is_that_of_resampled_rows() -> None:
 @pytest.mark.parametrize(
     ("function", "arguments", "message"),
     [
-        (profit_curve, {"benefit": np.ones((3, 2))}, "A profit curve needs two decisions, benefit has 3 rows"),
+        (profit_curve, {"benefit": np.ones((3, 2))}, "A profit curve needs two decisions, but benefit has 3 rows"),
         (profit_curve, {"score": [0.1, np.nan, 0.2]}, "score is missing in row 1"),
         (profit_curve, {"score": [0.1, 0.2]}, "score has 2 values, but there are 3 rows"),
         (profit_curve, {"n_bootstrap": -1}, "n_bootstrap must be a whole number, at least 0"),

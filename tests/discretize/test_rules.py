@@ -526,7 +526,9 @@ def test_typing_errors_in_missing_are_refused_with_a_suggestion(column: Any, mis
 def test_typing_errors_in_missing_get_a_caution_if_no_value_is_missing() -> None:
     frame = pl.DataFrame({"a": ["red", "green", "blue"] * 20})
     for missing, end in (("bleu", "did you mean 'blue'?"), ("xyz", "give one of its values, 'apart' or 'unseen'.")):
-        with pytest.warns(UserWarning, match=f"has the value '{missing}' that missing ones join; {re.escape(end)}"):
+        with pytest.warns(
+            UserWarning, match=f"has the value '{missing}' whose level missing values should join; {re.escape(end)}"
+        ):
             SelectiveNB(levels={"a": {"missing": missing}}).fit(frame, [0, 1, 1] * 20)
     fitted = SelectiveNB(levels={"a": {"missing": "red"}}).fit(frame, [0, 1, 1] * 20)
     assert not [caution for caution in fitted.cautions_ if caution.kind == "no such value"]

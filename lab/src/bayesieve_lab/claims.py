@@ -1,16 +1,17 @@
-"""The rule by which all studies judge the claims of their papers.
+"""Rule by which all studies judge the claims of their papers.
 
 A comparison of two methods is a sample of `Differences`, tested over the repetitions of the experiment: draws, splits
 or data sets by the exact signed-rank test, the folds of a data set by the corrected resampled t-test.
 
-- *Difference*, see `differ`: found if the test finds it at 5 %, without adjustment, because a claim holds only if all
+- *Difference*, see `differ`: confirmed if the test finds it at 5 %, without adjustment, because a claim holds only if
+all
   of its comparisons do. Refuted if the opposite is significant after Holm's adjustment, if the difference lies within a
   margin of zero, or if it is significantly nearer to zero than the paper's.
-- *Equality*, see `alike`: one-sided tests at 5 % find the difference within a margin.
+- *Equality*, see `alike`: one-sided tests at 5 % show that the difference lies within a margin.
 - *Numbers*, see `predicted` and `near`: the paper's number lies in the 95 % prediction interval of our repetitions, or
   within a margin.
 
-Every comparison also names the outcome of the rule for the numbers that the paper prints, if that can be computed.
+Every comparison also states the outcome of the rule for the numbers that the paper prints, if that can be computed.
 """
 
 from __future__ import annotations
@@ -40,9 +41,10 @@ _FEW = 4  # comparisons that are shown one by one
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim about methods: in each pair, the first has the lower value of ``what``, or, with a margin, the same.
+    """A claim about pairs of methods: the first has the lower value of ``what``, or, with a margin, the same value.
 
-    ``where`` is the claim's place in the paper, ``sides`` those of `alike`, ``negligible`` the margin of `differ`.
+    ``where`` is the place of the claim in the paper; ``sides`` is as in `alike`, and ``negligible`` is the margin of
+    `differ`.
     """
 
     sentence: str
@@ -56,14 +58,14 @@ class Claim:
 
 @dataclass(frozen=True)
 class Differences:
-    """First less second method.
+    """Values of one method minus those of another one, by repetition.
 
     Attributes
     ----------
-    values : of every repetition.
-    over : what the repetitions are.
-    share : of folds, test rows for each training row.
-    fixed : whether nothing is random in the experiment: a single value is certain.
+    values : (n_repetitions,) differences.
+    over : name of the repetitions, such as "folds".
+    share : for folds, test rows per training row.
+    fixed : whether nothing is random in the experiment, so that a single value is certain.
     """
 
     values: np.ndarray
@@ -73,7 +75,7 @@ class Differences:
 
     @classmethod
     def of(cls, first: Sequence[float] | np.ndarray, second: Sequence[float] | np.ndarray, **options: Any) -> Self:
-        """Build the comparison of the pairs that are known."""
+        """Return the differences of paired values, without pairs in which one is unknown."""
         values = np.subtract(first, second, dtype=float)
         return cls(values[~np.isnan(values)], **options)
 
@@ -110,10 +112,11 @@ class Check:
 
     Attributes
     ----------
-    what : the methods or the quantity.
-    verdict : of the comparison.
+    what : name of the methods or of the quantity.
+    verdict : verdict of the comparison.
     ours, paper : numbers in the format ``form``, see `number_text`, or texts.
-    p_value, margin, over : the test, the margin that equality allows, and what is repeated; None or empty if there is
+    p_value, margin, over : the test, the margin that equality allows, and the kind of repetitions; None or empty if
+    there is
         none.
     printed : verdict of the rule for the paper's printed numbers, or the reason why there is none.
     """
@@ -245,7 +248,7 @@ def differ(
 def _outcome(
     sample: Differences, sign: int, paper: float | str, margin: float | None, p_adjusted: float, form: str
 ) -> tuple[Verdict, float, str]:
-    """Return the verdict on a claimed difference, the p-value that decides it, and the reason of a refutation."""
+    """Return the verdict on a claimed difference, the p-value that decides it, and the reason if it is refuted."""
     p_value = sample.p_value()
     if p_value < LEVEL and sign * sample.mean > 0:
         return "holds", p_value, ""
@@ -272,13 +275,15 @@ def alike(
     paper: Mapping[str, float | str] | str = "",
     form: str = "+.3f",
 ) -> tuple[Check, ...]:
-    """Return checks of a claim that the means of all samples are within a margin.
+    """Return checks of a claim that the means of all samples are within a margin of zero.
 
     Parameters
     ----------
-    margin : of all samples, or of each by name.
+    samples : differences by name.
+    margin : one margin for all samples, or one for each by name.
     sides : -1 and 1, or only the side on which they must not be: -1 for "not below".
     strict : whether any significant difference on these sides refutes the claim, however small.
+    paper, form : as in `differ`.
 
     Examples
     --------
@@ -306,12 +311,12 @@ def alike(
 
 
 def _by_name(values: Mapping[str, Any] | str, what: str) -> Any:
-    """Return the value for a comparison, or the text for all of them."""
+    """Return the value for the comparison ``what`` if there is one by name, otherwise the text for all comparisons."""
     return values if isinstance(values, str) else values.get(what, "")
 
 
 def often(what: str, held: Sequence[bool], paper: str = "", over: str = "repetitions", printed: str = ONE_RUN) -> Check:
-    """Return the check of a statement that is true or not in each repetition: whether in most, by the sign test."""
+    """Check by the sign test whether a statement, which is true or not in each repetition, is true in most of them."""
     count, n = sum(held), len(held)
     p_value = float(binomtest(count, n).pvalue) if n else 1.0
     verdict: Verdict = "open" if p_value >= LEVEL else "holds" if 2 * count > n else "refuted"
@@ -325,13 +330,13 @@ def wins(won: int, lost: int) -> Verdict:
 
 
 def near(what: str, paper: float, ours: float, margin: float, over: str = "", form: str = ".3f") -> Check:
-    """Return the check of a number that is the paper's within a margin."""
+    """Check whether the paper's number lies within a margin of ours."""
     words = f"margin {number_text(margin, form)}"
     return fact(what, abs(ours - paper) <= margin, ours, paper, words, over, form, printed=True)
 
 
 def predicted(what: str, paper: float, values: Sequence[float], over: str = "repetitions", form: str = ".3f") -> Check:
-    """Return the check of a number of a single run: whether it lies in the 95 % prediction interval of repetitions.
+    """Check whether the paper's number, of a single run, lies in the 95 % prediction interval of our repetitions.
 
     Repetitions are taken as normal: mean +- t s sqrt(1 + 1 / n), and half a unit of the last digit, to which the paper
     rounds. A single repetition decides nothing.
@@ -368,9 +373,9 @@ def fact(
     form: str = ".3f",
     printed: bool | None = None,
 ) -> Check:
-    """Return the check of a statement about numbers that involves no chance, or of a bound on a number.
+    """Check a statement about numbers that are not random, or a bound on a number.
 
-    ``printed`` is whether the paper's numbers keep it; None if there are none.
+    ``printed`` is whether the statement is true of the paper's numbers; None if there are none.
     """
     known = NO_NUMBER if printed is None else "holds" if printed else "refuted"
     verdict: Verdict = "holds" if holds else "refuted"
@@ -385,7 +390,7 @@ def compare(
     printed: str = NO_SPREAD,
     **options: Any,
 ) -> Judged:
-    """Judge a claim about pairs of methods, from the values of each method by repetition and the paper's."""
+    """Judge a claim about pairs of methods, from the values of each method by repetition and the paper's numbers."""
     published = paper or {}
     samples = {f"{a} - {b}": Differences.of(values[a], values[b], **options) for a, b in claim.pairs}
     theirs = {f"{a} - {b}": published[a] - published[b] for a, b in claim.pairs if a in published and b in published}
@@ -455,7 +460,7 @@ def _cell(claim: Judged | None, number: int, verdict: str) -> str:
 
 
 def reasons(claims: Sequence[Judged]) -> str:
-    """Return why claims do not hold or are not like for like, in Markdown."""
+    """Return Markdown with the reasons why claims do not hold or are not like for like."""
     explained = {
         (one.where, one.sentence): " ".join(text for text in (one.unlike, one.why) if text)
         for one in claims

@@ -1,4 +1,4 @@
-"""The encoders with which methods code rows, so that several methods share one coding."""
+"""Encoders with which methods code rows, so that several methods can share one coding."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from bayesieve.classifier.plan import FitPlan
 
 
 def encoder_of(model: Any) -> Any:
-    """Return the encoder, not fitted yet, with which ``fit`` of a method would code rows."""
+    """Return the unfitted encoder with which ``fit`` of a method would code rows."""
     return model.new_encoder() if hasattr(model, "new_encoder") else FitPlan.of(model).encoder

@@ -1,4 +1,4 @@
-"""The base of studies that cross-validate a paper's methods on real data sets."""
+"""Base class of studies that cross-validate a paper's methods on real data sets."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ N_FOLDS, N_FOLDS_QUICK = 10, 3
 
 
 class CrossValidatedStudy(Study):
-    """Stratified ten-fold cross-validation of the data sets of a paper.
+    """Study by stratified ten-fold cross-validation on the data sets of a paper.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class CrossValidatedStudy(Study):
         self._protocol = RepeatedFolds(folds, options.repetitions or repeats, options.seed)
 
     def paper_names(self) -> tuple[str, ...]:
-        """Return data sets of the paper that can be loaded, in the order of the catalogue."""
+        """Return the names of the paper's data sets that can be loaded, in the order of the catalogue."""
         return self.sets.names(f"in_{self.paper.rstrip('0123456789')}")
 
     @property
@@ -74,7 +74,7 @@ class CrossValidatedStudy(Study):
         return {name: partial(self.load, name) for name in self.names}
 
     def load(self, name: str) -> tuple[Any, np.ndarray]:
-        """Return table and classes of a data set."""
+        """Return the table and classes of a data set."""
         return self.sets.load(name)
 
     @property
@@ -95,14 +95,14 @@ class CrossValidatedStudy(Study):
 
 
 def failures(comparison: Comparison) -> str:
-    """Return the data sets on which a method failed, in Markdown; empty if there are none."""
+    """Return Markdown on the data sets on which a method failed; empty if there are none."""
     lines = [f"- {data}, {method}: {n} folds failed ({error})" for data, method, n, error in comparison.errors()]
     return "\n".join(["Data sets on which a method failed are in no table above:", "", *lines]) if lines else ""
 
 
 @dataclass(frozen=True)
 class Group:
-    """Data sets of a comparison on which none of the ``methods`` failed by any of the ``criteria``."""
+    """Data sets of a comparison on which none of the ``methods`` failed, and all have values of all ``criteria``."""
 
     methods: ClassVar[tuple[str, ...]]
     needed: ClassVar[tuple[str, ...]] = ()  # all methods unless named
@@ -114,7 +114,7 @@ class Group:
 
     @classmethod
     def of(cls, comparison: Comparison, names: Iterable[str] | None = None) -> Self:
-        """Return the named data sets, or all, as far as the comparison has them."""
+        """Return the group of the named data sets, or of all, as far as the comparison has results."""
         names = comparison.data if names is None else names
         group = cls(comparison, tuple(name for name in names if name in comparison.data))
         columns = [cls.methods.index(method) for method in cls.needed or cls.methods]
@@ -123,7 +123,9 @@ class Group:
         return cls(comparison, tuple(compress(group.names, known)))
 
     def folds(self, measure: str, name: str) -> np.ndarray:
-        """Return (n_splits, n_methods) values of a measure, or of a method's own, on a data set."""
+        """Return the values on the folds of a data set, (n_splits, n_methods), of a measure or of a method's
+        own one.
+        """
         values = self.comparison.folds if measure in NUMBERS else self.comparison.figure
         return values(measure, name)[:, [self.comparison.methods.index(method) for method in self.methods]]
 

@@ -1,4 +1,4 @@
-"""How measured times grow with the size of the task."""
+"""Growth of measured times with the size of the task."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MARGIN = 0.1
 
 
 def power(sizes: Sequence[float], seconds: Sequence[float]) -> float:
-    """Return the power b of seconds ~ sizes^b, by least squares on logarithms.
+    """Return the exponent b of seconds ~ sizes^b, by least squares on logarithms.
 
     Examples
     --------
@@ -28,7 +28,7 @@ def power(sizes: Sequence[float], seconds: Sequence[float]) -> float:
 
 
 def grows(what: str, measured: float, most: float, over: str) -> Check:
-    """Return whether times grow no faster than a power of ``what``."""
+    """Check that times grow no faster than the power ``most`` of ``what``."""
     return fact(what, measured <= most + MARGIN, measured, f"at most {most:g}", f"power, margin {MARGIN}", over, ".2f")
 
 
@@ -38,9 +38,9 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
 
 
 def add_missing(path: Path, wanted: Iterable[tuple[dict[str, Any], Any]]) -> list[dict[str, Any]]:
-    """Append missing measurements to a file, and return all of them.
+    """Append missing measurements to a file, and return all measurements.
 
-    ``wanted`` are pairs of the fields that name a measurement, and a function that measures the others.
+    ``wanted`` yields, for each measurement, the fields that identify it and a function that measures the other fields.
     """
     lines = read_lines(path)
     for name, measure in wanted:

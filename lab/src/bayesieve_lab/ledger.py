@@ -1,4 +1,4 @@
-"""The ledger of the papers: every method, formula, table, figure and claim, where it lives, and the verdict.
+"""Ledger of the papers: every method, formula, table, figure and claim, the code that implements it, and the verdict.
 
 Verdicts on claims are computed from the results in `lab/reproduction`. Methods, formulas, tables and figures, claims
 that are not measured, and the lines of docs/papers.md are in the file ``ledger.toml`` of each study.
@@ -36,9 +36,9 @@ Found = Sequence[Judged | Closeness]
 
 @dataclass(frozen=True)
 class Source:
-    """Results of a study, and the claims judged by them.
+    """A file of results of a study, and the function that judges claims by them.
 
-    ``label`` tells the variants of a study apart; ``reported`` is whether the study's own report shows the claims.
+    ``label`` distinguishes variants of a study; ``reported`` is whether the study's own report shows the claims.
     """
 
     label: str
@@ -149,7 +149,9 @@ class Line:
 
 @dataclass(frozen=True)
 class Ledger:
-    """The contents of ``ledger.toml``: the paper's answer in a sentence, its most important claims, and all parts."""
+    """Contents of ``ledger.toml``: the answer on the paper in a sentence, its most important claims, and all
+    its parts.
+    """
 
     answer: str
     lines: tuple[Line, ...]
@@ -169,7 +171,7 @@ Verdicts = dict[tuple[str, str], dict[Source, Judged]]
 
 
 def judged(folder: Path, sources: Sequence[Source]) -> tuple[Verdicts, dict[str, str]]:
-    """Return all claims that the results of a paper can judge, and how close its tables come, by place."""
+    """Return the verdicts on all claims that results of a paper can judge, and the closeness of its tables by place."""
     verdicts: Verdicts = {}
     close: dict[str, str] = {}
     for source in sources:
@@ -183,7 +185,7 @@ def judged(folder: Path, sources: Sequence[Source]) -> tuple[Verdicts, dict[str,
 
 
 def details(folder: Path, paper: str) -> str:
-    """Return the sections of a paper's page on claims that its report does not show, and on all parts of the paper."""
+    """Return further sections of a paper's page: claims that its report does not show, and all parts of the paper."""
     sources, parts = SOURCES[paper], read_ledger(paper).entries
     close = judged(folder, sources)[1]
     return "\n\n".join(
@@ -201,7 +203,7 @@ def details(folder: Path, paper: str) -> str:
 
 
 def _more_claims(folder: Path, sources: Sequence[Source], unmeasured: Sequence[Entry]) -> list[str]:
-    """Return claims that no report shows: with a column for each variant, or as they are."""
+    """Return Markdown of the claims that no report shows, with a column for each variant if a study has several."""
     variants: dict[str, list[Judged]] = {}
     for source in sources:
         if not source.reported:
@@ -244,7 +246,7 @@ def _shown(lines: Sequence[Entry], close: Mapping[str, str]) -> TextTable:
 
 
 def _made(results: Sequence[str], records: Mapping[str, Any]) -> TextTable:
-    """Return files of results with the commits and settings that made them."""
+    """Return a table of files of results with the commits and settings that produced them."""
     rows = []
     for name in dict.fromkeys(results):
         record = records.get(name, {"commits": {}, "settings": {}})

@@ -1,4 +1,4 @@
-"""Which commit and which settings made the results of the studies: ``made.json`` next to them."""
+"""Record of the commits and settings that produced the results of the studies, in ``made.json`` next to them."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _HERE = Path(__file__).parent
 
 
 def commit() -> str | None:
-    """Return the commit of this code, with a "+" if it has changed since; None outside of a repository."""
+    """Return the commit of this code, with a "+" if the code has changed since; None outside of a repository."""
     named = _git("rev-parse", "--short=10", "HEAD")
     return None if named is None else f"{named}{'+' if _git('status', '--porcelain', '--', *_code()) else ''}"
 
 
 def _code() -> list[str]:
-    """Return the folders of the code, this package and the library."""
+    """Return the folders of the code: this package and the library."""
     import bayesieve
 
     return [str(_HERE), str(Path(bayesieve.__file__).parent)]
@@ -37,7 +37,7 @@ def _git(*words: str) -> str | None:
 
 
 def n_results(path: Path) -> int:
-    """Return lines of a file of results."""
+    """Return the number of lines of a file of results."""
     return len(path.read_text(encoding="utf-8").splitlines())
 
 
@@ -47,15 +47,15 @@ def digest(path: Path) -> str:
 
 
 def read_made(folder: Path) -> dict[str, dict[str, Any]]:
-    """Return, by file, ``commits`` with the number of lines that each completed, ``settings``, and the ``digest`` of
-    the file.
+    """Return the records by file: ``commits`` with the number of lines up to each, ``settings``, and ``digest`` of the
+    file.
     """
     path = folder / MADE
     return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else {}
 
 
 def record(results: Path | None, settings: Mapping[str, Any]) -> None:
-    """Note the commit and settings of results that are new, if this is a repository."""
+    """Record the commit and settings of new results, if this is a repository."""
     this_commit = commit()
     if results is None or this_commit is None or not results.is_file():
         return

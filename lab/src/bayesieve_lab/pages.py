@@ -1,4 +1,4 @@
-"""The pages of the papers, one for each, computed from the results that are next to them."""
+"""Pages of the papers, one for each, computed from the results in the same folder."""
 
 from __future__ import annotations
 
@@ -21,14 +21,16 @@ HERE = Path(__file__).parent
 
 
 def _report(name: str, paper: str, folder: Path, **options: Any) -> Files:
-    """Return the report of a study on its results, and its drawings."""
+    """Return the report of a study on its saved results, and its figures."""
     study = make_study(paper, Options(**options))
     report = study.report(study.saved(folder / f"{name}.jsonl"))
     return {f"{paper}.md": report.markdown, **report.files}
 
 
 def _boulle(folder: Path) -> Files:
-    """Return tables 3 and 4, the reasons of differences, and the challenge, which has a study of its own."""
+    """Return the page with tables 3 and 4, the reasons of differences, and the challenge, which has a study of
+    its own.
+    """
     files, of_challenge = (
         _report(name, "boulle2007", folder, challenge=challenge)
         for name, challenge in (("boulle2007", False), ("boulle2007-challenge", True))
@@ -39,7 +41,7 @@ def _boulle(folder: Path) -> Files:
 
 
 def _abellan(folder: Path) -> Files:
-    """Return the page with its claims judged anew from means, because its folds are too many to be kept."""
+    """Return the page, whose claims are judged from means over folds, because the folds are too many to be kept."""
     text = (folder / "abellan2017.md").read_text(encoding="utf-8")
     study = make_study("abellan2017")
     claims = claims_section(study.judged(study.saved(folder / "abellan2017-means.csv")))
@@ -60,18 +62,18 @@ PAGES: Mapping[str, Callable[[Path], Files]] = {
 
 
 def lowered(text: str) -> str:
-    """Return a page as a section of another one: headings are a level lower."""
+    """Return a page as a section of another page: its headings are one level lower."""
     return re.sub(r"^(#+ )", r"#\1", text, flags=re.M)
 
 
 def page_of(paper: str, folder: Path) -> Files:
-    """Return the page of a paper and its drawings, from the results in a folder."""
+    """Return the page of a paper and its figures, from the results in a folder."""
     files = PAGES[paper](folder)
     return files | {f"{paper}.md": f"{files[f'{paper}.md'].rstrip()}\n\n{details(folder, paper)}\n"}
 
 
 def write_pages(folder: Path) -> None:
-    """Write all pages and drawings."""
+    """Write all pages and figures."""
     files = {"surpassed.md": surpassed_page(folder)}
     for paper in PAGES:
         files |= page_of(paper, folder)

@@ -1,4 +1,4 @@
-"""The page on all papers: an answer for each, its most important claims, and its best known table beside ours.
+"""Page on all papers: for each an answer, its most important claims, and its best known table beside ours.
 
     python -m bayesieve_lab.papers docs/papers.md
 
@@ -36,7 +36,7 @@ _ORDER = [*WORDS.values(), "differs between variants", UNLIKE]
 
 
 def papers_page(folder: Path) -> str:
-    """Return the page, from the results in a folder."""
+    """Return the page on all papers, from the results in a folder."""
     papers, answers = [], []
     for paper, sources in SOURCES.items():
         ledger, verdicts = read_ledger(paper), judged(folder, sources)[0]
@@ -57,7 +57,7 @@ def papers_page(folder: Path) -> str:
 
 
 def lines_table(verdicts: Verdicts, lines: Sequence[Line]) -> TextTable:
-    """Return the table of the most important claims of a paper.
+    """Return a table of the most important claims of a paper.
 
     Raises
     ------
@@ -84,7 +84,7 @@ def lines_table(verdicts: Verdicts, lines: Sequence[Line]) -> TextTable:
 
 
 def _short(claim: Judged) -> str:
-    """Return our numbers in few words: the only one, their range, or how many comparisons hold."""
+    """Return our numbers for a claim in few words: the only one, their range, or how many comparisons hold."""
     checks = claim.checks
     numbers = [check.ours for check in checks if isinstance(check.ours, int | float)]
     if len(checks) == 1 or len(numbers) < len(checks):
@@ -98,7 +98,7 @@ def _held(claim: Judged) -> int:
 
 
 def counts(verdicts: Verdicts, n_unmeasured: int) -> str:
-    """Return the number of claims by verdict; "differs" if the variants of a study disagree."""
+    """Return a sentence with the number of claims by verdict; "differs" if the variants of a study disagree."""
     outcomes = [{one.verdict for one in variants.values()} for variants in verdicts.values()]
     words = Counter(next(iter(of)) if len(of) == 1 else "differs between variants" for of in outcomes)
     found = [(word, words[word]) for word in _ORDER if words[word]] + [("not measured", n_unmeasured)]
@@ -165,7 +165,7 @@ _TABLES: Mapping[str, Callable[[Path], tuple[str, TextTable]]] = {
 
 
 def main(page: str) -> None:
-    """Write the pages of the papers and this one."""
+    """Write this page, and the pages of the papers."""
     path = Path(page)
     folder = path.absolute().parents[1] / FOLDER
     write_pages(folder)

@@ -1,4 +1,4 @@
-"""Sums of randomly chosen columns: a transformer, and a classifier of tables with sums."""
+"""Sums of randomly chosen columns, as a transformer, and a classifier that adds such sums to a table."""
 
 from __future__ import annotations
 
@@ -82,12 +82,12 @@ class RandomSums(TransformerMixin, BaseEstimator):
 
     @with_shared_docs
     def fit(self, X: Any, y: Any = None) -> RandomSums:
-        """Draw the sums.
+        """Draw the columns of the sums.
 
         Parameters
         ----------
         X : dataframe, 2-D array or sparse matrix, shape (n_rows, n_columns)
-            Columns that do not hold numbers take no part.
+            Columns that do not hold numbers are ignored.
         y : class labels, for ``useful=True``; ignored otherwise
 
         Returns
@@ -104,7 +104,7 @@ class RandomSums(TransformerMixin, BaseEstimator):
         return self
 
     def _useful(self, table: Table, drawn: np.ndarray, y: Any) -> np.ndarray:
-        """Return which of the sums have several levels, (n_sums,) bool, from a few sums at a time."""
+        """Return a mask (n_sums,) of the sums with several levels; a few sums are computed at a time to save memory."""
         if y is None:
             raise ValueError("useful=True chooses sums by the classes; pass them as y.")
         useful = np.zeros(len(drawn), dtype=bool)
@@ -115,8 +115,8 @@ class RandomSums(TransformerMixin, BaseEstimator):
         return useful
 
     def _draw(self, table: Table) -> np.ndarray:
-        """Return the positions of the columns of the sums, (n, order), fewer than ``n_features`` if there are no more
-        different ones.
+        """Return the positions of the columns of each sum, (n, order); n is below ``n_features`` if there are too few
+        combinations.
 
         ValueError if an option is wrong, or the table has too few columns of numbers.
         """
@@ -209,7 +209,7 @@ def sum_names(names: Sequence[str], parts: np.ndarray) -> list[str]:
 
 
 class SumsNB(ClassifierMixin, BaseEstimator):
-    """A classifier of the columns of a table and of random sums of them.
+    """Classifier fitted to the columns of a table and random sums of them.
 
     Parameters
     ----------

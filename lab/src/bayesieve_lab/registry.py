@@ -1,4 +1,4 @@
-"""The studies by the names of their papers."""
+"""Studies by the names of their papers."""
 
 from __future__ import annotations
 

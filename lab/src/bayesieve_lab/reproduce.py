@@ -1,4 +1,4 @@
-"""`bayesieve reproduce`: the results of papers, reproduced."""
+"""Command `bayesieve reproduce`, which reproduces the results of papers."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def _data_sets(only: str | None, paper: str) -> tuple[str, ...]:
 
 
 def _check_output(output: Path | None) -> None:
-    """Refuse a file that could not be written in the end, before any work is done."""
+    """Raise an error, before any work is done, if the output file could not be written at the end."""
     from bayesieve.table.writing import refuse_other_format
 
     if output is None:
@@ -161,7 +161,7 @@ def _show(report: Report, screen: Screen) -> None:
 
 
 def _write(report: Report, output: Path, results: Path, screen: Screen) -> None:
-    """Write the files before the document that links to them."""
+    """Write the report: first the files that it links to, then the document."""
     from bayesieve.table import write_atomically
 
     linked = [(output.with_name(name), content) for name, content in report.files.items()]

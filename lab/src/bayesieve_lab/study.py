@@ -1,4 +1,4 @@
-"""The base of all reproductions: options, a resumable comparison of methods on data sets, and a report."""
+"""Base class of all reproductions: options, a comparison that can be continued after an interruption, and a report."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Report:
 
 
 class Study(ABC):
-    """A paper's experiment: its methods on its data sets.
+    """Experiment of a paper: its methods on its data sets.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ class Study(ABC):
     @property
     @abstractmethod
     def settings(self) -> dict[str, Any]:
-        """Plain values that the results depend on; not the number of threads."""
+        """Plain values that determine the results, without the number of threads."""
 
     @abstractmethod
     def methods(self) -> dict[str, Any]:
@@ -126,16 +126,14 @@ class Study(ABC):
     @property
     @abstractmethod
     def protocol(self) -> Split:
-        """How rows are split."""
+        """Split of the rows into training and test rows."""
 
     @abstractmethod
     def report(self, comparison: Comparison) -> Report:
-        """Report on the results."""
+        """Return the report on the results."""
 
     def judged(self, comparison: Comparison) -> tuple[Judged | Closeness, ...]:
-        """Return the paper's claims, with the verdicts on the results, and how close its tables come; none by
-        default.
-        """
+        """Return the verdicts on the paper's claims, and the closeness of its tables; none by default."""
         return ()
 
     def run(self, results: Path | None = None, verbose: int = 0) -> Report:
@@ -173,7 +171,7 @@ class Study(ABC):
         yield self.methods(), self.data(), self.protocol
 
     def saved(self, results: Path) -> Comparison:
-        """Return results of this study in a file, from any version of this package, without running anything."""
+        """Return the saved results of this study, from any version of this package, without running anything."""
         return Comparison.of(self.data(), self.methods(), self.protocol, read_results(results))
 
     def chosen(self, names: Sequence[str]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Markdown documents, their tables, and numbers as text."""
+"""Markdown documents, their tables, and texts of numbers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class TextTable:
 
     @classmethod
     def of(cls, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> TextTable:
-        """Build a table from the titles of its columns, of numbers with a ">" in front, and its rows."""
+        """Return a table from the titles of its columns, with ">" in front of those of numbers, and its rows."""
         for row in rows:
             if len(row) != len(columns):
                 raise ValueError(f"A row of {len(row)} texts does not fit a table of {len(columns)} columns: {row!r}.")
@@ -41,7 +41,7 @@ class TextTable:
 
     @classmethod
     def of_data_sets(cls, names: Sequence[str], methods: Iterable[str], matrix: np.ndarray, digits: int) -> TextTable:
-        """Return the numbers (n_data, n_methods) of every data set."""
+        """Return a table of numbers (n_data, n_methods), with one row per data set."""
         lines = zip(names, matrix.tolist(), strict=True)
         rows = [(name, *(number_text(value, f".{digits}f") for value in line)) for name, line in lines]
         return cls.of(("Data set", *(f">{method}" for method in methods)), rows)
@@ -87,7 +87,7 @@ def _markdown(part: Any) -> Any:
 
 
 def mean_and_spread(values: Sequence[float] | np.ndarray, digits: int) -> str:
-    """Return mean ± standard deviation; the mean alone of one value; a dash if any is NaN."""
+    """Return text such as mean ± standard deviation; only the mean for one value; a dash if any is NaN."""
     if np.isnan(values).any():
         return "–"
     mean = f"{np.mean(values):.{digits}f}"
@@ -95,7 +95,7 @@ def mean_and_spread(values: Sequence[float] | np.ndarray, digits: int) -> str:
 
 
 def signed(value: float, digits: int) -> str:
-    """Return a difference, with its sign."""
+    """Return a difference as text with its sign."""
     return f"{value:+.{digits}f}"
 
 
@@ -114,7 +114,7 @@ def number_text(value: float, form: str) -> str:
 
 
 def p_text(p_value: float) -> str:
-    """Return a p-value."""
+    """Return a p-value as text."""
     return "< 0.0001" if p_value < 0.0001 else f"{p_value:.2g}" if p_value < 0.1 else f"{p_value:.2f}"
 
 
@@ -126,5 +126,5 @@ def p_range(p_values: Iterable[float]) -> str:
 
 
 def smoothing_text(smoothing: Smoothing, m_estimate: str) -> str:
-    """Return smoothing in words; ``m_estimate`` are the words for the m-estimate."""
+    """Return the smoothing in words; ``m_estimate`` are the words for the m-estimate."""
     return m_estimate if smoothing == "m-estimate" else f"Laplace's alpha = {smoothing:g}"

@@ -288,7 +288,8 @@ def _copies(columns: _Columns, skipped: set[str]) -> list[Caution]:
     examples = "; ".join(named(group) for group in copies[:_MAX_GROUPS])
     more = f"; and {len(copies) - _MAX_GROUPS:,} more groups of columns" if len(copies) > _MAX_GROUPS else ""
     sentence = (
-        f"Columns say the same in every row: {examples}{more}. Leave out all but one, or they share their weight."
+        f"Columns carry the same information in every row: {examples}{more}. Keep one of each group: otherwise its "
+        "columns share their weight."
     )
     return [Caution("copies", tuple(name for group in copies for name in group), sentence)]
 
@@ -438,7 +439,8 @@ def model_cautions(
 
     if not trace.complete:
         sentence = (
-            f"The search was stopped early, after {trace.n_models:,} models; a longer one may find better weights."
+            f"The search was stopped early, after {trace.n_models:,} models; with more time (max_seconds) it may find "
+            "better weights."
         )
         cautions.append(Caution("search", (), sentence, warns=False))
 
@@ -447,7 +449,10 @@ def model_cautions(
     rare = [str(label) for label, n in zip(card.classes, counts, strict=True) if n < _FEWEST_ROWS_PER_CLASS]
     if rare:
         some = f"class {', '.join(rare[:5])}" + (" and others" if len(rare) > 5 else "")
-        sentence = f"Fewer than {_FEWEST_ROWS_PER_CLASS} training rows of {some}: its probabilities are uncertain."
+        sentence = (
+            f"Fewer than {_FEWEST_ROWS_PER_CLASS} training rows of {some}: its probabilities are uncertain; "
+            "add rows of it."
+        )
         cautions.append(Caution("classes", (), sentence, warns=False))
     elif shares.min() < _SMALL_SHARE:
         sentence = (
@@ -475,7 +480,7 @@ def _about_features(card: Scorecard, trace: SearchTrace) -> list[Caution]:
         "dropped",
         [name for name in by_hand if card[name].levels.n_levels > 1],
         "[Column|Columns] {} with levels by hand [is|are] not in the model, because the search dropped [it|them]: "
-        "add include: true to what levels asks of [it|them] to have [it|them] in the model.",
+        "to keep [it|them], add include: true to [its entry|their entries] in levels.",
     )
 
     # Columns whose rows support the opposite sign much better: with the given sign their contributions become constant.
@@ -653,7 +658,7 @@ def order_cautions(coded: CodedTable, card: Scorecard, marks: Mapping[str, str])
     return [Caution("order", tuple(sorted_by or drifting), sentence, drift >= _LARGE or alike >= _MUCH_ALIKE)]
 
 
-_BY_CLASS = "The rows are listed class after class, which says nothing about time: measure on folds of shuffled rows."
+_BY_CLASS = "The rows are sorted by class, so that their order is not that of time: measure on folds of shuffled rows."
 _INFORMATIVE, _LATER = "The order of the rows is informative: ", "If the model is to predict later rows, "
 _REMEDY = 'folds of shuffled rows look too good: measure it with cv="time"{0}, or --time{1} on the command line.'
 

@@ -194,7 +194,7 @@ def drawn_from(
     out.
     """
     if time is not None and not isinstance(time, str):
-        raise ValueError("time must be the name of a column of the scanned table.")
+        raise ValueError("time must be the name of a column of the scanned table, such as 'date'.")
     source, names = scan(X), {*model.scorecard_.columns, y, sample_weight, time}
     rows = scanned_rows(source.select([name for name in source.names if name in names]), y, sample_weight)
     drawn = drawn_from_scan(*rows[:3], _SAMPLE_SIZE)
@@ -202,7 +202,7 @@ def drawn_from(
     if drawn.size < rows.table.n_rows:
         sentence = (
             f"Performance is that of models of {drawn.size:,} rows drawn at random from {rows.table.n_rows:,}; the "
-            "model itself is learnt from all of them."
+            "model itself is fitted to all of them."
         )
         caution = Caution("sample", (), sentence, warns=False)
     weights = None if rows.weights is None else rows.weights[drawn]

@@ -63,16 +63,16 @@ FIT = {
         *COLUMNS,
         Option(
             "--id COLUMN",
-            "Column that identifies rows: not learnt from, and written by predict and explain; may be repeated.",
+            "Column that identifies rows: no feature, but written by predict and explain; may be repeated.",
             [],
         ),
-        Option("--time COLUMN", "Column of numbers or dates that orders the rows; it is not learnt from."),
+        Option("--time COLUMN", "Column of numbers or dates that orders the rows; it is no feature."),
         Option(
             "--pairs PAIRS", "Pairs of columns as features: auto, a number at most, or the pairs as A:B,C:D.", "auto"
         ),
         Option(
             "--levels FILE",
-            "YAML file with what is asked of the levels of single columns: cuts and groups by hand, special values, "
+            "YAML file of rules for the levels of single columns: cuts and groups by hand, special values, "
             "monotone levels, columns out of the model or in it; bayesieve levels writes one.",
             type=Path,
         ),
@@ -98,7 +98,7 @@ FIT = {
             "repeated.",
             [],
         ),
-        Option("--refit", "Selector clusters: learn from all rows in the end, not only from two thirds of them."),
+        Option("--refit", "Selector clusters: fit all rows in the end, not only two thirds of them."),
         Option(
             "--max-seconds SECONDS",
             "Time limit of the search, which returns its best result so far; if reading takes too long, fewer pieces "
@@ -122,9 +122,12 @@ FIT = {
     "Output": [
         folder("bayesieve-output"),
         Option("--folds N", "Cross-validation folds for the report's measures; 0: none.", 5),
-        Option("--min-count N", "Tell no count of fewer rows in model.json and the report.", 1),
+        Option("--min-count N", "Hide counts of fewer rows in model.json and the report.", 1),
         Option("--test FILE", "Table to measure this very model on, with the target, instead of folds.", type=Path),
-        Option("--test-from VALUE", "Do not learn from rows with --time from VALUE on, but measure the model on them."),
+        Option(
+            "--test-from VALUE",
+            "Leave rows with --time of VALUE or later out of the fit, and measure the model on them.",
+        ),
         Option("--purpose TEXT", "What the model is for, on the first page of the report."),
         Option("--no-report", "Skip report.html and its measures."),
         QUIET,
@@ -231,7 +234,7 @@ EXPORT = {
         ),
         Option("--output -o FILE", "File to write; its ending may choose the target; - is standard output.", ..., Path),
         Option("--name TEXT", "Name of the model in the file.", default_in_words="that of the target column"),
-        Option("--counts", "Tell the training rows of each cell."),
+        Option("--counts", "Include the number of training rows of each cell."),
         Option("--reasons N", "Of sql and pmml: how many reasons each row gets.", type=int, default_in_words="none"),
         Option("--dialect NAME", "Of sql: duckdb, sqlite, postgres, mysql, tsql, ...", default_in_words="duckdb"),
         Option("--table NAME", "Of sql: the table with the columns.", default_in_words="data"),
@@ -331,7 +334,7 @@ ABOUT_ROWS = [
     ROW_WEIGHT,
     Option("--purpose TEXT", "What the model is for."),
     Option("--fact NAME=TEXT", "Further fact, such as Owner=Risk or 'Human oversight=...'; may be repeated.", []),
-    Option("--min-count N", "Tell no count of fewer training rows.", 1),
+    Option("--min-count N", "Hide counts of fewer training rows.", 1),
     QUIET,
 ]
 LABELLED = Option(

@@ -97,7 +97,7 @@ class Columns:
         features = [name for name in names if name not in others]
         if not features:
             besides = named(sorted(filter(None, others)))
-            raise CommandError(f"{shown(path)} has no column left to learn from besides {besides}")
+            raise CommandError(f"{shown(path)} has no feature column besides {besides}")
         return features
 
 
@@ -268,7 +268,7 @@ class CommandRows:
         if drawn.size < self.n_rows:
             sentence = (
                 f"Performance is that of models of {format_count(drawn.size)} rows drawn at random from "
-                f"{format_count(self.n_rows)}; the model itself is learnt from all of them."
+                f"{format_count(self.n_rows)}; the model itself is fitted to all of them."
             )
             model.cautions_ = (*model.cautions_, Caution("sample", (), sentence, warns=False))
         frame = self._scanned(names).frame(drawn)

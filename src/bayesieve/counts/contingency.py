@@ -62,7 +62,10 @@ class ContingencyCounts(ShortRepr):
 
     def _check_same(self, other: ContingencyCounts) -> None:
         if not np.array_equal(self.offsets, other.offsets) or self.counts.shape != other.counts.shape:
-            raise ValueError("Counts of different features, levels or classes cannot be added or subtracted.")
+            raise ValueError(
+                "Counts of different features, levels or classes cannot be added or subtracted; code both tables by "
+                "the same levels."
+            )
 
 
 def left_over(counts: np.ndarray, taken: np.ndarray | float) -> np.ndarray:

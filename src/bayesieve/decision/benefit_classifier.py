@@ -240,7 +240,9 @@ class BenefitClassifier(ClassifierWrapper):
         """
         rows, expected, benefits = self._outcomes(X, y, benefit, sample_weight)
         if expected.shape[1] != 2:
-            raise ValueError(f"A profit curve needs two decisions, there are {expected.shape[1]}.")
+            raise ValueError(
+                f"A profit curve needs two decisions, but there are {expected.shape[1]}; fit with benefits of two."
+            )
         gain, target = expected[:, 1] - expected[:, 0], rows.target
         options |= {"classes": self._classes(), "sample_weight": rows.weights}
         return profit_curve(target.classes[target.codes], gain, benefit=benefits.values, **options)
@@ -342,7 +344,9 @@ class BenefitClassifier(ClassifierWrapper):
             raise ValueError("amount_estimator needs amounts to learn from; pass them as benefit=, or name a column.")
         rows = np.flatnonzero(matters & ~np.isnan(amounts) & (True if weights is None else weights > 0))
         if not rows.size:
-            raise ValueError("amount_estimator has no row to learn from: no amount is known in a row where it matters.")
+            raise ValueError(
+                "amount_estimator has no row to fit: no amount is known where it matters; give amounts of some rows."
+            )
         estimator, options = clone(self.amount_estimator), {}
         if weights is not None and has_fit_parameter(estimator, "sample_weight"):
             options["sample_weight"] = weights[rows]

@@ -145,7 +145,7 @@ def profit_curve(
         benefit, len(classes_of_benefits), codes.size, amount=amount, amount_benefit=amount_benefit
     )
     if benefits.n_decisions != 2:
-        raise ValueError(f"A profit curve needs two decisions, benefit has {benefits.n_decisions} rows.")
+        raise ValueError(f"A profit curve needs two decisions, but benefit has {benefits.n_decisions} rows; give two.")
     if not isinstance(n_bootstrap, (int, np.integer)) or n_bootstrap < 0:
         raise ValueError(f"n_bootstrap must be a whole number, at least 0, got {n_bootstrap!r:.80}.")
     if not 0 < confidence < 1:

@@ -422,7 +422,7 @@ class ThresholdTuner(ClassifierWrapper):
             if not 0 <= bound <= 1:
                 raise ValueError(f"min_recall of class {label!r} must be between 0 and 1, got {bound!r}.")
             if rows[place] == 0:
-                raise ValueError(f"min_recall names class {label!r}, which has no row to tune on.")
+                raise ValueError(f"min_recall names class {label!r}, which has no row to tune on; leave it out.")
             least[place] = bound
         return least
 

@@ -481,7 +481,7 @@ def read_classes(
         target = target if weights is None else target.counted(weights)
     order = ClassOrder.of(target.codes, len(target.classes), weights)
     if order.total == 0:
-        raise ValueError("All values of sample_weight are zero: no row is left to learn from.")
+        raise ValueError("All values of sample_weight are zero; give some rows a weight above 0.")
     return target, weights, order
 
 

@@ -157,13 +157,16 @@ class CountedColumns:
             rows = max(self._left_out)
             most = max(len(columns[i].values) for i in rare)
             sentence = (
-                f"Only the most frequent {most:,} different values count in {named(joined)}: "
+                f"Only the most frequent {most:,} different values of {named(joined)} are used; "
                 f"the others, in up to {rows:,} rows, count as never seen. Leave identifiers out, or join rare values "
                 "first."
             )
             cautions.append(Caution("many values", joined, sentence))
         if gridded:
-            sentence = f"Levels come from up to {self._n_cells:,} quantiles, not every number, in {named(gridded)}."
+            sentence = (
+                f"The cuts of {named(gridded)} are chosen among up to {self._n_cells:,} quantiles, not among all "
+                "numbers; a larger n_quantiles makes them more exact."
+            )
             cautions.append(Caution("quantiles", gridded, sentence, warns=False))
         return cautions
 

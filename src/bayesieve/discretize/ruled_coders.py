@@ -97,11 +97,14 @@ def rule_cautions(
             cautions.append(Caution("no such value", (coder.name,), sentence, warns=few))
         joined = coder.rule.missing
         if isinstance(coder, RuledGroups) and joined not in (None, "apart", "unseen") and not levels[i].knows(joined):
-            sentence = f"No row of column {coder.name!r} has the value {joined!r} that missing ones join{coder.meant()}"
+            sentence = (
+                f"No row of column {coder.name!r} has the value {joined!r} whose level missing values should "
+                f"join{coder.meant()}"
+            )
             sentence += "" if sentence.endswith("?") else "; give one of its values, 'apart' or 'unseen'."
             cautions.append(Caution("no such value", (coder.name,), sentence))
     if learnt:
-        sentence = f"The levels that were given are those that the rows give in {named(learnt)}."
+        sentence = f"The given levels of {named(learnt)} equal those that a fit without them finds in these rows."
         cautions.append(Caution(AS_LEARNT, tuple(learnt), sentence, warns=False))
     return cautions
 

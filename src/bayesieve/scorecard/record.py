@@ -371,7 +371,7 @@ class Scorecard(ShortRepr):
         if not split and coded.levels is not None:
             matches = matches and all(map(operator.is_, coded.levels, cells_of_features))
         if not matches:
-            raise ValueError("These codes are by other levels than those of the model; pass the rows as a table.")
+            raise ValueError("The rows were coded by other levels than those of the model; pass their raw values.")
         return coded.codes[self.used]
 
     def joint(self, X: Any) -> np.ndarray:

@@ -194,7 +194,7 @@ def obstacle_to_walk(problem: SubsetProblem) -> str | None:
         return f"{_too_many(k)}."
     rows = problem.objective.rows
     if rows.block.weights.size:
-        return "Subsets of weighted rows are enumerated by ExhaustiveSearch."
+        return "Subsets of rows with weights cannot be enumerated at once; use ExhaustiveSearch."
     reach = sum(float(np.abs(rows.tables.log_factors(int(f))).max(initial=0.0)) for f in problem.candidates)
     if reach > _LARGEST_LOG:
         return f"Ratios of probabilities of up to e^{reach:.0f} exceed the range of numbers; use ExhaustiveSearch."

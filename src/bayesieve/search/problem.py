@@ -397,7 +397,10 @@ def violation(constraints: Sequence[Constraint], measures: Iterable[Any]) -> Any
 def refuse_unmeasurable(criterion: Criterion, costs: Any) -> None:
     """Raise ValueError if costs are NaN, because the rows lack a class that the criterion needs."""
     if np.isnan(costs).any():
-        raise ValueError(f"{criterion.name!r} cannot be measured on these rows: they lack a class that it needs.")
+        raise ValueError(
+            f"{criterion.name!r} cannot be measured on these rows, because they lack a class that it needs; add rows "
+            "of this class, or choose another criterion."
+        )
 
 
 def _counted(violations: Any) -> Any:

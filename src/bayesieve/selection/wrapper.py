@@ -455,7 +455,8 @@ def _keeps_constraints(objective: Objective, chosen: np.ndarray) -> bool:
     ]
     if missed:
         warn_caller(
-            f"No subset that the search met satisfies the constraints; the nearest one misses {', '.join(missed)}."
+            f"No subset that the search met satisfies the constraints; the nearest one misses {', '.join(missed)}. "
+            "Relax these bounds, or allow a longer search."
         )
     return not missed
 

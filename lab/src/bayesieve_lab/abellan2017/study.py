@@ -73,7 +73,10 @@ _SHOWN = 8  # data sets on which two methods differ most
 
 
 class Abellan2017(CrossValidatedStudy):
-    """Section 5 of the paper: tables 3 to 6. Laplace's alpha = 1, as in Weka's naive Bayes; ten cross-validations."""
+    """Reproduction of section 5 of the paper, with its tables 3 to 6.
+
+    Laplace's alpha is 1, as in Weka's naive Bayes; cross-validation is repeated ten times.
+    """
 
     grids: ClassVar[Sequence[str]] = GRIDS
     paper: ClassVar[str] = "abellan2017"
@@ -90,8 +93,9 @@ class Abellan2017(CrossValidatedStudy):
         return (*names, *(f"{name}{OTHER_TARGET}" for name in names if name.startswith("solar_flare")))
 
     def load(self, name: str) -> tuple[Any, np.ndarray]:
-        """Return table and classes of a data set, with declared states; the solar flares also by Weka's
-        default target.
+        """Return the table and classes of a data set, whose columns declare their states.
+
+        The solar flares are also loaded with Weka's default target.
         """
         set_name = name.removesuffix(OTHER_TARGET)
         X, y = self.sets.load(set_name)
@@ -158,8 +162,8 @@ class Abellan2017(CrossValidatedStudy):
         return _claims(comparison)
 
     def saved(self, results: Path) -> Comparison:
-        """Return the results in a file, or the means over the folds in the document's CSV file, treated as single
-        folds.
+        """Return the results in a file; without it the means in the document's CSV file, as if each were a
+        single fold.
         """
         if results.suffix != ".csv":
             return super().saved(results)
@@ -187,7 +191,7 @@ def _most_frequent(column: pl.Series) -> Any:
 
 
 class Results(Group):
-    """Data sets on which no method failed, with the methods in the order of the paper."""
+    """Results on data sets on which no method failed, with the methods in the order of the paper."""
 
     methods = METHODS
     criteria = ("accuracy",)
@@ -204,7 +208,7 @@ class Results(Group):
 
 
 class Outer(Group):
-    """Data sets on which no method failed, with the thresholds outside of the paper's."""
+    """Results with thresholds outside of the range that the paper tries, on data sets on which no method failed."""
 
     methods = (PLAIN, TOO_LOW, TOO_HIGH)
     criteria = ("accuracy",)
@@ -212,7 +216,9 @@ class Outer(Group):
 
 
 def means_table(results: Results, *, tested: bool = True) -> TextTable:
-    """Return the means of all methods over the data sets; ``tested`` adds significant wins and losses, from folds."""
+    """Return the means of all methods over the data sets; ``tested`` adds significant wins and losses, tested over
+    folds.
+    """
     ranks = average_ranks(results.accuracy)
     records = results.records("accuracy", corrected=True) if tested else {}
     features = results.matrix("n_features").mean(axis=0)
@@ -303,14 +309,16 @@ _RULE = "[The rule for verdicts](../../docs/papers.md#the-rule) is that of all p
 
 
 def claims_section(judged: Sequence[Judged | Closeness]) -> str:
-    """Return the section on the claims, and why they do not hold."""
+    """Return the section of the report on the paper's claims, and on why some do not hold."""
     claims = [one for one in judged if isinstance(one, Judged)]
     parts = (CLAIMS, _RULE, claims_table(claims).to_markdown(), reasons(claims))
     return "\n\n".join(part for part in parts if part)
 
 
 def _where(results: Results) -> tuple[TextTable, str]:
-    """Return the data sets on which the filter by IIG changes most, both ways."""
+    """Return a table and a sentence on the data sets on which the filter by IIG (imprecise information gain) helps or
+    harms most.
+    """
     plain, imprecise = METHODS.index(PLAIN), METHODS.index(IMPRECISE)
     change = 100 * (results.accuracy[:, imprecise] - results.accuracy[:, plain])
     selected = results.matrix("n_features")
@@ -328,7 +336,7 @@ def _where(results: Results) -> tuple[TextTable, str]:
 
 
 def _csv(comparison: Comparison) -> str:
-    """Return one line per data set and method: means and spreads over the folds."""
+    """Return CSV text with one line per data set and method: means and standard deviations over the folds."""
     columns = ("accuracy", "accuracy_std", "n_features", "fit_seconds", "predict_seconds")
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

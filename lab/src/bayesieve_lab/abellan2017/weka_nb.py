@@ -1,4 +1,4 @@
-"""Naive Bayes and filters as Weka has them: declared states count, also those without rows."""
+"""Naive Bayes and filters as in Weka, where states that a data set declares count even if no row has them."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ CLASSES = "(classes)"
 
 
 def declare(X: pl.DataFrame, y: np.ndarray, states: Mapping[str, Sequence[str]], target: str) -> pl.DataFrame:
-    """Return the table with types that declare the states of its texts; a further column declares those of the target.
+    """Return the table with polars types that declare the states of its texts; a further column declares those of the
+    target.
 
-    Columns that ``states`` lacks have the states that occur.
+    Columns without an entry in ``states`` have the states that occur.
     """
 
     def declared(name: str, values: pl.Series) -> pl.Enum:
@@ -34,12 +35,14 @@ def declare(X: pl.DataFrame, y: np.ndarray, states: Mapping[str, Sequence[str]],
 
 
 class DeclaredEncoder(TableEncoder):
-    """`TableEncoder` of tables from `declare`.
+    """`TableEncoder` for tables made by `declare`.
 
     Attributes
     ----------
-    n_states_ : int array, shape (n_features,), declared states of each feature; intervals for numbers.
-    n_classes_ : int, declared classes.
+    n_states_ : int array, shape (n_features,)
+        Number of declared states of each feature; for numbers, of intervals.
+    n_classes_ : int
+        Number of declared classes.
     """
 
     def fit_transform_coded(self, X: Any, y: Any, sample_weight: Any = None, *args: Any, **options: Any) -> CodedTable:
@@ -86,7 +89,7 @@ class WekaNB(ClassifierMixin, BaseEstimator):
         return self.fit_coded(encoder.fit_transform_coded(X, y), encoder)
 
     def fit_coded(self, coded: CodedTable, encoder: DeclaredEncoder) -> WekaNB:
-        """Learn from rows that the encoder coded."""
+        """Learn from rows that ``encoder`` has coded."""
         self.encoder_, self.classes_ = encoder, np.asarray(coded.classes)
         counts, missing = coded.counts, [level.missing_code for level in encoder.levels_]
         tables = [_without(counts.feature(k), code) for k, code in enumerate(missing)]
@@ -100,7 +103,7 @@ class WekaNB(ClassifierMixin, BaseEstimator):
         return self
 
     def _selected(self, coded: CodedTable, tables: Sequence[np.ndarray], missing: Sequence[int | None]) -> np.ndarray:
-        """Return (n_features,) bool."""
+        """Return a mask of the features that the filter selects, (n_features,)."""
         if self.select == "all":
             return np.ones(len(tables), dtype=bool)
         counts = self._spread(coded, tables, missing)
@@ -110,7 +113,9 @@ class WekaNB(ClassifierMixin, BaseEstimator):
         return class_information(counts) / np.log(2) >= float(self.select) * np.log(n_classes)
 
     def gains(self, X: Any, y: Any) -> dict[str, tuple[float, float]]:
-        """Return the information gain and the imprecise one of every column, in nats, by falling information gain."""
+        """Return the information gain and the imprecise information gain of every column, in nats, largest information
+        gain first.
+        """
         encoder = self.new_encoder()
         coded = encoder.fit_transform_coded(X, y)
         self.encoder_, missing = encoder, [level.missing_code for level in encoder.levels_]
@@ -122,7 +127,7 @@ class WekaNB(ClassifierMixin, BaseEstimator):
     def _spread(
         self, coded: CodedTable, tables: Sequence[np.ndarray], missing: Sequence[int | None]
     ) -> ContingencyCounts:
-        """Return counts of states by declared class, with missing values as the filters see them."""
+        """Return counts of states by declared class, where the filters' treatment of missing values is applied."""
         if self.spread:
             tables = [
                 table if code is None else _spread(table, coded.counts.feature(k)[code])
@@ -157,13 +162,15 @@ def _without(table: np.ndarray, code: int | None) -> np.ndarray:
 
 
 def _spread(table: np.ndarray, missing: np.ndarray) -> np.ndarray:
-    """Return counts of states by class, with rows of missing values in proportion to the rows of the states."""
+    """Return counts of states by class, where rows with missing values are divided among the states in proportion to
+    their rows.
+    """
     rows = table.sum(axis=1)
     return table + np.outer(rows / rows.sum(), missing) if rows.any() else table
 
 
 def _log_probabilities(table: np.ndarray, n_states: int, missing: int | None) -> np.ndarray:
-    """Return log P(state | class) of each code, 0 for missing values; the last line is for states without rows."""
+    """Return log P(state | class) for each code, 0 for missing values; the last row is for states without rows."""
     counts = np.vstack([table, np.zeros((1, table.shape[1]))])
     logs = np.log((counts + 1) / (table.sum(axis=0) + max(n_states, 1)))
     if len(table) == n_states:

@@ -1,5 +1,5 @@
 # ruff: noqa: T201
-"""Why naive Bayes after IIG is no better than naive Bayes here: the same comparison with other codings of the columns.
+"""Test of why naive Bayes after IIG is no better than plain naive Bayes here: the same comparison with other codings.
 
 Run as ``python -m bayesieve_lab.abellan2017.why --data DIR``; prints the table of ``why.md``.
 """

@@ -15,13 +15,13 @@ _LEVEL = 0.01  # R's Boruta, as its number of rounds
 
 
 def installed() -> bool:
-    """Return whether the package is."""
+    """Return whether the package boruta is installed."""
     return find_spec("boruta") is not None
 
 
 def confirmed_features(coded: CodedTable, seed: int) -> np.ndarray:
-    """Return (n_features,) bool: features that Boruta confirms, with the defaults of R's package; tentative ones are
-    left out.
+    """Return a mask (n_features,) of the features that Boruta confirms, with the defaults of R's package, without
+    tentative ones.
 
     Raises
     ------
@@ -45,10 +45,10 @@ def confirmed_features(coded: CodedTable, seed: int) -> np.ndarray:
 
 
 class AUCImportance(BaseEstimator):
-    """The importance of features by caret's filterVarImp, in the form that Boruta expects.
+    """Estimator that gives Boruta the importance of features as caret's filterVarImp computes it.
 
-    For every class, the largest area under the ROC curve of the feature for this class and another one, whichever
-    direction is larger; then the mean over the classes.
+    For every class, this is the largest area under the ROC curve of the feature between this class and another one, in
+    the better direction; the importance is the mean over the classes.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class AUCImportance(BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: np.ndarray, y: np.ndarray) -> Self:
-        """Measure the columns of codes (n_rows, n_features)."""
+        """Compute the importance of each column of the codes ``X``, (n_rows, n_features)."""
         n_features, n_levels, n_classes = X.shape[1], int(X.max(initial=0)) + 1, int(y.max()) + 1
         cells = (np.arange(n_features) * n_levels + X) * n_classes + y[:, None]
         counts = np.bincount(cells.ravel(), minlength=n_features * n_levels * n_classes).astype(float)

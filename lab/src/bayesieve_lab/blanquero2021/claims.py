@@ -1,4 +1,4 @@
-"""The claims of Blanquero et al. (2021) about real data sets, and all of them together."""
+"""Claims of Blanquero et al. (2021) about real data sets, and the list of all their claims."""
 
 from __future__ import annotations
 
@@ -46,7 +46,9 @@ _RARE = "recall of the second class"
 
 
 def findings(results: Results, examples: Examples | None) -> list[Judged | Closeness]:
-    """Return all claims that the results can judge, and how close the tables come."""
+    """Return the verdicts on all claims that the results can judge, and the distances between the paper's tables and
+    ours.
+    """
     found: list[Judged | Closeness] = []
     if examples is not None:
         found += of_table_1(examples)
@@ -64,7 +66,7 @@ def findings(results: Results, examples: Examples | None) -> list[Judged | Close
 
 
 def _own(one: PaperSet, guide: str | None = None) -> str:
-    """Return the sparse naive Bayes of a data set."""
+    """Return the name in the results of the paper's sparse naive Bayes for a data set."""
     return sparse_name(guide or GUIDES.get(one.kind, ("accuracy",))[0], one.q)
 
 
@@ -77,7 +79,7 @@ def _against(
     *,
     log: bool = False,
 ) -> dict[str, Differences]:
-    """Return sparse naive Bayes less other methods by data set."""
+    """Return the differences between sparse naive Bayes and other methods, by data set."""
     return {
         one.name if len(others) == 1 else f"{other}, {one.name}": results.differences(
             one.ours, _own(one, guide), other, measure, log=log
@@ -89,7 +91,7 @@ def _against(
 
 
 def _left(results: Results, one: PaperSet, most: float, paper: str, guide: str | None = None) -> Check:
-    """Return the share of the features that sparse naive Bayes keeps."""
+    """Check the share of the features that sparse naive Bayes keeps."""
     share = results.mean(one.ours, _own(one, guide), "n_features") / results.n_features(one.ours)
     folds = f"{results.count(one.ours, _own(one, guide))} folds"
     return fact(one.name, share <= most, share, paper, f"at most {most:.0%}", folds, ".0%")
@@ -157,7 +159,10 @@ def _balanced(results: Results, sets: Sequence[PaperSet]) -> list[Judged]:
 
 
 def _between(results: Results, sets: Sequence[PaperSet], measure: str) -> tuple[Check, ...]:
-    """Check the ranks among the methods that select, less those of the others with the best and the worst mean rank."""
+    """Check where sparse naive Bayes ranks among the methods that select features.
+
+    Its mean rank is compared with the best and with the worst mean rank of the others.
+    """
     means = [[results.mean(one.ours, m, measure) for m in (_own(one), *_OTHERS)] for one in sets]
     ranked = ranks(np.array(means), higher_is_better=measure == "accuracy")
     order = np.argsort(ranked[:, 1:].mean(axis=0)) + 1
@@ -170,7 +175,7 @@ def _between(results: Results, sets: Sequence[PaperSet], measure: str) -> tuple[
 
 
 def _why_many(results: Results, sets: Sequence[PaperSet]) -> str:
-    """Return the folds in which all features win, on sets that keep more than half."""
+    """Explain, for data sets that keep more than half of their features, in how many folds all features win."""
     parts = []
     for one in sets:
         shares = results.values(one.ours, _own(one), "n_features") / results.n_features(one.ours)

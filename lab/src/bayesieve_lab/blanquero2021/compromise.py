@@ -1,4 +1,4 @@
-"""The numbers of cuts and of combinations at each cut, which section 4 of Blanquero et al. (2021) fixes, varied.
+"""Variation of the numbers of cuts and of combinations per cut, which section 4 of Blanquero et al. (2021) fixes.
 
     python -m bayesieve_lab.blanquero2021.compromise DIR lab/reproduction/blanquero2021-compromise.jsonl
 
@@ -35,7 +35,7 @@ _POINTS = "+.2pt"
 
 
 def measured(study: Blanquero2021, name: str, option: str, value: int) -> dict[str, Any]:
-    """Return accuracies and seconds of the choice on all folds."""
+    """Return the accuracy and the seconds of the selection on each fold, with ``option`` set to ``value``."""
     X, y = study.load(name)
     options: dict[str, Any] = {f"n_{option}": value, "q": SETS[name].q}
     accuracies, seconds = [], []
@@ -48,7 +48,9 @@ def measured(study: Blanquero2021, name: str, option: str, value: int) -> dict[s
 
 
 def wanted(folder: Path) -> Iterator[tuple[dict[str, Any], Callable[[], dict[str, Any]]]]:
-    """Yield every number on every set of its trial."""
+    """Yield, for every value of an option and every data set, the fields that identify a measurement and a function
+    that makes it.
+    """
     study = Blanquero2021(Options(data=folder))
     for option, values in (("combinations", COMBINATIONS), ("cuts", CUTS)):
         for name in ON[option]:

@@ -18,12 +18,12 @@ class PaperSet:
 
     Attributes
     ----------
-    ours, name : its name here, and in table 3.
-    kind : what the paper does with it.
-    q : of the paper; "auto" if it follows the rule.
-    first_class : label of class 1 of an unbalanced set; all others are class 2.
-    most_repeats : cross-validations of it unless more are asked for.
-    correlation : of a simulated set.
+    ours, name : its name here, and its name in table 3.
+    kind : purpose that it serves in the paper.
+    q : the paper's value of q; "auto" if it follows the paper's rule.
+    first_class : label of class 1 of an unbalanced set; all other labels are class 2.
+    most_repeats : number of cross-validations unless more are requested.
+    n_features, correlation : parameters of a simulated set.
     """
 
     ours: str
@@ -41,7 +41,7 @@ N_SIMULATED = 2000
 
 
 def simulated_name(n_features: int, correlation: float) -> str:
-    """Return the name of a simulated set."""
+    """Return the name of a simulated data set."""
     return f"p{n_features}-rho{correlation:g}"
 
 
@@ -97,7 +97,7 @@ def sparse_name(
     *,
     smoothed: bool = False,
 ) -> str:
-    """Return the name of a sparse naive Bayes in the results: different for different options."""
+    """Return the name of a sparse naive Bayes in the results; each combination of options has a different name."""
     parts = [SPARSE, guide, f"q {q}", *(f"{measure} > {bound:g}" for measure, bound in (constraints or {}).items())]
     return ", ".join(
         [*parts, *([dependence] if dependence != MEASURES[0] else []), *(["smoothed"] if smoothed else [])]

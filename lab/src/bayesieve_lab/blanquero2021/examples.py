@@ -1,4 +1,4 @@
-"""The examples of sections 2.2 and 3.1 of Blanquero et al. (2021): four normal features, Australian's clusters."""
+"""Examples of sections 2.2 and 3.1 of Blanquero et al. (2021): four normal features, and the clusters of Australian."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _CLUSTERED = ((5, 6), (9, 10))
 
 @dataclass(frozen=True)
 class Tree:
-    """The clusters of the Australian features, learnt from some rows.
+    """Dendrogram of the features of the Australian data, from some of the rows.
 
     Attributes
     ----------
-    merges : the first two merges (features from 1), and their heights.
-    next_height : of the third merge.
-    n_clusters, n_combinations : at `HEIGHT`.
+    merges, heights : features (from 1) of the first two merges, and the heights of these.
+    next_height : height of the third merge.
+    n_clusters, n_combinations : number of clusters if the tree is cut at `HEIGHT`, and of combinations of features.
     """
 
     merges: tuple[tuple[int, ...], ...]
@@ -57,10 +57,10 @@ class Examples:
 
     Attributes
     ----------
-    accuracies : by subset of features, its accuracy in percent in every draw of table 1.
-    trees : of the learning rows of every fold of a cross-validation.
-    whole_tree : of all rows.
-    figure : the matrix, tree and candidates of all rows, as SVG.
+    accuracies : by subset of features, accuracy in percent in every draw of the data of table 1.
+    trees : trees of the training rows of each fold of a cross-validation.
+    whole_tree : tree of all rows.
+    figure : SVG of the matrix, tree and candidates of all rows.
     """
 
     accuracies: dict[str, tuple[float, ...]]
@@ -70,7 +70,7 @@ class Examples:
 
     @classmethod
     def of(cls, load: Callable[[], tuple[Any, np.ndarray]] | None, seed: int, n_draws: int, n_folds: int) -> Examples:
-        """Compute them; ``load`` loads Australian, or is None to leave it out."""
+        """Compute the examples; ``load`` loads Australian, or is None to leave it out."""
         accuracies = normal_features(seed, n_draws)
         if load is None:
             return cls(accuracies, (), None, "")
@@ -88,8 +88,9 @@ class Examples:
 
     @classmethod
     def read(cls, results: Path, made_by: dict[str, Any] | None = None) -> Self | None:
-        """Read the examples saved next to ``results``; None if there are none, they are damaged or have another
-        ``made_by``.
+        """Return the examples saved next to ``results``, or None.
+
+        None means that there are none, that they are damaged, or that ``made_by`` differs from the saved one.
         """
         try:
             saved = json.loads(path_of(results).read_text(encoding="utf-8"))
@@ -103,12 +104,12 @@ class Examples:
             return None
 
     def write(self, results: Path, made_by: dict[str, Any]) -> None:
-        """Save them next to ``results``."""
+        """Save the examples next to ``results``."""
         write_atomically(path_of(results), json.dumps({"made_by": made_by, **asdict(self)}, indent=1) + "\n")
 
 
 def path_of(results: Path) -> Path:
-    """Return the file of the examples next to ``results``."""
+    """Return the path of the file with the examples, next to ``results``."""
     return results.with_name(f"{results.stem}-examples.json")
 
 
@@ -119,7 +120,7 @@ def _tree(saved: dict[str, Any]) -> Tree:
 
 
 def tree_of(coded: Any) -> Tree:
-    """Return the tree of a coded table."""
+    """Return the tree of the features of a coded table."""
     from bayesieve.counts.dependence import make_dependence
     from bayesieve.counts.pairs import strongest_within_classes
     from bayesieve.search.clusters import FeatureClusters
@@ -141,10 +142,11 @@ def tree_of(coded: Any) -> Tree:
 
 
 def normal_features(seed: int, n_draws: int) -> dict[str, tuple[float, ...]]:
-    """Return accuracies in percent of Gaussian naive Bayes by subset of features, in draws of the data of table 1.
+    """Return accuracies in percent of Gaussian naive Bayes by subset of features, one per draw of the data of table 1.
 
-    The paper gives the means' interval [1, 7], but no variances. Here they are 1, and the classes are as far apart in
-    each feature from its accuracy in table 1: 2 Phi^-1(accuracy). Accuracies are of ten folds.
+    The paper gives the interval [1, 7] of the means but no variances. Here variances are 1, and the means of the
+    classes differ in each feature by 2 Phi^-1(accuracy), where accuracy is that of the feature in table 1. Accuracies
+    are of ten folds.
     """
     distances = 2 * norm.ppf([TABLE_1[single] / 100 for single in "1234"])
     accuracies: dict[str, list[float]] = {subset: [] for subset in TABLE_1}

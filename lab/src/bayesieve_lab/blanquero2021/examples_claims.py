@@ -209,7 +209,7 @@ def of_simulated(results: Results) -> list[Judged | Closeness]:
 
 
 def _why_not_fewer(results: Results, sizes: list[int]) -> str:
-    """Return the steps up, next to the spread of the folds."""
+    """Explain in which steps the number of features rises, compared with its standard deviation over folds."""
     sparse, steps = sparse_name("accuracy", "auto"), []
     for p in sizes:
         values = [results.values(simulated_name(p, rho), sparse, "n_features") for rho in CORRELATIONS]

@@ -23,7 +23,13 @@ _PATIENCE = 3  # penalties in a row without a lower loss on held-out rows, after
 
 @dataclass(frozen=True)
 class Coefficients:
-    """Of one penalty: (n_columns, n_classes) slopes, (n_classes,) intercepts."""
+    """Coefficients of the model for one penalty.
+
+    Attributes
+    ----------
+    slopes : (n_columns, n_classes)
+    intercepts : (n_classes,)
+    """
 
     slopes: np.ndarray
     intercepts: np.ndarray
@@ -36,18 +42,21 @@ class Coefficients:
 
 @dataclass(frozen=True)
 class GroupedLasso:
-    """Grouped lasso: minimise mean log loss + penalty * sum over groups of sqrt(columns of the group) * |slopes of the
-    group| (Frobenius norm).
+    """Solver of the grouped lasso: it minimizes the mean log loss plus a penalty for each group of columns.
 
-    Groups are of columns; the slopes of a group in all classes vanish together. The loss is Vincent & Hansen's (2014)
-    with alpha = 0. Accelerated proximal gradients (FISTA with restarts) on the groups that the sequential strong rule
-    keeps, until the conditions of optimality hold for all groups.
+    The penalty of a group is penalty * sqrt(columns of the group) * |slopes of the group| (Frobenius norm), so that the
+    slopes
+    of a group vanish together, in all classes. The loss is that of Vincent & Hansen (2014) with alpha = 0. Accelerated
+    proximal
+    gradients (FISTA with restarts) run on the groups that the sequential strong rule keeps, until the optimality
+    conditions
+    hold for all groups.
 
     Parameters
     ----------
     matrix : (n_rows, n_columns)
     own : (n_rows, n_classes), 1 for the class of a row.
-    group : (n_columns,) the group of every column, from 0.
+    group : (n_columns,) number of the group of each column, from 0.
     """
 
     matrix: np.ndarray
@@ -56,33 +65,33 @@ class GroupedLasso:
 
     @property
     def weights(self) -> np.ndarray:
-        """(n_groups,) sqrt(columns)."""
+        """Factor of the penalty of each group, the square root of its number of columns, (n_groups,)."""
         return np.sqrt(np.bincount(self.group))
 
     def norms(self, slopes: np.ndarray) -> np.ndarray:
-        """Return (n_groups,) Frobenius norms."""
+        """Return the Frobenius norm of the slopes of each group, (n_groups,)."""
         return np.sqrt(np.bincount(self.group, weights=(slopes**2).sum(axis=1)))
 
     def gradient(self, at: Coefficients) -> tuple[np.ndarray, np.ndarray]:
-        """Return the gradient of the mean log loss, by slopes and intercepts."""
+        """Return the gradient of the mean log loss with respect to slopes and intercepts."""
         surplus = (np.exp(at.log_proba(self.matrix)) - self.own) / len(self.own)
         return self.matrix.T @ surplus, surplus.sum(axis=0)
 
     def start(self) -> Coefficients:
-        """Return the model without features."""
+        """Return the coefficients of the model without features."""
         return Coefficients(np.zeros((self.matrix.shape[1], self.own.shape[1])), np.log(self.own.mean(axis=0)))
 
     def largest_penalty(self) -> float:
-        """Return the least penalty that leaves no feature."""
+        """Return the smallest penalty for which the model has no features."""
         return float((self.norms(self.gradient(self.start())[0]) / self.weights).max())
 
     def objective(self, at: Coefficients, penalty: float) -> float:
-        """Return the value that is minimized."""
+        """Return the value of the minimized function."""
         loss = -float((self.own * at.log_proba(self.matrix)).sum()) / len(self.own)
         return loss + penalty * float(self.weights @ self.norms(at.slopes))
 
     def path(self, penalties: np.ndarray, tolerance: float = _TOLERANCE) -> Iterator[Coefficients]:
-        """Yield the solutions of falling penalties, each from the one before it."""
+        """Yield the solutions for falling penalties; each solution starts from the one before."""
         at, before = self.start(), float(penalties[0])
         active = np.zeros(self.weights.size, dtype=bool)
         gradient = self.norms(self.gradient(at)[0])
@@ -99,7 +108,7 @@ class GroupedLasso:
             yield at
 
     def _solve(self, at: Coefficients, penalty: float, active: np.ndarray, tolerance: float) -> Coefficients:
-        """Return FISTA on the columns of active groups."""
+        """Return the solution on the columns of active groups, by FISTA."""
         columns = np.flatnonzero(active[self.group])
         matrix = np.column_stack([self.matrix[:, columns], np.ones(len(self.own))])
         _, group = np.unique(self.group[columns], return_inverse=True)
@@ -179,14 +188,14 @@ class GroupedLassoPeer(Peer):
         return at
 
     def fold_figures(self, rows: Any, codes: np.ndarray) -> dict[str, float | None]:
-        """Return recalls and precisions of two classes. Class codes of the rows are positions among the model's
-        classes.
-        """
+        """Return recalls and precisions of two classes; ``codes`` are positions among the classes of the model."""
         figures: dict[str, float | None] = {"cpu seconds": round(self.cpu_seconds_, 6)}
         return figures | (of_two_classes(self.predict_log_proba(rows), codes) if len(self.classes_) == 2 else {})
 
     def _losses(self, whole: GroupedLasso, penalties: np.ndarray, codes: np.ndarray) -> np.ndarray:
-        """Return (n_penalties,) log losses on held-out rows, summed; infinite if a fold ended earlier."""
+        """Return the log loss of each penalty, summed over held-out rows, (n_penalties,); infinite if a fold ended
+        earlier.
+        """
         total = np.zeros(penalties.size)
         folds = StratifiedKFold(self.n_folds, shuffle=True, random_state=self.random_state)
         for train, test in folds.split(whole.matrix, codes):

@@ -1,4 +1,4 @@
-"""The document on Blanquero et al. (2021): its tables and figures with ours, and its claims."""
+"""Report on Blanquero et al. (2021): the paper's tables and figures beside ours, and its claims."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _PRECISION = "precision of the first class"
 
 
 def report(study: Blanquero2021, comparison: Comparison) -> Report:
-    """Report on the finished folds."""
+    """Return the report on the finished folds."""
     from bayesieve_lab.tables import document
 
     results, examples = Results(comparison), study.examples
@@ -133,8 +133,10 @@ def _table_2(results: Results) -> TextTable:
 
 
 def _differences(results: Results) -> dict[str, float]:
-    """Return means over the settings with a correlation of 0.5 or more, in percent, and the range of the accuracies of
-    classic naive Bayes over all settings, by the model of the text and in the paper.
+    """Return two means in percent over the settings with a correlation of 0.5 or more, and a range.
+
+    The range is that of the accuracies of classic naive Bayes over all settings, by the model that the text describes
+    and in the paper.
     """
     expected = [population_accuracy(p, rho) for p in SIZES for rho in CORRELATIONS]
     strong = [one for one in results.of("simulated") if one.correlation >= 0.5]
@@ -231,7 +233,7 @@ def constraints_table(results: Results, *, smoothed: bool = True) -> TextTable:
 
 
 def _chosen_table(results: Results) -> TextTable:
-    """Return how often each feature of Australian is chosen."""
+    """Return a table of how often each feature of Australian is selected."""
     name, q = AUSTRALIAN.ours, AUSTRALIAN.q
     features = [f"V{k}" for k in range(1, 15)]
     rows = []
@@ -262,7 +264,7 @@ def _measures_table(results: Results) -> TextTable | None:
 
 
 def _missing(results: Results, sets: Sequence[PaperSet]) -> str:
-    """Return methods without folds on a data set, but on others."""
+    """Return a sentence on methods that have folds on some data sets but none on others."""
     parts = [
         f"{method} on {one.name}"
         for method in COMPARATORS
@@ -273,6 +275,6 @@ def _missing(results: Results, sets: Sequence[PaperSet]) -> str:
 
 
 def _cut_short(results: Results) -> str:
-    """Return data sets on which the limit ended SNB(MAP)."""
+    """Return a sentence on the data sets on which the time limit ended SNB(MAP)."""
     shares = {SETS[name].name: results.mean(name, MAP, "cut short") for name in results.names}
     return ", ".join(f"{name} ({share:.0%} of the folds)" for name, share in shares.items() if share > 0)

@@ -30,12 +30,14 @@ class Results:
                 self._rows[row["data"], row["method"]][place] = {**row, **(row["figures"] or {})}
 
     def of(self, kind: str) -> list[PaperSet]:
-        """Return data sets of a kind with folds of classic and of sparse naive Bayes."""
+        """Return the data sets of a kind on which both classic and sparse naive Bayes have finished folds."""
         every = [SETS[name] for name in self.names if SETS[name].kind == kind]
         return [one for one in every if all(self.count(one.ours, method) for method in self.shown(one)[:2])]
 
     def shown(self, one: PaperSet) -> list[str]:
-        """Return classic naive Bayes, the paper's sparse ones, and the other methods that have folds."""
+        """Return the methods to show for a data set: classic and sparse naive Bayes first, then others with finished
+        folds.
+        """
         guided = [sparse_name(guide, one.q) for guide in GUIDES.get(one.kind, ())]
         others = [method for method in COMPARATORS[1:] if self.count(one.ours, method)]
         return [COMPARATORS[0], *guided, *others]
@@ -45,22 +47,22 @@ class Results:
         return len(self._rows[name, method])
 
     def values(self, name: str, method: str, measure: str) -> np.ndarray:
-        """Return known values of the folds."""
+        """Return the values of a measure on the folds, without unknown ones."""
         values = [row.get(measure) for row in self._rows[name, method].values()]
         return np.array([value for value in values if value is not None], dtype=float)
 
     def mean(self, name: str, method: str, measure: str) -> float:
-        """Return mean over the folds; NaN without any."""
+        """Return the mean of a measure over the folds; NaN without folds."""
         values = self.values(name, method, measure)
         return float(values.mean()) if values.size else float("nan")
 
     def seconds(self, name: str, method: str) -> float:
-        """Return median CPU seconds to choose features and learn from the coded rows of a fold; NaN without any."""
+        """Return the median CPU seconds for selecting features and fitting, per fold; NaN without folds."""
         values = self.values(name, method, "cpu seconds")
         return float(np.median(values)) if values.size else float("nan")
 
     def differences(self, name: str, first: str, second: str, measure: str, *, log: bool = False) -> Differences:
-        """Return first less second method on folds of both, of the measure or of its log10."""
+        """Return the differences, first minus second method, of a measure on their common folds, or of its log10."""
         one, two = self._rows[name, first], self._rows[name, second]
         pairs = {place: (one[place].get(measure), two[place].get(measure)) for place in one if place in two}
         known = {place: pair for place, pair in pairs.items() if None not in pair}
@@ -72,7 +74,7 @@ class Results:
         return self._folds(list(self._rows[name, method]), self.values(name, method, measure) - bound)
 
     def _folds(self, places: Sequence[tuple[int, int]], values: np.ndarray) -> Differences:
-        """Return differences of folds, of which one sign may be that of every cross-validation."""
+        """Return the differences of folds as a sample for tests over the folds of repeated cross-validation."""
         repeats = np.array([repeat for repeat, _ in places], dtype=int)
         means = [values[repeats == repeat].mean() for repeat in np.unique(repeats)]
         lower = (

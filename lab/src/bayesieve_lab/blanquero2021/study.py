@@ -51,7 +51,7 @@ _SLOW = {"mfeat": 2, "isolet": 10}
 
 
 class Blanquero2021(CrossValidatedStudy):
-    """Sections 2.2 and 3 to 4 of the paper: its tables and figures."""
+    """Reproduction of sections 2.2, 3 and 4 of the paper, with their tables and figures."""
 
     paper: ClassVar[str] = "blanquero2021"
     citation: ClassVar[str] = (
@@ -72,7 +72,7 @@ class Blanquero2021(CrossValidatedStudy):
         return (*(name for name in real if name not in _SLOW), *(one.ours for one in SIMULATED), *slow)
 
     def load(self, name: str) -> tuple[Any, np.ndarray]:
-        """Return table and classes of a data set; of unbalanced ones class 1 is "1", all others "2"."""
+        """Return the table and classes of a data set; in unbalanced data sets class 1 is "1" and all others are "2"."""
         one = SETS[name]
         if one.kind == "simulated":
             seed = np.random.SeedSequence(self.options.seed, spawn_key=(one.n_features, round(100 * one.correlation)))
@@ -86,9 +86,7 @@ class Blanquero2021(CrossValidatedStudy):
         return {method: model for name in SETS for method, model in self.methods_of(name).items()}
 
     def methods_of(self, name: str) -> dict[str, Any]:
-        """Return the classifiers that the paper compares on a data set; methods of the same name are the same on all
-        sets.
-        """
+        """Return the classifiers that the paper compares on a data set, by name."""
         one = SETS[name]
         smooth: dict[str, Any] = {"smoothing": self.smoothing}
         chosen: dict[str, Any] = {CLASSIC: ClassicNB(**smooth)}
@@ -124,7 +122,7 @@ class Blanquero2021(CrossValidatedStudy):
         return comparison
 
     def parts(self) -> Iterator[Part]:
-        """Yield one cross-validation of every data set first, then the next of all."""
+        """Yield the first cross-validation of every data set, then the second one of all, and so on."""
         for repeats in range(1, self.protocol.n_repeats + 1):
             split = RepeatedFolds(self.protocol.n_folds, repeats, self.options.seed)
             late: list[Part] = []

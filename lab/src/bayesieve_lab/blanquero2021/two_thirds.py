@@ -1,4 +1,6 @@
-"""Naive Bayes learnt from two thirds of the training rows, as in Blanquero et al. (2021), by any choice of features."""
+"""Naive Bayes fitted to two thirds of the training rows, as in Blanquero et al. (2021), with any selection of
+features.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ _MOST_FEATURES_NAMED = 20
 
 
 def learnt_rows(codes: np.ndarray) -> np.ndarray:
-    """Draw two thirds of the rows of every class to learn from, (n_rows,) bool; the others validate."""
+    """Return a mask (n_rows,) of the rows to fit, drawn at random: two thirds of each class. The others are for
+    validation.
+    """
     rng = np.random.default_rng(_SEED)
     learnt = np.ones(codes.size, dtype=bool)
     for code in np.unique(codes):
@@ -37,17 +41,18 @@ def learnt_rows(codes: np.ndarray) -> np.ndarray:
 
 
 class TwoThirdsEncoder(BaseEstimator):
-    """Levels by MDLP, learnt from two thirds of the rows; categories as they are, missing values in a separate level.
+    """Encoder fitted to two thirds of the rows: MDLP for numbers, one level per category, missing values in a separate
+    level.
 
     Attributes
     ----------
     encoder_ : TableEncoder
     held_ : CodedTable
-        The other third, by the same levels.
+        The other third of the rows, coded by the same levels.
     """
 
     def fit_transform_coded(self, X: Any, y: Any, sample_weight: Any = None) -> CodedTable:
-        """Learn the levels; the rows they were learnt from, coded."""
+        """Fit the levels to two thirds of the rows, and return these rows coded."""
         if sample_weight is not None:
             raise ValueError("The paper has no row weights; leave them out.")
         labels, codes = np.unique(y, return_inverse=True)
@@ -60,25 +65,25 @@ class TwoThirdsEncoder(BaseEstimator):
         return coded.by_class
 
     def transform_coded(self, X: Any) -> CodedTable:
-        """Code other rows."""
+        """Return other rows coded by the fitted levels."""
         return self.encoder_.transform_coded(X)
 
 
 class TwoThirdsNB(ClassifierMixin, BaseEstimator):
-    """Naive Bayes on levels and probabilities of two thirds of the rows, with the features that a subclass chooses.
+    """Base class of naive Bayes fitted to two thirds of the rows, on features that a subclass selects.
 
     Parameters
     ----------
-    smoothing : of the probabilities, see `DiscreteNB`.
+    smoothing : smoothing of the probabilities, see `DiscreteNB`.
 
     Attributes
     ----------
     support_ : bool array, shape (n_features,)
     n_features_selected_ : int
     naive_bayes_, smoothed_ : DiscreteNB
-        The model, and one of the same features with the m-estimate.
+        The model, and one with the same features and the m-estimate.
     cpu_seconds_ : float
-        To choose the features and learn the model from coded rows, on one thread.
+        CPU seconds for selecting the features and fitting the model to coded rows, on one thread.
     """
 
     def __init__(self, *, smoothing: Smoothing = UNSMOOTHED) -> None:
@@ -107,7 +112,7 @@ class TwoThirdsNB(ClassifierMixin, BaseEstimator):
 
     @abstractmethod
     def _choose(self, coded: CodedTable, held: CodedTable) -> np.ndarray:
-        """Choose features, (n_features,) bool, by rows to learn from and rows to validate on."""
+        """Return a mask (n_features,) of the selected features, from rows to fit and rows for validation."""
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Return log probabilities of the classes, shape (n_rows, n_classes)."""
@@ -126,7 +131,9 @@ class TwoThirdsNB(ClassifierMixin, BaseEstimator):
 
     def fold_figures(self, rows: CodedTable, codes: np.ndarray) -> dict[str, float | None]:
         """Return measures of the smoothed model, recalls and precisions of two classes, and which of few features is
-        chosen. Class codes of the rows are positions among the model's classes.
+        selected.
+
+        ``codes`` are positions among the classes of the model.
         """
         smoothed = self.smoothed_.predict_log_proba(rows)
         figures: dict[str, float | None] = {
@@ -143,7 +150,7 @@ class TwoThirdsNB(ClassifierMixin, BaseEstimator):
 
 
 def of_two_classes(log_proba: np.ndarray, codes: np.ndarray) -> dict[str, float | None]:
-    """Return recall and precision of the first and the second class; None if there are no such rows."""
+    """Return recall and precision of the first and the second class; None where no row counts."""
     predicted = log_proba.argmax(axis=1)
     measures: dict[str, float | None] = {}
     for code, name in enumerate(("first", "second")):
@@ -154,22 +161,22 @@ def of_two_classes(log_proba: np.ndarray, codes: np.ndarray) -> dict[str, float 
 
 
 class ClassicNB(TwoThirdsNB):
-    """All features."""
+    """Naive Bayes on all features."""
 
     def _choose(self, coded: CodedTable, held: CodedTable) -> np.ndarray:
         return np.ones(coded.n_features, dtype=bool)
 
 
 class SparseNB(TwoThirdsNB):
-    """The paper's algorithm 1.
+    """Sparse naive Bayes, algorithm 1 of the paper.
 
     Parameters
     ----------
-    q, dependence : as `DependenceClusterSelector` takes them.
-    scoring : what the third held out is measured by.
-    constraints : bounds by measures, to exceed.
-    n_cuts, n_combinations : as `ClusterSearch` takes them.
-    smoothing : of the probabilities, see `DiscreteNB`.
+    q, dependence : as in `DependenceClusterSelector`.
+    scoring : measure of the candidates on the third of the rows held out.
+    constraints : lower bounds of measures.
+    n_cuts, n_combinations : as in `ClusterSearch`.
+    smoothing : smoothing of the probabilities, see `DiscreteNB`.
 
     Attributes
     ----------
@@ -224,14 +231,14 @@ class SparseNB(TwoThirdsNB):
 
 
 class FilteredNB(TwoThirdsNB):
-    """Correlation-based feature selection (Hall 2000) by best-first search, as in FSelector."""
+    """Naive Bayes after correlation-based feature selection (Hall 2000) by best-first search, as in FSelector."""
 
     def _choose(self, coded: CodedTable, held: CodedTable) -> np.ndarray:
         return CFSSelector(encoder=None, n_jobs=1).fit_coded(coded).support_
 
 
 class MostProbableNB(TwoThirdsNB):
-    """SNB(MAP) of Boulle (2007), with a limit on its search."""
+    """SNB(MAP) of Boulle (2007), with a time limit on its search."""
 
     max_seconds = 60.0
 
@@ -254,7 +261,7 @@ class MostProbableNB(TwoThirdsNB):
 
 
 class BorutaNB(TwoThirdsNB):
-    """Boruta with the importance of caret's filterVarImp; see `confirmed_features`."""
+    """Naive Bayes after Boruta with the importance of caret's filterVarImp; see `confirmed_features`."""
 
     def _choose(self, coded: CodedTable, held: CodedTable) -> np.ndarray:
         return confirmed_features(coded, _SEED)

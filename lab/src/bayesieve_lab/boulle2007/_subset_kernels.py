@@ -1,4 +1,4 @@
-"""Compiled walk through all subsets of a few features: how many rows each gets wrong, and bounds on its AUC."""
+"""Compiled walk through all subsets of a few features, which counts misclassified rows and bounds the AUC."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ _LOWEST = (1023 + LOWEST_EXPONENT) << MANTISSA_BITS  # leading bits of the doubl
 
 @jit
 def rate(factors, start, first_key, depth, offsets, classes, wrong, lower, upper):
-    """Walk the subsets like `bayesieve.search._kernels.walk`, and return their misclassified rows and bounds on their
-    AUC.
+    """Write the number of misclassified rows and bounds on the AUC of every subset of a piece of the walk.
+
+    Subsets are visited in the order of `bayesieve.search._kernels.walk`, in which successive subsets differ in one
+    feature, so that each step only adds or subtracts its factors.
     """
     n_others, n_rows = start.shape
     stack = np.empty((depth + 1, n_others, n_rows))
@@ -46,8 +48,10 @@ def rate(factors, start, first_key, depth, offsets, classes, wrong, lower, upper
 
 @jit_inner
 def _bound_area(ratios, offsets, classes, total, odds, buckets):
-    """Return two numbers that the AUC of the subset lies between: the areas of every class against the rest, weighted
-    by class share; the order of rows in one bucket of odds is not looked at.
+    """Return a lower and an upper bound of the AUC of a subset, weighted over the classes by their shares.
+
+    Odds are sorted into buckets rather than exactly, which is faster: the order of rows within a bucket is unknown, and
+    the bounds assume the worst and the best one.
     """
     n_rows = total.size
     bits = odds.view(np.int64)

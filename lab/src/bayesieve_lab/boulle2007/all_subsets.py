@@ -1,4 +1,4 @@
-"""All subsets of up to 25 features: their costs, and how well they do on the training rows."""
+"""Evaluation of all subsets of up to 25 features: costs, and performance on the training rows."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from bayesieve.search.exhaustive import EverySubset, evaluate_every_subset, row_
 
 @dataclass(frozen=True)
 class RatedSubsets(EverySubset):
-    """All subsets of the candidate features.
+    """All subsets of the candidate features, with their performance on the training rows.
 
     Attributes
     ----------
-    wrong : (2^k,) training rows given another class than theirs.
-    area_bounds : (2, 2^k) numbers that the AUC lies between, but for rounding.
+    wrong : (2^k,) number of misclassified training rows.
+    area_bounds : (2, 2^k) lower and upper bound of the AUC, except for rounding.
     """
 
     wrong: np.ndarray
@@ -28,8 +28,8 @@ class RatedSubsets(EverySubset):
 def rate_every_subset(problem: SubsetProblem, *, n_jobs: int | None = None, n_cut: int = 8) -> RatedSubsets:
     """Evaluate all subsets by the MAP cost, the training accuracy and bounds on the training AUC.
 
-    2^19 subsets of 3,500 rows of three classes take 30 seconds on one core. The features beyond the first tell the
-    ``2^n_cut`` pieces of the walk apart; results depend neither on them nor on the threads.
+    2^19 subsets of 3,500 rows of three classes take 30 seconds on one core. The walk is cut into ``2^n_cut`` pieces,
+    which threads share; results depend on neither.
     """
     from bayesieve_lab.boulle2007._subset_kernels import rate
 

@@ -1,4 +1,6 @@
-"""Section 8 of Boulle (2007): the performance prediction challenge, guessed by cross-validation on training sets."""
+"""Section 8 of Boulle (2007), the performance prediction challenge, where test errors are predicted by
+cross-validation.
+"""
 
 from __future__ import annotations
 
@@ -59,8 +61,9 @@ _MOST_TIMES = 10
 
 @dataclass(frozen=True)
 class Task:
-    """A data set of the challenge, with the guess and the test result of the paper's best entry (table 5); the parity
-    of digits stands in for Gina.
+    """A data set of the challenge, with the predicted and the test error of the paper's best entry (table 5).
+
+    The parity of digits replaces the data set Gina.
     """
 
     name: str
@@ -71,8 +74,8 @@ class Task:
     parity: bool = False
 
     def n_sums(self, method: str) -> int:
-        """Return the number of sums that a method tries: at most the number of different sums, and 0 if most would be
-        repetitions.
+        """Return the number of sums of columns that a method adds, at most the number of different sums; 0 if most
+        would repeat.
         """
         n, order, distinct = CONSTRUCTED.get(method, (0, 2, True))
         known = comb(self.n_features, order)
@@ -89,12 +92,13 @@ TASKS = (
 
 
 class TunedNB(ThresholdTuner):
-    """A classifier of two classes whose threshold is tuned on its training rows. It measures its balanced error, and
-    its training time in CPU seconds of the calling thread.
+    """Classifier of two classes whose threshold is tuned on its training rows.
+
+    It also reports its balanced error, and its training time in CPU seconds of the calling thread.
     """
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
-        """Fit and tune, and measure the processor seconds."""
+        """Fit the classifier, tune its threshold, and measure the CPU seconds."""
         began = time.thread_time()
         super().fit(X, y, sample_weight, groups)
         self.cpu_seconds_ = time.thread_time() - began
@@ -179,9 +183,7 @@ class Challenge(Study):
         return {task.name: partial(self.load, task) for task in self.tasks}
 
     def wanted(self, task: Task) -> tuple[str, ...]:
-        """Return the methods to run on a task. Of methods that try the same sums, because there are no more different
-        ones, only the first is run.
-        """
+        """Return the methods to run on a task; of methods with the same sums, only the first."""
         drawn = [name for name, (*_, distinct) in CONSTRUCTED.items() if not distinct and task.n_sums(name)]
         first = {(0, 0): INITIAL}
         for name, (_, order, distinct) in CONSTRUCTED.items():
@@ -190,7 +192,7 @@ class Challenge(Study):
         return (INITIAL, *drawn, *(name for name in first.values() if name != INITIAL))
 
     def parts(self) -> Iterator[Part]:
-        """Yield the initial features of every task first."""
+        """Yield the parts of the run, those with the initial features of every task first."""
         data = self.data()
         for name, method in self.methods().items():
             wanted = {task.name: data[task.name] for task in self.tasks if name in self.wanted(task)}
@@ -211,7 +213,7 @@ class Challenge(Study):
         return Comparison.of((task.name for task in self.tasks), self.methods(), self.protocol, rows)
 
     def entries(self, comparison: Comparison) -> dict[tuple[Task, str], Entry]:
-        """Return finished data sets and features."""
+        """Return the results by task and method, of those that are finished."""
         return {
             (task, method): entry
             for task in self.tasks
@@ -307,8 +309,13 @@ class Challenge(Study):
 
 @dataclass(frozen=True)
 class Entry:
-    """Results of a method on a task: balanced errors of all folds with the tuned threshold and with 0.5 (NaN for
-    unfinished folds), mean CPU seconds of training, and the number of values that it processes, in millions.
+    """Results of a method on a task.
+
+    Attributes
+    ----------
+    errors, default : (n_folds,) balanced errors with the tuned threshold and with 0.5; NaN for unfinished folds.
+    seconds : mean CPU seconds of training.
+    values : number of values that it processes, in millions.
     """
 
     errors: np.ndarray
@@ -318,7 +325,7 @@ class Entry:
 
     @classmethod
     def of(cls, comparison: Comparison, task: Task, method: str) -> Entry | None:
-        """Return None with fewer than two folds, or if a method failed on one."""
+        """Return the results of a method on a task; None with fewer than two folds, or if the method failed on one."""
         rows = [row for row in comparison.rows if (row["data"], row["method"]) == (task.name, method)]
         if len(rows) < 2 or any(row["error"] for row in rows):
             return None
@@ -336,7 +343,7 @@ class Entry:
 
     @property
     def mean(self) -> float:
-        """The guess."""
+        """Mean error over the folds, the prediction of the test error."""
         return float(np.nanmean(self.errors))
 
     @property
@@ -344,12 +351,12 @@ class Entry:
         return float(np.nanstd(self.errors, ddof=1) / np.sqrt(self.n_folds))
 
     def against(self, initial: Entry, test_share: float) -> Differences:
-        """Return the errors of the folds of both less those with the initial features."""
+        """Return the differences between the errors of the folds and those with the initial features."""
         return Differences.of(self.errors, initial.errors, over="folds", share=test_share)
 
 
 def guesses(entries: Mapping[tuple[Task, str], Entry]) -> TextTable:
-    """Return table 5 of the paper, with ours, and the time of a fold against its values (figure 12)."""
+    """Return table 5 of the paper beside our numbers, with the time per fold and the number of values (figure 12)."""
     rows: list[tuple[str, ...]] = []
     known: Task | None = None
     for (task, method), entry in entries.items():

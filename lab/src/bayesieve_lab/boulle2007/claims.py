@@ -1,6 +1,6 @@
-"""The claims in section 7.2 of Boulle (2007), judged by our results, each by one criterion.
+"""Claims in section 7.2 of Boulle (2007), judged by our results, each by one criterion.
 
-CR is the compression rate with probabilities of at least 1 / test rows, which the paper's rates fit.
+CR is the compression rate where probabilities are at least 1 / test rows, which agrees best with the paper's rates.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _WHY_MAX = "The paper's own differences are 0.002 and 0.009; 30 data sets cannot
 def findings(group: Group, paper: Paper, where: str, *, whole: bool = True) -> list[Judged]:
     """Judge all claims about the paper's table 3 on a group of data sets.
 
-    Unless it is the ``whole`` of the paper's sets, its numbers are shown and take no part in the rule.
+    If the group is not the ``whole`` of the paper's sets, the paper's numbers are shown but do not affect verdicts.
     """
     best, rate = [(REFERENCE, other) for other in OTHERS], (FLOORED,)
     averages, no_better = [("SNB(BMA)", "SNB(MAP)")], [("SNB(MAP)", other) for other in STANDARD]
@@ -82,7 +82,7 @@ def findings(group: Group, paper: Paper, where: str, *, whole: bool = True) -> l
 
 
 def challenge_findings(group: Group, paper: Paper, where: str) -> list[Judged]:
-    """Judge the claims about the paper's table 4: those about table 3, and more."""
+    """Judge the claims about the paper's table 4: those about table 3, and some more."""
     worthless = "Without selection, probabilities are worse than those of the null model (rate below 0, not floored)"
     means = {method: cell.mean for method, cell in paper["compression_rate"].items()}
     ours, theirs = _gain(group.means(FLOORED)), _gain(means)
@@ -106,7 +106,9 @@ def challenge_findings(group: Group, paper: Paper, where: str) -> list[Judged]:
 
 
 def judge(comparison: Comparison) -> tuple[Judged | Closeness, ...]:
-    """Judge every claim about tables 3 and 4, and measure how close table 3 comes: table 4 has other sets here."""
+    """Judge every claim about tables 3 and 4, and compute how close our table 3 is; the data sets of table 4 differ
+    here.
+    """
     judged: list[Judged | Closeness] = []
     uci, challenge = (Group.of(comparison, [one.ours for one in sets if one.ours]) for sets in (UCI, CHALLENGE))
     if len(uci.names) > 1:
@@ -135,7 +137,7 @@ def _sets(group: Group) -> str:
 def _samples(
     group: Group, paper: Paper, pairs: Pairs, criterion: str
 ) -> tuple[dict[str, Differences], dict[str, float]]:
-    """Return differences of pairs over the data sets, and the paper's."""
+    """Return the differences of pairs of methods over the data sets, ours and the paper's."""
     column = dict(zip(group.methods, group.matrix(criterion).T, strict=True))
     named = {f"{one} - {two}": (one, two) for one, two in pairs}
     samples = {name: Differences(column[one] - column[two], "data sets") for name, (one, two) in named.items()}
@@ -144,7 +146,7 @@ def _samples(
 
 
 def _better(group: Group, paper: Paper, pairs: Pairs, criterion: str, *, whole: bool) -> tuple[Check, ...]:
-    """Check that in each pair the first method is better on the data sets.
+    """Check for each pair that the first method is better than the second over the data sets.
 
     The paper prints significant wins and losses of SNB(CMA), to which the sign test applies.
     """
@@ -182,7 +184,7 @@ def _consistent(group: Group, paper: Paper, criterion: str) -> Check:
 
 
 def _overhead(group: Group) -> tuple[Check, ...]:
-    """Return SNB(BMA), which searches as SNB(MAP) does and averages what was evaluated."""
+    """Check the time of SNB(BMA), which searches like SNB(MAP) and averages the evaluated models."""
     seconds = dict(zip(group.methods, np.log10(group.matrix("fit_seconds")).T, strict=True))
     what, (one, two) = "SNB(BMA) - SNB(MAP)", ("SNB(BMA)", "SNB(MAP)")
     sample = Differences(seconds[one] - seconds[two], "data sets")
@@ -190,7 +192,7 @@ def _overhead(group: Group) -> tuple[Check, ...]:
 
 
 def _record(group: Group, paper: Paper, criteria: Sequence[str]) -> tuple[int, int, int, int]:
-    """Return significant wins and losses of SNB(CMA) by the paper's test, ours and the paper's."""
+    """Return the significant wins and losses of SNB(CMA) by the paper's test: first ours, then the paper's."""
     records = [group.records(criterion, corrected=False)[other] for criterion in criteria for other in OTHERS]
     cells = [paper[of_paper(criterion)][other] for criterion in criteria for other in OTHERS]
     return (
@@ -202,7 +204,7 @@ def _record(group: Group, paper: Paper, criteria: Sequence[str]) -> tuple[int, i
 
 
 def _totals(groups: Sequence[Group]) -> list[Judged]:
-    """Judge the totals over both tables."""
+    """Judge the claims about totals over both tables."""
     records = [_record(group, paper, tuple(JUDGED)) for group, paper in zip(groups, (TABLE_3, TABLE_4), strict=True)]
     wins, losses, won, lost = np.sum(records, axis=0).tolist()
     n = sum(len(group.names) for group in groups)
@@ -234,12 +236,12 @@ def _by_criterion(group: Group, paper: Paper) -> Check:
 
 
 def _gain(rates: Mapping[str, float]) -> float:
-    """Return the rate of SNB(CMA), relative to the mean of the standard selections."""
+    """Return the compression rate of SNB(CMA) relative to the mean of the standard selections."""
     return float(rates[REFERENCE] / np.mean([rates[m] for m in STANDARD]) - 1)
 
 
 def _everywhere(group: Group, paper: Paper, criterion: str, enough: float = 1.0) -> Check:
-    """Return SNB(CMA) is the best of the paper's methods on every data set."""
+    """Check that SNB(CMA) is the best of the paper's methods on every data set, or on a share ``enough`` of them."""
     values = group.matrix(criterion)[:, : len(METHODS)].round(DIGITS)
     best = values[:, METHODS.index(REFERENCE)] == values.max(axis=1)
     ours = f"on {int(best.sum())} of {best.size}"
@@ -249,7 +251,7 @@ def _everywhere(group: Group, paper: Paper, criterion: str, enough: float = 1.0)
 
 
 def _worthless(group: Group, paper: Paper, method: str) -> Check:
-    """Return the mean compression rate is below that of the null model."""
+    """Check that the mean compression rate of a method is below that of the null model."""
     mean = group.means("compression_rate")[method]
     theirs = paper["compression_rate"][method].mean
     return fact(method, mean < 0, mean, theirs, "below 0", _sets(group), printed=theirs < 0)

@@ -23,7 +23,9 @@ OURS = "bayesieve"
 
 @dataclass(frozen=True)
 class Cell:
-    """Numbers of a table for a method and a criterion; wins and losses are those of SNB(CMA) against the method."""
+    """Cell of a table: numbers for a method and a criterion; wins and losses are those of SNB(CMA) against the
+    method.
+    """
 
     mean: float
     rank: float
@@ -33,10 +35,10 @@ class Cell:
 
 @dataclass(frozen=True, kw_only=True)
 class PaperSet(DataFacts):
-    """A data set of table 1 or 2: its facts in the paper, and a note if ours differs.
+    """A data set of table 1 or 2: its facts in the paper, and a note if our version differs.
 
-    ``ours`` is our version of it, None if there is none; ``first_rows`` is how many of our rows belong to the paper's
-    set, None for all.
+    ``ours`` is the name of our version, None if there is none; ``first_rows`` is how many of its rows belong to the
+    paper's set, None for all.
     """
 
     name: str
@@ -45,7 +47,7 @@ class PaperSet(DataFacts):
 
 
 def _lines(file: str, table: str) -> list[dict[str, Any]]:
-    """Return the lines of a table of the paper in a CSV file of this folder."""
+    """Return the rows of one of the paper's tables, from a CSV file of this folder."""
     frame = pl.read_csv(Path(__file__).with_name(file), schema_overrides={"table": pl.String})
     return frame.filter(pl.col("table") == table).drop("table").to_dicts()
 

@@ -1,4 +1,4 @@
-"""The document on Boulle (2007): its tables 3 and 4 with ours, its claims, and every data set."""
+"""Report on Boulle (2007): its tables 3 and 4 beside ours, its claims, and every data set."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from bayesieve_lab.tables import TextTable, document, number_text, signed, smoot
 
 
 def report(study: Boulle2007, comparison: Comparison) -> Report:
-    """Report on a comparison of the paper's methods and ours."""
+    """Return the report on a comparison of the paper's methods and ours."""
     uci = Group.of(comparison, [one.ours for one in UCI if one.ours])
     challenge = Group.of(comparison, [one.ours for one in CHALLENGE if one.ours])
     readings = Readings.of(comparison, uci.names)
@@ -62,7 +62,7 @@ def report(study: Boulle2007, comparison: Comparison) -> Report:
 
 
 def _facts(study: Boulle2007, name: str) -> DataFacts:
-    """Return the facts of our copy of a data set; if it cannot be downloaded, those of the paper, which agree."""
+    """Return the facts of our copy of a data set; those of the paper, which agree, if it cannot be downloaded."""
     return study.sets.facts(name) if name in study.sets else BY_OURS[name]
 
 
@@ -74,7 +74,7 @@ def _results(
     tables: list[tuple[str, TextTable]],
     files: dict[str, str],
 ) -> str:
-    """Return the table of each criterion and the means as a chart, in Markdown."""
+    """Return Markdown with a table for each criterion and a chart of the means."""
     if not group.names:
         return ""
     parts = []
@@ -112,7 +112,7 @@ def _main_table(group: Group, paper: Mapping[str, Any], criterion: str) -> TextT
 
 
 def _readings(group: Readings, paper: Mapping[str, Any]) -> TextTable:
-    """Return means of every method with both readings, and the paper's."""
+    """Return a table of the means of every method with both interpretations of the paper, and the paper's numbers."""
     rows = []
     for name in ("SNB(CMA)", "SNB(BMA)", "SNB(ACC)"):
         rows.append((name, "paper", *(f"{paper[of_paper(criterion)][name].mean:.3f}" for criterion in CRITERIA)))

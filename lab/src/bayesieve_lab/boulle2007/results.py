@@ -22,13 +22,14 @@ TITLES = {
 
 
 def of_paper(criterion: str) -> str:
-    """Return the paper's criterion that ours is compared with."""
+    """Return the paper's name of the criterion that one of ours is compared with."""
     return criterion if criterion in MEASURES else "compression_rate"
 
 
 class Group(cross_validated.Group):
     """Data sets of a comparison on which no method of the paper failed, with the seven methods in the paper's order.
-    Means of our method are NaN if it lacks a set.
+
+    Means of our method are NaN if it lacks a data set.
     """
 
     methods: ClassVar[tuple[str, ...]] = (*METHODS, OURS)
@@ -37,11 +38,11 @@ class Group(cross_validated.Group):
     reference = REFERENCE
 
     def means(self, measure: str) -> dict[str, float]:
-        """Return mean over the data sets by method."""
+        """Return the mean over the data sets, by method."""
         return dict(zip(self.methods, self.matrix(measure).mean(axis=0).tolist(), strict=True))
 
     def ranks(self, measure: str, *, shared: Literal["mean", "best"] = "best") -> dict[str, float]:
-        """Return average ranks of the paper's methods among themselves; our rank replaces SNB(CMA) by our method.
+        """Return average ranks of the paper's methods; our method is ranked in place of SNB(CMA).
 
         ``shared`` is the rank of equal methods: the best of their ranks as in the paper (the ranks of its table 3 sum
         to 25.8, 26.6 and 27.9, mean ranks of seven methods to 28), or their mean rank as in tests of ranks.
@@ -54,7 +55,7 @@ class Group(cross_validated.Group):
         return {**ranks, OURS: float(our_rank)}
 
     def seconds(self) -> dict[str, float]:
-        """Return seconds of training and prediction by method, with coding, over all folds."""
+        """Return the seconds of training and prediction, coding included, over all folds, by method."""
         total = dict.fromkeys(self.methods, 0.0)
         for row in self.comparison.rows:
             if row["data"] in self.names and row["method"] in total and row["fit_seconds"] is not None:
@@ -63,7 +64,7 @@ class Group(cross_validated.Group):
 
 
 class Readings(Group):
-    """The paper's averages and SNB(ACC), each with another reading of the paper."""
+    """The paper's averages and SNB(ACC), each also with another interpretation of the paper."""
 
     methods = ("SNB(CMA)", "SNB(BMA)", "SNB(ACC)", *VARIANTS)
     needed = ()

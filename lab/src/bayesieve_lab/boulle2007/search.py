@@ -1,5 +1,6 @@
-"""The search of Boulle (2007), section 3.5, measured: its rounds and costs on the UCI sets, its time by the number of
-cells; and the accuracy of the Bayes optimal classifier on waveform (section 5.1).
+"""Measurements of the search in section 3.5 of Boulle (2007): rounds and costs on the UCI sets, and time by table size.
+
+They include the accuracy of the Bayes optimal classifier on waveform (section 5.1).
 
     python -m bayesieve_lab.boulle2007.search DIR lab/reproduction/boulle2007-search.jsonl 1e7
 
@@ -46,8 +47,9 @@ _LARGE = 1e6
 
 
 def rounds(trace: SearchTrace) -> list[int]:
-    """Return the number of rounds of every start that changed the subset; an addition after a removal begins a new
-    round.
+    """Return, for each start of the search, the number of rounds that changed the subset.
+
+    An addition after a removal begins a new round.
     """
     counts = []
     for start in range(trace.n_starts):
@@ -57,7 +59,7 @@ def rounds(trace: SearchTrace) -> list[int]:
 
 
 def final_costs(trace: SearchTrace) -> tuple[list[float], list[float]]:
-    """Return the costs of all starts at the end of their first pass of additions, and at their end."""
+    """Return the costs of all starts after their first pass of additions, and at their end."""
     first, last = [], []
     for start in range(trace.n_starts):
         moves = trace.walk_moves(start)
@@ -69,8 +71,10 @@ def final_costs(trace: SearchTrace) -> tuple[list[float], list[float]]:
 
 
 def of_set(study: Boulle2007, name: str) -> dict[str, Any]:
-    """Measure a data set: rounds, best cost with and without the paper's bound on rounds, and standard deviations of
-    the cost over the starts, after the first additions and at the end.
+    """Measure the search on a data set.
+
+    Returns the rounds, the best cost with and without the paper's limit on rounds, and standard deviations of the cost
+    over the starts, after the first additions and at the end.
     """
     X, y = study.load(name)
     coded = TableEncoder(prior="published", n_jobs=1).fit_transform_coded(X, y)
@@ -87,7 +91,7 @@ def of_set(study: Boulle2007, name: str) -> dict[str, Any]:
 
 
 def simulated(n_rows: int, n_features: int, seed: int = 0) -> CodedTable:
-    """Return coded rows of two classes: features of four levels, each of which is a little informative."""
+    """Return coded rows of two classes, with features of four levels that are each slightly informative."""
     rng = np.random.default_rng(seed)
     classes = rng.integers(0, 2, n_rows).astype(np.uint8)
     codes = np.empty((n_features, n_rows), dtype=np.uint8)
@@ -99,7 +103,7 @@ def simulated(n_rows: int, n_features: int, seed: int = 0) -> CodedTable:
 
 
 def of_cells(n_rows: int, n_features: int) -> dict[str, Any]:
-    """Return processor seconds of one search, and the numbers of starts and evaluations."""
+    """Return the CPU seconds of one search, and its numbers of starts and evaluations."""
     problem = SubsetProblem.of(simulated(n_rows, n_features), "m-estimate")
     seconds = []
     for _ in range(2 if n_rows * n_features <= _TWICE else 1):  # the first one may compile
@@ -110,7 +114,7 @@ def of_cells(n_rows: int, n_features: int) -> dict[str, Any]:
 
 
 def by_area(n_rows: int, n_features: int) -> dict[str, Any]:
-    """Measure the processor seconds of the whole path of a forward selection by AUC."""
+    """Measure the CPU seconds of the whole path of a forward selection by AUC."""
     problem = SubsetProblem.of(simulated(n_rows, n_features), "m-estimate", AUC())
     seconds = []
     for _ in range(2):  # the first one may compile
@@ -134,7 +138,7 @@ def optimal(n_rows: int, seed: int = 0) -> dict[str, Any]:
 
 
 def wanted(study: Boulle2007, most_cells: float) -> Iterator[tuple[dict[str, Any], Callable[[], dict[str, Any]]]]:
-    """Yield every measurement."""
+    """Yield, for every measurement, the fields that identify it and a function that makes it."""
     yield {"waveforms": _WAVEFORMS}, partial(optimal, _WAVEFORMS)
     for n_rows, n_features in FORWARD:
         yield {"forward rows": n_rows, "forward features": n_features}, partial(by_area, n_rows, n_features)
@@ -149,7 +153,7 @@ def wanted(study: Boulle2007, most_cells: float) -> Iterator[tuple[dict[str, Any
 
 
 def judge_search(lines: Sequence[dict[str, Any]]) -> tuple[Judged, ...]:
-    """Return the claims of section 3.5, and the number of section 5.1."""
+    """Judge the claims of section 3.5, and the number of section 5.1."""
     sets, timed = [line for line in lines if "data" in line], [line for line in lines if "seconds" in line]
     claims = [
         _of_prior(),
@@ -193,7 +197,9 @@ def judge_search(lines: Sequence[dict[str, Any]]) -> tuple[Judged, ...]:
 
 
 def _of_prior(n_features: int = 19) -> Judged:
-    """Return the costs of the first and the last feature in the prior of section 3.3, for the features of waveform."""
+    """Judge the costs of the first and the last feature in the prior of section 3.3, for as many features as waveform
+    has.
+    """
     prior = np.asarray(MAPCost(n_features).prior(np.arange(n_features + 1)))
     costs = {
         "first feature": (prior[1] - prior[0], np.log(n_features)),
@@ -223,14 +229,14 @@ def _of_areas(seconds: Mapping[tuple[int, int], float]) -> Judged:
 
 
 def sizes_of(timed: Sequence[dict[str, Any]], n_features: int) -> tuple[list[float], list[float]]:
-    """Return K N log2(K N) and seconds of the tables with this number of features."""
+    """Return K N log2(K N) and the seconds of the tables with this number of features."""
     lines = [line for line in timed if line["features"] == n_features]
     cells = [line["rows"] * line["features"] for line in lines]
     return [n * float(np.log2(n)) for n in cells], [line["seconds"] for line in lines]
 
 
 def time_figure(lines: Sequence[dict[str, Any]]) -> str:
-    """Return seconds of the search by K N log(K N), as SVG."""
+    """Return an SVG of the seconds of the search by K N log(K N)."""
     timed, series = [line for line in lines if "seconds" in line], []
     for n_features, colour in zip(FEATURES, _COLOURS, strict=True):
         at = tuple(Point(x, y) for x, y in np.log10(sizes_of(timed, n_features)).T.tolist())
@@ -246,12 +252,12 @@ def time_figure(lines: Sequence[dict[str, Any]]) -> str:
 
 
 def search_path(results: Path) -> Path:
-    """Return the file of these measurements next to other results."""
+    """Return the path of the file with these measurements, next to other results."""
     return results.with_name(f"{results.stem}-search.jsonl")
 
 
 def read_search(results: Path) -> list[dict[str, Any]]:
-    """Return the measurements next to other results."""
+    """Return the measurements in the file next to other results."""
     return read_lines(search_path(results))
 
 

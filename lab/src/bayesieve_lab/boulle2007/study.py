@@ -26,13 +26,13 @@ WAVEFORM = "waveform21"
 
 
 class MeasuredNB(SelectiveNB):
-    """`SelectiveNB` that also measures the compression rate with probabilities of at least 1 / test rows.
+    """`SelectiveNB` that also reports the compression rate where probabilities are at least 1 / test rows.
 
     Class labels must be whole numbers from 0.
     """
 
     def fold_figures(self, rows: Any, codes: np.ndarray) -> dict[str, float | None]:
-        """Return the compression rate on test rows with these class codes."""
+        """Return the compression rate on the test rows, whose classes are ``codes``."""
         classes = np.arange(max(int(codes.max()), int(np.max(self.classes_))) + 1)
         log_proba = log_probabilities(self, rows, classes, self.n_rows_)
         prior = np.full(classes.size, np.log(0.5 / self.n_rows_))  # of a class without training rows
@@ -41,7 +41,7 @@ class MeasuredNB(SelectiveNB):
 
 
 def floored_compression_rate(log_proba: np.ndarray, codes: np.ndarray, log_prior: np.ndarray) -> float:
-    """Return compression rate of rows, with probabilities of the true class of at least 1 / rows.
+    """Return the compression rate where probabilities of the true class are at least 1 / number of rows.
 
     ``log_prior`` (n_classes,) are log probabilities of the null model.
 
@@ -58,7 +58,7 @@ def floored_compression_rate(log_proba: np.ndarray, codes: np.ndarray, log_prior
 
 
 class Boulle2007(CrossValidatedStudy):
-    """Section 7 of the paper and, with the waveform data, sections 5 and 6 (see `waveform`)."""
+    """Reproduction of section 7 of the paper and, with the waveform data, of sections 5 and 6 (see `waveform`)."""
 
     paper: ClassVar[str] = "boulle2007"
     citation: ClassVar[str] = (
@@ -88,7 +88,7 @@ class Boulle2007(CrossValidatedStudy):
         return {**{name: chosen[name] for name in (*METHODS, *VARIANTS)}, OURS: MeasuredNB()}
 
     def _published(self, name: str, **changes: Any) -> MeasuredNB:
-        """Return a method of the paper with the smoothing of the study and these changes."""
+        """Return one of the paper's methods, with the smoothing of the study and further changed options."""
         model = as_published(name).set_params(smoothing=self.smoothing)
         if not isinstance(model.selector, str):
             model.set_params(selector__smoothing=self.smoothing)

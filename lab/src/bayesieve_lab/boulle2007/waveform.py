@@ -1,4 +1,6 @@
-"""Sections 5 and 6 of Boulle (2007): all subsets of the waveform features, and the weights of each method."""
+"""Sections 5 and 6 of Boulle (2007): all subsets of the waveform features, and the weights of features by each
+method.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,9 @@ _SLACK = 1e-9  # more than rounding can move an AUC across the border between tw
 
 @dataclass(frozen=True)
 class Model:
-    """A subset of features (numbers from 1, as in the paper), and its probability in powers of ten below the best."""
+    """A subset of features (numbers from 1, as in the paper), and how many powers of ten it is less probable than the
+    best.
+    """
 
     features: tuple[int, ...]
     below_best: float
@@ -81,14 +85,15 @@ class SplitResult:
 
     Attributes
     ----------
-    seed : of the split and the searches.
-    informative : features of more than one interval; numbers from 1.
-    weights : by method, a weight for every feature.
+    seed : seed of the split and of the searches.
+    informative : features with more than one interval; numbers from 1.
+    weights : by method, the weight of every feature.
     measures : by method, performance measures on the test rows by name.
-    posterior : of the subsets.
-    n_most_accurate : number of subsets of highest training accuracy; the smallest, then most probable one is used.
-    training_error, training_auc : of SNB(ACC), SNB(AUC).
-    found_by_search : the most probable subset of the multi-start search.
+    posterior : distribution of the subsets.
+    n_most_accurate : number of subsets with the highest training accuracy; of the smallest, the most probable one is
+    used.
+    training_error, training_auc : training error of SNB(ACC), training AUC of SNB(AUC).
+    found_by_search : most probable subset of the multi-start search.
     """
 
     seed: int
@@ -105,13 +110,13 @@ class SplitResult:
     seconds: float
 
     def selected(self, method: str) -> tuple[int, ...]:
-        """Return numbers from 1 of the features of positive weight."""
+        """Return the features of positive weight by a method; numbers from 1."""
         return tuple(k + 1 for k, weight in enumerate(self.weights[method]) if weight > 0)
 
 
 @dataclass(frozen=True)
 class WaveformStudy:
-    """The study, as plain values.
+    """Results of the waveform study, as plain values that JSON can hold.
 
     ``share`` is the share of training rows. The first of the ``splits`` is reported in detail; the others show how much
     numbers depend on the split.
@@ -174,7 +179,7 @@ def waveform_study(
 
 
 class _Split:
-    """The rows of one split, coded, and all subsets evaluated."""
+    """One split: its coded rows, and all evaluated subsets."""
 
     def __init__(
         self, X: Any, codes: np.ndarray, train: np.ndarray, test: np.ndarray, seed: int, n_jobs: int | None
@@ -203,7 +208,7 @@ class _Split:
             "NB": self._indicator(subsets.problem.candidates),
             "SNB(ACC)": self._indicator(subsets.features(fewest_wrong(subsets))),
             "SNB(AUC)": self._indicator(subsets.features(largest)),
-            # Selectors compute weights from any trace, here from one with all subsets.
+            # Selectors compute weights from any trace; this one contains all subsets.
             "SNB(MAP)": MAPSelector().weigh(trace),
             "SNB(BMA)": BayesianAveraging().weigh(trace),
             "SNB(CMA)": CompressionAveraging().weigh(trace),
@@ -242,7 +247,7 @@ class _Split:
 
 
 def posterior_of(subsets: EverySubset) -> Posterior:
-    """Return the probabilities of the subsets relative to the best one."""
+    """Return the posterior distribution of the subsets."""
     cost, sizes = subsets.cost, subsets.sizes
     order = np.argsort(cost, kind="stable")
     below = _powers_of_ten(cost - cost[order[0]])
@@ -271,14 +276,16 @@ def number_of(subsets: EverySubset, features: np.ndarray) -> int | None:
 
 
 def fewest_wrong(subsets: RatedSubsets) -> int:
-    """Return the subset of highest accuracy, the smallest on ties, then the one of lowest cost."""
+    """Return the number of the subset with the highest accuracy; of several the smallest, then the one of
+    lowest cost.
+    """
     return _smallest(subsets, np.flatnonzero(subsets.wrong == subsets.wrong.min()))
 
 
 def largest_area(subsets: RatedSubsets) -> tuple[int, float]:
-    """Return the subset of largest AUC (ties as in ``fewest_wrong``), and that AUC.
+    """Return the number of the subset with the largest AUC (ties as in ``fewest_wrong``), and this AUC.
 
-    Subsets are evaluated exactly from the highest upper bound down, until no bound reaches the best AUC so far.
+    The AUC is computed exactly from the highest upper bound down, until no bound reaches the best AUC so far.
     """
     problem = subsets.problem
     state = SearchState(replace(problem, objective=problem.objective.by(AUC())))
@@ -360,7 +367,9 @@ def waveform_path(results: Path) -> Path:
 
 
 def _restored(kind: Any, saved: Any) -> Any:
-    """Return a value of this type from JSON, with its dataclasses and tuples; TypeError if it has another type."""
+    """Return a value of this type from JSON data, with its dataclasses and tuples; TypeError if the data have another
+    type.
+    """
     if is_dataclass(kind):
         types = get_type_hints(kind)
         return kind(**{name: _restored(types[name], value) for name, value in saved.items()})  # type: ignore[operator]

@@ -1,4 +1,4 @@
-"""The numbers and statements of sections 5 and 6 of Boulle (2007) on waveform, checked on splits."""
+"""Numbers and statements of sections 5 and 6 of Boulle (2007) about waveform, checked on splits."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WHERE = "Sections 5 and 6"
 
 @dataclass(frozen=True)
 class Number:
-    """A number of the paper, and ours; ``digits`` is the number of decimals."""
+    """A number of the paper, and the function that computes ours; ``digits`` is the number of decimals."""
 
     what: str
     paper: float
@@ -33,7 +33,7 @@ class Number:
 
 @dataclass(frozen=True)
 class Statement:
-    """A statement of the paper."""
+    """A statement of the paper, and the function that checks it on a split."""
 
     what: str
     holds: Callable[[SplitResult], bool]
@@ -67,7 +67,7 @@ def _size(method: str) -> Callable[[SplitResult], float]:
 
 
 def _times(rank: int) -> Callable[[SplitResult], float]:
-    """Return how much more probable the best subset is than the subset of this rank, as a power of ten."""
+    """Return a function for the power of ten by which the best subset is more probable than the subset of this rank."""
 
     def power(split: SplitResult) -> float:
         top = split.posterior.top
@@ -77,28 +77,28 @@ def _times(rank: int) -> Callable[[SplitResult], float]:
 
 
 def mean_size(split: SplitResult) -> float:
-    """Return mean number of features of the more probable half of the subsets."""
+    """Return the mean number of features of the more probable half of the subsets."""
     counts = split.posterior.sizes_of_better_half
     return float(np.average(np.arange(len(counts)), weights=counts))
 
 
 def in_all_top(split: SplitResult) -> set[int]:
-    """Return features in all of the most probable subsets; numbers from 1."""
+    """Return the features that are in all of the most probable subsets; numbers from 1."""
     return set.intersection(*(set(model.features) for model in split.posterior.top))
 
 
 def _moved(split: SplitResult) -> np.ndarray:
-    """Return absolute differences between the weights of SNB(BMA) and SNB(MAP)."""
+    """Return the absolute differences between the weights by SNB(BMA) and by SNB(MAP)."""
     return np.abs(np.subtract(split.weights["SNB(BMA)"], split.weights["SNB(MAP)"]))
 
 
 def _cma(split: SplitResult) -> np.ndarray:
-    """Return weights of the informative features by SNB(CMA)."""
+    """Return the weights of the informative features by SNB(CMA)."""
     return np.array(split.weights[REFERENCE])[np.array(split.informative) - 1]
 
 
 def peaks_of(weights: Sequence[float]) -> list[int]:
-    """Return numbers of the features with more weight than both neighbours."""
+    """Return the features (numbers from 1) with larger weights than both neighbours."""
     around = np.concatenate([[0.0], weights, [0.0]])
     higher = (around[1:-1] > around[:-2]) & (around[1:-1] > around[2:])
     return (np.flatnonzero(higher) + 1).tolist()
@@ -110,7 +110,7 @@ def _is_best(split: SplitResult, method: str, measures: Iterable[str], others: I
 
 
 def _dominated(split: SplitResult) -> int:
-    """Return the number of methods of figure 4 to which another one is superior by all three criteria."""
+    """Return the number of methods of figure 4 to which another method is superior by all three criteria."""
     methods = [method for method in EXHAUSTIVE if method != REFERENCE]
     return sum(
         any(other != method and _is_best(split, other, MEASURES, [method]) for other in methods) for method in methods

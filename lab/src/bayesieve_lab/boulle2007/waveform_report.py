@@ -1,4 +1,4 @@
-"""The report on the waveform study, with sections 5 and 6 of Boulle (2007)."""
+"""Section of the report on sections 5 and 6 of Boulle (2007)."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def findings(study: WaveformStudy) -> tuple[str, ...]:
 
 
 def weights_table(split: SplitResult) -> TextTable:
-    """Return weights by method and feature."""
+    """Return a table of the weights by method and feature."""
     names = (*EXHAUSTIVE, BY_SEARCH, OURS)
     weights = zip(*(split.weights[name] for name in names), strict=True)
     rows = [(f"V{number}", *(f"{weight:.2f}" for weight in row)) for number, row in enumerate(weights, start=1)]
@@ -90,7 +90,7 @@ def weights_table(split: SplitResult) -> TextTable:
 
 
 def top_table(split: SplitResult, n: int = 10) -> TextTable:
-    """Return the most probable subsets."""
+    """Return a table of the most probable subsets."""
     rows = [
         (str(rank), str(len(model.features)), features_text(model.features), times_text(model.below_best))
         for rank, model in enumerate(split.posterior.top[:n], start=1)
@@ -99,12 +99,12 @@ def top_table(split: SplitResult, n: int = 10) -> TextTable:
 
 
 def times_text(power: float) -> str:
-    """Return a power of ten as a number of times."""
+    """Return a power of ten as words such as "100 times"."""
     return f"{10**power:,.1f}" if power < 1 else f"{10**power:,.0f}" if power < 6 else f"10^{power:.0f}"
 
 
 def distribution_table(split: SplitResult) -> TextTable:
-    """Return the distribution function at tenths."""
+    """Return a table of the distribution function at tenths."""
     quantiles = split.posterior.quantiles
     at = [round(tenth * (len(quantiles) - 1) / 10) for tenth in range(11)]
     columns = ("Share of the subsets", *(f">{10 * tenth} %" for tenth in range(11)))
@@ -113,7 +113,7 @@ def distribution_table(split: SplitResult) -> TextTable:
 
 
 def measures_table(study: WaveformStudy) -> TextTable:
-    """Return performance measures on the first split, and on all."""
+    """Return a table of performance measures on the first split, and on all splits."""
     first, splits = study.splits[0], study.splits
     labels = {**SHORT, "log_loss": "ILF"}
     columns = ["Method", ">Features", *(f">{label}" for label in labels.values())]
@@ -129,7 +129,7 @@ def measures_table(study: WaveformStudy) -> TextTable:
 
 
 def differences_table(study: WaveformStudy) -> TextTable:
-    """Return SNB(CMA) minus each other method, over the splits."""
+    """Return a table of SNB(CMA) minus each other method, over the splits."""
     columns = ("Method", *(title for label in SHORT.values() for title in (f">{label} difference", ">p")))
     rows = []
     for method in (*EXHAUSTIVE, BY_SEARCH, OURS):
@@ -141,7 +141,7 @@ def differences_table(study: WaveformStudy) -> TextTable:
 
 
 def difference(study: WaveformStudy, method: str, measure: str) -> PairedTest:
-    """Return SNB(CMA) against a method."""
+    """Return the paired test of SNB(CMA) against a method."""
     ours, theirs = ([s.measures[name][measure] for s in study.splits] for name in (REFERENCE, method))
     return corrected_resampled_t(ours, theirs, study.splits[0].n_test / study.splits[0].n_train)
 

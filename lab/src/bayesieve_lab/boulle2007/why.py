@@ -1,10 +1,10 @@
 # ruff: noqa: T201
-"""Possible reasons for the differences between our tables and those of Boulle (2007), tested.
+"""Tests of possible reasons for the differences between our tables and those of Boulle (2007).
 
     python -m bayesieve_lab.boulle2007.why DIR
     python -m bayesieve_lab.boulle2007.why DIR yeast,horse_colic_orig
 
-DIR is the folder of the data sets; names pick some of the UCI data sets. On the folds of ``bayesieve reproduce
+DIR is the folder of the data sets; names select some of the UCI data sets. On the folds of ``bayesieve reproduce
 boulle2007``: compression rates with other treatments of small probabilities, areas under the ROC curve from rounded
 probabilities, NB(EF) with Khiops' treatment of categories never seen in training, and SNB(CMA) with other smoothing,
 starts and ways to count the models.
@@ -62,14 +62,14 @@ AREAS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 
 @dataclass(frozen=True)
 class Tested:
-    """Test rows of a fold: log probabilities and classes, rows of each class in training."""
+    """Test rows of a fold: log probabilities, classes, and number of training rows of each class."""
 
     log_proba: np.ndarray
     codes: np.ndarray
     counts: np.ndarray
 
     def rate(self, change: Probabilities) -> float:
-        """Return compression rate after a change of the probabilities."""
+        """Return the compression rate after a change of the probabilities."""
         shares = np.where(self.counts > 0, self.counts, 0.5) / self.counts.sum()
         changed = change(np.exp(self.log_proba), int(self.counts.sum()), self.codes.size)
         of_true_class = changed[np.arange(self.codes.size), self.codes]
@@ -79,7 +79,7 @@ class Tested:
         return metrics.accuracy(self.log_proba, self.codes)
 
     def area(self, score: Callable[[np.ndarray], np.ndarray]) -> float:
-        """Return AUC of scores, ties counted one half."""
+        """Return the AUC of scores; ties count one half."""
         from sklearn.metrics import roc_auc_score
 
         scores = score(self.log_proba)
@@ -108,7 +108,7 @@ def main(folder: str, names: str = "") -> None:
 
 
 def on_set(study: Boulle2007, models: Mapping[str, Any], name: str) -> dict[str, list[Tested]]:
-    """Test rows of all folds of a data set, by method."""
+    """Return the test rows of all folds of a data set, by method."""
     X, codes = study.load(name)
     classes = np.unique(codes)
     tested: dict[str, list[Tested]] = {method: [] for method in models}
@@ -133,7 +133,7 @@ def on_set(study: Boulle2007, models: Mapping[str, Any], name: str) -> dict[str,
 
 
 def small_probabilities(tested: Mapping[str, Mapping[str, list[Tested]]]) -> None:
-    """Print mean compression rates over the data sets."""
+    """Print mean compression rates over the data sets, by treatment of small probabilities."""
     print(f"Mean compression rate over {len(tested)} data sets, and mean distance from the paper without NB(EF)")
     print_line("", METHODS)
     paper = [TABLE_3["compression_rate"][method].mean for method in METHODS]
@@ -146,7 +146,7 @@ def small_probabilities(tested: Mapping[str, Mapping[str, list[Tested]]]) -> Non
 
 
 def areas(tested: Mapping[str, Mapping[str, list[Tested]]]) -> None:
-    """Print mean areas over the data sets."""
+    """Print the mean AUC over the data sets, from exact and from rounded probabilities."""
     print("\nMean area under the ROC curve")
     print_line("paper", [TABLE_3["auc"][method].mean for method in METHODS])
     for name, score in AREAS.items():
@@ -157,7 +157,7 @@ def areas(tested: Mapping[str, Mapping[str, list[Tested]]]) -> None:
 
 
 def print_unseen(study: Boulle2007, name: str) -> None:
-    """Print NB(EF) if categories never seen in training are not ignored."""
+    """Print results of NB(EF) if categories never seen in training are not ignored."""
     # The paper counts the names of the sequences of Yeast.
     X, y = study.sets.load("yeast_names") if name == "yeast" else study.load(name)
     codes = np.unique(y, return_inverse=True)[1]
@@ -175,7 +175,7 @@ def print_unseen(study: Boulle2007, name: str) -> None:
 
 
 def print_change(title: str, change: np.ndarray) -> None:
-    """Change of ACC, AUC and CR on a data set, and of their means over 30."""
+    """Print the change of ACC, AUC and CR on a data set, and of their means over 30 data sets."""
     if np.abs(change).max() > 0:
         print_line(title, [*change, *(change / 30)], digits=4)
 
@@ -194,7 +194,7 @@ def _by_value(study: Boulle2007, X: Any, codes: np.ndarray, unseen: Any) -> Iter
 
 
 def as_rarest(test: CodedTable, train: CodedTable) -> CodedTable:
-    """Replace codes without training rows by the last code of lowest frequency, as Khiops does."""
+    """Replace codes without training rows by the code of lowest frequency, the last of several, as Khiops does."""
     changed = test.codes.copy()
     for k, n_levels in enumerate(train.n_levels.tolist()):
         frequency = np.bincount(train.codes[k], minlength=n_levels)
@@ -207,7 +207,7 @@ def _with_codes(test: CodedTable, codes: np.ndarray) -> CodedTable:
 
 
 def averagings() -> dict[str, Any]:
-    """Return variants of SNB(CMA)."""
+    """Return variants of SNB(CMA) by name."""
     options: dict[str, Any] = {"exhaustive": False, "count": "evaluations"}
     selectors = {
         "as in table 3": CompressionAveraging(**options),
@@ -222,17 +222,17 @@ def averagings() -> dict[str, Any]:
 
 
 def accuracy(fold: Tested) -> float:
-    """Return accuracy."""
+    """Return the accuracy on the test rows."""
     return fold.accuracy()
 
 
 def log_odds_area(fold: Tested) -> float:
-    """Return AUC without ties by rounding."""
+    """Return the AUC by log odds, which have no ties by rounding."""
     return fold.area(metrics.class_scores)
 
 
 def floored(fold: Tested) -> float:
-    """Return compression rate with probabilities of at least 1 / test rows."""
+    """Return the compression rate where probabilities are at least 1 / test rows."""
     return fold.rate(RATES["at least 1 / T, test rows"])
 
 

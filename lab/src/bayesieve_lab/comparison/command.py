@@ -1,4 +1,4 @@
-"""`bayesieve compare`: selectors compared on one table or several, and the summary that is printed."""
+"""Command `bayesieve compare`: comparison of selectors on one table or several, and the printed summary."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _KEPT, _FOLDS, _PAGE = "results.jsonl", "folds.csv", "comparison.html"
 
 
 def compare(given: Any) -> None:
-    """Compare selectors, and write the results."""
+    """Compare selectors, and write the results into the folder of --output."""
     folds: Any = RepeatedFolds(given.folds, given.repeats, given.seed)
     require_choice(given.cv, ("shuffled", "time"), "--cv")
     if given.cv == "time" or given.time is not None:
@@ -69,7 +69,7 @@ def compare(given: Any) -> None:
 
 
 def _methods(given: Any) -> dict[str, Any]:
-    """Return classifiers by name; a peer whose package is missing raises here, before any work is done."""
+    """Return the classifiers to compare by name; raises an error at once if the package of a peer is missing."""
     selectors = list(SELECTORS) if given.selectors is None else _names(given.selectors, SELECTORS, "selector")
     known = {} if given.peers is None else _peers()
     peers = [] if given.peers is None else _names(given.peers, known, "peer")
@@ -110,7 +110,7 @@ def _write(comparison: Any, tables: Sequence[ComparedTable], measure: str, outpu
 
 @dataclass
 class ComparedTable:
-    """A table to compare on, read when called for; `name` identifies it in results."""
+    """A table of the comparison, read when it is called; `name` identifies it in results."""
 
     name: str
     path: Path
@@ -132,8 +132,8 @@ class ComparedTable:
         return data.frame[[*data.names, *time]], data.y, weights
 
     def __call__(self) -> tuple[Any, Any, Any]:
-        """Read the table like `read`, with messages that name the file, because other tables may be read at the same
-        time.
+        """Return features, labels and weights like `read`; messages name the file, because tables may be read in
+        parallel.
         """
         path = shown(self.path)
         try:

@@ -157,7 +157,7 @@ def compare_many(
 def _run(
     estimators: Mapping[str, Any], sources: Sequence[_Source], file: ComparisonFile, n_jobs: int | None, verbose: int
 ) -> bool:
-    """Run the missing folds; False if Ctrl-C ended the run."""
+    """Run the missing folds, and return whether all were run: False after Ctrl-C."""
     jobs: list[tuple[_Source, tuple[int, int], list[str]]] = []
     for source in sources:
         for place in source.places:
@@ -286,7 +286,7 @@ class _Source:
 
 
 def _without_uncounted_rows(data: of_folds.DataSet, weights: np.ndarray) -> of_folds.DataSet:
-    """Drop rows of weight 0, which must not fill a fold, and classes that only such rows have."""
+    """Return the data set without rows of weight 0, and without classes that only such rows have."""
     left = data.take(np.flatnonzero(weights))
     present, codes = np.unique(left.codes, return_inverse=True)
     if present.size < 2:
@@ -296,7 +296,9 @@ def _without_uncounted_rows(data: of_folds.DataSet, weights: np.ndarray) -> of_f
 
 
 class _Standing:
-    """Finished and running fits of all threads, shown with the remaining time at the current pace."""
+    """Progress display: number of finished fits, running fits of all threads, and the remaining time at the current
+    pace.
+    """
 
     def __init__(self, progress: SearchProgress | None, total: int) -> None:
         self.done = 0

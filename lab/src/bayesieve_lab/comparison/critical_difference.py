@@ -1,5 +1,5 @@
-"""Critical-difference diagrams (Demsar 2006, figure 1): average ranks of methods on an axis, and bars that join methods
-that do not differ significantly.
+"""Critical-difference diagrams (Demsar 2006, figure 1): average ranks of methods on an axis, with bars that join
+methods that do not differ significantly.
 """
 
 from __future__ import annotations
@@ -143,10 +143,10 @@ def _figure(
     caption: str,
     axis: str = _AXIS,
 ) -> Figure:
-    """Return a line for each method, the best first; a bar begins at a method and reaches to the last one that it
-    joins.
+    """Return a figure with one line per method, the best first; a bar joins a method with others that do not differ
+    from it.
 
-    ``groups`` are those that bars join, the best of each first, or None without a test.
+    ``groups`` are the methods that each bar joins, the best of each group first, or None without a test.
     """
     if not ranks:
         return Figure(title, caption, {})

@@ -36,20 +36,20 @@ _LARGEST_ROUNDED, _LARGEST_SQUARED = 1e290, 1e150
 
 
 def check_alpha(alpha: float) -> None:
-    """Raise ValueError unless ``alpha`` is the level of a test."""
+    """Raise ValueError unless ``alpha``, the level of a test, is between 0 and 1."""
     if not 0 < alpha < 1:
         raise ValueError(f"alpha is the chance of a false difference, between 0 and 1; got {alpha!r}.")
 
 
 @dataclass(frozen=True)
 class PairedTest:
-    """First against second method on the same folds.
+    """Paired test of two methods on the same folds.
 
     Attributes
     ----------
     difference : mean of first - second; NaN without a pair.
     statistic, p_value : Student's t and its two-tailed p-value; NaN for fewer than two pairs or infinite values.
-    n_pairs : pairs of known values.
+    n_pairs : number of pairs of known values.
     """
 
     difference: float
@@ -58,7 +58,7 @@ class PairedTest:
     n_pairs: int
 
     def sign(self, alpha: float = 0.05) -> int:
-        """Return 1 if the first is significantly larger, -1 if smaller, 0 otherwise."""
+        """Return 1 if the first method has significantly larger values, -1 if smaller, 0 otherwise."""
         check_alpha(alpha)
         return int(np.sign(self.difference)) if self.p_value <= alpha else 0
 
@@ -79,7 +79,7 @@ class WinsLosses:
 
 
 def paired_t(first: Sequence[float] | np.ndarray, second: Sequence[float] | np.ndarray) -> PairedTest:
-    """Return a two-tailed Student test of paired values, one pair per fold, as in Boulle (2007, section 7.1).
+    """Test the paired values of two methods, one pair per fold, by Student's t, as in Boulle (2007, section 7.1).
 
     Folds share training rows, so the test finds differences too often; `corrected_resampled_t` corrects for that.
 
@@ -204,7 +204,7 @@ def wins_and_losses(
 
 
 def _student(first: Sequence[float] | np.ndarray, second: Sequence[float] | np.ndarray, overlap: float) -> PairedTest:
-    """Return t of the mean difference, whose variance is (1/n + overlap) times that of a difference."""
+    """Return the t-test of the mean difference, whose variance is (1/n + overlap) times that of one difference."""
     from scipy.stats import t as student
 
     check_consistent_length(first, second)
@@ -222,7 +222,7 @@ def _student(first: Sequence[float] | np.ndarray, second: Sequence[float] | np.n
 
 
 def settled(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Return differences of the known pairs without rounding errors; 0 if both values are equal, even if infinite."""
+    """Return the differences of known pairs without rounding errors; 0 if both values are equal, even if infinite."""
     known = ~(np.isnan(first) | np.isnan(second))
     first, second = first[known], second[known]
     differences = np.zeros(first.size)
@@ -233,7 +233,7 @@ def settled(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 
 def rounded(values: np.ndarray) -> np.ndarray:
-    """Remove the noise of rounding; numbers so large that rounding would overflow stay as they are."""
+    """Return the values without rounding noise; numbers so large that rounding would overflow stay as they are."""
     small = np.abs(values) < _LARGEST_ROUNDED
     return np.where(small, np.round(np.where(small, values, 0.0), DIGITS), values)
 
@@ -305,7 +305,7 @@ def ranks(matrix: np.ndarray, higher_is_better: bool = True) -> np.ndarray:
 
 
 def average_ranks(matrix: np.ndarray, higher_is_better: bool = True) -> np.ndarray:
-    """Return mean of `ranks` over the data sets on which any method worked.
+    """Return the mean of `ranks` over the data sets on which any method worked.
 
     Parameters
     ----------
@@ -425,7 +425,9 @@ def cliques(ranks: Sequence[float] | np.ndarray, difference: float) -> list[tupl
 
 
 def groups_not_apart(ranks: Sequence[float] | np.ndarray, apart: Iterable[tuple[int, int]]) -> list[tuple[int, ...]]:
-    """Return largest runs of two or more neighbours by rank of which no two are ``apart``, best rank first.
+    """Return the largest runs of two or more neighbours by rank in which no two differ significantly, best rank first.
+
+    ``apart`` lists the pairs that do.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Folds of rows, the same for the same seed: runs of methods on one of them, and predictions out of all."""
+"""Folds of rows, the same for the same seed, and the run of methods on a fold."""
 
 from __future__ import annotations
 
@@ -119,8 +119,9 @@ class FixedSplit(ShortRepr):
     n_train : int
         Number of training rows, at least 2.
     seed : int, default=0
-        Seed of the drawing of the rows. It does not affect the split; it is saved with results, to tell them from those
-        of other rows.
+        Seed with which the rows were drawn. It does not affect the split; it is saved with results, to distinguish them
+        from
+        results on other rows.
 
     Raises
     ------
@@ -169,8 +170,9 @@ class TimeFolds(ShortRepr):
     n_blocks : int, default=5
         Blocks of about the same size, at least 2; rows of equal time are never in two blocks.
     time : str, array-like of shape (n_rows,) or None, default=None
-        Numbers or dates by which to order the rows, or the name of the column that holds them, which is not learnt
-        from; None: the rows are in order.
+        Numbers or dates by which to order the rows, or the name of the column that holds them, which is then no
+        feature;
+        None: the rows are in order.
 
     Raises
     ------
@@ -220,7 +222,7 @@ class TimeFolds(ShortRepr):
 
 @dataclass(frozen=True)
 class Splits(ShortRepr):
-    """Folds by a scikit-learn splitter, or pairs of (train, test) row positions."""
+    """Folds of a scikit-learn splitter, or pairs of (train, test) row positions."""
 
     n_repeats: ClassVar[int] = 1
 
@@ -261,7 +263,9 @@ Split = RepeatedFolds | FixedSplit | TimeFolds | Splits
 
 
 def split_of(protocol: Any) -> Split:
-    """Return a way to split rows: one of ours, "time", a scikit-learn splitter, or pairs of row positions."""
+    """Return an object that splits rows, from one of ours, "time", a scikit-learn splitter, or pairs of row
+    positions.
+    """
     if isinstance(protocol, Split):
         return protocol
     if isinstance(protocol, str) and protocol == "time":
@@ -310,13 +314,14 @@ class DataSet:
 
 
 class FoldRun:
-    """One fold of a data set; call with a method to get its result as plain values.
+    """Runs methods on one fold of a data set; a call with a method returns its result as plain values.
 
-    A method may have a ``fit_coded(coded, encoder)``, which learns from rows coded by the encoder of `encoder_of` and
-    does not change them, and predict a `CodedTable`: methods whose encoders have the same options share a coding, whose
-    seconds count for each of them. If its ``fit_coded`` takes a ``refitter``, too, as that of `SelectiveNB`, it
-    predicts raw rows. It may also have further measures, ``fold_figures(rows, codes)`` -> dict: ``rows``
-    are the test rows in the form it predicts, ``codes`` (n_rows,) their classes as positions among the sorted labels.
+    A method may have ``fit_coded(coded, encoder)``, which learns from rows coded by the encoder of `encoder_of` without
+    changing them, and may predict a `CodedTable`: methods whose encoders have the same options share a coding, and its
+    seconds count for each of them. If ``fit_coded`` also takes a ``refitter``, as that of `SelectiveNB` does, the
+    method predicts raw rows. A method may also have further measures, ``fold_figures(rows, codes)`` -> dict: ``rows``
+    are the test rows in the form that it predicts, ``codes`` (n_rows,) their classes as positions among the sorted
+    labels.
     """
 
     def __init__(self, data: DataSet, fold: Fold) -> None:
@@ -327,8 +332,8 @@ class FoldRun:
         self._coded_tests: dict[str, tuple[Any, float]] = {}
 
     def __call__(self, name: str, estimator: Any) -> dict[str, Any]:
-        """Return measures of a method, or its error message. After Ctrl-C in its search, a KeyboardInterrupt
-        is raised.
+        """Return the measures of a method, or its error message. Raises KeyboardInterrupt after Ctrl-C in its
+        search.
         """
         row: dict[str, Any] = {
             "data": self._train.name,
@@ -390,8 +395,11 @@ class FoldRun:
         }
 
     def _coding(self, encoder: Any) -> tuple[Any, ...]:
-        """Return an encoder, or one with the same options that was fitted before, with the training rows coded by it,
-        the refitter of their levels (None for encoders without one) and the seconds that it took.
+        """Return a fitted encoder, the training rows that it coded, a refitter of its levels, and the seconds that this
+        took.
+
+        An encoder with the same options that was fitted before is used again. The refitter is None for encoders without
+        one.
         """
         options = describe(encoder)
         if options not in self._codings:
@@ -456,7 +464,9 @@ def quiet_clone(estimator: Any, n_jobs: int | None) -> Any:
 
 
 def raise_if_interrupted(model: Any) -> None:
-    """Raise KeyboardInterrupt if a search returned its best subset so far because of Ctrl-C: its fold is unfinished."""
+    """Raise KeyboardInterrupt if Ctrl-C ended a search, which then returned its best subset so far: its fold is
+    unfinished.
+    """
     trace = getattr(model, "trace_", None)
     limits = [getattr(part, "max_seconds", None) for part in (model, getattr(model, "selector_", None))]
     limit = min((limit for limit in limits if limit is not None), default=None)
@@ -538,10 +548,10 @@ def balanced_accuracy(log_proba: np.ndarray, codes: np.ndarray, weights: np.ndar
 
 
 def describe(value: Any) -> str:
-    """Return an estimator, or the value of a parameter, as text: equal for equal options, in every process.
+    """Return an estimator, or the value of a parameter, as text that is equal for equal options, in every process.
 
-    An estimator is named by its package and class. Threads, verbosity and options at their defaults are left out: moved
-    modules and new options do not invalidate saved results.
+    An estimator is named by its package and class. Threads, verbosity and options at their defaults are left out, so
+    that moved modules and new options do not invalidate saved results.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""`bayesieve compare`: its options and help; what it runs is imported when it is called."""
+"""Options and help of `bayesieve compare`; the code that it runs is imported when it is called."""
 
 from __future__ import annotations
 

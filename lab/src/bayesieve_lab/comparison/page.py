@@ -1,4 +1,4 @@
-"""The page of a comparison of methods: means, tests, ranks and folds."""
+"""HTML page of a comparison of methods: means, tests, ranks and folds."""
 
 from __future__ import annotations
 
@@ -82,16 +82,17 @@ def render_comparison(
 
 
 class Compared:
-    """The numbers of a `Comparison`, and tests of every method against the reference by the folds.
+    """Numbers of a `Comparison`, and tests of every method against a reference over the folds.
 
     Attributes
     ----------
-    measures : those with known values, the one that orders methods first.
+    measures : measures with known values; the one that orders the methods is first.
     order : positions of the methods, the best first; equal methods keep their order.
     reference : position of the method that others are tested against.
     values : by name of a measure, (n_data, n_methods, n_splits) values on the folds, NaN if unknown.
     matrix : by name of a measure, (n_data, n_methods) means over folds that all methods have.
-    corrected : test of method `j` minus the reference on data set `i`, corrected for overlapping training sets.
+    corrected : function that tests method `j` minus the reference on data set `i`, corrected for overlapping training
+    sets.
     """
 
     def __init__(self, comparison: Any, first: str, reference: str | None = None) -> None:
@@ -114,8 +115,8 @@ class Compared:
         self.reference = self.order[0] if reference is None else self.methods.index(reference)
 
     def means(self, column: str) -> np.ndarray:
-        """Return (n_data, n_methods) means over the folds with a value or, of a name with "_std", standard
-        deviations.
+        """Return (n_data, n_methods) means over the folds with a value; standard deviations if the name ends in
+        "_std".
         """
         return self._summary[column].to_numpy().reshape(len(self.data), -1)
 
@@ -133,7 +134,7 @@ class Compared:
         return tests_of.corrected_resampled_t(values[j], values[self.reference], self.test_share)
 
     def student(self, name: str, i: int, j: int) -> tests_of.PairedTest:
-        """Return the test without the correction."""
+        """Return Student's test of method `j` minus the reference, without correction for overlapping training sets."""
         values = self.values[name][i]
         return tests_of.paired_t(values[j], values[self.reference])
 
@@ -150,7 +151,9 @@ def _over_data(means: np.ndarray) -> np.ndarray:
 
 
 def tradeoff_figure(folds: Compared) -> Figure:
-    """Return methods by quality and effort: the mean over data sets of the first measure, features and seconds."""
+    """Return a figure of quality against effort by method: the mean of the first measure, number of features, and
+    seconds.
+    """
     quality = folds.measures[0].capitalised
     frame: dict[str, list[Any]] = {"method": list(map(_shown, folds.methods))}
     for column, name in {"quality": folds.measures[0].name, **{name: name for name in EFFORTS}}.items():
@@ -161,8 +164,9 @@ def tradeoff_figure(folds: Compared) -> Figure:
 
 
 def best_methods(folds: Compared) -> tuple[list[int], int | None]:
-    """Return the methods of the best average rank by the first measure, and how many others are significantly worse
-    than the best one; None if several are best or nothing can be tested.
+    """Return the methods with the best average rank by the first measure, and how many others are significantly worse.
+
+    The number is None if several methods are best or nothing can be tested.
     """
     measure = next(iter(folds.measures), None)
     if measure is None or len(folds.methods) < 2 or not len(matrix := folds.known_matrix(measure)):
@@ -185,7 +189,9 @@ def _shown(method: str) -> str:
 
 @dataclass(frozen=True)
 class GridCell:
-    """A number, the text below it, and whether it is best or significantly better or worse than the reference."""
+    """Cell of a table: a number, the text below it, whether it is best, and whether it differs significantly from the
+    reference.
+    """
 
     text: str
     under: str = ""
@@ -195,7 +201,7 @@ class GridCell:
 
 @dataclass(frozen=True)
 class Grid:
-    """Lines of a name and its cells; ``reference`` is the name of the line that others are compared with."""
+    """Table of names and cells; ``reference`` is the name of the line that others are compared with."""
 
     title: str
     head: tuple[str, ...]
@@ -204,8 +210,9 @@ class Grid:
 
 
 def means_table(folds: Compared) -> Grid:
-    """Return one line per method. One data set: mean and deviation over folds; several: mean over them and average
-    rank.
+    """Return a table with one line per method.
+
+    For one data set it shows mean and deviation over folds; for several, means over the data sets and average ranks.
     """
     single = len(folds.data) == 1
     cells = [_own_cells(measure, folds, 0) if single else _mean_cells(measure, folds) for measure in folds.measures]
@@ -216,8 +223,10 @@ def means_table(folds: Compared) -> Grid:
 
 
 def difference_table(folds: Compared) -> Grid:
-    """Return the table of every other method against the reference. One data set: difference and p-value; several: wins
-    and losses of the reference, by the corrected test and below by Student's.
+    """Return a table of every other method against the reference.
+
+    For one data set it shows difference and p-value; for several, wins and losses of the reference by the corrected
+    test, and below them by Student's.
     """
     cell = _difference_cell if len(folds.data) == 1 else _wins_cell
     others = [j for j in folds.order if j != folds.reference]
@@ -226,7 +235,9 @@ def difference_table(folds: Compared) -> Grid:
 
 
 def data_tables(folds: Compared) -> list[Grid]:
-    """Return, for every measure, one line per data set and one column per method; then features and seconds."""
+    """Return a table for every measure, with one line per data set and one column per method; then features and
+    seconds.
+    """
     tables = {m.capitalised: [_own_cells(m, folds, i) for i in range(len(folds.data))] for m in folds.measures}
     for name, title in (("n_features", "Features selected"), ("fit_seconds", "Fit, time of a fold")):
         if not np.isnan(folds.values[name]).all():
@@ -251,8 +262,9 @@ def _own_cells(measure: Measure, folds: Compared, i: int) -> list[GridCell]:
 
 
 def _mean_cells(measure: Measure, folds: Compared) -> list[GridCell]:
-    """Return the means over data sets: the mean of a method that lacks one is over the others, and is never called
-    best.
+    """Return the means over data sets as cells.
+
+    A method that lacks data sets gets the mean over the others, which is never marked as best.
     """
     matrix = folds.known_matrix(measure)
     if not len(matrix):
@@ -297,9 +309,7 @@ def _best(values: np.ndarray, measure: Measure) -> np.ndarray:
 
 
 def fold_figure(folds: Compared, i: int, most: int = 3) -> Figure:
-    """Return the folds of data set ``i`` as dots by the first measures, and their means as ticks; of many folds the
-    first.
-    """
+    """Return a figure of the folds of data set ``i``: dots by the first ``most`` measures, and ticks for means."""
     dots: list[tuple[Any, ...]] = []
     means: list[tuple[Any, ...]] = []
     for measure, j in itertools.product(folds.measures[:most], folds.order):
@@ -325,15 +335,15 @@ class RankPart:
 
 
 def why_no_ranks(folds: Compared) -> str | None:
-    """Return a sentence if nothing can be ranked."""
+    """Return a sentence on why nothing can be ranked; None if methods can be ranked."""
     if len(folds.methods) < 2:
         return "There is only one method, so there is nothing to rank."
     return None if folds.measures else "No method has a value, so there is nothing to rank."
 
 
 def rank_parts(folds: Compared) -> list[RankPart]:
-    """Return the ranks by every measure: over the folds of a single data set, or over the data sets with values of it,
-    if there are two or more.
+    """Return the ranks by every measure: over the folds of a single data set, or over two or more data sets with values
+    of it.
     """
     if why_no_ranks(folds) is not None:
         return []
@@ -372,8 +382,9 @@ def _part(measure: Measure, folds: Compared) -> RankPart | None:
 
 
 def fewest_data_sets(n_methods: int, alpha: float) -> int:
-    """Return data sets from which on a signed-rank test can find any pair: 2 / 2^n must be below alpha over their
-    number.
+    """Return the number of data sets from which on a signed-rank test can find any pair significant.
+
+    Its least p-value, 2 / 2^n, must be below alpha over the number of pairs.
 
     Examples
     --------

@@ -1,4 +1,6 @@
-"""Results of a comparison: every fold of every method, summaries of them, and the file from which a run continues."""
+"""Results of a comparison: every fold of every method, summaries, and the file from which an interrupted run
+continues.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,7 @@ _CANONICAL_VERSION = re.compile(r"(0|[1-9]\d*)(\.(0|[1-9]\d*))+(\.?[a-z][a-z0-9.
 
 @dataclass(frozen=True, repr=False)
 class Comparison(ShortRepr):
-    """Every method on every fold of every data set.
+    """Results of every method on every fold of every data set.
 
     Attributes
     ----------
@@ -46,7 +48,9 @@ class Comparison(ShortRepr):
     complete : bool
         False if Ctrl-C ended the run; it has the folds finished before.
     library : str
-        Whose dataframes `frame` and `summary` are: that of the first rows compared, unless a function loads them.
+        Library of the dataframes that `frame` and `summary` return: that of the first rows compared, unless a function
+        loads
+        them.
     """
 
     data: tuple[str, ...]
@@ -65,7 +69,7 @@ class Comparison(ShortRepr):
         rows: Mapping[Key, dict[str, Any]],
         complete: bool = True,
     ) -> Comparison:
-        """Select the results of these data sets, methods and folds from ``rows``, in their order."""
+        """Return the comparison of these data sets, methods and folds, whose results are selected from ``rows``."""
         data, methods = tuple(data), tuple(methods)
         places = [(repeat, fold) for repeat in range(protocol.n_repeats) for fold in range(protocol.n_folds)]
         order = [(name, method, *place) for name in data for place in places for method in methods]
@@ -88,13 +92,13 @@ class Comparison(ShortRepr):
 
     @property
     def frame(self) -> Any:
-        """One line per data set, repeat, fold and method.
+        """Dataframe with one line per data set, repeat, fold and method.
 
         Columns ``data``, ``method``, ``repeat``, ``fold`` (from 0), ``n_train``, ``n_test`` (rows), ``accuracy``,
-        ``auc``, ``compression_rate``, ``log_loss`` (nats a row), ``brier`` (as scikit-learn defines it; null in
-        earlier results, which counted both of two classes), ``balanced_accuracy``, ``n_features``
-        (null if the method does not report it), ``fit_seconds``, ``predict_seconds`` (both include coding, even if
-        shared), ``error`` (null on success; otherwise the measures are null).
+        ``auc``, ``compression_rate``, ``log_loss`` (nats a row), ``brier`` (as scikit-learn defines it; null in earlier
+        results, which counted both of two classes), ``balanced_accuracy``, ``n_features`` (null if the method does not
+        report it), ``fit_seconds``, ``predict_seconds`` (both include coding, even if shared), ``error`` (null on
+        success; otherwise the measures are null).
         """
         import polars as pl
 
@@ -136,13 +140,17 @@ class Comparison(ShortRepr):
         return self.data.index(data)
 
     def all_folds(self, measure: str) -> np.ndarray:
-        """Return the folds of all data sets, shape (n_data, n_repeats * n_folds, n_methods)."""
+        """Return the values of a measure on all folds of all data sets, shape (n_data, n_repeats * n_folds,
+        n_methods).
+        """
         if measure not in NUMBERS:
             raise ValueError(f"There is no measure {measure!r}; choose one of {', '.join(map(repr, NUMBERS))}.")
         return self._numbers(itemgetter(measure))
 
     def _numbers(self, of_row: Callable[[dict[str, Any]], float | None]) -> np.ndarray:
-        """Return (n_data, n_repeats * n_folds, n_methods) numbers of the rows, NaN if missing."""
+        """Return the number that ``of_row`` gives for each result, (n_data, n_repeats * n_folds, n_methods); NaN if
+        missing.
+        """
         values = np.full((len(self.data), self.protocol.n_splits, len(self.methods)), np.nan)
         data, methods = ({name: k for k, name in enumerate(names)} for names in (self.data, self.methods))
         for row in self.rows:
@@ -152,8 +160,10 @@ class Comparison(ShortRepr):
         return values
 
     def matrix(self, measure: str) -> np.ndarray:
-        """Return mean of a measure over the folds, shape (n_data, n_methods); NaN if a method failed on a fold on which
-        another one succeeded, as means over different folds are not comparable.
+        """Return the mean of a measure over the folds, shape (n_data, n_methods).
+
+        It is NaN if a method failed on a fold on which another one succeeded, because means over different folds are
+        not comparable.
         """
         return means_over_folds([*self.all_folds(measure)], len(self.methods))
 
@@ -170,7 +180,7 @@ class Comparison(ShortRepr):
         return measure not in LOWER_IS_BETTER and not measure.endswith("_seconds") and measure != "n_features"
 
     def summary(self) -> Any:
-        """Return one line per data set and method, in eight columns, which polars prints whole.
+        """Return a dataframe with one line per data set and method, in eight columns, which polars prints whole.
 
         Columns ``data``, ``method``, means over the folds that succeeded of ``accuracy``, ``auc``, ``log_loss`` and
         ``n_features``; ``n_folds`` (finished) and ``n_failed``. `means` has all measures.
@@ -183,7 +193,7 @@ class Comparison(ShortRepr):
         return results_frame(lines, self.library, schema=schema)
 
     def means(self) -> Any:
-        """Return all measures, one line per data set and method, over the folds of all repeats.
+        """Return a dataframe of all measures, with one line per data set and method, over the folds of all repeats.
 
         Columns ``data``, ``method``, for every measure its mean and, ending in ``_std``, its standard deviation (n - 1;
         null for a single fold), both over the folds that succeeded; ``n_folds`` (finished) and ``n_failed``.
@@ -307,13 +317,14 @@ def _mean_and_spread(values: Sequence[float] | np.ndarray) -> tuple[float | None
 
 @dataclass(frozen=True)
 class Standing:
-    """A method among the others.
+    """Place of a method among the others.
 
     Attributes
     ----------
     method : its name.
     rank : mean rank over folds, 1 is best; it ranks last on folds on which it failed.
-    beats, loses_to : number of methods that are significantly worse, better, by the corrected resampled t-test at 5 %
+    beats, loses_to : number of methods that are significantly worse, and better, by the corrected resampled t-test at 5
+    %
         (Nadeau & Bengio 2003), not adjusted for multiple tests.
     against_best : test of this method minus the best one; None for the best itself.
     """
@@ -326,7 +337,8 @@ class Standing:
 
 
 def standings(comparison: Comparison, measure: str, data: str | None = None) -> list[Standing]:
-    """Return all methods with results on a data set, the best mean first; those that failed on some folds come last.
+    """Return the places of all methods with results on a data set, best mean first; methods that failed on folds come
+    last.
 
     Parameters
     ----------
@@ -413,7 +425,9 @@ class Result(TypedDict):
 
 
 class _Line(msgspec.Struct, forbid_unknown_fields=True):
-    """Settings of the folds, the description of a data set or a method, or a result with its checksum."""
+    """Line of the file: settings of the folds, a description of a data set or a method, or a result with its
+    checksum.
+    """
 
     comparison: dict[str, int | str] | None = None
     data: str | None = None
@@ -458,11 +472,12 @@ class ComparisonFile:
         self._size = 0  # bytes of whole lines
 
     def go_on(self, settings: Mapping[str, Any], data: Mapping[str, str], methods: Mapping[str, str]) -> None:
-        """Check, before any fold is run, that the file can be written and holds no other results.
+        """Check, before any fold is run, that the file can be written and has no results of another comparison.
 
         Parameters
         ----------
-        settings : what determines the folds; it must be that of the file, except for the version of bayesieve. Folds
+        settings : settings that determine the folds; they must equal those in the file, except for the version of
+        bayesieve. Folds
             of another version are kept, with a UserWarning, and the new ones follow settings that name their version.
         data : fingerprint of every data set by name; the file may hold more names, but no other data set of the same
             name. `add_data` adds data sets that are loaded later.
@@ -506,7 +521,7 @@ class ComparisonFile:
             self.rows[key_of(row)] = row
 
     def _describe(self, kind: str, what: str, descriptions: Mapping[str, str]) -> None:
-        """Keep the descriptions that the file lacks for the next write; ValueError if one contradicts the file."""
+        """Keep new descriptions for the next write; ValueError if one contradicts the file."""
         known = self._described[kind]
         for name, description in descriptions.items():
             if known.get(name, description) != description:
@@ -554,7 +569,7 @@ class ComparisonFile:
                 )
 
     def _take(self, line: _Line) -> None:
-        """Add a line to the settings, descriptions or results; ValueError if it contradicts an earlier one."""
+        """Process a line: settings, description or result; ValueError if it contradicts an earlier one."""
         if line.comparison:
             fits = not self._settings or _protocol(self._settings) == _protocol(line.comparison)
             fits &= _VERSION not in line.comparison or _is_version(line.comparison[_VERSION])

@@ -76,7 +76,7 @@ class SelectionStability(ShortRepr):
 
     @property
     def _order(self) -> np.ndarray:
-        """The features, most often selected first."""
+        """Positions of the features, most often selected first."""
         return np.lexsort((-self.mean_weight, -self.frequency))
 
     @property
@@ -111,7 +111,7 @@ class SelectionStability(ShortRepr):
         return stability_estimate(self.support)[0]
 
     def stability_interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Return asymptotic confidence interval of `stability` (Nogueira et al. 2018).
+        """Return the asymptotic confidence interval of `stability` (Nogueira et al. 2018).
 
         The interval ignores that training parts of a cross-validation overlap: it describes differences between folds,
         not between new tables.
@@ -128,7 +128,7 @@ class SelectionStability(ShortRepr):
         return estimate - half, estimate + half
 
     def to_frame(self) -> Any:
-        """Return one line per feature, most often selected first.
+        """Return a dataframe with one line per feature, most often selected first.
 
         Columns ``feature``, ``frequency`` (share of folds), ``mean_weight`` and ``weights`` (a list over folds).
         """
@@ -269,7 +269,7 @@ class _Fold(NamedTuple):
 def _run_folds(
     select: Callable[[np.ndarray], _Fold], folds: list[np.ndarray], n_jobs: int | None, progress: Progress | None
 ) -> tuple[list[_Fold], bool]:
-    """Return the finished folds, in order, and whether these are all."""
+    """Return the results of the finished folds, in order, and whether all folds are finished."""
     finished: dict[int, _Fold] = {}
 
     def run(position: int) -> None:

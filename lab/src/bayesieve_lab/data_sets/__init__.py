@@ -1,4 +1,4 @@
-"""The data sets of the papers, from a folder or downloaded by name, and checked against known facts."""
+"""Data sets of the papers, loaded from a folder or downloaded by name, and checked against known facts."""
 
 from __future__ import annotations
 
@@ -90,13 +90,13 @@ class DataSets:
         return self._catalogue.entry(name).facts
 
     def target(self, name: str) -> str:
-        """Return the name of the target of a data set; "class" if it is downloaded."""
+        """Return the name of the target column of a data set; "class" if the data set is downloaded."""
         return self._catalogue.entry(name).cells.get("target") or "class"
 
     def declared_states(self, name: str) -> dict[str, list[str]]:
-        """Return the states that the source of a data set declares for its columns and its target; empty if unknown.
+        """Return the states that the source of a data set declares, by column, the target included; empty if unknown.
 
-        From ``declared_levels.json`` of the folder, which has them by data set and column.
+        They are read from ``declared_levels.json`` in the folder.
         """
         path = None if self.folder is None else self.folder / _DECLARED
         if path is None or not path.is_file():
@@ -143,7 +143,7 @@ class DataSets:
 
 
 def _check(entry: Entry, features: Any, labels: np.ndarray, fields: Sequence[str], where: str, remedy: str) -> None:
-    """Refuse a table that differs from its description in the catalogue."""
+    """Raise ValueError if a table differs from its description in the catalogue."""
     different = differences(facts_of(features, labels), entry.facts, fields)
     if different:
         raise ValueError(f"Data set {entry.name!r} {where} is not the one described: it has {different}; {remedy}.")

@@ -61,7 +61,7 @@ class DataFacts:
 
 @dataclass(frozen=True)
 class Entry:
-    """A line of a catalogue: its facts, its marks, and all cells as text."""
+    """Line of a catalogue: facts and marks of a data set, and all cells as text."""
 
     name: str
     facts: DataFacts
@@ -85,7 +85,7 @@ class Catalogue:
         return tuple(entry for entry in self.entries.values() if mark in entry.marks)
 
     def entry(self, name: str) -> Entry:
-        """Return the line of a data set; ValueError with the closest names if there is none."""
+        """Return the line of a data set; ValueError, which names the closest names, if there is none."""
         if name in self.entries:
             return self.entries[name]
         folded = {known.casefold(): known for known in self.entries}

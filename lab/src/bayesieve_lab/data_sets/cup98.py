@@ -1,4 +1,4 @@
-"""The donors of the KDD Cup 1998, from the files that the UCI archive has."""
+"""Reader of the donors of the KDD Cup 1998, from the files of the UCI archive."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CODES = ("TCODE", "CLUSTER", "CLUSTER2", "MSA", "ADI", "DMA", "LIFESRC")
 
 @dataclass(frozen=True)
 class Facts:
-    """Training rows, test rows, and the profit in whole dollars of a letter to every donor of the test set."""
+    """Number of training and test rows, and profit in whole dollars if every donor of the test set gets a letter."""
 
     n_train: int
     n_test: int
@@ -30,7 +30,7 @@ PUBLISHED = Facts(95_412, 96_367, 10_560)
 
 
 def has_cup98(folder: Path | None) -> bool:
-    """Return whether a folder has one of the files, so that it is meant to have them all."""
+    """Return whether a folder has one of the files, and so should have them all."""
     return folder is not None and any((folder / name).is_file() for name in (LEARNING, VALIDATION, ANSWERS))
 
 
@@ -94,7 +94,7 @@ def read_cup98(folder: str | Path, facts: Facts = PUBLISHED) -> tuple[Any, np.nd
 
 
 def _read(path: Path) -> pl.DataFrame:
-    """Return all columns as text, without the spaces around it; null where nothing is left."""
+    """Return all columns as text without surrounding spaces; null where nothing is left."""
     if not path.is_file():
         raise FileNotFoundError(
             f"There is no file {path}; the KDD Cup 1998 data are {LEARNING}, {VALIDATION} and {ANSWERS}, unpacked from "
@@ -116,7 +116,7 @@ def _check_columns(path: Path, frame: pl.DataFrame, needed: Any) -> None:
 
 
 def _amounts(frame: pl.DataFrame, path: Path) -> np.ndarray:
-    """Return dollars given, which must be positive for those who gave and 0 for the others."""
+    """Return the dollars given; ValueError unless they are positive for those who gave and 0 for the others."""
     gave, amount = (frame[name].cast(pl.Float64, strict=False) for name in (RESPONSE, AMOUNT))
     if gave.null_count() or amount.null_count():
         raise ValueError(f"{path} lacks numbers in {RESPONSE} or {AMOUNT} of some rows; get the file again.")
@@ -126,7 +126,7 @@ def _amounts(frame: pl.DataFrame, path: Path) -> np.ndarray:
 
 
 def _typed(column: pl.Series) -> pl.Series:
-    """Return numbers where all values are numbers, else text."""
+    """Return a column as numbers if all of its values are numbers, otherwise as text."""
     if column.name == "ZIP":
         return column.str.strip_chars_end("-")
     if column.name in CODES:

@@ -84,7 +84,9 @@ def _labels(target: Any) -> np.ndarray | None:
 
 
 def _kinds(entry: Entry, names: list[str], dropped: list[str]) -> dict[str, str]:
-    """Parse kinds that differ from OpenML's: "categorical=a;b", or "numeric=*" for all columns."""
+    """Return the kinds of columns that differ from OpenML's, parsed from "categorical=a;b", or "numeric=*" for all
+    columns.
+    """
     kind, _, columns = entry.cells["kinds"].partition("=")
     chosen = names if columns == "*" else [name for name in columns.split(";") if name]
     absent = [name for name in chosen if name not in names and name not in dropped]

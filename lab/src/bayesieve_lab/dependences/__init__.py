@@ -1,4 +1,4 @@
-"""Measures of dependence that one supplement needs: Hoeffding's D, distance correlation, maximal information."""
+"""Measures of dependence for a supplement of a paper: Hoeffding's D, distance correlation, maximal information."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _MOST_GIBIBYTES = 1  # of the costs of the columns of a grid
 
 
 class HoeffdingD(ValueDependence):
-    """30 D of Hoeffding (1948), which sees any kind of dependence, at least 0; 0 for fewer than five rows.
+    """30 D of Hoeffding (1948), which detects any kind of dependence; at least 0, and 0 for fewer than five rows.
 
-    1 for a column without ties and itself, less with ties. Ranks of ties are means, and a row that ties with another in
-    one column lies half below it, in both columns a quarter, as in R's ``Hmisc::hoeffd``.
+    It is 1 for a column without ties and itself, less with ties. Tied values get mean ranks; a row that ties with
+    another in one column counts half as lower, in both columns a quarter, as in R's ``Hmisc::hoeffd``.
 
     References
     ----------
@@ -43,9 +43,10 @@ class HoeffdingD(ValueDependence):
 
 
 class DistanceCorrelation(ValueDependence):
-    """The correlation of distances between rows of Szekely et al. (2007): 0 for independent columns only, in the limit.
+    """Distance correlation of Szekely et al. (2007), from 0 to 1; in the limit of many rows, 0 only for independent
+    columns.
 
-    It takes time in proportion to n log n for n rows.
+    The time grows with n log n for n rows.
 
     References
     ----------
@@ -74,19 +75,19 @@ class DistanceCorrelation(ValueDependence):
 
 
 class MaximalInformation(ValueDependence):
-    """The maximal information coefficient of Reshef et al. (2011), from 0 to 1: over all grids of up to n^alpha cells
-    laid over both columns, n their rows, the largest information divided by the logarithm of the shorter side.
+    """Maximal information coefficient of Reshef et al. (2011), from 0 to 1.
 
-    One side of a grid is cut into bins of equal size, the other one at its best, and the other way round, as the
-    approximation ApproxMaxMI does. A pair takes time in proportion to n^(3 alpha), 1 ms for 300 rows. Row weights are
-    refused.
+    Over all grids of up to n^alpha cells on two columns of n rows, it is the largest mutual information divided by the
+    logarithm of the grid's shorter side. One side of a grid is cut into bins of equal size and the other one optimally,
+    and vice versa, as in the approximation ApproxMaxMI. The time for a pair grows with n^(3 alpha), 1 ms for 300 rows.
+    Row weights are refused.
 
     Parameters
     ----------
     alpha : float
         Exponent of the number of cells, above 0 and up to 1.
     clumps : float
-        Places among which the cuts of the best side are chosen, for each of its bins.
+        Number of candidate cuts of the optimal side, per bin.
 
     References
     ----------
@@ -144,8 +145,11 @@ class MaximalInformation(ValueDependence):
 
 
 def _below(groups: np.ndarray, codes: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Return (n_others, n_values, n_rows) sums of ``values``, of the same shape, over the rows that are lower in
-    ``groups`` (n_rows,) and in ``codes`` (n_others, n_rows), ties counting one half, in both a quarter.
+    """Return, for each row, sums of ``values`` over the rows that are lower in two columns, (n_others, n_values,
+    n_rows).
+
+    The columns are ``groups`` (n_rows,) and each of ``codes`` (n_others, n_rows). Ties in one column count one half, in
+    both a quarter.
     """
     from bayesieve_lab.dependences._value_kernels import sum_below
 
@@ -156,8 +160,9 @@ def _below(groups: np.ndarray, codes: np.ndarray, values: np.ndarray) -> np.ndar
 
 
 def _signed(groups: np.ndarray, codes: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Return sums of ``values`` over all rows, as `_below` takes them, times the product of both signs of the
-    differences.
+    """Return, for each row, sums of ``values`` over all rows, times the signs of the differences in both columns.
+
+    Arguments are as in `_below`.
     """
     left = np.stack([_below_in_one(groups, of_other) for of_other in values])
     right = np.stack([_below_in_one(code, of_other) for code, of_other in zip(codes, values, strict=True)])
@@ -166,8 +171,9 @@ def _signed(groups: np.ndarray, codes: np.ndarray, values: np.ndarray) -> np.nda
 
 
 def _below_in_one(groups: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Return (n_values, n_rows) sums of ``values`` over the rows that are lower in ``groups``, ties counting
-    one half.
+    """Return, for each row, sums of ``values`` over the rows that are lower in ``groups``, (n_values, n_rows).
+
+    Ties count one half.
     """
     sums = np.stack([np.bincount(groups, part) for part in values])
     return (np.cumsum(sums, axis=1) - sums / 2.0)[:, groups]
@@ -183,6 +189,6 @@ def _mean_distances(columns: np.ndarray, groups: np.ndarray, share: np.ndarray) 
 
 
 def _own_distances(columns: np.ndarray, means: np.ndarray, share: np.ndarray) -> np.ndarray:
-    """Return (n_columns,) squared distance variance."""
+    """Return the squared distance variance of each column, (n_columns,)."""
     squares = 2.0 * (columns**2 @ share - (columns @ share) ** 2)
     return np.maximum(squares + (means @ share) ** 2 - 2.0 * means**2 @ share, 0.0)

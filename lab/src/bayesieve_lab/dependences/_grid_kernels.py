@@ -1,6 +1,7 @@
-"""Compiled search for the grids that hold most of the information of two columns.
+"""Compiled search for the grids with most mutual information of two columns.
 
-Entropies are sums of whole numbers: ``steps[m]`` is m log m, rounded to a unit so small that rounding does not matter.
+Entropies are sums of whole numbers, so that they do not depend on the order of summation: ``steps[m]`` is m log m,
+rounded to a unit so small that rounding does not matter.
 """
 
 from __future__ import annotations
@@ -12,10 +13,9 @@ from bayesieve.compiling import jit, jit_inner
 
 @jit_inner
 def _equal_bins(sizes, n_groups, n_rows, n_bins, bins):
-    """Compute bins[g]: the bin of each group of rows that may not be parted, up to ``n_bins`` of as equal a size as can
-    be.
+    """Write the bin of each group into ``bins``, and return the number of bins.
 
-    Returns the number of bins.
+    Up to ``n_bins`` bins of as equal a size as possible; rows of a group (equal values) stay together.
     """
     of_bin, in_bin, passed, wanted = 0, 0, 0, n_rows / n_bins
     for g in range(n_groups):
@@ -30,8 +30,11 @@ def _equal_bins(sizes, n_groups, n_rows, n_bins, bins):
 
 @jit_inner
 def _clumps(order, groups, bins, most, sizes, merged, points):
-    """Compute points[t]: rows before the end of clump t. A clump is a run of rows, by ``order``, of the same bin; rows
-    that tie are not parted. Returns the number of clumps, at most ``most``.
+    """Write the number of rows up to the end of each clump into ``points``, and return the number of clumps, at most
+    ``most``.
+
+    A clump is a run of rows, in the order ``order``, of the same bin; rows with equal values stay together. An optimal
+    grid never cuts a clump, so only their ends are candidate cuts.
     """
     n_rows = order.size
     n_clumps, last, begin = 0, -1, 0
@@ -59,9 +62,10 @@ def _clumps(order, groups, bins, most, sizes, merged, points):
 
 @jit_inner
 def _best_columns(points, n_clumps, below, n_bins, most, steps, costs, best, unit_rows):
-    """Return the largest information of columns, up to ``most``, that the clumps are joined to, divided by its limit.
+    """Return the largest normalized information of grids whose columns are joined clumps, at most ``most`` columns.
 
-    below[b, t] : rows of bin b before the end of clump t; ``unit_rows``: nats in a step, over the rows.
+    below[b, t] : rows of bin b before the end of clump t.
+    unit_rows : nats in a step, divided by the number of rows.
     """
     for t in range(1, n_clumps + 1):
         line = costs[t]
@@ -88,10 +92,14 @@ def _best_columns(points, n_clumps, below, n_bins, most, steps, costs, best, uni
 
 @jit
 def grid_information(order, groups, orders, others, cells, clumps, steps, unit, values):
-    """Compute values[k] = maximal information coefficient of one column and another, the best of both ways round.
+    """Write the maximal information coefficient of one column and each of the others into ``values``.
 
-    order : rows by ascending ``groups``, which number the different values; ``orders``, ``others`` : (n_others, n_rows)
-    the same of the other columns; ``cells`` : most columns times bins of a grid; ``clumps`` : for each column.
+    Each is the larger one of both assignments of the columns to the sides of the grid.
+
+    order : rows by ascending ``groups``, which number the distinct values of the column.
+    orders, others : (n_others, n_rows) the same for the other columns.
+    cells : largest number of cells of a grid.
+    clumps : number of candidate cuts per bin.
     """
     n_rows = order.size
     most_clumps = min(n_rows, max(1, int(clumps * np.floor(cells / 2.0))))

@@ -1,4 +1,4 @@
-"""Compiled sums over the rows below a row in two columns at once."""
+"""Compiled sums over the rows that are lower than a row in two columns."""
 
 from __future__ import annotations
 
@@ -9,11 +9,15 @@ from bayesieve.compiling import jit
 
 @jit
 def sum_below(order, groups, codes, values, sums):
-    """Compute sums[k, v, i] = values[k, v, j] summed over the rows j below i in ``groups`` and in codes[k]; ties in one
-    count one half, in both a quarter.
+    """Write into sums[k, v, i] the sum of values[k, v, j] over the rows j that are lower than i in ``groups`` and in
+    codes[k].
 
-    order : rows by ascending ``groups``, which number the different values; codes : (n_others, n_rows) the same of
-    other columns; values, sums : (n_others, n_values, n_rows). A Fenwick tree over the codes holds the rows passed.
+    Ties in one count one half, in both a quarter. Rows are passed by ascending ``groups``, and a Fenwick tree over the
+    codes holds the sums of the rows so far, so that each row takes log n steps rather than n.
+
+    order : rows by ascending ``groups``, which number the distinct values.
+    codes : (n_others, n_rows) numbers of the distinct values of other columns.
+    values, sums : (n_others, n_values, n_rows).
     """
     n_others, n_values, n_rows = values.shape
     tree = np.empty((n_rows + 1, n_values))

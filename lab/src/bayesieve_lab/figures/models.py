@@ -1,4 +1,6 @@
-"""The posterior distribution of subsets of features: the most probable ones, and the distribution of all."""
+"""Figures of the posterior distribution of subsets of features: the most probable subsets, and the distribution
+of all.
+"""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ _WIDTH, _HEIGHT = 220, 180
 
 
 class Point(NamedTuple):
-    """A place in a panel."""
+    """Point of a panel."""
 
     x: float
     y: float

@@ -1,4 +1,4 @@
-"""Methods by two criteria at a time, with those that no other method beats on all."""
+"""Figures of methods by pairs of criteria, which mark the methods that no other one beats on all criteria."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bayesieve.report.page import Figure
 
 
 def beaten(values: Mapping[str, Mapping[str, float]]) -> dict[str, str | None]:
-    """Return, by method, another one that dominates it (Pareto, higher is better), or None."""
+    """Return, for each method, another one that dominates it (Pareto, higher is better), or None."""
 
     def beats(theirs: Mapping[str, float], mine: Mapping[str, float]) -> bool:
         return all(theirs[c] >= mine[c] for c in mine) and any(theirs[c] > mine[c] for c in mine)

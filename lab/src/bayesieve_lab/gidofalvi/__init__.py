@@ -1,1 +1,3 @@
-"""Gidofalvi & Zadrozny: features selected for class probability estimation, and the profit of letters to donors."""
+"""Reproduction of Gidofalvi & Zadrozny: feature selection for class probabilities, and the profit of letters to
+donors.
+"""

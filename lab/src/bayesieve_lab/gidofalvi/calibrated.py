@@ -93,12 +93,12 @@ class CalibratedBoosting(CodedSelector):
         return chosen.astype(float)
 
     def _log_ratios(self, counts: ContingencyCounts, total: float) -> np.ndarray:
-        """Return log P(level | 1) - log P(level | 0) of the levels of all features."""
+        """Return log P(level | 1) - log P(level | 0) for the levels of all features."""
         logs = log_probabilities_of_all(counts.counts, counts.offsets, total, self.smoothing)
         return logs[:, 1] - logs[:, 0]
 
     def _edges(self, joint: JointCodes, weights: np.ndarray, total: float) -> np.ndarray:
-        """Return the edge of every feature under weights of rows."""
+        """Return the edge of every feature under these row weights."""
         counts = joint.weigh(weights, np.arange(2))
         of_zero, of_one = counts.class_counts
         confidence = np.tanh(0.5 * (np.log(of_one / of_zero) + self._log_ratios(counts, total)))
@@ -109,8 +109,9 @@ class CalibratedBoosting(CodedSelector):
 
 
 def calibrated(score: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return P(y = 1 | score) by a logistic regression of one slope and an intercept; the share of ones if all scores
-    are equal.
+    """Return P(y = 1 | score) by a logistic regression with one slope and an intercept.
+
+    If all scores are equal, this is the share of ones.
     """
     if np.ptp(score) == 0.0:
         return np.full(y.size, np.average(y, weights=weights))

@@ -1,4 +1,4 @@
-"""The campaigns: donors in random halves, or those of the KDD Cup 1998, and the numbers of the paper."""
+"""Data of the campaigns: random halves of donors, or those of the KDD Cup 1998, and the paper's numbers."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ Rows = tuple[pl.DataFrame, np.ndarray]
 
 @dataclass(frozen=True)
 class Campaign:
-    """Donors of whom some are for training.
+    """Donors, divided into training and test rows.
 
     Attributes
     ----------
-    name, title : in results and in the document.
-    n_train : the first rows, for training.
-    draw : training rows, then test rows, by the number of the repetition.
-    gifts : the columns from which the gift is estimated.
-    chosen : seven columns chosen by hand.
+    name, title : in results and in the report.
+    n_train : number of training rows, which come first.
+    draw : function from the number of a repetition to its rows, the training rows first.
+    gifts : columns from which the amount of a gift is estimated.
+    chosen : seven columns selected by hand.
     response : share of the population that gives, or None if it is that of the rows.
     repeats : whether repetitions differ.
     """
@@ -53,12 +53,12 @@ class Campaign:
     repeats: bool = True
 
     def names(self, repetitions: int) -> tuple[str, ...]:
-        """Return names of the repetitions in results."""
+        """Return the names of the repetitions in the results."""
         return tuple(f"{self.name}, draw {k + 1}" for k in range(repetitions if self.repeats else 1))
 
 
 def campaigns(folder: Path | None, seed: int, *, quick: bool = False) -> dict[str, Campaign]:
-    """Return the campaigns by name: simulated donors, and those whose files are in the folder."""
+    """Return the campaigns by name: of simulated donors, and of those whose files are in the folder."""
     shape = QUICK if quick else (N_ROWS, N_FEATURES)
     campaign = Campaign(
         SIMULATED,
@@ -88,7 +88,7 @@ def campaigns(folder: Path | None, seed: int, *, quick: bool = False) -> dict[st
 
 
 def balanced(folder: Path | None, seed: int) -> Campaign:
-    """Return halves of pva97nk; without a folder nothing can be drawn."""
+    """Return the campaign with random halves of pva97nk; its rows cannot be drawn without a folder."""
     return Campaign(
         BALANCED,
         f"pva97nk (half of {N_PVA:,} donors for training, half for the test, 25 features)",
@@ -109,7 +109,7 @@ def _simulated(seed: int, n_rows: int, n_features: int, number: int) -> Rows:
 
 
 def _halves(folder: Path | None, seed: int, number: int) -> Rows:
-    """Return random halves of pva97nk, with as many who gave in each."""
+    """Return random halves of pva97nk, with the same number of donors who gave in each."""
     table, _ = DataSets(folder).load(BALANCED)
     amounts = table["TargetD"].fill_null(0.0).to_numpy()
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number,)))

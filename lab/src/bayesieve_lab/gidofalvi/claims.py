@@ -1,4 +1,4 @@
-"""The claims of Gidofalvi & Zadrozny, tested on the repetitions of a campaign."""
+"""Claims of Gidofalvi & Zadrozny, tested on the repetitions of a campaign."""
 
 from __future__ import annotations
 
@@ -139,9 +139,10 @@ CLAIMS = (
 
 
 def values_of(comparison: Comparison, campaign: str, what: str) -> dict[str, np.ndarray]:
-    """Return values of every line of table 3, and after every feature, by repetition: a figure of `CampaignNB`, the
-    "loss test", or the "order" of the methods: Kendall's correlation of test MSE and test profit over the paper's six
-    lines.
+    """Return values by line of table 3, and after every feature, each an array over the repetitions.
+
+    ``what`` is a figure of `CampaignNB`, "loss test", or "order": Kendall's correlation of test MSE and test profit
+    over the paper's six lines.
     """
     if what == "order":
         errors, profits = (values_of(comparison, campaign, f"{of} test") for of in ("mse", "profit"))
@@ -164,7 +165,7 @@ def values_of(comparison: Comparison, campaign: str, what: str) -> dict[str, np.
 
 
 def of_method(comparison: Comparison, campaign: str, method: str, what: str, step: int | None = None) -> np.ndarray:
-    """Return values of a figure of a method, by repetition, perhaps after some of its features; NaN if it has fewer."""
+    """Return a figure of a method by repetition, or its value after ``step`` features; NaN if the method has fewer."""
     rows = [row for row in comparison.rows if row["data"].startswith(f"{campaign},") and row["method"] == method]
     if what == "area":  # above the curve, which is lower for the better method
         return np.array([1.0 - row["auc"] for row in rows])
@@ -172,14 +173,14 @@ def of_method(comparison: Comparison, campaign: str, method: str, what: str, ste
 
 
 def _figure(figures: dict[str, float | None], what: str, step: int | None) -> float | None:
-    """Return NaN of a step that the search did not reach."""
+    """Return one figure of a fold; NaN for a step that the search did not reach."""
     if step is None or not what.startswith(("mse", "profit", "mailed")):
         return figures[what]
     return figures.get(f"{what} {step}", np.nan)
 
 
 def findings(comparison: Comparison, campaign: str) -> list[Judged]:
-    """Return every claim. On the cup, whose donors are the paper's, nothing is random."""
+    """Judge every claim; on the cup, whose donors are the paper's, nothing is random."""
     known = dict.fromkeys(claim.what for claim in CLAIMS)
     values = {what: values_of(comparison, campaign, what) for what in known}
     return [
@@ -200,7 +201,7 @@ def findings(comparison: Comparison, campaign: str) -> list[Judged]:
 
 
 def published(what: str) -> dict[str, float]:
-    """Return the paper's numbers of table 3, a loss being minus the profit."""
+    """Return the paper's numbers in table 3; a loss is minus the profit."""
     kind, _, part = what.partition(" ")
     if what == "mse gap":
         return {line.name: line.mse[1] - line.mse[0] for line in LINES if line.mse} | {_ZERO: 0.0}

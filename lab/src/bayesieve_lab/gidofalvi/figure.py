@@ -1,4 +1,4 @@
-"""Figures 1 and 2 of the paper: squared error and profit after each feature."""
+"""Figures 1 and 2 of the paper, squared error and profit after each feature."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ _MEASURES = {"mse": "mean squared error", "profit": "profit, $"}
 
 
 def steps_figure(comparison: Comparison, campaign: str, method: str, title: str) -> Figure:
-    """Draw the mean over the repetitions, on training and test rows, after each feature that all of them reach."""
+    """Return a figure of the means over the repetitions, on training and test rows, after each feature that all of them
+    reach.
+    """
     every = [of_method(comparison, campaign, method, "mse test", k) for k in range(1, N_STEPS + 1)]
     sizes = [k for k, errors in enumerate(every, start=1) if not np.isnan(errors).any()]
     means: dict[str, list[float]] = {}

@@ -1,4 +1,4 @@
-"""Naive Bayes with the letters that it sends: errors and profit after each feature."""
+"""Naive Bayes that decides who gets a letter, and its errors and profit after each feature."""
 
 from __future__ import annotations
 
@@ -20,17 +20,21 @@ _FAR = 40.0  # log odds beyond which a probability is 0 or 1 for all that follow
 
 
 class CampaignNB(ClassifierMixin, BaseEstimator):
-    """A `SelectiveNB` on donors, and the profit of writing to those who are expected to return more than a letter.
+    """`SelectiveNB` on donors, with the profit of letters to those whose expected gift is larger than the cost of a
+    letter.
 
     Parameters
     ----------
     model : SelectiveNB
-    gifts : columns from which a linear regression on the training rows that gave estimates the gift.
+    gifts : columns from which a linear regression, fitted to the training rows that gave, estimates the amount of a
+    gift.
     columns : features; None for all columns but the amount.
     steps : True to measure after each of the first 20 features that the search added.
-    response : share of the population that gives, where rows of each class were drawn separately. Levels are learnt
-        from the rows as they are; for the search, the probabilities and all measures they are weighted to this share.
-        A model that is calibrated learns from the rows as they are, and its probabilities are corrected.
+    response : share of the population that gives, if rows of each class were drawn separately. Levels are fitted to the
+    rows
+        as they are; for the search, the probabilities and all measures, rows are weighted to this share. A calibrated
+        model
+        is fitted to the rows as they are, and its probabilities are corrected.
 
     Attributes
     ----------
@@ -53,7 +57,7 @@ class CampaignNB(ClassifierMixin, BaseEstimator):
         self.response = response
 
     def fit(self, X: Any, y: Any) -> CampaignNB:
-        """Learn from donors ``X`` (polars) with their amounts, of whom those with ``y`` = 1 gave."""
+        """Fit the model to donors ``X`` (polars) with the amounts of their gifts; those with ``y`` = 1 gave."""
         y = np.asarray(y)
         self.model_, self.shift_ = clone(self.model), 0.0
         encoder = encoder_of(self.model)
@@ -71,18 +75,19 @@ class CampaignNB(ClassifierMixin, BaseEstimator):
         return self
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Return log probabilities (n_rows, 2) of donors, not corrected."""
+        """Return log probabilities (n_rows, 2) of donors, without correction to the share of the population."""
         return self.model_.predict_log_proba(self._features(X))
 
     def fold_figures(self, rows: Any, codes: np.ndarray) -> dict[str, float | None]:
-        """Return squared error (of both classes), profit in dollars, and the share of the donors who get a letter, on
-        training and test rows; ``slope`` by which log odds should be multiplied on the test rows; profit of a letter to
-        all.
+        """Return figures on training and test rows by name.
+
+        They are the squared error (of both classes), the profit in dollars, the share of donors who get a letter, the
+        ``slope`` by which log odds of the test rows should be multiplied, and the profit if all donors get a letter.
         """
         return {**self.on_training_, **self._figures(rows, codes, "test")}
 
     def log_odds(self, X: Any) -> Iterator[np.ndarray]:
-        """Yield log odds of a gift: after each feature, or of the model alone."""
+        """Yield the log odds of a gift after each feature, or only those of the whole model."""
         if not self.steps:
             log_proba = self.predict_log_proba(X)
             yield log_proba[:, 1] - log_proba[:, 0] + self.shift_
@@ -138,8 +143,9 @@ class CampaignNB(ClassifierMixin, BaseEstimator):
 
 
 def _slope(log_odds: np.ndarray, y: np.ndarray, weights: np.ndarray) -> float:
-    """Return the factor on log odds that predicts the rows best, 1 for constant ones. Below 1, probabilities are too
-    extreme.
+    """Return the factor on log odds that predicts the rows best, 1 if they are constant.
+
+    A factor below 1 means that probabilities are too extreme.
     """
     x = np.clip(log_odds, -_FAR, _FAR)
     if np.ptp(x) < 1e-9:

@@ -1,4 +1,4 @@
-"""The document on Gidofalvi & Zadrozny: table 3 and figures 1 and 2 on every campaign, and the claims."""
+"""Report on Gidofalvi & Zadrozny: table 3 and figures 1 and 2 for every campaign, and the claims."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _FIGURES = ((FORWARD, "Figure 1: forward selection"), (BOOSTED, "Figure 2: boost
 
 
 def report(study: Gidofalvi, comparison: Comparison) -> Report:
-    """Report on all campaigns.
+    """Return the report on all campaigns.
 
     Raises
     ------
@@ -76,7 +76,7 @@ def report(study: Gidofalvi, comparison: Comparison) -> Report:
 
 
 def _section(study: Gidofalvi, comparison: Comparison, campaign: Campaign, files: dict[str, str]) -> dict[str, Any]:
-    """Return the section of the document about a campaign."""
+    """Return the contents of the section on a campaign."""
     pictures = {}
     for method, title in _FIGURES:
         name = f"gidofalvi-{campaign.name}-{method}.svg"
@@ -98,14 +98,14 @@ def _section(study: Gidofalvi, comparison: Comparison, campaign: Campaign, files
 
 
 def finished_draws(comparison: Comparison) -> Comparison:
-    """Return the draws that all methods have finished, of a run that may still go on."""
+    """Return the results of those draws that all methods have finished, of a run that may still go on."""
     counts = Counter(row["data"] for row in comparison.rows)
     rows = tuple(row for row in comparison.rows if counts[row["data"]] == len(comparison.methods))
     return replace(comparison, rows=rows)
 
 
 def main_table(comparison: Comparison, campaign: Campaign) -> TextTable:
-    """Return table 3, next to the paper's numbers if the donors are the paper's."""
+    """Return our table 3, beside the paper's numbers if the donors are the paper's."""
     paper = campaign.name == CUP
     values = {
         f"{what} {part}": values_of(comparison, campaign.name, f"{what} {part}")
@@ -139,14 +139,14 @@ def published_table() -> TextTable:
 
 
 def lowest(comparison: Comparison, campaign: str, method: str) -> str:
-    """Say after how many features the test MSE is lowest, over the repetitions."""
+    """Return a sentence on after how many features the test MSE is lowest, over the repetitions."""
     paths = [of_method(comparison, campaign, method, "mse test", k) for k in range(1, N_STEPS + 1)]
     sizes = sorted((np.nanargmin(paths, axis=0) + 1).tolist())
     return str(sizes[0]) if sizes[0] == sizes[-1] else f"{sizes[0]} to {sizes[-1]} (median {np.median(sizes):g})"
 
 
 def varied_table(comparison: Comparison, campaign: str) -> TextTable:
-    """Return the methods with another coding and another smoothing, on test rows."""
+    """Return a table of the methods with another coding and another smoothing, on test rows."""
     rows = []
     for name, suffix in (
         ("MODL levels, m-estimate", ""),

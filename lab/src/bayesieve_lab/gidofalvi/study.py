@@ -30,7 +30,8 @@ ALL = f"{INFORMATIVE}, {OTHER_CODING}"
 
 
 class Gidofalvi(Study):
-    """Section 4 of the paper, on simulated donors, on pva97nk and, if their files are at hand, on those of the cup.
+    """Reproduction of section 4 of the paper, on simulated donors, on pva97nk and, if their files are available, on
+    those of the cup.
 
     Parameters
     ----------
@@ -69,11 +70,11 @@ class Gidofalvi(Study):
 
     @property
     def protocol(self) -> FixedSplit:
-        """That of the first campaign; every one has its own number of training rows."""
+        """Split of the first campaign; the number of training rows differs between campaigns."""
         return self.split(self.campaigns[0])
 
     def split(self, campaign: Campaign) -> FixedSplit:
-        """Return how the rows of a campaign are split."""
+        """Return the split of the rows of a campaign."""
         return FixedSplit(campaign.n_train, self.options.seed)
 
     def methods(self) -> dict[str, CampaignNB]:
@@ -128,7 +129,7 @@ class Gidofalvi(Study):
         return Comparison.of(self.data(), self.methods(), self.protocol, rows)
 
     def saved(self, results: Path) -> Comparison:
-        """Return results in a file, and those of pva97nk next to it."""
+        """Return the results in a file, and those of pva97nk in the file next to it."""
         halves = balanced(self.options.data, self.options.seed)
         beside = self._file(results, halves)
         known = {campaign.name for campaign in self.campaigns}
@@ -146,8 +147,8 @@ class Gidofalvi(Study):
         return tuple(path for campaign in self.campaigns if (path := self._file(results, campaign)) is not None)
 
     def _file(self, results: Path | None, campaign: Campaign) -> Path | None:
-        """Return results of simulated donors, and next to them those of other campaigns, whose rows are split
-        elsewhere.
+        """Return the path of the results of a campaign: that of simulated donors, or a file next to it for other
+        campaigns.
         """
         if results is None or campaign.name == SIMULATED:
             return results

@@ -1,4 +1,4 @@
-"""Other classifiers on raw tables, for comparisons with ours."""
+"""Other classifiers on raw tables, for comparisons with bayesieve."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ __all__ = [
 
 
 def _installed(peer: type[Peer], **settings: Any) -> Callable[..., Any]:
-    """Return a factory that checks that the package of a peer is installed, with its own options."""
+    """Return a function that makes a peer with these and further options, and checks first that its package is
+    installed.
+    """
 
     def make(**options: Any) -> Peer:
         peer.check_installed()

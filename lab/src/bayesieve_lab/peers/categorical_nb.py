@@ -14,7 +14,7 @@ _N_BINS = 10
 
 
 class LevelsPeer(Peer):
-    """The base class of peers that learn from tenths of numbers and values of categories, see `QuantileNB`."""
+    """Base class of peers that learn from tenths of numbers and from values of categories, see `QuantileNB`."""
 
     def _learn_levels(self, table: Table, **limits: Any) -> None:
         self._learn_columns(table, _deciles, **limits)
@@ -71,7 +71,7 @@ class QuantileNB(LevelsPeer):
 
 
 def _deciles(numbers: np.ndarray) -> np.ndarray:
-    """Return bounds between tenths of the known numbers, each the start of the interval above it."""
+    """Return the bounds between tenths of the known numbers; each is the start of the interval above it."""
     known = numbers[~np.isnan(numbers)]
     if not known.size:
         return np.zeros(0)

@@ -16,11 +16,11 @@ _LEAST_SHARE = 0.01  # of the rows; rarer values have no column
 
 
 class RiskScore(LevelsPeer):
-    """FasterRisk: a sum of few whole points, at most 5 each, for two classes.
+    """FasterRisk, a risk score for two classes: a sum of few whole points, at most 5 each.
 
-    A number becomes columns of 0 and 1 that tell whether it reaches each decile of the training rows, and a category a
-    column for each value in at least 1 % of them; another column tells that the cell is missing (or the value rare or
-    unseen). The best of the pool of scores by training loss is taken.
+    For a number, columns of 0 and 1 show whether it reaches each decile of the training rows; for a category, whether
+    it is each value in at least 1 % of them; another column shows that the cell is missing (or the value rare or
+    unseen). Of the pool of scores, the one with the lowest training loss is used.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class RiskScore(LevelsPeer):
     @classmethod
     def check_installed(cls) -> None:
         for package in ("fasterrisk", "requests"):
-            # It asks for scikit-learn 1.2, which is too old for bayesieve, but runs with later ones.
+            # FasterRisk requires scikit-learn 1.2, which is too old for bayesieve, but runs with later versions.
             require(package, "FasterRisk", then=", then pip install --no-deps fasterrisk")
 
     def _learn(self, table: Table, codes: np.ndarray, weights: np.ndarray | None) -> Any:
@@ -102,7 +102,7 @@ class RiskScore(LevelsPeer):
 def _rounded(
     line_search: Callable[[np.ndarray], tuple[float, np.ndarray]], intercepts: np.ndarray, betas: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return whole points of the solutions, the first of those with the same columns, and their multipliers.
+    """Return whole points of the solutions and their multipliers; of solutions with the same columns only the first.
 
     FasterRisk's own method does the same by ``ndarray.tostring``, which NumPy 2.3 lacks.
     """

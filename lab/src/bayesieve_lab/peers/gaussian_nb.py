@@ -13,10 +13,12 @@ _LEAST_SHARE = 0.01  # of the rows; rarer values have no column
 
 
 class OneHotPeer(Peer):
-    """The base class of peers that take numbers and, for categories, columns of 0 and 1, see `OneHotGaussianNB`."""
+    """Base class of peers that take numbers and columns of 0 and 1 for categories, see `OneHotGaussianNB`."""
 
     def _learn_one_hot(self, table: Table, weights: np.ndarray | None) -> np.ndarray:
-        """Return the training rows; ``owners_`` has the column of the table for each of their columns."""
+        """Return the training rows as a matrix, and set ``owners_``: the column of the table of each column of the
+        matrix.
+        """
         self._learn_columns(table, lambda numbers: _mean(numbers, weights), least_share=_LEAST_SHARE)
         matrix = super()._rows(table)
         self.varying_ = (matrix != matrix[0]).any(axis=0)

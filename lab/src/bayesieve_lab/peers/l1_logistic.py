@@ -96,7 +96,7 @@ def _known(numbers: np.ndarray) -> np.ndarray:
 
 
 def _chosen(model: Any, rows: Any, codes: np.ndarray, weights: np.ndarray | None, seed: Any) -> Any:
-    """Return the model of the strength with the least log loss in folds; without folds, of the first."""
+    """Return the model whose penalty has the lowest log loss in folds; the first model if there are no folds."""
     from sklearn.model_selection import StratifiedKFold
 
     n_folds = min(_N_FOLDS, int(np.bincount(codes).max()))

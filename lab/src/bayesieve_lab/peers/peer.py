@@ -1,4 +1,4 @@
-"""The base class of peers: raw tables and labels of any type in, probabilities out."""
+"""Base class of peers, which take raw tables and labels of any type and return probabilities."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Peer(ClassifierMixin, BaseEstimator):
 
     @classmethod
     def check_installed(cls) -> None:
-        """Check that the package of the peer is installed.
+        """Raise an error unless the package of the peer is installed.
 
         Raises
         ------
@@ -100,7 +100,7 @@ class Peer(ClassifierMixin, BaseEstimator):
 
     @abstractmethod
     def _learn(self, table: Table, codes: np.ndarray, weights: np.ndarray | None) -> Any:
-        """Return the model fitted to class codes (n_rows,) with row weights or None, for `model_`."""
+        """Fit the model to class codes (n_rows,) with row weights or None, and return it."""
 
     def _n_features(self) -> int | None:
         """Return the number of features that `model_` uses, if it is known."""
@@ -120,7 +120,7 @@ class Peer(ClassifierMixin, BaseEstimator):
         return np.column_stack([self._cells(table, position) for position in range(table.n_columns)])
 
     def _cells(self, table: Table, position: int) -> np.ndarray:
-        """Return a column, or several, for `_rows`."""
+        """Return the cells of a column as a column, or several, of the matrix of `_rows`."""
         raise NotImplementedError
 
     def _proba(self, table: Table) -> np.ndarray:
@@ -146,12 +146,11 @@ class Peer(ClassifierMixin, BaseEstimator):
         return table.column(position).numbers(type_)
 
     def _frame(self, table: Table, *, missing: str | None, unknown: str | None = _UNKNOWN) -> Any:
-        """Return numbers as floats, NaN = missing, and categories as text in a pandas frame, for packages that need
-        one.
+        """Return a pandas frame with numbers as floats, NaN = missing, and categories as text.
 
-        The original text holds no information for these packages, and codes in digits need no escapes in files. Columns
-        are named by position for the same reason. ``missing`` and ``unknown`` are the texts of missing and unseen
-        categories.
+        Texts are codes in digits, because the original texts carry no information for these packages and codes need no
+        escapes in files; columns are named by position for the same reason. ``missing`` and ``unknown`` are the texts
+        of missing and unseen categories.
         """
         import pandas as pd
 
@@ -166,12 +165,12 @@ class Peer(ClassifierMixin, BaseEstimator):
 
 
 def known_values(column: Column, *, most: int | None = None, least_share: float = 0.0) -> dict[Any, int]:
-    """Return codes of the values of a column, in their order.
+    """Return a dict from the values of a column, in their order, to their codes.
 
     Parameters
     ----------
     column : Column
-    most : the number of most frequent values to keep, the first of equally frequent ones; None keeps all.
+    most : number of most frequent values to keep, the first of equally frequent ones; None keeps all.
     least_share : keep values in at least this share of the rows.
     """
     categories = column.categories()

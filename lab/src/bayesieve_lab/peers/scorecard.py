@@ -1,4 +1,4 @@
-"""The scorecard of optbinning on raw tables."""
+"""Scorecard of optbinning on raw tables."""
 
 from __future__ import annotations
 

@@ -99,7 +99,9 @@ class WekaBayes(Peer):
         return np.exp(self._log_proba(table))
 
     def _log_proba(self, table: Table) -> np.ndarray:
-        """Predict log probabilities by Weka through files. Weka rounds to six decimals, so it writes logarithms."""
+        """Return log probabilities computed by Weka through files. Weka rounds to six decimals, so it writes
+        logarithms.
+        """
         from scipy.special import logsumexp
 
         frame = self._frame(table, missing=None, unknown=None)
@@ -154,7 +156,7 @@ def _data_lines(path: Path) -> list[str]:
 
 
 def _numbers(line: str) -> list[float]:
-    """Return logarithms of a row; Weka writes that of 0 as missing."""
+    """Return the logarithms in a line; Weka writes that of 0 as missing."""
     return [-np.inf if text == "?" else float(text) for text in line.split(",")]
 
 
@@ -167,5 +169,5 @@ def _braced(values: Any) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Return a word of an option of Weka that is a list of options itself."""
+    """Return an option in quotation marks, for an option of Weka that is itself a list of options."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -1,4 +1,4 @@
-"""The complexities of section 4.1 of Rabenoro et al. (2015), measured: filters and searches by number of indicators.
+"""Measurements of the complexities in section 4.1 of Rabenoro et al. (2015): time by number of indicators.
 
     python -m bayesieve_lab.rabenoro2015.complexity lab/reproduction/rabenoro2015-complexity.jsonl
 
@@ -36,7 +36,7 @@ _ROUNDS = 3
 
 
 def tasks(halves: Halves) -> dict[str, Callable[[], Any]]:
-    """Return the filters, which count and rank all indicators, and the searches, by name."""
+    """Return functions by name: filters, which count and rank all indicators, and searches."""
     problem = halves.problem(halves.validation, GUIDE)
     every_row = np.ones(halves.fit.n_rows, dtype=bool)
     rankings = {name: lambda rank=rank: rank(halves.fit.take(every_row)) for name, rank in FILTERS.items()}
@@ -45,7 +45,9 @@ def tasks(halves: Halves) -> dict[str, Callable[[], Any]]:
 
 
 def refit(halves: Halves) -> list[int]:
-    """Add all indicators, each time the one of lowest error, by models that are learnt anew."""
+    """Add all indicators, one after the other, each time the one of lowest error by models that are fitted from
+    scratch.
+    """
     fit = halves.fit
     codes, classes = np.array(fit.codes).T, np.asarray(fit.class_codes)
     chosen: list[int] = []
@@ -57,7 +59,7 @@ def refit(halves: Halves) -> list[int]:
 
 
 def seconds_of(task: Callable[[], Any]) -> dict[str, float]:
-    """Return the least processor seconds of some runs."""
+    """Return the least CPU seconds of some runs."""
     seconds = []
     for _ in range(_ROUNDS):
         began = time.process_time()
@@ -67,7 +69,9 @@ def seconds_of(task: Callable[[], Any]) -> dict[str, float]:
 
 
 def wanted() -> Iterator[tuple[dict[str, Any], Callable[[], dict[str, float]]]]:
-    """Yield every measurement, on random indicators of the first draw."""
+    """Yield, for every measurement, the fields that identify it and a function that makes it, on random indicators of
+    the first draw.
+    """
     study = Rabenoro2015(Options())
     scores, labels = study.draw(0)
     rows = slice(study.n_series)
@@ -83,7 +87,7 @@ def wanted() -> Iterator[tuple[dict[str, Any], Callable[[], dict[str, float]]]]:
 
 
 def times(lines: Sequence[dict[str, Any]]) -> dict[str, dict[int, float]]:
-    """Return seconds by method and number of indicators."""
+    """Return the seconds by method and number of indicators."""
     seconds: dict[str, dict[int, float]] = {}
     for line in lines:
         seconds.setdefault(line["method"], {})[line["indicators"]] = line["seconds"]
@@ -91,7 +95,7 @@ def times(lines: Sequence[dict[str, Any]]) -> dict[str, dict[int, float]]:
 
 
 def judge_complexity(lines: Sequence[dict[str, Any]]) -> tuple[Judged, ...]:
-    """Return the claims of section 4.1, and of the abstract."""
+    """Judge the claims of section 4.1 and of the abstract."""
     seconds = times(lines)
     powers = {name: power(list(of), list(of.values())) for name, of in seconds.items()}
     largest = {name: of[max(of)] for name, of in seconds.items()}
@@ -127,7 +131,7 @@ def _of_searches(lines: Sequence[dict[str, Any]]) -> dict[str, dict[int, float]]
 
 
 def complexity_figure(lines: Sequence[dict[str, Any]]) -> str:
-    """Return seconds by the number of indicators, as SVG."""
+    """Return an SVG of the seconds by number of indicators."""
     series = [
         Series(name, colour, tuple(Point(*at) for at in np.log10(list(of.items())).tolist()), joined=True)
         for (name, of), colour in zip(_of_searches(lines).items(), _COLOURS, strict=True)

@@ -1,4 +1,4 @@
-"""Test errors of all methods with each grid of thresholds, and the paper's."""
+"""Figure of the test errors of all methods with each grid of thresholds, and of the paper's."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Filters beyond table 1 of Rabenoro et al. (2015): mRMR in its quotient form, and the redundancy of the indicators
-that each filter selects.
+"""Filters beyond table 1 of Rabenoro et al. (2015): mRMR as a quotient, and the redundancy of selected indicators.
 
     python -m bayesieve_lab.rabenoro2015.filters lab/reproduction/rabenoro2015-filters.jsonl 30
 
@@ -37,7 +36,7 @@ RANKINGS: dict[str, Callable[[CodedTable], np.ndarray]] = {
 
 
 def coded(study: Any, number: int) -> tuple[CodedTable, CodedTable]:
-    """Return coded training and test series of a draw, with their classes."""
+    """Return the coded training and test series of a draw, with their classes."""
     scores, labels = study.draw(number)
     encoder, n = EngineIndicators(study.grid), study.n_series
     train, test = encoder.fit_transform_coded(scores[:n], labels[:n]), encoder.transform_coded(scores[n:])
@@ -46,7 +45,7 @@ def coded(study: Any, number: int) -> tuple[CodedTable, CodedTable]:
 
 
 def redundancy(fit: CodedTable, features: np.ndarray) -> float:
-    """Return mean mutual information of two different features of a subset, in nats.
+    """Return the mean mutual information of two different features of a subset, in nats.
 
     Examples
     --------
@@ -63,7 +62,7 @@ def redundancy(fit: CodedTable, features: np.ndarray) -> float:
 
 
 def measured(study: Any, number: int) -> dict[str, dict[str, float]]:
-    """Measure size, test error and redundancy (of the first 19, and of all selected) by filter on a draw."""
+    """Return size, test error and redundancy (of the first 19 indicators, and of all selected) by filter on a draw."""
     train, test = coded(study, number)
     halves: Halves = halve(train, study.smoothing)
     found = {}
@@ -79,7 +78,7 @@ def measured(study: Any, number: int) -> dict[str, dict[str, float]]:
 
 
 def wanted(repetitions: int) -> Iterator[tuple[dict[str, Any], Callable[[], dict[str, Any]]]]:
-    """Yield every draw of every grid."""
+    """Yield, for every draw of every grid, the fields that identify a measurement and a function that makes it."""
     for grid in GRIDS:
         study = Rabenoro2015(Options(grid=grid))
         for number in range(repetitions):
@@ -89,7 +88,7 @@ def wanted(repetitions: int) -> Iterator[tuple[dict[str, Any], Callable[[], dict
 def judge_filters(
     lines: Sequence[dict[str, Any]], rows: Mapping[Key, Mapping[str, Any]], grid: str
 ) -> tuple[Judged, ...]:
-    """Return the claims about a grid; ``rows`` are the results of the wrappers on the same draws."""
+    """Judge the claims for a grid; ``rows`` are the results of the wrappers on the same draws."""
     mine = {line["draw"]: line for line in lines if line["grid"] == grid}
 
     def of(name: str, what: str) -> list[float]:

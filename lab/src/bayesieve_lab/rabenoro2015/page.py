@@ -1,4 +1,4 @@
-"""The page on Rabenoro et al. (2015), with a column for each grid of thresholds."""
+"""Page on Rabenoro et al. (2015), with a column for each grid of thresholds."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def saved_grids(folder: Path) -> dict[str, Comparison]:
 
 
 def errors_table(methods: Sequence[Method], errors: Values, features: Values) -> TextTable:
-    """Return test errors and mean numbers of indicators of some methods, by grid, and the paper's."""
+    """Return a table of test errors and mean numbers of indicators of some methods, by grid, and the paper's."""
 
     def cell(grid: str, key: str) -> str:
         return f"{mean_and_spread(errors[grid][key], 4)} ({features[grid][key].mean():.0f})"
@@ -74,7 +74,9 @@ def _tau(errors: Mapping[str, np.ndarray]) -> float:
 
 
 def _paths(comparisons: Mapping[str, Comparison], errors: Values) -> TextTable:
-    """Return the best subsets on the paths of the methods, how often each method was first, and the ties, by grid."""
+    """Return a table of the best subsets on the paths of the methods, how often each method was first, and ties, by
+    grid.
+    """
     best, ties = (values_by_grid(comparisons, what) for what in ("lowest_test_error", "tied_steps"))
     lowest = {grid: np.min([errors[grid][one.key] for one in METHODS], axis=0) for grid in GRIDS}
     cells: dict[str, Callable[[str, str], str]] = {

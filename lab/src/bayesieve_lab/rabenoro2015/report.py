@@ -48,12 +48,12 @@ _TABLE = "Section 6, table 1"
 
 
 def _pairs(first: str, second: str) -> tuple[tuple[str, str], ...]:
-    """Return two searches, by either guide."""
+    """Return pairs of two searches, one for each half of the rows that may guide them."""
     return tuple((f"{first}, {guide}", f"{second}, {guide}") for guide in _GUIDES)
 
 
 def _on_second_half(claim: Claim) -> Claim:
-    """Return the claim about searches guided by the second half."""
+    """Return the same claim about searches guided by the second half."""
     searches = {wrapper.key for wrapper in WRAPPERS}
     pairs = (tuple(f"{key}{SECOND_HALF}" if key in searches else key for key in pair) for pair in claim.pairs)
     return replace(claim, sentence=f"{claim.sentence} (guided by the second half)", pairs=tuple(pairs))  # type: ignore[arg-type]
@@ -120,7 +120,7 @@ CLAIMS = tuple(
 
 
 def report(study: Rabenoro2015, comparison: Comparison) -> Report:
-    """Report on repetitions.
+    """Return the report on the repetitions.
 
     Raises
     ------
@@ -163,7 +163,7 @@ def report(study: Rabenoro2015, comparison: Comparison) -> Report:
 
 
 def compared(comparison: Comparison) -> list[Judged]:
-    """Return the claims about methods that have results."""
+    """Judge the claims about methods that have results."""
     methods = {*comparison.methods}
     claims = [claim for claim in CLAIMS if {key for pair in claim.pairs for key in pair} <= methods]
     # A subset of no indicators has no steps: none of them is tied.
@@ -184,7 +184,7 @@ def compared(comparison: Comparison) -> list[Judged]:
 
 
 def judge(comparison: Comparison) -> tuple[Judged | Closeness, ...]:
-    """Return every claim with its verdicts, and how close table 1 comes."""
+    """Judge every claim, and compute how close our table 1 is."""
     errors, features = values_of(comparison, "test"), values_of(comparison, "features")
     theirs = {method.key: method for method in METHODS if method.paper_error is not None}
     numbers = [(key, float(method.paper_error or 0), float(errors[key].mean())) for key, method in theirs.items()]
@@ -215,7 +215,7 @@ def values_of(comparison: Comparison, what: str) -> dict[str, np.ndarray]:
 
 
 def main_table(comparison: Comparison, methods: Sequence[Method]) -> TextTable:
-    """Return rows of table 1 of the paper, with ours."""
+    """Return rows of table 1 of the paper beside ours."""
     features, errors = values_of(comparison, "features"), values_of(comparison, "test")
     rows = [
         (
@@ -233,7 +233,7 @@ def main_table(comparison: Comparison, methods: Sequence[Method]) -> TextTable:
 
 
 def path_table(comparison: Comparison) -> TextTable:
-    """Return the paths of the methods, and how often each method was best."""
+    """Return a table on the paths of the methods, and how often each method was best."""
     test, validation = values_of(comparison, "test"), values_of(comparison, "validation_error")
     lowest_test, seconds = values_of(comparison, "lowest_test_error"), values_of(comparison, "choice_seconds")
     ties = values_of(comparison, "tied_steps")

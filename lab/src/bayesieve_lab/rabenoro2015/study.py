@@ -58,7 +58,7 @@ VARIANTS = (*BY_LIKELIHOOD, FIRST_50, *ON_SECOND_HALF)
 
 
 class EngineIndicators(BaseEstimator):
-    """Indicators of engine scores, with the thresholds of a grid, fixed on training rows.
+    """Encoder of engine scores as indicators, with the thresholds of a grid, which are fixed on training rows.
 
     Parameters
     ----------
@@ -75,18 +75,18 @@ class EngineIndicators(BaseEstimator):
         return self.indicators_.fit_transform_coded(X, y, sample_weight)
 
     def transform_coded(self, X: Any) -> CodedTable:
-        """Code other rows."""
+        """Return other rows coded by these thresholds."""
         return self.indicators_.transform_coded(X)
 
 
 class Rabenoro2015(Study):
-    """Section 5 of the paper, with its protocol, on new training and test series in every repetition.
+    """Reproduction of section 5 of the paper, by its protocol, with new training and test series in every repetition.
 
     Parameters
     ----------
     options : ``grid`` is "levels" (default), "quantiles" or "coarse", see `bayesieve_lab.simulate.engine_grid`;
         ``smoothing`` is Laplace's with alpha = 1 by default; ``quick`` uses 1200 series instead of 6000.
-    n_series : series in the training set, and in the test set; None is the paper's number.
+    n_series : number of series in the training set, and in the test set; None is the paper's number.
 
     Raises
     ------
@@ -157,7 +157,7 @@ class Rabenoro2015(Study):
         return pl.DataFrame(score_columns(scores, names)), np.concatenate([train.labels[order], test.labels])
 
     def saved(self, results: Path) -> Comparison:
-        """Return results in a file, perhaps without some variants."""
+        """Return the results in a file, which may lack some variants."""
         rows = read_results(results)
         measured = {method for _, method, *_ in rows}
         return Comparison.of(self.data(), (name for name in self.methods() if name in measured), self.protocol, rows)

@@ -1,4 +1,6 @@
-"""Choice of subsets by rankings and searches on one half of the training rows, and of their size on the other half."""
+"""Selection of features by rankings and searches on one half of the training rows, and of their number on the other
+half.
+"""
 
 from __future__ import annotations
 
@@ -40,10 +42,10 @@ SECOND_HALF = ", second half"
 
 @dataclass(frozen=True)
 class Method:
-    """A way to choose indicators, and its row in table 1 of the paper.
+    """A way to select indicators, and its row in table 1 of the paper.
 
-    ``second_half`` guides the search by the rows that also choose the size; ``leading`` is how many features a ranking
-    has at most.
+    ``second_half`` guides the search by the rows that also determine the size; ``leading`` is the largest number of
+    features of a ranking.
     """
 
     name: str
@@ -57,17 +59,17 @@ class Method:
 
     @property
     def key(self) -> str:
-        """Its name in results."""
+        """Name of the method in the results."""
         name = f"{self.name}, {self.guide}" if self.guide else self.name
         return f"{name}{SECOND_HALF}" if self.second_half else name
 
 
 @dataclass(frozen=True)
 class Halves:
-    """Training rows in halves.
+    """The training rows in two halves.
 
-    Probabilities are learnt from ``fit``, the coded first half, and its ``counts``. With these, ``guide`` scores the
-    rows of this half, which guide rankings and searches, and ``validation`` those of the other half.
+    Probabilities are fitted to ``fit``, the coded first half, with its ``counts``. By these probabilities, ``guide``
+    scores the rows of this half, which guide rankings and searches, and ``validation`` those of the other half.
     """
 
     fit: CodedTable
@@ -77,12 +79,13 @@ class Halves:
     validation: ScoredRows
 
     def scored(self, rows: CodedTable) -> ScoredRows:
-        """Return other rows, with their classes, scored with the same probabilities."""
+        """Return other rows, with their classes, scored by the same probabilities."""
         return ScoredRows.training(rows, self.counts, self.smoothing)
 
     def problem(self, rows: ScoredRows | None, criterion: str = "error", *, second_half: bool = False) -> SubsetProblem:
-        """Return a search by a criterion on the guiding half or the second half, with the error measured on ``rows``
-        unless they are None.
+        """Return a search problem by a criterion on the guiding half or the second half.
+
+        The error is also measured on ``rows``, unless they are None.
         """
 
         def new_criterion(name: str) -> Any:
@@ -113,26 +116,26 @@ def halve(train: CodedTable, smoothing: Smoothing) -> Halves:
 
 
 class SubsetChoice(ClassifierMixin, BaseEstimator):
-    """Naive Bayes on coded features, chosen with two halves of the training rows.
+    """Naive Bayes on coded features that are selected by means of two halves of the training rows.
 
-    Probabilities are learnt from the first half of the rows of every class, which also guides the choice. The smallest
-    subset of lowest error on the other half is chosen. Rows should be in random order.
+    Probabilities are fitted to the first half of the rows of every class, which also guides the search. The smallest
+    subset of lowest error on the other half is selected. Rows should be in random order.
 
     Parameters
     ----------
     encoder : encoder with ``fit_transform_coded`` and ``transform_coded``
     direction : direction of a `GreedySearch`; None for no search.
     criterion : criterion of the search.
-    ranking : "MI filter" or "mRMR filter", to choose its leading features; None for a search, or for all features.
+    ranking : "MI filter" or "mRMR filter", to select its leading features; None for a search, or for all features.
     smoothing : smoothing of the probabilities.
     second_half : whether the second half guides the search, too.
-    leading : how many leading features of the ranking there are to choose from; None for all.
+    leading : number of leading features of the ranking to select from; None for all.
 
     Attributes
     ----------
-    n_features_selected_ : number of features chosen.
+    n_features_selected_ : number of selected features.
     trace_ : trace of the search, unless ``direction`` is None.
-    choice_seconds_ : seconds for the choice alone.
+    choice_seconds_ : seconds of the selection alone.
     """
 
     def __init__(
@@ -164,7 +167,7 @@ class SubsetChoice(ClassifierMixin, BaseEstimator):
         return self.fit_coded(encoder.fit_transform_coded(X, y), encoder)
 
     def fit_coded(self, coded: CodedTable, encoder: Any) -> SubsetChoice:
-        """Choose among the features of rows that an encoder has coded."""
+        """Select features of rows that an encoder has coded, and fit naive Bayes."""
         self.encoder_ = encoder
         self._halves = halve(coded, self.smoothing)
         began = time.perf_counter()
@@ -254,7 +257,7 @@ def best_on_walks(trace: SearchTrace, halves: Halves) -> np.ndarray:
 
 
 def _path(halves: Halves, rows: ScoredRows, order: np.ndarray) -> list[float]:
-    """Return the errors on ``rows`` of the leading features, from none to all."""
+    """Return the errors on ``rows`` with 0, 1, 2, ... leading features."""
     criterion = make_criterion("error", halves.fit.n_features, halves.fit.classes)
     errors: list[float] = nested_values(Objective(criterion, rows), order).tolist()
     return errors
@@ -282,7 +285,7 @@ def _tied_steps(trace: SearchTrace, problem: SubsetProblem, size: int) -> float 
 
 
 def _replayed(trace: SearchTrace, state: SearchState, steps: int | None = None) -> Iterator[SearchState]:
-    """Replay the subsets of a search; with ``steps``, only this many steps of the first walk."""
+    """Yield the subsets of a search again; with ``steps``, only this many steps of its first walk."""
     for walk in range(trace.n_starts if steps is None else 1):
         start = np.zeros(state.selected.size, dtype=bool)
         start[trace.starts[walk].features] = True

@@ -1,5 +1,5 @@
 # ruff: noqa: T201
-"""Possible reasons for the differences between our table 1 and that of Rabenoro et al. (2015), tested.
+"""Tests of possible reasons for the differences between our table 1 and that of Rabenoro et al. (2015).
 
     python -m bayesieve_lab.rabenoro2015.why levels 10
     python -m bayesieve_lab.rabenoro2015.why levels 30 "error, columns shuffled"
@@ -29,7 +29,7 @@ from bayesieve_lab.rabenoro2015.subset_choice import Halves, best_of_path, best_
 
 
 def main(grid: str, repetitions: int, wanted: str = "") -> None:
-    """Print size and test error of every variant: their means, and the standard deviation of the error."""
+    """Print size and test error of every variant: means, and the standard deviation of the error."""
     study: Any = make_study("rabenoro2015", Options(grid=grid))
     errors: dict[str, list[tuple[int, float]]] = {}
     for number in range(repetitions):
@@ -46,7 +46,9 @@ def main(grid: str, repetitions: int, wanted: str = "") -> None:
 
 
 def variants(study: Any, number: int) -> Iterator[tuple[str, Callable[[], np.ndarray], Halves, CodedTable]]:
-    """Yield every variant of a repetition: name, function that chooses a subset, halves to choose from, test rows."""
+    """Yield every variant of a repetition: its name, a function that selects a subset, the halves, and the test
+    rows.
+    """
     train, test = coded(study, number)
     order = np.random.default_rng(number).permutation(train.n_features)
     plain, shuffled = (

@@ -1,4 +1,4 @@
-"""Simulated data whose truth is known, and the scores that experts would compute from it."""
+"""Simulated data with a known truth, and the scores that experts would compute from them."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ LONGEST_WHOLE = 512  # points of a series whose ranks are kept whole by the Kolm
 
 @jit_inner
 def sign_sum(ranks, first, last, rank):
-    """Sum of sign(ranks[i] - rank) over first <= i < last."""
+    """Return the sum of sign(ranks[i] - rank) over first <= i < last."""
     total = np.int32(0)
     for i in range(first, last):
         total += np.int32(ranks[i] > rank) - np.int32(ranks[i] < rank)
@@ -24,9 +24,11 @@ def sign_sum(ranks, first, last, rank):
 
 @jit_inner
 def mann_whitney(ranks, n_ranks, half, out):
-    """Compute out[b] = (|U - mean| - 1/2) / sd, with the correction of sd for ties; -inf where all points are equal.
+    """Write (|U - mean| - 1/2) / sd of every window into ``out``, where sd is corrected for ties; -inf if all points
+    are equal.
 
-    T = sum over pairs of sign(after - before) = 2 (U - mean) is carried from window to window: three points move.
+    T, the sum over pairs of sign(after - before), is 2 (U - mean). It is updated from window to window, because only
+    three points move.
     """
     counts = np.zeros(n_ranks, dtype=np.int64)
     ties = 0.0  # sum of c^3 - c over the counts c of equal values
@@ -57,7 +59,7 @@ def mann_whitney(ranks, n_ranks, half, out):
 
 @jit_inner
 def add_and_scan(gaps, first, last, shift, extremes):
-    """Compute gaps[first:last] += shift; extremes = smallest and largest of them and of itself."""
+    """Add ``shift`` to gaps[first:last], and update ``extremes``, the smallest and the largest gap."""
     low, high = extremes[0], extremes[1]
     for r in range(first, last):
         gap = np.int32(gaps[r] + shift)
@@ -71,7 +73,7 @@ def add_and_scan(gaps, first, last, shift, extremes):
 
 @jit_inner
 def kolmogorov_smirnov(ranks, n_ranks, half, out):
-    """Compute out[b] = half * D, a whole number.
+    """Write half * D of every window, a whole number, into ``out``.
 
     gaps[r] = points of rank <= r before the cut minus those after it, so that D = max |gaps| / half. When the window
     moves on, one point leaves, one crosses the cut and one enters: each shifts the gaps from its rank on.
@@ -103,7 +105,9 @@ def kolmogorov_smirnov(ranks, n_ranks, half, out):
 
 @jit_inner
 def kolmogorov_smirnov_long(ranks, half, out):
-    """Compute the statistic of a long series in pieces that are ranked separately: time is linear in the length."""
+    """Compute `kolmogorov_smirnov` of a long series in pieces that are ranked separately, so that time is linear in the
+    length.
+    """
     step = max(256, 4 * half)
     for first in range(0, out.size, step):
         last = min(first + step, out.size)
@@ -120,9 +124,10 @@ def kolmogorov_smirnov_long(ranks, half, out):
 
 @jit_inner
 def variance_ratio(values, half, out):
-    """Compute out[b] = larger variance / smaller variance of the two halves: 1 where both are zero, inf where one is.
+    """Write larger variance / smaller variance of the two halves of every window into ``out``: 1 if both are 0, inf if
+    one is.
 
-    Squares are taken about the mean of each half, after its first value is taken off (constant halves get exactly 0).
+    Squares are taken about the mean of each half, after its first value is subtracted (constant halves get exactly 0).
     """
     n_halves = values.size - half + 1
     means = np.zeros(n_halves)
@@ -145,7 +150,9 @@ def variance_ratio(values, half, out):
 
 @jit
 def statistics(test, values, ranks, n_ranks, half, out):
-    """Return the statistic of every window of one series: 0 Mann-Whitney, 1 Kolmogorov-Smirnov, 2 variance ratio."""
+    """Write the statistic of every window of one series into ``out``: 0 Mann-Whitney, 1 Kolmogorov-Smirnov, 2 variance
+    ratio.
+    """
     if test == 0:
         mann_whitney(ranks, n_ranks, half, out)
     elif test == 2:
@@ -160,10 +167,11 @@ def statistics(test, values, ranks, n_ranks, half, out):
 def score_series(
     test, values, ranks, n_ranks, offsets, half, runs, criticals, spans, extremes, shares, longests, most
 ):  # fmt: skip
-    """For every series: extremes[i, k] = largest over positions of the smallest statistic of runs[k] successive windows
-    (runs ascending); shares[i, k] and longests[i, k] = share of windows, and most windows in a row, whose statistic is
-    at least criticals[k]; most[i, k, j] = most such windows among spans[j] successive ones. NaN where the series is too
-    short.
+    """Write summaries of the window statistics of every series into four arrays; NaN where the series is too short.
+
+    extremes[i, k] : largest over positions of the smallest statistic of runs[k] successive windows (runs ascending).
+    shares[i, k], longests[i, k] : share of windows, and most windows in a row, whose statistic is at least
+    criticals[k]. most[i, k, j] : most such windows among spans[j] successive ones.
     """
     buffer = np.empty(np.max(np.diff(offsets)))
     for i in range(offsets.size - 1):

@@ -1,4 +1,4 @@
-"""A donation campaign of the shape of the KDD Cup 1998: many donors, hundreds of columns, few gifts."""
+"""Simulated donation campaign of the shape of the KDD Cup 1998: many donors, hundreds of columns, few gifts."""
 
 from __future__ import annotations
 
@@ -26,8 +26,14 @@ _Columns = Iterator[tuple[str, Any]]
 
 @dataclass(frozen=True)
 class _Donors:
-    """Hidden traits of donors, all standard normal: ``giving`` is the log of the usual gift, ``loyalty`` the frequency
-    of gifts, and ``area`` (8, n_rows) describes the neighbourhood, beginning with its wealth.
+    """Hidden traits of donors, all standard normal.
+
+    Attributes
+    ----------
+    giving : logarithm of the usual gift.
+    loyalty : frequency of gifts.
+    age : age of the donor.
+    area : (8, n_rows) factors of the neighbourhood, the first is its wealth.
     """
 
     giving: np.ndarray
@@ -47,11 +53,11 @@ class _Donors:
 
     @property
     def gift(self) -> np.ndarray:
-        """Dollars of the usual gift."""
+        """Usual gift in dollars."""
         return np.asarray(np.exp(np.float32(2.63) + np.float32(0.5) * self.giving))
 
     def response(self, mean: float) -> np.ndarray:
-        """Return the probability (n_rows,) of a gift, with this mean."""
+        """Return the probability of a gift, (n_rows,), with this mean over the donors."""
         logit = 0.28 * self.loyalty - 0.15 * self.giving + 0.08 * self.age + np.tensordot(_EFFECTS, self.area, 1)
         low, high = -40.0, 40.0
         for _ in range(60):
@@ -135,7 +141,7 @@ def _columns(donors: _Donors, rng: np.random.Generator) -> _Columns:
 
 
 def _history(donors: _Donors, rng: np.random.Generator) -> _Columns:
-    """Return 20 columns that sum up the gifts so far."""
+    """Return 20 columns that summarize the gifts so far."""
 
     def near(trait: np.ndarray, noise: float) -> np.ndarray:
         return trait + np.float32(noise) * _normal(rng, donors.n_rows)
@@ -213,7 +219,7 @@ def _campaigns(donors: _Donors, rng: np.random.Generator) -> _Columns:
 
 
 def _census(donors: _Donors, rng: np.random.Generator) -> Any:
-    """Return a share in percent that depends on one or two factors of the neighbourhood."""
+    """Return a census column, a share in percent, that depends on one or two factors of the neighbourhood."""
     first, second = rng.choice(_FACTORS, 2, replace=False, p=_SHARES)
     size, side = rng.uniform(0.4, 0.95), rng.choice((-1.0, 1.0))
     trait = size * donors.area[first] + rng.uniform(0.0, 0.4) * donors.area[second]
@@ -234,7 +240,7 @@ def _logistic(logit: np.ndarray) -> np.ndarray:
 
 
 def _dollars(amounts: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return dollars: most gifts are round sums, the others whole dollars."""
+    """Round amounts to dollars, most of them to round sums, the others to whole dollars."""
     middle = np.sqrt(_ROUND_SUMS[1:] * _ROUND_SUMS[:-1])
     sums = np.where(rng.random(amounts.size) < 0.85, _ROUND_SUMS[np.digitize(amounts, middle)], np.round(amounts))
     return np.clip(sums, SMALLEST, LARGEST).astype(np.float64)

@@ -232,7 +232,7 @@ def _coarse_thresholds(score: WindowScore) -> list[float]:
 
 
 def _shared_out(room: np.ndarray, total: int) -> np.ndarray:
-    """Divide ``total`` into whole numbers as equally as possible, none above its room; the first ones get the
+    """Divide ``total`` into whole numbers as equally as possible, none above its ``room``; the first ones get the
     remainder.
     """
     numbers = np.zeros(room.size, dtype=np.int64)
@@ -243,9 +243,7 @@ def _shared_out(room: np.ndarray, total: int) -> np.ndarray:
 
 
 def _quantiles(column: np.ndarray, count: int) -> list[float]:
-    """Return ``count`` different observed values below the largest, each the nearest above an equally spaced
-    quantile.
-    """
+    """Return ``count`` different observed values below the largest, the nearest ones above equally spaced quantiles."""
     values, frequencies = np.unique(column, return_counts=True)
     below = np.cumsum(frequencies)[:-1] / column.size if column.size else np.empty(0)
     order = np.arange(count)

@@ -1,4 +1,4 @@
-"""Checks of counts and random states."""
+"""Checks of the parameters of simulations: counts and random states."""
 
 from __future__ import annotations
 

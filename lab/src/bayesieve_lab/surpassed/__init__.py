@@ -1,1 +1,3 @@
-"""The best method of each paper, our default, gradient boosting and EBM on the paper's sets by its protocol."""
+"""Comparison of the best method of each paper, our default, gradient boosting and EBM, on the paper's data by its
+protocol.
+"""

@@ -48,15 +48,16 @@ BEST_OF_DONORS = "10 forward"
 
 @dataclass(frozen=True)
 class Contest:
-    """The data sets of a paper, and the methods that are compared on them.
+    """Comparison of methods on the data sets of a paper.
 
     Attributes
     ----------
     best : name of the paper's best method.
-    data : loaders of tables and classes, which are numbered from 0, by name.
-    split : how rows are split.
-    methods : gives the makers of the methods by name, for a data set. A method is made only if it is run, so that its
-        package need not be installed otherwise.
+    data : by name, functions that load a table and its classes, numbered from 0.
+    split : split of the rows.
+    methods : function from a data set to the functions that make the methods, by name. A method is made only if it is
+    run, so
+        that its package need not be installed otherwise.
     """
 
     paper: str
@@ -85,7 +86,7 @@ def _cross_validated(paper: str, best: Callable[[str], Any], title: str, folder:
 
 
 def _timed(makers: Mapping[str, Callable[[], Any]], wrap: Callable[[Any], Any] = Timed) -> Makers:
-    """Return makers of the same methods with their fits timed; ``wrap`` makes a timed method of a method."""
+    """Return the same methods with timed fits; ``wrap`` makes a timed method of a method."""
     return {name: lambda make=make: wrap(make()) for name, make in makers.items()}  # type: ignore[misc]
 
 
@@ -142,12 +143,12 @@ CONTESTS: Mapping[str, Callable[[Path | None], Contest]] = {
 
 
 def results_of(paper: str) -> str:
-    """Return the name of the file with the results."""
+    """Return the name of the file with the results for a paper."""
     return f"surpassed-{paper}.jsonl"
 
 
 def run(folder: Path, output: Path, paper: str, chosen: Sequence[str], sets: Sequence[str]) -> None:
-    """Run the unfinished folds of the methods ``chosen``, or all, on the named sets, or all."""
+    """Run the unfinished folds of the ``chosen`` methods on the data sets ``sets``; empty for all."""
     contest = CONTESTS[paper](folder)
     folds = N_FOLDS if isinstance(contest.split, RepeatedFolds) else "draws"
     for name in sets or contest.data:

@@ -1,4 +1,4 @@
-"""Classifiers of raw tables on the indicators of engine series."""
+"""Classifiers that take raw tables, on the indicators of engine series."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class OnIndicators(ClassifierMixin, BaseEstimator):
         self.model = model
 
     def fit(self, X: Any, y: np.ndarray) -> OnIndicators:
-        """Fix the thresholds, and learn from the indicators."""
+        """Fix the thresholds, and fit the classifier to the indicators."""
         self.encoder_ = EngineIndicators()
         self.model.fit(indicator_frame(self.encoder_.fit_transform_coded(X, y)), y)
         self.n_features_selected_ = getattr(self.model, "n_features_selected_", None)
@@ -37,5 +37,5 @@ class OnIndicators(ClassifierMixin, BaseEstimator):
 
 
 def indicator_frame(coded: Any) -> pl.DataFrame:
-    """Return the codes as a table, a column for each feature."""
+    """Return the codes of a coded table as a dataframe with a column for each feature."""
     return pl.DataFrame(dict(zip(coded.names, coded.codes, strict=True)))

@@ -1,4 +1,4 @@
-"""The tables of the best methods, and the page that shows them."""
+"""Tables on the best method of each paper, and the page that shows them."""
 
 from __future__ import annotations
 
@@ -33,8 +33,15 @@ Rows = Mapping[tuple[str, str, int, int], dict[str, Any]]
 
 @dataclass(frozen=True)
 class Shown:
-    """Specification of a table of means: ``name`` of the results, the paper's ``best`` method, the number ``of`` data
-    sets or draws, the measures, and the data.
+    """Specification of a table of means.
+
+    Attributes
+    ----------
+    name : name of the results.
+    best : the paper's best method.
+    of : number of data sets or draws.
+    measures : measures to show.
+    sets : word for the data, such as "sets" or "draws".
     """
 
     name: str
@@ -94,7 +101,7 @@ def _ended(row: Mapping[str, Any] | None) -> bool:
 
 
 def lines(shown: Shown, rows: Rows, methods: Sequence[str]) -> list[tuple[str, ...]]:
-    """Return rows of a table with the means of methods over the folds that all of them have."""
+    """Return the rows of a table of means, over the folds that all methods have."""
     known = [method for method in methods if any(key[1] == method for key in rows)]
     measures = [measure for measure, *_ in shown.measures]
     n_sets, n_folds, by_set = means(rows, known, [*measures, "n_features", SECONDS])
@@ -114,8 +121,8 @@ def lines(shown: Shown, rows: Rows, methods: Sequence[str]) -> list[tuple[str, .
 
 
 def _lead(differences: np.ndarray) -> str:
-    """Return the numbers of sets on which the default is better and worse than another method, and the p-value of the
-    signed-rank test.
+    """Return on how many sets the default is better and worse than another method, and the p-value of the signed-rank
+    test.
     """
     if differences.size < 2:
         return ""
@@ -124,15 +131,17 @@ def _lead(differences: np.ndarray) -> str:
 
 
 def _titled(shown: Shown, found: Sequence[tuple[str, ...]]) -> TextTable | None:
-    """Return a table of such rows; None without any."""
+    """Return a table of these rows; None without rows."""
     titles = [f">{title}" for _, title, _ in shown.measures]
     columns = ("On", "Method", *titles, ">bayesieve better / worse", ">Features", ">CPU seconds")
     return TextTable.of(columns, found) if found else None
 
 
 def table(folder: Path, shown: Shown) -> TextTable | None:
-    """Return the paper's best method, our default, Khiops, gradient boosting, and EBM if it was run everywhere; None
-    without results.
+    """Return the table of a paper: its best method, our default, Khiops, gradient boosting, and EBM if it was run
+    everywhere.
+
+    None without results.
     """
     rows = _rows(folder, shown.name)
     main = (shown.best, DEFAULT, KHIOPS, TREES)
@@ -161,7 +170,7 @@ def tables(folder: Path) -> dict[str, list[TextTable]]:
 
 
 def every_set(folder: Path, shown: Shown, measure: str, digits: int) -> TextTable:
-    """Return means of a measure on every data set, by method; a dash where a method has no results."""
+    """Return the means of a measure on every data set, by method; a dash where a method has no results."""
     rows = {**_rows(folder, shown.name)}
     methods = dict.fromkeys(key[1] for key in rows)
     found = []

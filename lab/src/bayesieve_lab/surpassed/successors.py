@@ -51,7 +51,7 @@ class WeightedNB(ClassifierMixin, BaseEstimator):
         return TableEncoder(prior="published", n_jobs=1)
 
     def fit(self, X: Any, y: Any) -> WeightedNB:
-        """Code the rows and learn the weights."""
+        """Code the rows and fit the weights."""
         encoder = self.new_encoder()
         return self.fit_coded(encoder.fit_transform_coded(X, y), encoder)
 
@@ -81,8 +81,10 @@ class WeightedNB(ClassifierMixin, BaseEstimator):
 
 
 def evidence_of(coded: CodedTable, features: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Return log probabilities of the classes, (n_classes,), and of the level of every row given each, (n_rows,
-    n_classes) by feature, up to a constant for each row.
+    """Return the log probabilities of the classes, and for each feature those of the level of every row given each
+    class.
+
+    The former are (n_classes,), the latter (n_rows, n_classes) for each feature, up to a constant for each row.
     """
     prior = np.log(coded.counts.class_counts / coded.n_rows)
     evidence = []
@@ -96,7 +98,7 @@ def evidence_of(coded: CodedTable, features: np.ndarray) -> tuple[np.ndarray, li
 def loss(
     prior: np.ndarray, evidence: list[np.ndarray], codes: np.ndarray, objective: str, weights: np.ndarray
 ) -> tuple[float, np.ndarray]:
-    """Return the objective of rows of these classes, and its gradient (n_features,)."""
+    """Return the objective of rows with these classes, and its gradient (n_features,), for these weights."""
     log_joint = np.tile(prior, (codes.size, 1))
     for weight, part in zip(weights, evidence, strict=True):
         log_joint += weight * part
@@ -112,7 +114,7 @@ def loss(
 
 
 def _one_pass(criterion: str) -> SelectiveNB:
-    """Return the nested subset of lowest leave-one-out error or squared error."""
+    """Return the classifier that keeps the nested subset of lowest leave-one-out error or squared error."""
     selector = WrapperSelector(criterion, search=RankedPath(), evaluation="loo", recode=False)
     return SelectiveNB(selector, prior="published", pairs=0, calibrate=False)
 

@@ -1,4 +1,4 @@
-"""Classifiers that measure the processor seconds of a fit, and what a paper measures besides."""
+"""Classifiers that measure the CPU seconds of a fit, and further figures that a paper measures."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FLOORED, SECONDS = "compression_rate_floored", "cpu seconds"
 
 
 class Timed(ClassifierMixin, BaseEstimator):
-    """A classifier whose fits are timed in seconds of processor, those of its child processes included.
+    """Classifier whose fits are timed in CPU seconds, those of its child processes included.
 
     Class labels must be whole numbers from 0.
 
@@ -46,7 +46,7 @@ class Timed(ClassifierMixin, BaseEstimator):
         return log_proba
 
     def fold_figures(self, rows: Any, codes: np.ndarray) -> dict[str, float | None]:
-        """Return seconds of the fit, and the compression rate with probabilities of at least 1 / test rows."""
+        """Return the seconds of the fit, and the compression rate where probabilities are at least 1 / test rows."""
         classes = np.arange(max(int(codes.max()), int(np.max(self.classes_))) + 1)
         log_proba = log_probabilities(self, rows, classes, self.n_rows_)
         prior = np.full(classes.size, np.log(0.5 / self.n_rows_))
@@ -61,12 +61,16 @@ class Timed(ClassifierMixin, BaseEstimator):
 
 
 class TimedLetters(Timed):
-    """A classifier of donors (polars, with the dollars that they gave), and the profit of its letters.
+    """Classifier of donors, with the profit of letters to those whose expected gift is larger than the cost of a
+    letter.
+
+    Rows are polars frames with a column of the dollars given.
 
     Parameters
     ----------
     model : a classifier of two classes.
-    gifts : columns from which a linear regression on the training rows that gave estimates the gift.
+    gifts : columns from which a linear regression, fitted to the training rows that gave, estimates the amount of a
+    gift.
     response : share of the population that gives; None if it is that of the rows.
     """
 
@@ -76,7 +80,7 @@ class TimedLetters(Timed):
         self.response = response
 
     def fit(self, X: Any, y: np.ndarray) -> TimedLetters:
-        """Learn from donors, of whom those of class 1 gave."""
+        """Fit the classifier to donors, of whom those of class 1 gave."""
         super().fit(X, y)
         self.regression_ = LinearRegression().fit(self._gifts(X)[y == 1], X[AMOUNT].to_numpy()[y == 1])
         return self
@@ -104,7 +108,7 @@ class TimedLetters(Timed):
 
 
 class TimedCampaign(Timed):
-    """A `CampaignNB`, which measures its squared error and profit itself."""
+    """A `CampaignNB` that is timed; it measures its squared error and profit itself."""
 
     def fold_figures(self, rows: Any, codes: np.ndarray) -> dict[str, float | None]:
         """Add figures of the model, without those after each feature."""
