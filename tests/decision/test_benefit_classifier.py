@@ -230,7 +230,7 @@ ESTIMATED = {"benefit": LETTERS, "amount_estimator": LinearRegression()}
         ("amount_benefit must be a matrix of finite numbers, 2 rows", {"options": {"amount_benefit": [[1]]}}),
         ("amount_benefit needs the amounts of the rows", {"options": {"amount_benefit": np.eye(2)}}),
         (
-            "no amount is known in a row where it matters",
+            "no amount is known where it matters",
             {"options": ESTIMATED, "fit": {"benefit": np.where(campaign(200, share=0.5).y == 1, np.nan, 1.0)}},
         ),
         ("benefit has 3 values, but there are 200 rows", {"options": ESTIMATED, "fit": {"benefit": [1.0, 2.0, 3.0]}}),
