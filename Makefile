@@ -31,6 +31,7 @@ demo: $(VENV)/installed
 
 # The same random examples every time; pytest by itself draws new ones.
 test: $(VENV)/installed-dev
+	$(BIN)/python -m tests.kernels
 	CI=true $(BIN)/python -m pytest $(PYTEST_ARGS) -m "not slow"
 
 # What `make test` leaves out: large tables, clusters, browsers, long random runs, and the lab.

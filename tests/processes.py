@@ -12,8 +12,9 @@ from typing import Any
 
 CAN_FORK = "forkserver" in multiprocessing.get_all_start_methods()
 CONTEXT = multiprocessing.get_context("forkserver" if CAN_FORK else "spawn")
-if CAN_FORK:  # polars must not be among them: its threads do not survive a fork
-    MODULES = ("numba", "sklearn.ensemble", "bayesieve.classifier.report_data", "bayesieve.cli.app")
+# polars must not be among them: its threads do not survive a fork
+MODULES = ("numba", "sklearn.ensemble", "bayesieve.classifier.report_data", "bayesieve.cli.app")
+if CAN_FORK:
     CONTEXT.set_forkserver_preload([*MODULES])
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import get_tags
@@ -20,33 +21,35 @@ ESTIMATORS = [
     b.AllFeatures(encoder=None),
     b.AUCSelector(),
     b.BayesianAveraging(),
-    b.BenefitClassifier(b.SelectiveNB("all", calibrate=False, pairs=0)),
     b.BenefitClassifier(LogisticRegression()),
     b.BoostedSelector(),
     b.CFSSelector(),
     b.CompressionAveraging(),
     b.DependenceClusterSelector(),
-    b.DependenceClusterSelector("spearman", evaluation="loo", scoring="auc", encoder=None),
     b.MAPSelector(),
     b.DiscreteNB(),
     b.EqualFrequencyDiscretizer(),
     b.EqualWidthDiscretizer(),
     b.IndicatorEncoder(thresholds=2),
-    b.IndicatorEncoder([-0.5, 0.5], missing="ignore"),
     b.ImpreciseInformationGainSelector(),
     b.InformationGainSelector(),
-    b.InformationGainSelector(n_features_to_select="auto"),
     b.MDLPDiscretizer(),
     b.MODLDiscretizer(),
-    b.MODLDiscretizer(method="optimal"),
     b.MODLGrouper(),
     b.MRMRSelector(),
     b.SelectiveNB(),
     b.TableEncoder(),
-    b.TableEncoder(missing="ignore"),
     b.ThresholdTuner(LogisticRegression(), cv="train"),
-    b.ThresholdTuner(LogisticRegression(), cv=2),
     b.WrapperSelector(),
+]
+OTHER_OPTIONS = [
+    b.BenefitClassifier(b.SelectiveNB("all", calibrate=False, pairs=0)),
+    b.DependenceClusterSelector("spearman", evaluation="loo", scoring="auc", encoder=None),
+    b.IndicatorEncoder([-0.5, 0.5], missing="ignore"),
+    b.InformationGainSelector(n_features_to_select="auto"),
+    b.MODLDiscretizer(method="optimal"),
+    b.TableEncoder(missing="ignore"),
+    b.ThresholdTuner(LogisticRegression(), cv=2),
     b.WrapperSelector("auc", direction="forward", evaluation=3, encoder=None),
 ]
 
@@ -71,8 +74,14 @@ def test_estimator(estimator: Any, check: Any) -> None:
     check(estimator)
 
 
+@pytest.mark.slow
+@parametrize_with_checks(OTHER_OPTIONS, expected_failed_checks=known_exceptions)
+def test_estimator_with_other_options(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
 def test_estimators_of_raw_tables_take_sparse_matrices() -> None:
-    for estimator in ESTIMATORS:
+    for estimator in ESTIMATORS + OTHER_OPTIONS:
         takes_codes = isinstance(estimator, b.DiscreteNB) or getattr(estimator, "encoder", "modl") is None
         assert get_tags(estimator).input_tags.sparse is not takes_codes
 

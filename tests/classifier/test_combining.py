@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 
 import bayesieve
 from bayesieve import IndicatorEncoder, SelectiveNB
+from tests.cases import mostly_slow
 
 N = 1500
 CALIBRATIONS = ("auto", "levels", "weights", False)
@@ -90,7 +92,7 @@ def test_the_order_of_models_makes_no_difference_and_one_model_stays(calibrate: 
     np.testing.assert_allclose(alone.predict_interval(X), models[0].predict_interval(X), atol=1e-12)
 
 
-@pytest.mark.parametrize("calibrate", CALIBRATIONS)
+@pytest.mark.parametrize("calibrate", mostly_slow(CALIBRATIONS, ["auto", "levels"]))
 def test_merged_evidence_is_near_that_of_all_rows(calibrate: Any) -> None:
     (X, y), new = rows(), rows(seed=1)
     models = sites(calibrate)
@@ -123,8 +125,12 @@ def test_counted_evidence_of_merged_models_is_that_of_all_rows() -> None:
     np.testing.assert_allclose(bayesieve.merge(models).predict_proba(X), whole.predict_proba(X), atol=1e-12)
 
 
-@pytest.mark.parametrize("calibrate", CALIBRATIONS)
-@pytest.mark.parametrize("how", ["merge", "update"])
+@pytest.mark.parametrize(
+    ("calibrate", "how"),
+    mostly_slow(
+        product(CALIBRATIONS, ["merge", "update"]), [("auto", "merge"), ("levels", "update"), (False, "merge")]
+    ),
+)
 def test_files_reports_and_explanations(calibrate: Any, how: str, tmp_path: Path) -> None:
     X, y = rows()
     models = sites(calibrate)
@@ -188,8 +194,7 @@ def test_counted_evidence_is_updated_as_if_all_rows_were_counted_together(calibr
     assert total == updated.n_rows_ == whole.n_rows_
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("drift", [False, True])
+@pytest.mark.parametrize(("n_classes", "drift"), mostly_slow(product([2, 3], [False, True]), [(2, True), (3, False)]))
 def test_updates_month_by_month_come_close_to_a_fit_of_all_rows(n_classes: int, drift: bool) -> None:
     months = [rows(n_classes, 400, seed, drift=drift and seed > 2) for seed in range(6)]
     new = rows(n_classes, 4000, 99, drift=drift)

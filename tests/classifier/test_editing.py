@@ -7,6 +7,7 @@ import pickle
 import time
 from datetime import UTC, date, datetime
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from bayesieve import BenefitClassifier, IndicatorEncoder, SelectiveNB, TableEnc
 from bayesieve.classifier.editing import ModelEditor
 from bayesieve.scorecard.explanation import UNSEEN
 from bayesieve.scorecard.record import Feature
+from tests.cases import mostly_slow
 from tests.classifier.model_files import signed
 from tests.scorecard.test_scorecard import N, rows
 
@@ -131,8 +133,10 @@ def by_hand(fitted: SelectiveNB, frame: pl.DataFrame) -> np.ndarray:
     return joint
 
 
-@pytest.mark.parametrize("target", [1, 2])
-@pytest.mark.parametrize("kind", ["cells", "levels", "counted"])
+@pytest.mark.parametrize(
+    ("kind", "target"),
+    mostly_slow(product(["cells", "levels", "counted"], [1, 2]), [("cells", 2), ("levels", 1), ("counted", 1)]),
+)
 def test_merged_levels_get_the_mean_of_their_rows(kind: str, target: int, tmp_path: Path) -> None:
     fitted, frame = model(kind, target), rows()[0]
     names = [name for name in fitted.selected_features_ if " × " not in name]
@@ -166,8 +170,12 @@ def feature_column(fitted: SelectiveNB, name: str) -> Any:
     return table.column(list(table.names).index(name))
 
 
-@pytest.mark.parametrize("target", [1, 2])
-@pytest.mark.parametrize("kind", ["cells", "levels", "counted", "ignored"])
+@pytest.mark.parametrize(
+    ("kind", "target"),
+    mostly_slow(
+        product(["cells", "levels", "counted", "ignored"], [1, 2]), [("cells", 1), ("levels", 2), ("ignored", 1)]
+    ),
+)
 def test_cuts_move_come_and_go(kind: str, target: int, tmp_path: Path) -> None:
     fitted, frame = model(kind, target), rows()[0]
     name = "number" if target == 1 else "whole"
@@ -255,7 +263,7 @@ def test_missing_values_stay_apart_or_join_a_level(tmp_path: Path) -> None:
 def test_set_flatten_and_drop(kind: str, tmp_path: Path) -> None:
     fitted, frame = model(kind), rows()[0]
     joint = fitted.scorecard_.joint(frame)
-    for name in fitted.selected_features_[:4]:
+    for name in fitted.selected_features_[:2]:
         feature, before = fitted.scorecard_[name], contributions(fitted, name)
         out = fitted.edit().drop(name).done()
         flat = fitted.edit().flatten(name).done()
@@ -446,8 +454,12 @@ def test_figures_are_measured_before_and_after() -> None:
         model().edit().done(X=frame)
 
 
-@pytest.mark.parametrize("target", [1, 2])
-@pytest.mark.parametrize("kind", ["cells", "levels", "counted", "pairs"])
+@pytest.mark.parametrize(
+    ("kind", "target"),
+    mostly_slow(
+        product(["cells", "levels", "counted", "pairs"], [1, 2]), [("cells", 2), ("levels", 1), ("counted", 1)]
+    ),
+)
 def test_others_are_fitted_again_around_an_edit(kind: str, target: int, tmp_path: Path) -> None:
     fitted, frame, y = model(kind, target), rows()[0], rows()[target]
     name = fitted.selected_features_[0]
@@ -702,8 +714,9 @@ def rows_with_offset(n: int, n_classes: int, seed: int) -> tuple[pl.DataFrame, n
     return pl.DataFrame({"a": a, "b": [f"v{k}" for k in b]}), y, z, own
 
 
-@pytest.mark.parametrize("calibrate", ["auto", "levels"])
-@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize(
+    ("calibrate", "n_classes"), mostly_slow(product(["auto", "levels"], [2, 3]), [("auto", 2), ("levels", 3)])
+)
 def test_offsets_stand_for_a_column_left_out(n_classes: int, calibrate: Any) -> None:
     X, y, z, own = rows_with_offset(4000, n_classes, 0)
     options = {"calibrate": calibrate, "pairs": 0}

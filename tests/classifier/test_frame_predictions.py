@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import sys
 import warnings
+from functools import cache
 from typing import Any
 
 import narwhals as nw
@@ -14,6 +15,7 @@ import polars as pl
 import pytest
 
 from bayesieve import IndicatorEncoder, SelectiveNB, TableEncoder
+from tests.cases import mostly_slow
 from tests.limits import absent
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
@@ -88,7 +90,7 @@ OPTIONS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", mostly_slow(range(6), range(3)))
 def test_queries_predict_as_the_model(seed: int) -> None:
     model, rows = fitted(seed, **OPTIONS[seed % 3])
     scored = model.with_predictions(rows.lazy())
@@ -294,6 +296,14 @@ WAYS = {
 }
 
 
+@cache
+def married(way: str) -> SelectiveNB:
+    """A model of one column, written in one of the ways."""
+    y = np.where(np.random.default_rng(6).random(400) < 0.8, MARRIED == "yes", MARRIED == "no")
+    X = pl.DataFrame({"married": WAYS[way]()})
+    return SelectiveNB("all", encoder=TableEncoder(kinds={"married": "categorical"})).fit(X, y)
+
+
 def _type_of(way: str) -> str:
     return {"boolean": "boolean", "whole": "number", "float": "number", "date": "date"}.get(way, "text")
 
@@ -302,10 +312,8 @@ def _type_of(way: str) -> str:
 @pytest.mark.parametrize("old", WAYS)
 @pytest.mark.filterwarnings("ignore:Column 'married' holds dates")
 def test_a_column_of_another_type_is_read_as_in_memory_or_named(old: str, new: str) -> None:
-    y = np.where(np.random.default_rng(6).random(400) < 0.8, MARRIED == "yes", MARRIED == "no")
-    kinds = {"married": "categorical"}
     X, rows = (pl.DataFrame({"married": WAYS[way]()}) for way in (old, new))
-    model = SelectiveNB("all", encoder=TableEncoder(kinds=kinds)).fit(X, y)
+    model = married(old)
     if new == "boolean" and old.startswith("date"):  # no value of training is true or false
         for refused in (rows, in_engine(rows, "duckdb")):
             with pytest.raises(

@@ -20,6 +20,7 @@ from bayesieve import SelectiveNB, challenge, drift, evaluate
 from bayesieve.classifier.report_data import report_data
 from bayesieve.classifier.scoring import with_card
 from bayesieve.scorecard.hidden_counts import with_hidden_counts
+from tests.cases import mostly_slow
 from tests.classifier.model_files import signed
 
 HOSTILE = 'it\'s "<b>&amp;</b>"; -- \\ {0} %s'
@@ -112,7 +113,9 @@ def expected() -> dict[str, pl.DataFrame]:
     return picture(fitted(*LABELS[0]), 1, 0)
 
 
-@pytest.mark.parametrize(("other", "own", "positive"), LABELS[1:], ids=repr)
+@pytest.mark.parametrize(
+    ("other", "own", "positive"), mostly_slow(LABELS[1:], [(1, 0, 0), ("it's", HOSTILE, HOSTILE)]), ids=repr
+)
 def test_the_picture_is_the_same_whatever_labels_are_called(other: Any, own: Any, positive: Any) -> None:
     model = fitted(other, own, positive)
     assert model.classes_.tolist() == sorted([other, own])

@@ -21,6 +21,7 @@ from bayesieve.datasets import load_german_credit
 from bayesieve.report import ReportData, render_report
 from bayesieve.report.features import curve_ends, density_frame
 from bayesieve.report.report import column_lines
+from tests.cases import mostly_slow
 from tests.report.markup import payload, read, texts
 
 RNG = np.random.default_rng(3)
@@ -101,7 +102,7 @@ def test_a_stranger_can_work_out_scores(mode: str) -> None:
     np.testing.assert_allclose(softmax(joint, axis=1), model.predict_proba(X[rows]), atol=1e-12)
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", mostly_slow(MODES, ["default", "weights", "three classes, levels", "pairs"]))
 def test_every_mode_gives_a_page_that_is_true(mode: str) -> None:
     model, y = fitted(mode), MODES[mode][1]
     report = report_data(model, X, y, cv=2)

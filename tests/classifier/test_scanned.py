@@ -34,6 +34,7 @@ from bayesieve.engine import Mapped
 from bayesieve.engine.files import bytes_of
 from bayesieve.table.scanned import ScannedTable
 from bayesieve.table.target import ClassRuns
+from tests.cases import mostly_slow
 from tests.classifier.processes import exit_code
 from tests.classifier.scoring import predict_to
 from tests.limits import Limits
@@ -79,7 +80,7 @@ def assert_same(one: SelectiveNB, other: SelectiveNB, X: pl.DataFrame) -> None:
     np.testing.assert_allclose(one.predict_proba(X), other.predict_proba(X), rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", mostly_slow(range(3), [0, 1]))
 def test_the_model_is_that_of_the_rows_in_memory(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limits: Limits
 ) -> None:
@@ -255,7 +256,10 @@ def test_target_and_weights_by_name_are_the_same_in_memory(convert: Callable[[pl
         assert fitted.feature_names_in_.tolist() == expected.feature_names_in_.tolist()
         for name in ("feature_weights_", "level_scores_", "weights_"):
             np.testing.assert_array_equal(getattr(fitted, name, 0), getattr(expected, name, 0))
-    for decider in (ThresholdTuner(SelectiveNB()), BenefitClassifier(SelectiveNB(), benefit=[[1, 0], [0, 2]])):
+    for decider in (
+        ThresholdTuner(SelectiveNB("map")),
+        BenefitClassifier(SelectiveNB("map"), benefit=[[1, 0], [0, 2]]),
+    ):
         named, apart = clone(decider).fit(convert(frame), "paid", "weight"), clone(decider).fit(X, y, weights)
         np.testing.assert_array_equal(named.predict(X), apart.predict(X))
     assert MODLDiscretizer().fit(convert(frame[["x", "paid"]]), "paid").feature_names_in_.tolist() == ["x"]

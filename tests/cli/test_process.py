@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
-from bayesieve.cli import compiling, main
+from bayesieve.cli import app, compiling, main
 from bayesieve.cli.commands import Screen
 from tests.cli.conftest import GERMAN, app_of_now, invoke
+from tests.limits import interrupted
 from tests.processes import CONTEXT, run_command
 from tests.waiting import printed_errors
 
@@ -123,6 +124,7 @@ def test_on_a_terminal(model: Path) -> None:
     assert all(text in seen.decode("utf-8") for text in ("─" * 40, "\x1b[32m█", "checking_status"))
 
 
+@pytest.mark.slow
 @posix
 @pytest.mark.usefixtures("interrupts")
 def test_ctrl_c() -> None:
@@ -137,12 +139,8 @@ def test_ctrl_c() -> None:
     assert (running.returncode, *outputs) == (130, b"", b"error: Interrupted.\n")
 
 
-def test_ctrl_c_before_the_command_begins(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    def interrupted(**_: Any) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("bayesieve.cli.app.app", interrupted)
-    with pytest.raises(SystemExit) as end:
+def test_ctrl_c_before_the_command_begins(capsys: pytest.CaptureFixture[str]) -> None:
+    with interrupted(app, "app"), pytest.raises(SystemExit) as end:
         main()
     assert (end.value.code, capsys.readouterr().err) == (130, "error: Interrupted.\n")
 

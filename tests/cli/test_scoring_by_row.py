@@ -15,7 +15,7 @@ import pytest
 
 from bayesieve import load
 from bayesieve.table import read_table
-from tests.cli.conftest import Run
+from tests.cli.conftest import Run, invoke
 
 N = 240
 KINDS = {
@@ -80,12 +80,16 @@ def _batches(n: int) -> list[list[int]]:
     return [*([i] for i in range(n) if i % 9 == 0 or i >= n - 14), *parts, shuffled, list(range(n))]
 
 
-@pytest.fixture
-def mixed(succeeds: Run, tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model of a table with every kind of column."""
-    _write(tmp_path / "train.csv", _training())
-    succeeds("fit", "train.csv", "-t", "y", "--categorical", "code", "--no-report", "-s", "all", "-q")
-    fitted = load("bayesieve-output/model.json")
+    folder = tmp_path_factory.mktemp("mixed")
+    _write(folder / "train.csv", _training())
+    out = folder / "bayesieve-output"
+    options = ("-t", "y", "--categorical", "code", "--no-report", "-s", "all", "-q")
+    result = invoke("fit", folder / "train.csv", "-o", out, *options)
+    assert result.exit_code == 0, result.stderr
+    fitted = load(out / "model.json")
     types = {level.column: (level.kind, level.type) for level in (one.levels for one in fitted.scorecard_.features)}
     assert types == {
         **dict.fromkeys(("whole", "number", "large", "constant"), ("numeric", "number")),
@@ -96,7 +100,7 @@ def mixed(succeeds: Run, tmp_path: Path) -> Path:
         "moment": ("numeric", "datetime"),
         "clock": ("numeric", "time"),
     }
-    return tmp_path / "bayesieve-output" / "model.json"
+    return out / "model.json"
 
 
 def _lines(text: str) -> list[str]:

@@ -21,6 +21,7 @@ from bayesieve.criteria import (
 )
 from bayesieve.engine import Engine, Mapped
 from bayesieve.search import Objective, ScoredRows, SearchState, SubsetProblem, evaluate_subsets
+from tests.cases import mostly_slow
 from tests.criteria.coded_tables import coded_table
 from tests.limits import Limits
 from tests.reference import wrapper
@@ -92,13 +93,17 @@ def walk(state: SearchState, moves: tuple[int, ...] = (0, 3, 1, 0, 2)) -> np.nda
 
 @every_criterion
 @two_or_three_classes
-@pytest.mark.parametrize("evaluation", ["train", "loo", "folds"])
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    ("evaluation", "weighted"),
+    mostly_slow(
+        [("train", False), ("train", True), ("loo", False), ("folds", False), ("folds", True)],
+        [("loo", False), ("folds", True)],
+    ),
+)
 def test_subsets_and_candidates_are_worth_what_refitted_models_are(
     name: str, n_classes: int, evaluation: str, weighted: bool
 ) -> None:
-    if evaluation == "loo" and weighted:
-        pytest.skip("the oracle leaves out rows, not weights")
+    # Weighted rows are never left out one by one, because the oracle leaves out rows, not weights.
     coded = table(n_classes, weighted=weighted)
     n, numbers = coded.n_rows, np.arange(coded.n_rows)
     splits = [(numbers[numbers % 3 != fold], numbers[numbers % 3 == fold]) for fold in range(3)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ from bayesieve.decision.thresholds import (
     weighted_class,
     within_recalls,
 )
+from tests.cases import mostly_slow
 
 SCORES: dict[str, Callable[..., float]] = {
     "accuracy": metrics.accuracy_score,
@@ -50,8 +52,9 @@ def scores_and_classes(n_rows: int, seed: int, digits: int) -> tuple[np.ndarray,
 
 
 @pytest.mark.parametrize("name", sorted(SCORES))
-@pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    ("seed", "weighted"), mostly_slow(product(range(6), [False, True]), [(0, False), (1, True), (2, True), (3, False)])
+)
 def test_no_threshold_is_better(name: str, seed: int, weighted: bool) -> None:
     score, positive, weights = scores_and_classes(3 + 9 * seed, seed, digits=(1, 2, 16)[seed % 3])
     options: dict[str, Any] = {"sample_weight": weights} if weighted else {}
@@ -94,10 +97,10 @@ def three_classes(n_rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize("name", sorted(set(SCORES) - set(OF_TWO_CLASSES)))
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", mostly_slow(range(2), [0]))
 def test_no_weight_of_a_single_class_is_better(name: str, seed: int) -> None:
-    codes, probability = three_classes(36, seed)
-    weights = np.random.default_rng(seed).integers(1, 4, 36).astype(float)
+    codes, probability = three_classes(28, seed)
+    weights = np.random.default_rng(seed).integers(1, 4, 28).astype(float)
     class_weights, value = best_class_weights(probability, codes, MEASURES[name], weights)
 
     def at(factors: np.ndarray) -> float:

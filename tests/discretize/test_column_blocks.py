@@ -28,6 +28,7 @@ from bayesieve.discretize.coding_options import CodingOptions
 from bayesieve.discretize.value_counts import ClassOrder, ValueBlocks, ValueCounts
 from bayesieve.engine import Engine
 from bayesieve.table import as_table
+from tests.cases import mostly_slow
 from tests.discretize.columns import Found, fit_intervals
 from tests.limits import Limits
 
@@ -86,10 +87,16 @@ def test_columns_too_large_for_the_exact_search_are_searched_greedily(limits: Li
         assert exact[i].cost <= found.cost + 1e-9 <= exact[i].cost * 1.01
 
 
-@pytest.mark.parametrize("numeric", ["modl", "mdlp", "equal-frequency", "equal-width"])
-@pytest.mark.parametrize("categorical", ["modl", "values"])
-@pytest.mark.parametrize("missing", ["level", "ignore"])
-@pytest.mark.parametrize("weighted", [False, True])
+CODERS = [
+    (numeric, categorical, missing, weighted)
+    for numeric in ("modl", "mdlp", "equal-frequency", "equal-width")
+    for categorical in ("modl", "values")
+    for missing in ("level", "ignore")
+    for weighted in (False, True)
+]
+
+
+@pytest.mark.parametrize(("numeric", "categorical", "missing", "weighted"), mostly_slow(CODERS, CODERS[1::3]))
 def test_levels_of_blocks_of_rows_are_those_of_all_rows(
     numeric: str, categorical: str, missing: Any, weighted: bool
 ) -> None:
@@ -137,7 +144,7 @@ def sparse_data(dtype: Any = np.float64, n_rows: int = 150) -> tuple[np.ndarray,
     return X.astype(dtype), sparse.csr_matrix(X.astype(dtype)), y
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.int32, np.bool_])
+@pytest.mark.parametrize("dtype", mostly_slow([np.float64, np.int32, np.bool_], [np.int32]))
 @pytest.mark.parametrize("selector", ["all", "compression", WrapperSelector()])
 def test_models_of_sparse_rows_are_those_of_dense_rows(selector: Any, dtype: Any) -> None:
     dense, rows, y = sparse_data(dtype)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from bayesieve.discretize.coding_options import CodingOptions
 from bayesieve.discretize.repeats import REPEATED, find_repeats
 from bayesieve.table import as_table
 from bayesieve.table.target import as_target
+from tests.cases import mostly_slow
 
 Drawn = tuple[pl.DataFrame, np.ndarray]
 N = 1200
@@ -78,8 +80,10 @@ def distinct() -> tuple[float, Drawn]:
     return log_loss(SelectiveNB(n_jobs=1).fit(*drawn(0)), *new), new
 
 
-@pytest.mark.parametrize("table", TABLES)
-@pytest.mark.parametrize("times", TIMES)
+FAST = [("all of them", "equal in all columns"), ("unevenly", "but for a counter"), ("unevenly", "but for orders")]
+
+
+@pytest.mark.parametrize(("times", "table"), mostly_slow(product(TIMES, TABLES), FAST))
 def test_copies_are_counted_once(times: str, table: str, distinct: tuple[float, Drawn]) -> None:
     expected, (X_new, y_new) = distinct
     (X, y), order = drawn(0), np.random.default_rng(2).permutation(int(TIMES[times].sum()))

@@ -211,6 +211,7 @@ def test_long_texts_are_read_in_parts_of_a_block(tmp_path: Path, limits: Limits)
     np.testing.assert_array_equal(one.scorecard_.joint(frame.drop("y")), other.scorecard_.joint(frame.drop("y")))
 
 
+@pytest.mark.slow
 def test_a_sample_of_long_texts_is_as_small_as_the_memory(tmp_path: Path) -> None:
     n_rows = 30_000
     frame = pl.DataFrame({"a": range(n_rows), "text": [f"{i:06}" * 200 for i in range(n_rows)], "y": [0, 1] * 15_000})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from bayesieve.counts import CodedTable
 from bayesieve.criteria import RowLoss, make_criterion
 from bayesieve.engine import Engine, Mapped
 from bayesieve.search import SearchState, SubsetProblem
+from tests.cases import mostly_slow
 from tests.criteria.coded_tables import coded_table
 from tests.limits import Limits
 
@@ -140,8 +142,9 @@ def test_take_any_rows() -> None:
 
 
 @pytest.mark.parametrize("criterion", ["map", "error", "error_probability", "brier", "auc"])
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("mapped", [False, True])
+@pytest.mark.parametrize(
+    ("weighted", "mapped"), mostly_slow(product([False, True], [False, True]), [(True, False), (False, True)])
+)
 def test_rows_left_out_and_ratios_out_of_range(
     criterion: str, weighted: bool, mapped: bool, tmp_path: Path, limits: Limits
 ) -> None:

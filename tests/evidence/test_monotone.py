@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from bayesieve.evidence import calibration, solver
 from bayesieve.evidence.monotone import merged_evidence, monotone, rising_cells
 from bayesieve.evidence.shapes import Shape
 from bayesieve.table import FeatureLevels
+from tests.cases import mostly_slow
 from tests.evidence.test_solver import CURVE, designs, known, log_joint, mode, penalised, precisions, problem
 from tests.limits import interrupted
 from tests.reference.evidence import optimum
@@ -52,8 +54,9 @@ def joint_contrasts(model: SelectiveNB, X: pl.DataFrame, name: str, numbers: np.
     return np.stack([joint[:, 1] - joint[:, 0] for joint in each], axis=1)
 
 
-@pytest.mark.parametrize("calibrate", ["levels", "cells", "auto"])
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize(
+    ("calibrate", "seed"), mostly_slow(product(["levels", "cells", "auto"], range(2)), [("levels", 0), ("cells", 1)])
+)
 def test_evidence_never_falls_or_never_rises(calibrate: Any, seed: int) -> None:
     X, y = frame(seed, 700)
     signs = {"up": 1, "turns": -1 if seed % 2 else 1, "waves": 1, "near": -1}
@@ -258,8 +261,10 @@ def test_monotone_columns_are_marked_in_summary_and_report(tmp_path: Any) -> Non
     assert ("near" in model.selected_features_) == ("numeric, never rises for yes</span>" in text)
 
 
-@pytest.mark.parametrize("labels", [(0, 1), (False, True), ("bad", "good")])
-@pytest.mark.parametrize("calibrate", ["levels", "cells"])
+CONTRADICTED = list(product([(0, 1), (False, True), ("bad", "good")], ["levels", "cells"]))
+
+
+@pytest.mark.parametrize(("labels", "calibrate"), mostly_slow(CONTRADICTED, [CONTRADICTED[2], CONTRADICTED[5]]))
 def test_a_sign_that_the_rows_contradict_gets_a_caution(labels: Any, calibrate: Any, tmp_path: Any) -> None:
     rng = np.random.default_rng(0)
     rising, turning, noise = rng.normal(size=(3, 600))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tracemalloc
 import warnings
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, product
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,6 +20,7 @@ from bayesieve.evidence import solver, terms
 from bayesieve.evidence.problem import Curvature, EvidenceProblem, Stop, find_mode, laplace_metric, logit_scale
 from bayesieve.evidence.shapes import Shape
 from bayesieve.evidence.solver import solve, start_with_fewer
+from tests.cases import mostly_slow
 from tests.limits import Limits, interrupted
 from tests.reference.evidence import optimum, penalised_loss
 from tests.report.markup import payload
@@ -383,7 +384,7 @@ def test_a_feature_without_weight_comes_back_through_its_cells() -> None:
         assert model.feature_importances_[k] > 0
 
 
-@pytest.mark.parametrize("calibrate", ["weights", "levels", "cells"])
+@pytest.mark.parametrize("calibrate", mostly_slow(["weights", "levels", "cells"], ["levels"]))
 def test_a_sample_is_believed_as_far_as_its_rows_go(limits: Limits, calibrate: Any) -> None:
     limits(rows_of_evidence=600)
     rng = np.random.default_rng(0)
@@ -402,8 +403,8 @@ def test_a_class_may_be_absent_from_the_sample_that_evidence_is_fitted_to(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Any
 ) -> None:
     rng = np.random.default_rng(0)
-    x = rng.normal(size=2000)
-    y = (x + rng.normal(size=2000) > 0).astype(int)
+    x = rng.normal(size=500)
+    y = (x + rng.normal(size=500) > 0).astype(int)
     y[0] = 2
     sampled = []
 
@@ -554,6 +555,7 @@ def wavy(seed: int, n_rows: int) -> tuple[pl.DataFrame, np.ndarray]:
     return pl.DataFrame({"a": a, "b": b, "k": [f"k{i}" for i in k], "noise": rng.normal(size=n_rows)}), y
 
 
+@pytest.mark.slow
 def test_evidence_is_fitted_to_all_rows_in_the_end(limits: Limits) -> None:
     X, y = wavy(0, 20_000)
     new, truth = wavy(1, 20_000)
@@ -591,6 +593,7 @@ def test_a_fit_to_all_rows_that_ends_early_has_the_errors_of_all_rows(
         assert early[name].factors.any()
 
 
+@pytest.mark.slow
 def test_more_rows_predict_no_worse(limits: Limits) -> None:
     limits(rows_of_evidence=2000)  # so that the larger tables are sampled
     X, y = wavy(10, 16_000)
@@ -647,8 +650,9 @@ def test_many_categories_take_memory_in_proportion() -> None:
     assert peak < 200e6  # the square of the categories would take 800 MB
 
 
-@pytest.mark.parametrize("n_rows", [150, 300, 900])
-@pytest.mark.parametrize("noise", [0.0, 0.1])
+@pytest.mark.parametrize(
+    ("n_rows", "noise"), mostly_slow(product([150, 300, 900], [0.0, 0.1]), [(150, 0.1), (300, 0.0)])
+)
 def test_a_pair_of_few_categories_is_found_in_a_table_of_nothing_else(n_rows: int, noise: float) -> None:
     """Few distinct rows: folds of distinct rows would hold all rows of a cell."""
     rng = np.random.default_rng(n_rows)

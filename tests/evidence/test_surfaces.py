@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import tracemalloc
+from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,7 @@ from bayesieve.evidence import joint_fit, surfaces as module
 from bayesieve.evidence.inclusion import TRIED_VARIANCES, averaged_log_bayes
 from bayesieve.evidence.surfaces import pair_gains
 from bayesieve.table.pair_levels import PairLevels
+from tests.cases import mostly_slow
 from tests.limits import Limits
 
 
@@ -237,20 +240,22 @@ def numbered(n: int = 2000) -> tuple[pl.DataFrame, np.ndarray]:
     return pl.DataFrame({"customer_id": at + 1000, "late": late, "score": score}), y.astype(int)
 
 
-@pytest.mark.parametrize("pairs", ["auto", 5])
+FROM_IDS: dict[str, Callable[[np.ndarray], Any]] = {
+    "counters": lambda ids: ids,
+    "tens": lambda ids: ids * 10.0,
+    "seconds": lambda ids: 1_600_000_000 + ids * 3600,
+    "dates": lambda ids: pl.Series(ids).cast(pl.Date),
+    "dates as numbers": lambda ids: pl.Series(ids + 20_000).cast(pl.Date).dt.strftime("%Y%m%d").cast(pl.Int64),
+}
+
+
 @pytest.mark.parametrize(
-    "convert",
-    [
-        lambda ids: ids,
-        lambda ids: ids * 10.0,
-        lambda ids: 1_600_000_000 + ids * 3600,
-        lambda ids: pl.Series(ids).cast(pl.Date),
-        lambda ids: pl.Series(ids + 20_000).cast(pl.Date).dt.strftime("%Y%m%d").cast(pl.Int64),
-    ],
+    ("pairs", "what"),
+    mostly_slow(product(["auto", 5], FROM_IDS), [("auto", "counters"), (5, "dates"), ("auto", "dates as numbers")]),
 )
-def test_counters_and_dates_are_on_no_surface_unless_named(pairs: Any, convert: Any) -> None:
+def test_counters_and_dates_are_on_no_surface_unless_named(pairs: Any, what: str) -> None:
     X, y = numbered()
-    X = X.with_columns(customer_id=convert(X["customer_id"].to_numpy()))
+    X = X.with_columns(customer_id=FROM_IDS[what](X["customer_id"].to_numpy()))
     model = SelectiveNB(pairs=pairs).fit(X, y)
     assert not any("customer_id" in level.name for level in model.encoder_.levels_[3:])
     with pytest.warns(UserWarning, match="customer_id"):

@@ -113,6 +113,7 @@ def test_weak_indicators_of_few_causes_are_as_good_as_levels() -> None:
     assert 0.8 < tables.slope(model, new) < 1.2
 
 
+@pytest.mark.slow
 def test_the_best_of_many_weak_indicators_are_not_overconfident() -> None:
     train, new = tables.samples(tables.wide_binary, 1000, 4000, seed=2)
     some = train.X.columns[::2]

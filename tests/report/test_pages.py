@@ -9,6 +9,7 @@ import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from itertools import product
 
 import numpy as np
 import polars as pl
@@ -26,6 +27,7 @@ from bayesieve import (
 )
 from bayesieve.report import Figure, ReportData, clusters_figure, render_card, render_report
 from bayesieve.scorecard import Explanation
+from tests.cases import mostly_slow
 from tests.report.markup import payload, read
 from tests.report.paths import floating_trace, forward_trace, wrapper_trace
 from tests.report.sample import synthetic
@@ -106,8 +108,10 @@ def figure(name: str, text: str) -> Figure:
 every = pytest.mark.parametrize("name", [*PAGES, *FIGURES])
 
 
-@every
-@pytest.mark.parametrize("text", HOSTILE)
+EVERY_TEXT = list(product([*PAGES, *FIGURES], HOSTILE))
+
+
+@pytest.mark.parametrize(("name", "text"), mostly_slow(EVERY_TEXT, EVERY_TEXT[:: len(HOSTILE)] + EVERY_TEXT[::5]))
 def test_text_from_data_stays_text(name: str, text: str) -> None:
     check_text(name, text, lambda text: page(name, text))
 

@@ -9,6 +9,7 @@ import re
 import warnings
 from collections.abc import Iterator
 from functools import cache
+from itertools import product
 from typing import Any
 
 import duckdb
@@ -19,6 +20,7 @@ import sqlglot
 
 from bayesieve import SelectiveNB, TableEncoder
 from bayesieve.scorecard.export.sql import TESTED
+from tests.cases import mostly_slow
 from tests.scorecard.exported import CASES, ODD, case, check, hostile, table
 from tests.scorecard.sql_engines import Engine, Rows, run_duckdb, run_sqlite
 
@@ -91,8 +93,15 @@ def test_reasons(engine: tuple[str, Engine], name: str, options: dict[str, Any])
         assert [row[f"reason_{k}"] for k in range(1, 5)] == texts + [None] * (4 - len(texts))
 
 
-@pytest.mark.parametrize("options", [{}, {"reasons": 2}, {"pdo": 50, "base_score": 300, "base_odds": 5}], ids=str)
-@pytest.mark.parametrize("name", ["all kinds", "surfaces", "special values", "indicators"])
+SCALES: list[dict[str, Any]] = [{}, {"reasons": 2}, {"pdo": 50, "base_score": 300, "base_odds": 5}]
+WITH_POINTS = ("all kinds", "surfaces", "special values", "indicators")
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    mostly_slow(product(SCALES, WITH_POINTS), [*zip(SCALES, WITH_POINTS, strict=False), (SCALES[2], "indicators")]),
+    ids=str,
+)
 def test_points(engine: tuple[str, Engine], name: str, options: dict[str, Any]) -> None:
     model, frame = case(name)
     rows = pl.concat([frame[:30], hostile(model, frame)[::7]])
@@ -227,7 +236,7 @@ def small(n_classes: int) -> SelectiveNB:
 
 
 @pytest.mark.parametrize("dialect", TESTED.split(", "))
-@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("n_classes", mostly_slow([2, 3], [2]))
 def test_every_dialect_is_parsed_again(dialect: str, n_classes: int) -> None:
     query = small(n_classes).export(to="sql", dialect=dialect, view="a.b", table="c.d", reasons=2, target_class="b")
     (tree,) = sqlglot.parse(query, dialect=dialect)

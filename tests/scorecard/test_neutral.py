@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from bayesieve import DiscreteNB, SelectiveNB, TableEncoder
 from bayesieve.classifier.report_data import of_features
 from bayesieve.counts.contingency import Shrinkage
 from bayesieve.scorecard.explanation import UNSEEN
+from tests.cases import mostly_slow
 
 N = 1200
 FITS = ("auto", "cells", "levels", "weights")
@@ -59,7 +61,7 @@ def adds(model: SelectiveNB, row: Mapping[str, Any]) -> np.ndarray:
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("calibrate", FITS)
+@pytest.mark.parametrize("calibrate", mostly_slow(FITS, ["auto", "weights"]))
 def test_a_level_without_rows_adds_nothing(calibrate: str, way: str) -> None:
     levels, row = WAYS[way]
     for n_classes in (2, 3) if calibrate == "auto" else (2,):
@@ -190,8 +192,9 @@ def gaps() -> tuple[pl.DataFrame, np.ndarray]:
     return pl.DataFrame({"a": a, "k": k, "b": rng.normal(size=3000) + 1.2 * y}), y
 
 
-@pytest.mark.parametrize("name", ["a", "k"])
-@pytest.mark.parametrize("calibrate", ["auto", "levels", "weights"])
+@pytest.mark.parametrize(
+    ("name", "calibrate"), mostly_slow(product("ak", ["auto", "levels", "weights"]), [("a", "auto"), ("k", "levels")])
+)
 def test_values_in_no_level_are_predicted_as_without_the_column(calibrate: str, name: str) -> None:
     X, y = gaps()
     asked = pl.DataFrame({"b": [-1.0, 0.3, 2.0]})

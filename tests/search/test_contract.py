@@ -32,6 +32,7 @@ from bayesieve.search import (
     greedy,
 )
 from bayesieve.search.trace import Point
+from tests.cases import mostly_slow
 from tests.criteria.coded_tables import coded_table, slow_cost
 from tests.limits import Limits, interrupted
 
@@ -122,7 +123,9 @@ def check_values(problem: SubsetProblem, trace: SearchTrace) -> None:
 
 
 @each
-@pytest.mark.parametrize("kind", ["map", "weights", "halves", "log_loss", "auc"])
+@pytest.mark.parametrize(
+    "kind", mostly_slow(["map", "weights", "halves", "log_loss", "auc"], ["weights", "halves", "auc"])
+)
 def test_a_trace_holds_the_values_of_its_subsets(search: Search, kind: str, small_pieces: None) -> None:
     problem = problem_of(kind)
     told: list[tuple[int, int, float]] = []
@@ -148,8 +151,13 @@ def test_a_trace_holds_the_values_of_its_subsets(search: Search, kind: str, smal
 
 
 @each
-@pytest.mark.parametrize("end", ["time", "progress", "Ctrl-C"])
-@pytest.mark.parametrize("kind", ["map", "weights", "halves"])
+@pytest.mark.parametrize(
+    ("end", "kind"),
+    mostly_slow(
+        itertools.product(["time", "progress", "Ctrl-C"], ["map", "weights", "halves"]),
+        [("time", "map"), ("progress", "halves"), ("Ctrl-C", "weights")],
+    ),
+)
 def test_an_early_end_keeps_the_best_so_far(search: Any, end: str, kind: str, small_pieces: None) -> None:
     problem = problem_of(kind)
 
@@ -193,7 +201,7 @@ def test_other_errors_come_through(search: Search, small_pieces: None) -> None:
 
 
 @each
-@pytest.mark.parametrize("kind", ["log_loss", "auc", "halves"])
+@pytest.mark.parametrize("kind", mostly_slow(["log_loss", "auc", "halves"], ["auc", "halves"]))
 def test_neither_threads_nor_rows_left_out_change_anything(
     search: Any, kind: str, small_pieces: None, limits: Limits
 ) -> None:
@@ -231,7 +239,9 @@ def test_a_measure_that_lacks_its_class(search: Search) -> None:
 
 
 @each
-@pytest.mark.parametrize(("label", "bound"), [(0, 0.3), (0, 0.75), (1, 0.6), (1, 0.79)])
+@pytest.mark.parametrize(
+    ("label", "bound"), mostly_slow([(0, 0.3), (0, 0.75), (1, 0.6), (1, 0.79)], [(0, 0.75), (1, 0.6)])
+)
 def test_the_subset_chosen_keeps_the_bound(coded: CodedTable, search: Search, label: int, bound: float) -> None:
     problem = problem_by(coded, {f"recall:{label}": bound})
     whole = evaluate_subsets(problem.objective, SUBSETS)
@@ -252,8 +262,10 @@ def test_a_bound_that_all_subsets_beat_changes_nothing(coded: CodedTable, search
 
 
 @each
-@pytest.mark.parametrize("bounds", [0.7, 0.99])
-@pytest.mark.parametrize("others_choose", [True, False])
+@pytest.mark.parametrize(
+    ("bounds", "others_choose"),
+    mostly_slow(itertools.product([0.7, 0.99], [True, False]), [(0.7, True), (0.99, False)]),
+)
 def test_of_subsets_that_miss_the_bounds_the_nearest_is_chosen(
     coded: CodedTable, search: Search, bounds: float, others_choose: bool
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 from contextlib import nullcontext
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from bayesieve.criteria import ExpectedCost
 from bayesieve.evaluation.judged import judged_rows
 from bayesieve.evaluation.performance import are_training_rows
 from bayesieve.selection.row_splits import evaluation_rows
+from tests.cases import mostly_slow
 
 
 def table(seed: int = 0, n_rows: int = 400) -> tuple[pl.DataFrame, np.ndarray]:
@@ -66,13 +68,14 @@ def test_constraints_are_kept_or_missed_by_as_little_as_possible(bounds: dict[st
     assert chosen["accuracy"][0] == nearest["accuracy"].max()
 
 
-@pytest.mark.parametrize(
-    "scoring",
-    ["auc", "balanced_accuracy", "log_loss", "precision:bad", "f1_weighted", ExpectedCost([[0, 1], [5, 0]]),
-     make_scorer(matthews_corrcoef)],
-    ids=str,
-)  # fmt: skip
-@pytest.mark.parametrize("evaluation", ["holdout", "loo", 3])
+SCORING = [
+    *("auc", "balanced_accuracy", "log_loss", "precision:bad", "f1_weighted", ExpectedCost([[0, 1], [5, 0]])),
+    make_scorer(matthews_corrcoef),
+]
+MEASURED = list(product(SCORING, ["holdout", "loo", 3]))
+
+
+@pytest.mark.parametrize(("scoring", "evaluation"), mostly_slow(MEASURED, MEASURED[::2]), ids=str)
 def test_measures_and_rows(scoring: Any, evaluation: Any) -> None:
     X, y = table(1, 150)
     selector = DependenceClusterSelector(scoring=scoring, evaluation=evaluation, n_cuts=3).fit(X, y)

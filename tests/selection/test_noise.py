@@ -26,6 +26,7 @@ def test_noise_is_predicted_by_the_class_shares(n_columns: int, n_classes: int, 
     assert np.mean(losses) < (0.02 if calibrate == "auto" else 0.06)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:No feature is kept")
 def test_columns_that_say_something_stay_among_columns_of_noise() -> None:
     rng = np.random.default_rng(0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from bayesieve import WrapperSelector
 from bayesieve.counts import CodedTable
 from bayesieve.criteria import ExpectedCost, Precision, Recall
 from bayesieve.selection import row_splits
+from tests.cases import mostly_slow
 from tests.limits import Limits
 from tests.reference import wrapper
 
@@ -112,15 +114,21 @@ def check(
         check_path(selector, wrapper.search(cost, codes.shape[1], direction), name)
 
 
+EVALUATIONS = {"train": "train", "loo": "loo", "folds": StratifiedKFold(4, shuffle=True, random_state=3)}
+
+
 @pytest.mark.parametrize("name", CRITERIA)
-@pytest.mark.parametrize("n_classes", [2, 4])
 @pytest.mark.parametrize(
-    "evaluation",
-    ["train", "loo", StratifiedKFold(4, shuffle=True, random_state=3)],
-    ids=["train", "loo", "folds"],
+    ("evaluation", "n_classes"), mostly_slow(product(EVALUATIONS, [2, 4]), [("train", 4), ("loo", 2), ("folds", 4)])
 )
-def test_greedy_paths(name: str, evaluation: Any, n_classes: int) -> None:
-    check(name, evaluation, n_classes, smoothing="m-estimate" if n_classes == 4 else 1.0, directions=DIRECTIONS)
+def test_greedy_paths(name: str, evaluation: str, n_classes: int) -> None:
+    check(
+        name,
+        EVALUATIONS[evaluation],
+        n_classes,
+        smoothing="m-estimate" if n_classes == 4 else 1.0,
+        directions=DIRECTIONS,
+    )
 
 
 WEIGHTS = {
@@ -129,12 +137,23 @@ WEIGHTS = {
 }
 
 
-@pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("name", CRITERIA)
-@pytest.mark.parametrize("evaluation", ["train", "loo", StratifiedKFold(4)], ids=["train", "loo", "folds"])
-def test_row_weights(name: str, evaluation: Any, weights: str) -> None:
+@pytest.mark.parametrize(
+    ("evaluation", "weights"),
+    mostly_slow(
+        product(EVALUATIONS, WEIGHTS), [("train", "with zeros"), ("loo", "fractions"), ("folds", "with zeros")]
+    ),
+)
+def test_row_weights(name: str, evaluation: str, weights: str) -> None:
     smoothing = "m-estimate" if weights == "fractions" else 1.0
-    check(name, evaluation, 3, weights=WEIGHTS[weights], smoothing=smoothing, directions=["forward"])
+    check(
+        name,
+        StratifiedKFold(4) if evaluation == "folds" else evaluation,
+        3,
+        weights=WEIGHTS[weights],
+        smoothing=smoothing,
+        directions=["forward"],
+    )
 
 
 GROUPS = np.repeat(np.arange(8), 5)
@@ -152,8 +171,10 @@ SPLITTERS = {
 
 
 @pytest.mark.parametrize("splitter", SPLITTERS)
-@pytest.mark.parametrize("name", ["error_probability", "log_loss", "auc", "map"])
-@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize(
+    ("name", "n_classes"),
+    mostly_slow(product(["error_probability", "log_loss", "auc", "map"], [2, 3]), [("log_loss", 3), ("auc", 2)]),
+)
 def test_splitters(name: str, splitter: str, n_classes: int) -> None:
     evaluation, groups = SPLITTERS[splitter]
     check(name, evaluation, n_classes, groups=groups, directions=["forward" if n_classes == 2 else "backward"])
@@ -225,8 +246,9 @@ def test_tolerance(direction: str, tol: float) -> None:
 
 
 @pytest.mark.parametrize("name", CRITERIA)
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    ("n_classes", "weighted"), mostly_slow(product([2, 3], [False, True]), [(2, True), (3, False)])
+)
 def test_rows_that_leave_the_scan_change_nothing(name: str, n_classes: int, weighted: bool, limits: Limits) -> None:
     # Many near copies of one strong feature: nearly all rows are sure, right or wrong, long before the end of the path.
     limits(scanned_codes=0)

@@ -190,7 +190,7 @@ def test_rare_types_are_fitted_taken_and_explained(name: str, kind: Any, capfd: 
     X, some = RARE_TYPES[name], np.array([3, 0, 7])
     table = as_table(X)
     kinds = {table.names[0]: kind} if kind else None
-    model = SelectiveNB(encoder=TableEncoder(kinds=kinds, n_jobs=1), n_jobs=1).fit(X, Y)
+    model = SelectiveNB("map", encoder=TableEncoder(kinds=kinds, n_jobs=1), n_jobs=1).fit(X, Y)
     np.testing.assert_array_equal(model.predict_proba(take_rows(X, some)), model.predict_proba(X)[some])
     assert as_table(take_rows(X, some)).types() == table.types()
     assert len(model.explain(take_rows(X, some))) >= 0
@@ -307,7 +307,7 @@ def test_an_object_is_read_the_same_alone_and_among_others(library: str, kind: s
         return pd.DataFrame({"x0": cells[:, 0]}, dtype=object) if library == "pandas" else cells
 
     rng = np.random.default_rng(0)
-    for _ in range(8):
+    for _ in range(3):
         some = [MIXED_OBJECTS[i] for i in rng.integers(0, len(MIXED_OBJECTS), int(rng.integers(1, 4)))]
         encoder = TableEncoder(categorical="values", kinds={"x0": kind} if kind else None, n_jobs=1)
         try:

@@ -282,6 +282,7 @@ for source in sources:
 """
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_named_and_left_clean(tmp_path: Path) -> None:
     pytest.importorskip("resource")
     done = subprocess.run([sys.executable, "-c", FULL, str(tmp_path)], capture_output=True, text=True, check=True)

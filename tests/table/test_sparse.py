@@ -15,6 +15,7 @@ from scipy import sparse
 from bayesieve.table import as_table
 from bayesieve.table.columns import MatrixTable
 from bayesieve.table.frames import WIDE as _WIDE, take_rows
+from tests.cases import mostly_slow
 
 FORMATS = ("csr", "csc", "coo", "lil", "dok", "dia", "bsr")
 TYPES = (np.float64, np.float32, np.int64, np.int8, np.uint16, np.bool_)
@@ -83,7 +84,7 @@ def test_stored_zeros_and_columns_without_cells() -> None:
     assert table.column(0).value(0) == 0.0
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.int16, np.bool_])
+@pytest.mark.parametrize("dtype", mostly_slow([np.float32, np.int16, np.bool_], [np.float32]))
 def test_wide_frames_are_read_as_one_matrix(dtype: Any) -> None:
     values = (np.arange(3 * _WIDE).reshape(3, _WIDE) % 5 == 0).astype(dtype)
     names = [f"c{i}" for i in range(_WIDE)]
