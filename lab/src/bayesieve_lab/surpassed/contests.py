@@ -41,8 +41,8 @@ OTHERS: Mapping[str, Callable[[], Any]] = {
     TREES: lambda: PEERS["hist-gradient-boosting"](),
     EBM: lambda: PEERS["ebm"](n_jobs=1),
 }
-N_FOLDS, N_DRAWS = 10, 10
-"""Folds of the papers' cross-validation, of which there is one here, and draws of simulated rows."""
+N_FOLDS, N_DRAWS, N_SERIES = 10, 10, 3
+"""Folds of the papers' cross-validation, of which there is one here, draws of donors, and draws of engine series."""
 BEST_OF_DONORS = "10 forward"
 
 
@@ -109,7 +109,7 @@ def _of_abellan(folder: Path | None) -> Contest:
 
 
 def _of_rabenoro(folder: Path | None) -> Contest:
-    study: Any = make_study("rabenoro2015", Options(repetitions=N_DRAWS))
+    study: Any = make_study("rabenoro2015", Options(repetitions=N_SERIES))
     best = "Backward-forward, probability"
 
     def methods(_: str) -> Makers:

@@ -19,6 +19,7 @@ from bayesieve_lab.surpassed.contests import (
     KHIOPS,
     N_DRAWS,
     N_FOLDS,
+    N_SERIES,
     TREES,
     results_of,
 )
@@ -54,7 +55,7 @@ class Shown:
 TABLES = {
     "boulle2007": (Shown("boulle2007", "SNB(CMA)", 37),),
     "abellan2017": (Shown("abellan2017", "NB after IIG", 57),),
-    "rabenoro2015": (Shown("rabenoro2015", "Backward-forward, probability", N_DRAWS, _OF_SERIES, "draws"),),
+    "rabenoro2015": (Shown("rabenoro2015", "Backward-forward, probability", N_SERIES, _OF_SERIES, "draws"),),
     "blanquero2021": (Shown("blanquero2021", SPARSE, 10),),
     "gidofalvi": (
         Shown("gidofalvi", BEST_OF_DONORS, N_DRAWS, _OF_DONORS, "draws of simulated donors"),
