@@ -15,6 +15,7 @@ from bayesieve_lab.gidofalvi.model import N_STEPS
 from bayesieve_lab.gidofalvi.study import (
     ALL,
     BOOSTED,
+    CALIBRATED,
     FORWARD,
     HAND,
     INFORMATIVE,
@@ -42,6 +43,9 @@ LINES = (
     Line("5 boosted", BOOSTED, 5, (0.10349, 0.09540), (7365, 11700)),
     Line("10 boosted", BOOSTED, 10),
     Line("20 boosted", BOOSTED, 20),
+    Line("5 boosted, calibrated", CALIBRATED, 5),
+    Line("10 boosted, calibrated", CALIBRATED, 10),
+    Line("20 boosted, calibrated", CALIBRATED, 20),
     Line("all features", ALL, None, (0.64965, 0.65750), (14355, 10319)),
     Line(INFORMATIVE, INFORMATIVE),
     Line("MAP", "MAP"),

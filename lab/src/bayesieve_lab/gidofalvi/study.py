@@ -13,6 +13,7 @@ from bayesieve_lab.claims import Judged
 from bayesieve_lab.comparison.comparing import compare_many
 from bayesieve_lab.comparison.folds import FixedSplit
 from bayesieve_lab.comparison.results import Comparison, read_results
+from bayesieve_lab.gidofalvi.calibrated import CalibratedBoosting
 from bayesieve_lab.gidofalvi.campaigns import SIMULATED, Campaign, balanced, campaigns
 from bayesieve_lab.gidofalvi.model import N_STEPS, CampaignNB
 from bayesieve_lab.study import Options, Report, Study
@@ -21,7 +22,8 @@ REPETITIONS, REPETITIONS_QUICK = 10, 2
 N_ROUNDS = 40
 """Rounds of boosting with replacement at most: a feature may win several."""
 HAND, FORWARD, BOOSTED, INFORMATIVE = "7 hand-selected", "forward", "boosted", "informative features"
-REPEATED = "boosted, with replacement"
+REPEATED, CALIBRATED = "boosted, with replacement", "boosted, calibrated"
+SEARCHES = (FORWARD, BOOSTED, REPEATED, CALIBRATED)
 OTHER_CODING, OTHER_SMOOTHING = "equal frequency", "Laplace"
 """Variants of some methods: ten bins of equal frequency and a level for every category; Laplace's alpha = 1."""
 VARIED = {OTHER_CODING: (FORWARD, BOOSTED, INFORMATIVE), OTHER_SMOOTHING: (FORWARD, INFORMATIVE)}
@@ -91,16 +93,18 @@ class Gidofalvi(Study):
                 return as_published("boosted").set_params(**steps, selector__replacement=False)
             if name == REPEATED:
                 return as_published("boosted").set_params(**steps, selector__n_rounds=N_ROUNDS)
+            if name == CALIBRATED:
+                return as_published("NB").set_params(selector=CalibratedBoosting(N_STEPS, smoothing=smoothing))
             selector = {"MAP": "map", "compression averaging": "compression"}.get(name, "all")
             return as_published("NB").set_params(selector=selector)
 
         def method(name: str, encoder: Any = "modl", smoothing: Smoothing = self.smoothing) -> CampaignNB:
             model = model_of(name, smoothing).set_params(encoder=encoder, smoothing=smoothing)
-            columns, steps = campaign.chosen if name == HAND else None, name in (FORWARD, BOOSTED, REPEATED)
+            columns, steps = campaign.chosen if name == HAND else None, name in SEARCHES
             return CampaignNB(model, campaign.gifts, columns=columns, steps=steps, response=campaign.response)
 
         bins = TableEncoder(numeric="equal-frequency", categorical="values")
-        plain = (HAND, FORWARD, BOOSTED, REPEATED, INFORMATIVE, "MAP", "compression averaging")
+        plain = (HAND, *SEARCHES, INFORMATIVE, "MAP", "compression averaging")
         methods = {name: method(name) for name in plain}
         methods |= {f"{name}, {OTHER_CODING}": method(name, bins) for name in VARIED[OTHER_CODING]}
         return methods | {f"{name}, {OTHER_SMOOTHING}": method(name, smoothing=1.0) for name in VARIED[OTHER_SMOOTHING]}
