@@ -207,6 +207,20 @@ def test_rows_in_another_order_and_some_rows_only_keep_their_raw_values() -> Non
     np.testing.assert_array_equal(rest.class_codes, y[order[1::2]])
 
 
+def test_a_refitter_of_other_features_is_refused() -> None:
+    X, y = mixed_table()
+    encoder = TableEncoder()
+    coded, refitter = encoder.fit_with_refitter(X, y)
+    some = np.array([0, 2])
+    with pytest.raises(ValueError, match="The refitter is of other features than the coded table"):
+        WrapperSelector().fit_coded(coded.select(some), refitter)
+    with pytest.raises(ValueError, match="The refitter is of other features than the coded table"):
+        SelectiveNB().fit_coded(coded.select(some), encoder, refitter)
+    part = WrapperSelector().fit_coded(coded.select(some), refitter.select(some))
+    assert part.trace_.recoded
+    assert part.n_features_in_ == 2
+
+
 def test_large_tables_and_codes_say_where_their_levels_come_from(limits: Limits) -> None:
     X, y = mixed_table()
     coded = TableEncoder().fit_transform_coded(X, y)

@@ -55,7 +55,7 @@ class LevelRefitter:
     n_quantiles: int
     n_jobs: int | None
     features: Sequence[tuple[int, ...]]
-    names: Sequence[str]
+    names: tuple[str, ...]
     hashes: Callable[[], np.ndarray]
     runs: ClassRuns | None = None
     blocks: ScannedBlocks | None = None
@@ -91,7 +91,7 @@ class LevelRefitter:
         chosen = [self.features[k] for k in features.tolist()]
         columns = sorted({i for feature in chosen for i in feature})
         at = {i: k for k, i in enumerate(columns)}
-        coders, names = [self.coders[i] for i in columns], [self.names[k] for k in features.tolist()]
+        coders, names = [self.coders[i] for i in columns], tuple(self.names[k] for k in features.tolist())
         placed = [tuple(at[i] for i in feature) for feature in chosen]
         return replace(self, table=self.table.select(columns), coders=coders, features=placed, names=names)
 

@@ -172,6 +172,8 @@ class CodedSelector(SelectorMixin, BaseEstimator):
                 raise ValueError(f"{type(self).__name__} does not use {option}; omit it.")
         self.check_options()
         require_classes(self, coded.classes)
+        if refitter is not None and refitter.names != coded.names:
+            raise ValueError("The refitter is of other features than the coded table; select the same ones in both.")
         if self.takes("refitter"):
             options["refitter"] = refitter
         self.n_features_in_ = coded.n_features
