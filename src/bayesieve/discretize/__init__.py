@@ -4,11 +4,13 @@ from bayesieve.discretize.binning import EqualFrequencyDiscretizer, EqualWidthDi
 from bayesieve.discretize.column_coders import MODLDiscretizer, MODLGrouper
 from bayesieve.discretize.encoder import TableEncoder
 from bayesieve.discretize.indicators import IndicatorEncoder
+from bayesieve.discretize.refitting import LevelRefitter
 
 __all__ = [
     "EqualFrequencyDiscretizer",
     "EqualWidthDiscretizer",
     "IndicatorEncoder",
+    "LevelRefitter",
     "MDLPDiscretizer",
     "MODLDiscretizer",
     "MODLGrouper",

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from bayesieve import CodedTable, TableEncoder
 from bayesieve.counts import ContingencyCounts
 from bayesieve.counts.information import class_imprecise_information, class_information
+from bayesieve.discretize import LevelRefitter
 from bayesieve.selection.filters import above
 
 CLASSES = "(classes)"
@@ -45,17 +46,19 @@ class DeclaredEncoder(TableEncoder):
         Number of declared classes.
     """
 
-    def fit_transform_coded(self, X: Any, y: Any, sample_weight: Any = None, *args: Any, **options: Any) -> CodedTable:
+    def fit_with_refitter(
+        self, X: Any, y: Any, sample_weight: Any = None, *args: Any, **options: Any
+    ) -> tuple[CodedTable, LevelRefitter]:
         self.n_classes_ = len(X.schema[CLASSES].categories)
         X = X.drop(CLASSES)
-        coded = super().fit_transform_coded(X, y, sample_weight, *args, **options)
+        coded, refitter = super().fit_with_refitter(X, y, sample_weight, *args, **options)
         levels = list(self.levels_)
         declared = [getattr(X.schema[level.name], "categories", None) for level in levels]
         known = [level.n_levels - (level.missing_code is not None) for level in levels]
         self.n_states_ = np.array(
             [n if names is None else len(names) for n, names in zip(known, declared, strict=True)]
         )
-        return coded
+        return coded, refitter
 
     def transform_coded(self, X: Any, *args: Any, **options: Any) -> CodedTable:
         return super().transform_coded(X.drop(CLASSES), *args, **options)
