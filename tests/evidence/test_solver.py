@@ -249,14 +249,30 @@ def test_the_loss_of_a_solution_is_that_of_its_rows() -> None:
 
 
 def test_levels_learnt_for_each_fold_are_trusted_and_cuts_of_many_values_least() -> None:
-    rng = np.random.default_rng(0)
-    x, few, many = rng.normal(size=2000), rng.integers(0, 3, 2000), rng.integers(0, 60, 2000)
+    rng = np.random.default_rng(6)
+    x, few, many = rng.normal(size=2000), rng.integers(0, 3, 2000), rng.integers(0, 110, 2000)
     legs = rng.integers(0, 6, 2000)
-    odds = x + rng.normal(size=3)[few] + np.where(many % 2, 1.0, -1.0) + (legs > 2)
+    odds = x + np.array([-1.0, 0.0, 1.0])[few] + np.where(many % 2, 1.5, -1.5) + (legs > 2)
     y = rng.random(2000) < 1 / (1 + np.exp(-odds))
     X = pl.DataFrame({"cuts": x, "values": few.astype(str), "rare": many.astype(str), "few cuts": legs})
     trusted, refitted = (SelectiveNB(pairs=0, calibrate=fit).fit(X, y).feature_weights_ for fit in ("cells", "weights"))
     np.testing.assert_allclose(trusted, refitted * [0.4, 0.9, 1.0, 0.9], rtol=0.01)
+
+
+def test_values_of_many_rows_start_from_nothing_and_those_of_few_rows_from_their_groups() -> None:
+    rng = np.random.default_rng(0)
+    often, rare, effects = rng.integers(0, 20, 2000), rng.integers(0, 120, 2000), 0.7 * rng.normal(size=20)
+    y = rng.random(2000) < 1 / (1 + np.exp(-effects[often] - np.where(rare % 2, 1.0, -1.0)))
+    X = pl.DataFrame({"often": often.astype(str), "rare": rare.astype(str)})
+    card = SelectiveNB(pairs=0).fit(X, y).scorecard_
+    assert card["often"].weight == 0.0
+    assert card["rare"].weight > 0.0
+    # Standard errors are those of single values, not those of groups of many rows.
+    values = [group[0] for group in card["often"].cells.groups]
+    known = [values.index(str(value)) for value in range(20)]
+    away = card["often"].table[known] @ [-1.0, 1.0] - effects
+    errors = 2.0 * card["often"].total_errors[known, 1]
+    assert 0.7 < np.std(away) / np.sqrt(np.mean(errors**2)) < 1.3
 
 
 def test_as_many_directions_as_can_be_fitted_together(limits: Limits) -> None:

@@ -490,6 +490,39 @@ def share_of_effective_rows(weights: np.ndarray) -> float:
     return float(f"{share:.{_DIGITS_OF_SHARE}g}")
 
 
+def informative_rows(class_counts: np.ndarray) -> float:
+    """Return the number of rows of a table with classes of equal size that would inform as well about the classes.
+
+    A weight of 2 counts as two rows, and with a rare class only few rows inform about a value.
+
+    Parameters
+    ----------
+    class_counts : (n_classes,) rows (or weight) of each class.
+    """
+    shares = class_counts / class_counts.sum()
+    n_classes = np.count_nonzero(shares)
+    return float(class_counts.sum() * (1.0 - shares @ shares) * n_classes / max(1, n_classes - 1))
+
+
+def numbers_of_grouped_values(coded: CodedTable, features: np.ndarray) -> np.ndarray:
+    """Return the number of values of each feature whose levels are groups of categories, and 0 for others,
+    (n_features,).
+
+    Parameters
+    ----------
+    coded : table with levels.
+    features : positions of the features.
+    """
+    assert coded.levels is not None
+    types = coded.levels.types if isinstance(coded.levels, TableLevels) else None
+    numbers = np.zeros(features.size, dtype=np.int64)
+    for i, k in enumerate(features.tolist()):
+        if (types is None or types[k] != "number") and coded.n_levels[k] > 1:  # do not build levels of numbers
+            n_values = coded.levels[k].n_values
+            numbers[i] = n_values if n_values > coded.n_levels[k] else 0
+    return numbers
+
+
 def _refit_rare_values(
     coded: CodedTable, features: np.ndarray, refitter: LevelRefitter | None
 ) -> tuple[dict[int, np.ndarray], dict[int, list[np.ndarray]]]:
@@ -506,18 +539,8 @@ def _refit_rare_values(
     """
     if refitter is None or coded.levels is None:
         return {}, {}
-    shares = coded.counts.class_counts / coded.counts.class_counts.sum()
-    n_classes = np.count_nonzero(shares)
-    # Effective rows per value: a weight of 2 counts as two rows, and with a rare class only few rows inform about each
-    # value.
-    n_rows = coded.counts.class_counts.sum() * (1.0 - shares @ shares) * n_classes / max(1, n_classes - 1)
-    types = coded.levels.types if isinstance(coded.levels, TableLevels) else None
-    rare = []
-    for at, k in enumerate(features.tolist()):
-        numeric = types is not None and types[k] == "number"  # levels are not made just to be looked at
-        n_values = 0 if numeric or coded.n_levels[k] == 1 else coded.levels[k].n_values
-        if n_values > coded.n_levels[k] and n_values * LEAST_ROWS_PER_VALUE > n_rows:
-            rare.append(at)
+    n_rows = informative_rows(coded.counts.class_counts)
+    rare = np.flatnonzero(numbers_of_grouped_values(coded, features) * LEAST_ROWS_PER_VALUE > n_rows).tolist()
     fold = _folds(coded, features, refitter) if rare else None
     if fold is None:
         return {}, {}

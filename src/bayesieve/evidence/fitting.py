@@ -13,7 +13,7 @@ from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.counts.contingency import Shrinkage, class_log_prior, log_probabilities_of_tables
 from bayesieve.discretize.refitting import LevelRefitter
 from bayesieve.engine.progress import Clock
-from bayesieve.evidence.calibration import CalibratedWeights, calibrate
+from bayesieve.evidence.calibration import CalibratedWeights, calibrate, informative_rows, numbers_of_grouped_values
 from bayesieve.evidence.joint_fit import JointFit, fit_jointly
 from bayesieve.evidence.monotone import merged_evidence, monotone, rising_cells
 from bayesieve.evidence.neutral import filled, start_of_curve
@@ -29,6 +29,7 @@ from bayesieve.table.pair_levels import PairLevels
 _LEAST_INCLUDED = 0.1  # weight of a feature that must be in the model
 _LEAST_EVIDENCE = 0.02  # mean deviation in nats below which a feature without weight stays out
 _DIGITS_OF_WEIGHTS = 9
+_ROWS_BY_VALUE = 20  # rows per value and logit from which values need no groups (benchmarks/decisions/values.md)
 
 
 @dataclass(frozen=True)
@@ -121,16 +122,19 @@ def fit_evidence(
     clock : time limit of the whole fit; when it is over, the best result so far is kept.
     """
     # Weights: those of the search, refitted so that every row is predicted well from all others.
-    calibration = CalibratedWeights(averaged, 1.0, options.smoothing)
+    calibration, weighted, by_value = CalibratedWeights(averaged, 1.0, options.smoothing), averaged, averaged < 0
     if options.fit is not None:
         # Round: sums over chunks of rows may differ in their last bits, on which the rest of the fit must not depend.
         averaged = np.round(averaged, _DIGITS_OF_WEIGHTS)
-        calibration = calibrate(coded, averaged, options.smoothing, refitter, clock, options.n_jobs)
+        by_value = fitted_by_value(coded, averaged, options)
+        weighted = np.where(by_value, 0.0, averaged)
+        calibration = calibrate(coded, weighted, options.smoothing, refitter, clock, options.n_jobs)
         if not calibration.complete:
+            calibration = replace(calibration, weights=calibration.factor * averaged)
             times = "" if calibration.factor == 1.0 else f" times {calibration.factor:.2g}"
             consequence = f"the model keeps the weights of the search{times}, and may be overconfident"
             _warn_of_end("Calibration", clock, consequence)
-    for k in options.included:
+    for k in set(options.included) - set(np.flatnonzero(by_value).tolist()):
         calibration.weights[k] = max(calibration.weights[k], _LEAST_INCLUDED)
     weights, factor, smoothing = calibration.weights, calibration.factor, calibration.smoothing
 
@@ -153,12 +157,15 @@ def fit_evidence(
     intercept, intercept_factors = class_log_prior(class_counts), np.zeros((n_logits, 0))
     omitted = np.zeros(n_logits)
     fitted, is_fitted = dict[int, FeatureEvidence](), False
-    terms = collect_terms(coded, levels, logs, calibration, options) if options.drop or weights.any() else []
+    importance = np.where(by_value, averaged, weights)
+    terms = (
+        collect_terms(coded, levels, logs, importance, calibration, options) if options.drop or weights.any() else []
+    )
     if terms and calibration.loss is not None and calibration.every is not None:
         # Constant and excluded columns do not count as candidates, so that adding them changes no model.
         n_out = TableLevels.of(levels).n_constant + len(set(options.excluded))
         n_candidates = max(len(levels) - n_out, len(terms))
-        fit = JointFit(terms, {}, calibration.loss, averaged, factor, n_candidates, omitted)
+        fit = JointFit(terms, {}, calibration.loss, weighted, factor, n_candidates, omitted)
         fit, solution = fit_jointly(fit, levels, calibration.every, options, clock)
         weights, factor, is_fitted, omitted = fit.weights, fit.factor, True, fit.omitted_variances
         if fit.terms or fit.surfaces:
@@ -178,6 +185,28 @@ def fit_evidence(
     kind: Literal["counted", "levels", "cells"] = "cells" if is_split else "levels" if is_fitted else "counted"
     facts = class_counts, smoothing, factor, kind, options.fit is not None
     return Evidence(levels, features, intercept, intercept_factors, omitted, *facts)
+
+
+def fitted_by_value(coded: CodedTable, averaged: np.ndarray, options: FitOptions) -> np.ndarray:
+    """Return a mask (n_features,) of the categorical features whose contributions are fitted value by value, from 0.
+
+    Groups of categories follow from the classes of the same rows. Where values have enough rows, contributions that
+    start from those of groups are less accurate, and their errors look too small (benchmarks/decisions/values.md).
+
+    Parameters
+    ----------
+    coded : the rows.
+    averaged : (n_features,) weights of the search.
+    options : what to fit.
+    """
+    by_value = np.zeros(averaged.size, dtype=bool)
+    if options.fit == "cells" and options.drop and coded.levels is not None:
+        features = np.setdiff1d(np.flatnonzero(averaged), list(options.signs))
+        n_values = numbers_of_grouped_values(coded, features)
+        most = informative_rows(coded.counts.class_counts) / (_ROWS_BY_VALUE * max(1, coded.n_classes - 1))
+        limits = np.array([min(most, options.most_cells.get(k, most)) for k in features.tolist()])
+        by_value[features] = (n_values > 0) & (n_values <= limits)
+    return by_value
 
 
 def _warn_of_end(fit: str, clock: Clock, consequence: str) -> None:
@@ -206,7 +235,7 @@ def _fitted_contributions(
 
     fitted: dict[int, FeatureEvidence] = {}
     for i, term in enumerate(fit.terms):
-        if not matters[i] and term.weight == 0:
+        if not (matters[i] or term.weight or term.is_by_value):
             continue
         k = term.feature
         rows = counts[k] if term.cells is None else seen[i]

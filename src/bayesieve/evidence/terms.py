@@ -73,6 +73,7 @@ class Term:
     is_refitted : whether its levels are refitted for each fold, because levels from all rows would overfit.
     shape : basis functions of its deviations.
     correction : (n_cells, n_classes) ``counted`` less the contributions in the leave-one-out loss, or None.
+    is_by_value : whether its values are fitted one by one, from contributions of 0.
     """
 
     feature: int
@@ -85,6 +86,7 @@ class Term:
     is_refitted: bool
     shape: Shape
     correction: np.ndarray | None = None
+    is_by_value: bool = False
 
     def weighted(self, weight: float) -> Term:
         """Return a copy of the term with another weight."""
@@ -96,6 +98,7 @@ def collect_terms(
     coded: CodedTable,
     levels: Sequence[FeatureLevels],
     logs: Sequence[np.ndarray],
+    importance: np.ndarray,
     calibration: CalibratedWeights,
     options: FitOptions,
 ) -> list[Term]:
@@ -108,6 +111,7 @@ def collect_terms(
     coded : the rows, coded by ``levels``.
     levels : levels of all features.
     logs : log P(level | class) of each feature.
+    importance : (n_features,) fitted weights, or those of the search for features that are fitted from 0.
     calibration : fitted weights.
     options : what to fit.
     """
@@ -116,7 +120,7 @@ def collect_terms(
     rows, weights = calibration.loss.rows, calibration.weights
     cells: dict[int, FeatureLevels] = {}
     if options.fit == "cells" and rows.refitter is not None and coded.levels is not None:
-        features, cells, codes = split_levels(coded, levels, weights, rows, options)
+        features, cells, codes = split_levels(coded, levels, importance, rows, options)
     else:
         features = np.flatnonzero(weights)
         codes = coded.codes_at(features, rows.positions)
@@ -132,7 +136,8 @@ def collect_terms(
             counted = lines_between_levels(of_level, seen, cells[k].n_special_levels, counted)
         correction = counted - logs[k][of_level] if sign or is_curve else None
         facts = of_level, of_rows, seen, counted, k in refitted, Shape(of_level.size), correction
-        terms.append(Term(k, float(weights[k]), cells.get(k), *facts))
+        by_value = bool(importance[k] > 0.0 == weights[k])
+        terms.append(Term(k, float(weights[k]), cells.get(k), *facts, by_value))
     shapes = choose_shapes(terms, coded.n_classes)
     for i, (term, shape) in enumerate(zip(terms, shapes, strict=True)):
         sign = options.signs.get(term.feature, 0)
@@ -223,13 +228,18 @@ def choose_shapes(terms: Sequence[Term], n_classes: int) -> list[Shape]:
             n_special = term.cells.n_special_levels
             jumps = n_special + 1 + np.flatnonzero(np.diff(term.of_level[n_special:]))  # where levels begin
             shape = Shape.of_curve(term.rows, n_special, jumps)
+        elif term.is_by_value and shape.n_cells <= N_CELLS:
+            shape = Shape.free(shape.n_cells)
+        elif term.is_by_value:
+            shape = Shape(shape.n_cells, single_cells=True)
         elif term.cells is not None:
             shape = Shape.of_values(term.of_level, with_groups=not term.is_refitted)
         elif not term.is_refitted:
             shape = Shape.free(shape.n_cells)
         size = shape.groups.size - shape.n_jumps
         if size > n_functions:
-            size, is_single = 0, term.weight > 0 and not term.is_refitted and term.cells is None
+            is_single = term.is_by_value or (term.weight > 0 and not term.is_refitted and term.cells is None)
+            size = 0
             shape = Shape(shape.n_cells, single_cells=is_single)
         if shape.single_cells and shape.n_cells > n_single:
             shape = replace(shape, single_cells=False)
