@@ -94,9 +94,7 @@ def test_a_registered_filter_is_found_by_name(registered: Path, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("threshold", [None, 0.7])
-def test_models_of_a_registered_filter_are_saved(
-    registered: Path, tmp_path: Path, threshold: float | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_models_of_a_registered_filter_are_saved(registered: Path, tmp_path: Path, threshold: float | None) -> None:
     X, y = load_iris(return_X_y=True, as_frame=True)
     selector = "cramers-v" if threshold is None else SELECTORS["cramers-v"](threshold=threshold)
     model = SelectiveNB(selector).fit(X, y)
@@ -104,7 +102,7 @@ def test_models_of_a_registered_filter_are_saved(
     again = bayesieve.load(tmp_path / "model.json")
     assert again.selector == (selector if threshold is None else "CramersVSelector(threshold=0.7)")
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
-    monkeypatch.setitem(vars(SELECTORS), "_installed", {})
+    vars(SELECTORS)["_installed"] = {}  # undone by the fixture, in contrast to a patch, which would bring it back
     alone = bayesieve.load(tmp_path / "model.json")  # predictions need no other package
     np.testing.assert_array_equal(alone.predict_proba(X), model.predict_proba(X))
     with pytest.raises(ValueError, match=r"selector must be|keeps its selector as text"):
