@@ -144,16 +144,16 @@ class IndicatorEncoder(TableCoder):
     def transform_coded(self, X: Any) -> CodedTable:
         """Return the codes of the levels as a `CodedTable` without classes; ``X`` may be the result of `read`."""
         check_is_fitted(self, "levels_")
-        table, n_levels = X if isinstance(X, Table) else self.read(X), self.levels_.n_levels
+        table, levels = X if isinstance(X, Table) else self.read(X), TableLevels.of(self.levels_)
         first = np.searchsorted(self.family_of_, np.arange(len(self.thresholds_)))
         families = [
-            family_of(score, cuts, has_missing=bool(self.levels_.missing[k] == 0))
+            family_of(score, cuts, has_missing=bool(levels.missing[k] == 0))
             for k, (score, cuts) in zip(first.tolist(), self.thresholds_.items(), strict=True)
         ]
         codes = code_indicators(table, families, self.n_jobs)
-        unseen = np.count_nonzero(codes[first] == n_levels[first, None], axis=1)[self.family_of_]
+        unseen = np.count_nonzero(codes[first] == levels.n_levels[first, None], axis=1)[self.family_of_]
         self._add_unseen(unseen)
-        return CodedTable(codes, n_levels, self.levels_.names, levels=self.levels_, unseen=unseen)
+        return CodedTable(codes, levels.n_levels, levels.names, levels=levels, unseen=unseen)
 
     def read(self, X: Any, owner: Any = None) -> Table:
         """Return the scores of ``X`` as a table with one column each; messages name ``owner``, an estimator that
@@ -168,7 +168,8 @@ class IndicatorEncoder(TableCoder):
 
     def _indicators(self, coded: CodedTable) -> np.ndarray:
         """Return 1 if the score is at most the threshold, shape (n_rows, n_indicators)."""
-        at_most = (self.levels_.missing + 1).astype(np.uint8)  # the level after that of missing scores, if there is one
+        # Scores up to the threshold follow the level of missing scores, if there is one.
+        at_most = (TableLevels.of(self.levels_).missing + 1).astype(np.uint8)
         return (coded.codes == at_most[:, None]).view(np.uint8).T
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> CodedTable:

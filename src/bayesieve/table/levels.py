@@ -662,8 +662,8 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
         others = {i: level for i, level in existing.items() if not self._in_arrays[i]}
         arrays = (self.n_levels[:n], self.level_scores[:n], self.missing[:n], self._cuts, self._counts)
         pairs, by_chance = self.pairs if pairs is None else pairs, self.by_chance if by_chance is None else by_chance
-        facts = (others, pairs, self.n_constant, by_chance, existing, self.column_names)
-        return TableLevels(self.names[:n], self.types[:n], *arrays, *facts)
+        names, columns = self.names[:n], self.column_names
+        return TableLevels(names, self.types[:n], *arrays, others, pairs, self.n_constant, by_chance, existing, columns)
 
     def code_pairs(
         self,
