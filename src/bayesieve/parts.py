@@ -176,11 +176,11 @@ def with_shared_docs(documented: Documented) -> Documented:
     parts = _SECTION.split(inspect.cleandoc(documented.__doc__))
     title = "Parameters\n----------\n"
     at = next((i for i, part in enumerate(parts) if part.startswith(title)), None)
-    own = {} if at is None else _entries(parts[at].removeprefix(title))
+    described = {} if at is None else _entries(parts[at].removeprefix(title))
     entries: dict[str, None] = {}
     for name, parameter in inspect.signature(documented).parameters.items():  # type: ignore[arg-type]
-        if name in own:
-            entries[own[name]] = None  # once for several names
+        if name in described:
+            entries[described[name]] = None  # once for several names
         elif name in _PARAGRAPHS:
             entries[_PARAGRAPHS[name].replace("{default}", _text(parameter.default))] = None
     if entries:

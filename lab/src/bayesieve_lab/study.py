@@ -117,7 +117,7 @@ class Study(ABC):
 
     @abstractmethod
     def methods(self) -> dict[str, Any]:
-        """Return classifiers by name."""
+        """Return the classifiers to compare, by the names that results and tables show."""
 
     @abstractmethod
     def data(self) -> dict[str, Loader]:

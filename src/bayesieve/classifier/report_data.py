@@ -129,12 +129,12 @@ def report_data(
         warn_caller(*parts["warnings"])
     by_rows = {name: parts.pop(name, None) for name in ("others", "gains", "effects")}
     data, told = of_features(model, positive, max(min_count, least), **by_rows), export_header(model)
-    own = _facts(model, place, told) | {str(name): str(value) for name, value in (facts or {}).items()}
+    model_facts = _facts(model, place, told) | {str(name): str(value) for name, value in (facts or {}).items()}
     program = _program(model, place, told) if min_count <= 1 else ""
     table = None if X is None else as_table(X)
     selector = model.scorecard_.provenance["selector"]
     chosen = {feature.name for feature in model.scorecard_.features if feature.search_weight > 0}
-    parts["facts"] = (*own.items(), *parts.get("facts", ()))
+    parts["facts"] = (*model_facts.items(), *parts.get("facts", ()))
     parts["warnings"] = (*parts.get("warnings", ()), *data.warnings)
     return replace(
         data,
@@ -406,11 +406,11 @@ def _segments(model: SelectiveNB, performance: Performance) -> list[tuple[str, l
         level = card.features[k].levels
         if level.kind != "pair" and 1 < level.n_levels <= _MAX_SEGMENTS:
             training = np.append(np.asarray(level.counts).sum(axis=1), 0.0) / card.class_counts.sum()
-            own = (*words.levels(level), UNSEEN)
-            groups.append((words.named(level), _levels_of_rows(model, rows, k), own, training))
+            labels_of_codes = (*words.levels(level), UNSEEN)
+            groups.append((words.named(level), _levels_of_rows(model, rows, k), labels_of_codes, training))
 
-    def measured(own: np.ndarray) -> tuple[Estimate, Estimate]:
-        auc, loss = (estimate for *_, estimate in Segment.of(rows, own, 0.95).measures(("auc", "log_loss")))
+    def measured(rows_of_segment: np.ndarray) -> tuple[Estimate, Estimate]:
+        auc, loss = (estimate for *_, estimate in Segment.of(rows, rows_of_segment, 0.95).measures(("auc", "log_loss")))
         return auc, loss
 
     segments = []
@@ -560,8 +560,13 @@ def _explained_rows(model: SelectiveNB, rows: JudgedRows, wanted: int | np.ndarr
             "intervals": explanation.intervals[at].tolist(),
             "prior": explanation.prior.tolist(),
             "contributions": [
-                {"feature": name, "value": "missing" if value is None else value, "level": level, "contributions": own}
-                for name, value, level, own in zip(
+                {
+                    "feature": name,
+                    "value": "missing" if value is None else value,
+                    "level": level,
+                    "contributions": contributions,
+                }
+                for name, value, level, contributions in zip(
                     names,
                     explanation.values[at],
                     explanation.levels[at],

@@ -568,5 +568,5 @@ class ReasonColumns:
             for row, rank, *of_kinds in reasons.select("row", "rank", *kinds).iter_rows():
                 for k, text in enumerate(of_kinds):
                     texts[k * self.n + rank - 1][row] = text
-        columns = [pl.Series(name, own, dtype=pl.String) for name, own in zip(names, texts, strict=True)]
+        columns = [pl.Series(name, column, dtype=pl.String) for name, column in zip(names, texts, strict=True)]
         return [*(before(block, probability, first) if before else ()), *columns]

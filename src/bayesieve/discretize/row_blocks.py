@@ -116,10 +116,12 @@ class CountedColumns:
             parts[i] = grid.value_counts(int(numbers[i].distinct))
         columns = []
         for i, counts in parts.items():
-            n_rows, own = texts[i].rows.sum() if i in texts else counts.counts.sum(), counts.listed
-            own = value_sums.most_frequent(own, self._most_categories) if isinstance(own.values, list) else own
-            self._left_out.append(round(float(n_rows - own.counts.sum())))
-            columns.append(own)
+            n_rows, values = texts[i].rows.sum() if i in texts else counts.counts.sum(), counts.listed
+            values = (
+                value_sums.most_frequent(values, self._most_categories) if isinstance(values.values, list) else values
+            )
+            self._left_out.append(round(float(n_rows - values.counts.sum())))
+            columns.append(values)
         return columns
 
     def _grids(self, coarse: dict[int, value_sums.Grid]) -> dict[int, value_sums.Grid]:
@@ -131,7 +133,7 @@ class CountedColumns:
             if split:
                 cuts = [grids[i].quantiles(self._n_cells) for i in split]
                 finer = self._blocks.total(split, value_sums.count_cells, value_sums.add_cells, cuts)
-                grids |= {i: value_sums.Grid(*own) for i, *own in zip(split, cuts, finer, strict=True)}
+                grids |= {i: value_sums.Grid(*grid) for i, *grid in zip(split, cuts, finer, strict=True)}
                 split = [i for i in split if grids[i].is_too_full(self._n_cells)]
         return grids
 

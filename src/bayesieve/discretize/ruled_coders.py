@@ -231,8 +231,8 @@ class RuledIntervals(Ruled, IntervalCoder):
         low, high, first = blocks.lower[:-1], blocks.upper[:-1], int(blocks.has_missing[0])
         missing, lowest = counts[:first].sum(axis=0), [*map(special_number, range(len(rule.special)))]
         known = low > (HIGHEST_SPECIAL if rule.special else -math.inf)
-        cuts, own = self._cut(low[known], high[known], counts[known])
-        parts = [*(counts[low == special].sum(axis=0) for special in lowest), *own]
+        cuts, intervals = self._cut(low[known], high[known], counts[known])
+        parts = [*(counts[low == special].sum(axis=0) for special in lowest), *intervals]
         code = -1
         if rule.exclude or rule.missing not in (None, "apart", "unseen"):
             code = 0 if rule.exclude else self._joined(lowest, cuts)
@@ -274,12 +274,12 @@ class RuledIntervals(Ruled, IntervalCoder):
             bins = summed(counts, np.searchsorted(cuts, high), len(cuts) + 1)
             middles = np.arange(len(bins), dtype=float)
             cuts = [cuts[int(middle)] for middle in self._found(middles, middles, bins)]
-        own = summed(counts, np.searchsorted(cuts, high), len(cuts) + 1)
-        least = self.least_rows(own, own.sum())
+        by_level = summed(counts, np.searchsorted(cuts, high), len(cuts) + 1)
+        least = self.least_rows(by_level, by_level.sum())
         if rule.is_fixed:
-            return cuts, list(own)
-        firsts = _joined_levels(own, least, rule.max_levels, rule.monotone)
-        return [cuts[k - 1] for k in firsts[1:].tolist()], list(np.add.reduceat(own, firsts, axis=0))
+            return cuts, list(by_level)
+        firsts = _joined_levels(by_level, least, rule.max_levels, rule.monotone)
+        return [cuts[k - 1] for k in firsts[1:].tolist()], list(np.add.reduceat(by_level, firsts, axis=0))
 
     def _found(self, low: np.ndarray, high: np.ndarray, counts: np.ndarray) -> list[float]:
         """Return the cut points of the base coder, and further ones in levels with too many rows."""
@@ -386,7 +386,7 @@ class RuledGroups(Ruled, GroupCoder):
         if len(others) < 2 or not counts[np.concatenate(others)].any():
             return groups
         table = ValueCounts(list(range(len(others))), _class_counts(others, counts, None), np.zeros_like(counts[0]))
-        found = [np.concatenate([others[k] for k in own]) for own in self.base.fit_values(table, apart=True).groups]
+        found = [np.concatenate([others[k] for k in group]) for group in self.base.fit_values(table, apart=True).groups]
         left = np.setdiff1d(np.concatenate(others), np.concatenate(found))  # groups without rows
         return [np.concatenate([found[0], left]), *found[1:], *alone]
 

@@ -84,7 +84,9 @@ class LevelRule:
             options["cuts"] = tuple(_list(name, "cuts", options["cuts"]))
         if "groups" in options:
             groups = _list(name, "groups", options["groups"])
-            options["groups"] = tuple(tuple(own) if isinstance(own, (list, tuple)) else (own,) for own in groups)
+            options["groups"] = tuple(
+                tuple(group) if isinstance(group, (list, tuple)) else (group,) for group in groups
+            )
         if "special" in options:
             options["special"] = _named_special(name, options["special"])
         learnt = options.pop("learnt", False)
@@ -133,11 +135,11 @@ class LevelRule:
             option = "cells" if self.cells else "learnt"
             raise refusal(name, f"has no cuts or groups that {option!r} could be about; leave it out")
         if self.groups is not None:
-            own = [value for group in self.groups for value in group]
-            odd = next((value for value in own if value is not None and not _is_single(value)), None)
+            values = [value for group in self.groups for value in group]
+            odd = next((value for value in values if value is not None and not _is_single(value)), None)
             if odd is not None:
                 raise refusal(name, f"needs lists of values as 'groups', null for missing ones, got {odd!r:.80}")
-            twice = _twice([None if value is None else canonical_text(value) for value in own])
+            twice = _twice([None if value is None else canonical_text(value) for value in values])
             if not self.groups or not all(self.groups):
                 raise refusal(name, "has an empty group" if self.groups else "has no groups; leave 'groups' out")
             if twice != "":
@@ -391,9 +393,9 @@ def _from_text(option: str, given: Any) -> Any:
 
 def _as_plain(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {str(name): _as_plain(own) for name, own in value.items()}
+        return {str(name): _as_plain(item) for name, item in value.items()}
     if isinstance(value, (list, tuple, np.ndarray)):
-        return [_as_plain(own) for own in value]
+        return [_as_plain(item) for item in value]
     if isinstance(value, (np.bool_, np.number, np.str_)) and not isinstance(value, np.timedelta64):
         return value.item()
     return value if value is None or isinstance(value, (bool, int, float, str)) else canonical_text(value)
@@ -436,16 +438,18 @@ def _named_special(name: str, given: Any) -> tuple[tuple[str, tuple[Any, ...]], 
     pairs = given.items() if isinstance(given, Mapping) else [
         one if isinstance(one, tuple) and len(one) == 2 and isinstance(one[1], tuple) else (one, one) for one in given
     ]  # fmt: skip
-    inside = [one for own, value in pairs for one in (own, *(value if isinstance(value, (list, tuple)) else (value,)))]
+    inside = [
+        one for label, value in pairs for one in (label, *(value if isinstance(value, (list, tuple)) else (value,)))
+    ]
     odd = [value for value in inside if not _is_single(value)]
     if odd:
         raise refusal(name, f"needs numbers or texts as 'special', got {odd[0]!r:.80}")
     special = tuple(
-        (canonical_text(own), tuple(map(_plain, values)) if isinstance(values, (list, tuple)) else (_plain(values),))
-        for own, values in pairs
+        (canonical_text(label), tuple(map(_plain, values)) if isinstance(values, (list, tuple)) else (_plain(values),))
+        for label, values in pairs
     )
     twice = _twice([canonical_text(value) for _, values in special for value in values])
-    if twice != "" or len({own for own, _ in special}) < len(special) or not all(own for _, own in special):
+    if twice != "" or len({label for label, _ in special}) < len(special) or not all(label for _, label in special):
         raise refusal(
             name, f"has the special value {twice!r} twice" if twice else "needs a value for each special name"
         )
@@ -492,7 +496,7 @@ class TableRules:
             given = {level.name: _kept(level, level.name in by_hand) for level in columns}
         if not isinstance(given, Mapping):
             raise ValueError(f"levels must map names of columns to dicts of {_listed()}, got {given!r:.80}.")
-        rules = {str(name): LevelRule.of(str(name), own) for name, own in given.items()}
+        rules = {str(name): LevelRule.of(str(name), options) for name, options in given.items()}
         return cls({name: rule.with_sign_of(side) for name, rule in rules.items()}, _as_plain(given))
 
     def as_learnt(self, columns: Collection[str]) -> TableRules:

@@ -157,8 +157,8 @@ class ScannedBlocks:
 
         def task(step: _Step) -> CodeTask:
             first, last = np.searchsorted(sample, (step.rows.start, step.rows.stop))
-            own = sample[first:last] - step.rows.start if sample.size else None
-            return CodeTask(*self._reading(step, positions), [learnt[at] for at in step.columns], own)
+            sampled = sample[first:last] - step.rows.start if sample.size else None
+            return CodeTask(*self._reading(step, positions), [learnt[at] for at in step.columns], sampled)
 
         steps = self._steps(positions, learnt)
         with self._pass("codes", steps, code_rows, map(task, steps)) as results:
@@ -275,11 +275,11 @@ def _block_starts(known: np.ndarray | None, n_rows: int, size: int) -> np.ndarra
         return np.append(np.arange(0, n_rows, size), n_rows)
     starts, n_known = [0], 0
     for begin in range(0, n_rows, size):  # at most one block begins inside each run of as many rows
-        own = known[begin : begin + size]
-        n_own = int(np.count_nonzero(own))
+        mask = known[begin : begin + size]
+        n_own = int(np.count_nonzero(mask))
         to_next = -n_known % size if n_known else size
         if to_next < n_own:
-            starts.append(begin + int(np.flatnonzero(own)[to_next]))
+            starts.append(begin + int(np.flatnonzero(mask)[to_next]))
         n_known += n_own
     return np.append(starts, n_rows)
 
@@ -296,8 +296,8 @@ class RowScatter:
 
     def put(self, values: np.ndarray, into: np.ndarray) -> None:
         """Write the values of a block's rows (such as codes) into an array of all rows."""
-        for rows, own in self._runs(values):
-            into[rows] = own
+        for rows, part in self._runs(values):
+            into[rows] = part
 
     def put_columns(self, values: Sequence[np.ndarray], into: np.ndarray, n_jobs: int | None) -> None:
         """Write the values of several columns into arrays of all rows, (n_columns, n_rows)."""
@@ -305,8 +305,8 @@ class RowScatter:
 
     def add(self, values: np.ndarray, into: np.ndarray) -> None:
         """Add the values of a block's rows to those in an array of all rows."""
-        for rows, own in self._runs(values):
-            into[rows] += own
+        for rows, part in self._runs(values):
+            into[rows] += part
 
     def _runs(self, values: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield slices of neighbouring rows in the arrays of all rows, with the values of these rows."""

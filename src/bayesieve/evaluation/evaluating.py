@@ -193,10 +193,10 @@ class Segment:
         return value, *metrics.wilson_interval(value, metrics.effective_rows(weights, weights.size), self.level)
 
     def mean(self, values: np.ndarray, about: float | None = None, least: float | np.ndarray = 0.0) -> Estimate:
-        """Return the weighted mean of a value per row, with Student's interval.
+        """Return the weighted mean of ``values``, one per row, with Student's interval.
 
-        ``about`` replaces the mean in the estimate and keeps its error. ``least`` are lower bounds on the variances of
-        rows, so that few equal rows do not get an interval of width 0.
+        ``about`` is an estimate to return in place of the mean, with the width of the interval around the mean.
+        ``least`` are lower bounds on the variances of rows, so that few equal rows do not get an interval of width 0.
         """
         n, mean = metrics.effective_rows(self.weights, values.size), float(np.average(values, weights=self.weights))
         value = mean if about is None else about

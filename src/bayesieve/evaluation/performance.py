@@ -254,7 +254,11 @@ def are_training_rows(model: Any, rows: JudgedRows) -> bool:
 
 
 def _is_counted(level: FeatureLevels, cut: Collection[Any]) -> bool:
-    """Return whether the counts of a feature can be compared with rows: they are complete, and its levels are known."""
+    """Return whether the training counts of a feature can be compared with those of rows.
+
+    Surfaces have no complete counts, levels read from a file may lack their values, and ``cut`` names features whose
+    cuts were edited.
+    """
     is_surface = isinstance(level, PairLevels) and level.level_score == 0
     withheld = any(isinstance(column_levels, WithheldLevels) for column_levels in level.by_column)
     return not (is_surface or withheld or level.name in cut)

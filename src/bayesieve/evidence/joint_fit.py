@@ -231,11 +231,11 @@ def shrink(fit: JointFit, solution: Solution, factor: float, n_jobs: int | None)
     offset = factor * fit.contributions(solution, n_jobs) + loss.prior - loss.log_prior
     intercept = factor * solution.intercept + intercept_for(offset, rows.classes, rows.weights)
     if errors is not None:
-        variances = [factor**2 * own for own in errors.variances]
-        factors = [factor * own for own in errors.factors]
+        variances = [factor**2 * array for array in errors.variances]
+        factors = [factor * array for array in errors.factors]
         errors = replace(errors, variances=variances, factors=factors, intercept=factor * errors.intercept)
     fit = replace(fit, terms=[term.weighted(factor * term.weight) for term in fit.terms])
-    tables = [factor * own for own in solution.tables]
+    tables = [factor * array for array in solution.tables]
     return fit, replace(solution, tables=tables, intercept=intercept, errors=errors)
 
 

@@ -54,7 +54,7 @@ def cut_grid(
                 log_bayes = _log_bayes_of_rectangles(gradient, curvature, bounds) - sum(costs)
                 if log_bayes > best:
                     best, best_bounds = log_bayes, list(bounds)
-    return best, [np.repeat(np.arange(own.size - 1), np.diff(own)) for own in best_bounds]
+    return best, [np.repeat(np.arange(ends.size - 1), np.diff(ends)) for ends in best_bounds]
 
 
 def _bounds(n_cells: int, n_special: int, is_cut: bool) -> np.ndarray:
@@ -86,9 +86,9 @@ def move_cuts(
     list
         The new bounds.
     """
-    bounds = [own.copy() for own in bounds]
+    bounds = [ends.copy() for ends in bounds]
     for _ in range(_ROUNDS):
-        before = [own.copy() for own in bounds]
+        before = [ends.copy() for ends in bounds]
         for axis in (0, 1):
             if bounds[axis].size < n_special[axis] + 3:
                 continue
@@ -111,7 +111,7 @@ def move_cuts(
                 # Rounding errors depend on the order of rows, so gains that differ by no more count as equal.
                 best = int(np.argmax(np.round(strips.gains(rest[:, None] + below + above), _DIGITS_OF_GAINS)))
                 bounds[axis][k], logs[:, k - 1], logs[:, k] = places[best], below[:, best], above[:, best]
-        if all(np.array_equal(own, other) for own, other in zip(bounds, before, strict=True)):
+        if all(np.array_equal(ends, other) for ends, other in zip(bounds, before, strict=True)):
             break
     return bounds
 
@@ -129,7 +129,7 @@ class _Strips:
     def __init__(self, gradient: np.ndarray, curvature: np.ndarray) -> None:
         sums = ((gradient, curvature), (gradient.sum(axis=1, keepdims=True), curvature.sum(axis=1, keepdims=True)))
         self._below = [
-            [np.append(np.zeros_like(own[:1]), np.cumsum(own, axis=0), axis=0) for own in both] for both in sums
+            [np.append(np.zeros_like(grid[:1]), np.cumsum(grid, axis=0), axis=0) for grid in both] for both in sums
         ]
 
     def logs(self, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:

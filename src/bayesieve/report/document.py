@@ -135,7 +135,7 @@ def _selection(data: ReportData, left_out: PrintedTable | None) -> list[Any]:
     used = [(line, line["own"] or {}) for line in lines if line["importance"]]
     heads = {"importance": "Importance", "n_levels": "Levels", "information_value": "Information value"}
     heads |= {"by_chance": "By chance, 1 in"} | ({"stability": "Used in folds"} if data.stability else {})
-    frame = {name: [(own | line).get(name, "") for line, own in used] for name in ("name", *heads)}
+    frame = {name: [(about | line).get(name, "") for line, about in used] for name in ("name", *heads)}
     frame = {name: [None if value == "" else value for value in values] for name, values in frame.items()}
     blocks: list[Any] = [f"Columns in the model: {words.format_count(len(used))} of {words.format_count(len(lines))}."]
     shares = ("importance", "stability")

@@ -358,7 +358,9 @@ def _nats(value: Any, card: Scorecard, old: np.ndarray, name: str) -> np.ndarray
 def _nats_text(nats: np.ndarray, card: Scorecard) -> str:
     if nats.size == 2:
         return f"{nats[card.positive or 0]:+.4g}"
-    return ", ".join(f"{label} {own:+.4g}" for label, own in zip(card.classes.tolist(), nats.tolist(), strict=True))
+    return ", ".join(
+        f"{label} {amount:+.4g}" for label, amount in zip(card.classes.tolist(), nats.tolist(), strict=True)
+    )
 
 
 def without(feature: Feature, total: float) -> tuple[Feature, str, str]:

@@ -76,7 +76,7 @@ class Explanation(ShortRepr):
         added = np.take_along_axis(added, classes[:, None, None], axis=2)[..., 0]
         largest = np.argsort(-np.abs(added), axis=1, kind="stable")[:, :3]
         both = zip(added, largest, strict=True)
-        told = [", ".join(f"{names[k]} {own[k]:+.2f}" for k in order) for own, order in both]
+        told = [", ".join(f"{names[k]} {contributions[k]:+.2f}" for k in order) for contributions, order in both]
         facts = {"row": few.rows, "class": self.classes[classes], "probability": chances.max(axis=1)}
         return facts | {"contributions": told}
 

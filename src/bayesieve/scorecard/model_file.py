@@ -176,7 +176,9 @@ def card_from_file(file: ModelFile) -> Scorecard:
     shared = numbers(file.intercept_factors, (n_logits, n_factors), "factors", -_MAX_NATS, _MAX_NATS)
     omitted = numbers(file.omitted_variances, (n_logits,), "variances of omitted columns", 0.0, _MAX_NATS)
     levels = _levels_of(file)
-    features = [_feature_of(own, level, n_classes, n_factors) for own, level in zip(file.features, levels, strict=True)]
+    features = [
+        _feature_of(saved, level, n_classes, n_factors) for saved, level in zip(file.features, levels, strict=True)
+    ]
     provenance = _checked_provenance(file.provenance, file.columns, class_counts)
     facts = {"classes": classes, "class_counts": class_counts, "columns": tuple(file.columns), "provenance": provenance}
     facts |= {"intercept": intercept, "intercept_factors": shared, "omitted_variances": omitted}

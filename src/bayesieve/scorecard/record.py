@@ -177,7 +177,7 @@ class Feature(ShortRepr):
         if self.cells is self.levels:
             return self.contributions
         rows = self.counts.sum(axis=1) + np.finfo(float).tiny  # a level may have no rows
-        sums, of_level = (summed(own, self.level_of_cell) for own in (rows[:, None] * self.contributions, rows))
+        sums, of_level = (summed(values, self.level_of_cell) for values in (rows[:, None] * self.contributions, rows))
         return sums / of_level[:, None]
 
 

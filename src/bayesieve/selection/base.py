@@ -127,7 +127,9 @@ class CodedSelector(SelectorMixin, BaseEstimator):
 
     @property
     def kernel_families(self) -> Sequence[str]:
-        """Names of the families of compiled kernels that the search runs, as in `bayesieve compile`."""
+        """Names of the families of compiled kernels that the search runs, as in `bayesieve compile`; they are compiled
+        meanwhile.
+        """
         return ()
 
     def _code(self, X: Any, y: Any, sample_weight: Any, benefit: Any = None) -> tuple[CodedTable, LevelRefitter | None]:

@@ -234,7 +234,7 @@ class DependenceClusterSelector(SubsetSelector):
 
     @property
     def kernel_families(self) -> Sequence[str]:
-        """Names of the kernel families by measure; the AUC has kernels of its own."""
+        """Names of the families of compiled kernels that the search runs; the AUC has its own."""
         return ("clusters", "search", "auc", "auc-levels") if self.scoring == "auc" else ("clusters", "search")
 
     def _search(

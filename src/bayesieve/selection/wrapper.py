@@ -267,7 +267,9 @@ class WrapperSelector(CallbackSupportMixin, SubsetSelector):
 
     @property
     def kernel_families(self) -> Sequence[str]:
-        """Names of the kernel families by criterion; the AUC has kernels of its own."""
+        """Names of the families of compiled kernels that the search runs; the AUC has its own. They are compiled before
+        they are needed.
+        """
         name = getattr(self.criterion, "name", self.criterion)
         return ("search", "auc", "auc-levels") if is_choice(name, ("auc",)) else ("search", "wrapper")
 
@@ -347,7 +349,9 @@ class TrainingSelector(CodedSelector):
 
     @property
     def kernel_families(self) -> Sequence[str]:
-        """Names of the kernel families of the wrapper."""
+        """Names of the families of compiled kernels that the search runs, those of a `WrapperSelector` with this
+        criterion.
+        """
         return WrapperSelector(self.criterion).kernel_families
 
 

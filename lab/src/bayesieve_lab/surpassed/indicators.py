@@ -30,7 +30,7 @@ class OnIndicators(ClassifierMixin, BaseEstimator):
         return self
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Return log probabilities (n_rows, n_classes)."""
+        """Return log probabilities of the classes for rows of engine scores, (n_rows, n_classes)."""
         with np.errstate(divide="ignore"):
             proba: np.ndarray = np.log(self.model.predict_proba(indicator_frame(self.encoder_.transform_coded(X))))
         return proba

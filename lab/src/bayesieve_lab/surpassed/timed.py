@@ -41,7 +41,7 @@ class Timed(ClassifierMixin, BaseEstimator):
         return self
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Return log probabilities (n_rows, n_classes)."""
+        """Return log probabilities of the classes, (n_rows, n_classes)."""
         log_proba: np.ndarray = self.model_.predict_log_proba(self._features(X))
         return log_proba
 
