@@ -116,8 +116,7 @@ class Check:
     verdict : verdict of the comparison.
     ours, paper : numbers in the format ``form``, see `number_text`, or texts.
     p_value, margin, over : the test, the margin that equality allows, and the kind of repetitions; None or empty if
-    there is
-        none.
+        there is none.
     printed : verdict of the rule for the paper's printed numbers, or the reason why there is none.
     """
 

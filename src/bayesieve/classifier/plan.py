@@ -49,8 +49,7 @@ class FitPlan:
     selector : unfitted copy of the selector, with the options of the model.
     encoder : unfitted copy of the encoder, with the options of the model; for coded rows, the fitted encoder.
     granularity : what is fitted after the search: "weights", "levels", "cells", or None to keep counts and the weights
-    of
-        the search.
+        of the search.
     is_averaged : whether the selector is compression-based averaging, on which "auto" of other options depends.
     executor : reads the rows of a scan; None reads them in this process.
     on_disk : whether codes and the arrays of the search are kept in files even if the rows are in memory.

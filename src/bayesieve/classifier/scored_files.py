@@ -53,8 +53,7 @@ class PredictedRows:
     keep : columns of the source to write before the predictions
     block_rows, read_rows : number of rows predicted at a time, and read at a time
     add : function that returns further columns of a block, from its rows, their probabilities and the number of its
-    first
-        row; or None
+        first row; or None
     add_key : text that identifies what these columns depend on
     max_named : largest number of columns that the warning about unseen values names
     asked : names of the columns to write, each with its current name; by default all

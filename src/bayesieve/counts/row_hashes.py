@@ -223,8 +223,7 @@ class Content:
     ----------
     columns : for each column, (n_rows,) numbers of its values.
     ordered : for each column, how many of its values (the first ones) have a meaningful order. The direction of the
-    order
-        makes no difference.
+        order makes no difference.
     classes : (n_rows,)
     """
 

@@ -256,8 +256,7 @@ def _fill_slots(keys, buckets, offsets, positive, tolerance, words, places, slot
 
     words : low half: bits of 32 buckets; high half: number of marked buckets in the words before
     slots : slots[2 k], high half: rows in the slots before; low half: twice the number of rows with the slot's key,
-    plus
-        1 if it has other keys. slots[2 k + 1]: the key
+        plus 1 if it has other keys. slots[2 k + 1]: the key
     """
     for s in range(positive.size):
         if not positive[s]:

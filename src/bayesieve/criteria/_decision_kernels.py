@@ -145,8 +145,7 @@ def benefit_sums(ratios, codes, offsets, gains, gained, columns, lows, highs, ki
     Benefits are measured against the first decision, which needs no sum of its own. The first decision wins a tie.
 
     gains : (n_more + 1, n_classes, n_rows) benefit of each further decision less that of the first, for the row's own
-    class
-        and then for the others; the last line holds the differences that rounding may explain
+        class and then for the others; the last line holds the differences that rounding may explain
     gained : (n_more, n_rows) benefit of each further decision for the true class, less that of the first, times the
     weight
     """

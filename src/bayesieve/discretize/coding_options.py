@@ -27,8 +27,7 @@ class CodingOptions:
     skips_number_pairs : function of the levels of the columns and the number of classes; if it returns True, two
         numeric columns form a pair only if it is named.
     sample_size : function of the numbers of columns and classes that returns how many rows of a scanned table to draw
-    and
-        keep in memory for later steps of a fit.
+        and keep in memory for later steps of a fit.
     merges_copies : whether copies of rows in memory count once, by the weights of the coded table, with a caution; see
         `find_repeats`. Copies in a scan only get the caution.
     """

@@ -45,8 +45,7 @@ class RowChunk:
     files : the rows in the files.
     known : classes and weights of the rows, if they are at hand; None if the task reads them.
     chosen : bits (`numpy.packbits`) of the rows that count, if the task reads the classes; None: all rows whose target
-    is
-        known.
+        is known.
     """
 
     first: int

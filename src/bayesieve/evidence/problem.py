@@ -696,11 +696,10 @@ class PosteriorErrors:
     ----------
     variances : of each feature, (n_cells, n_logits).
     left : of each feature, (n_cells, n_logits), the share of the prior variance that remains: 0 if the rows determine
-    the
-        deviation, 1 if they do not inform about it.
+        the deviation, 1 if they do not inform about it.
     factors : of each feature, (n_cells, n_logits, n_factors), loadings on factors that features share. The error of a
-    row
-        is the sum of the loadings of its cells and of ``intercept``, plus independent errors of the remaining variance.
+        row is the sum of the loadings of its cells and of ``intercept``, plus independent errors of the remaining
+        variance.
     intercept : (n_logits, n_factors).
     """
 

@@ -35,8 +35,7 @@ class Shape:
     rising : cells in the order over which contributions to the second of two classes must not fall.
     counted : (n_cells, 2) contributions that deviations are added to, if ``rising`` has cells.
     shares : (n_cells,) shares of the cells among the rows that are in a cell, if some rows are in none; such rows get
-    the
-        mean of the feature. Empty if all rows are in a cell.
+        the mean of the feature. Empty if all rows are in a cell.
     """
 
     n_cells: int

@@ -60,8 +60,7 @@ class _FeaturePart:
     smoothing : smoothing of its counts
     feature : the feature as the model has it
     line : (n_cells of the merged feature,) cell of this model that contains each merged cell; its number of cells if
-    none
-        does
+        none does
     counts : (n_levels, n_classes) rows of all models with this feature, by the levels of this model
     """
 

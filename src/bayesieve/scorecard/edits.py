@@ -45,8 +45,7 @@ class Edit:
     who, when, why : author of the edit, time (UTC, ISO 8601), and the note on it.
     before, after : short descriptions of the edited item before and after.
     auc_before, auc_after, log_loss_before, log_loss_after : measures on the rows given, just before and after this
-    edit;
-        None without rows.
+        edit; None without rows.
     """
 
     what: str

@@ -37,8 +37,7 @@ class Explanation(ShortRepr):
     levels : (n_rows, n_features) object array, labels of their levels
     weights : (n_features,)
     standard_errors : (n_rows, n_features, n_classes) of the contributions, on which intervals are based; None for a
-    model
-        without errors
+        model without errors
     intervals : (n_rows, n_classes, 2), which hold the probabilities of the classes in 90 % of cases; None for a model
         without errors
     names : readable names of the features, if the model has labels

@@ -60,8 +60,7 @@ class Provenance(TypedDict, total=False):
     selector : the selector that found the weights.
     coding : how columns became levels, in words: pairs of a title and a text.
     options : options of the fit. Objects are stored as their text, {"object": text}; ``levels`` says whether ``rules``
-    were
-        given by this option.
+        were given by this option.
     rules : rules for levels by column, as given.
     by_hand : columns whose levels were set by hand.
     rules_file : file from which the rules were read.

@@ -38,8 +38,7 @@ class EvaluationRows:
     validation : rows that choose the size, or None
     evaluation : where the criterion is measured, as in `SearchTrace`
     recoded : whether levels were fitted without the rows that are scored; None if levels do not depend on the classes,
-    or
-        all rows are training rows
+        or all rows are training rows
     learnt : rows on which probabilities are counted; None for all
     """
 

@@ -148,8 +148,7 @@ def marks(
 
     - A counter rises, or falls, evenly with the rows.
     - An identifier fills its range evenly, or in blocks, and repeats or skips far fewer numbers than chance would; it
-    may
-      have gaps, and a few rows per value.
+      may have gaps, and a few rows per value.
     - A date is a date or datetime, seconds since 1970 (or milli-, micro-, nanoseconds), or written as 202401 or
       20240131.
 

@@ -141,8 +141,7 @@ class PairLevels(FeatureLevels):
         ----------
         columns : levels of the columns, to which parts may refer by name.
         shared : parts of the pairs so far, to which new ones are added. Pairs with equal parts share one object, so
-        that its column
-            is coded once.
+            that its column is coded once.
         """
         named = {level.name: level for level in columns}
         parts = []

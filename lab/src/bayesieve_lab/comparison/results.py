@@ -324,8 +324,7 @@ class Standing:
     method : its name.
     rank : mean rank over folds, 1 is best; it ranks last on folds on which it failed.
     beats, loses_to : number of methods that are significantly worse, and better, by the corrected resampled t-test at 5
-    %
-        (Nadeau & Bengio 2003), not adjusted for multiple tests.
+        % (Nadeau & Bengio 2003), not adjusted for multiple tests.
     against_best : test of this method minus the best one; None for the best itself.
     """
 
@@ -477,8 +476,8 @@ class ComparisonFile:
         Parameters
         ----------
         settings : settings that determine the folds; they must equal those in the file, except for the version of
-        bayesieve. Folds
-            of another version are kept, with a UserWarning, and the new ones follow settings that name their version.
+            bayesieve. Folds of another version are kept, with a UserWarning, and the new ones follow settings that name
+            their version.
         data : fingerprint of every data set by name; the file may hold more names, but no other data set of the same
             name. `add_data` adds data sets that are loaded later.
         methods : description of every method by name, likewise.

@@ -31,10 +31,8 @@ class CampaignNB(ClassifierMixin, BaseEstimator):
     columns : features; None for all columns but the amount.
     steps : True to measure after each of the first 20 features that the search added.
     response : share of the population that gives, if rows of each class were drawn separately. Levels are fitted to the
-    rows
-        as they are; for the search, the probabilities and all measures, rows are weighted to this share. A calibrated
-        model
-        is fitted to the rows as they are, and its probabilities are corrected.
+        rows as they are; for the search, the probabilities and all measures, rows are weighted to this share. A
+        calibrated model is fitted to the rows as they are, and its probabilities are corrected.
 
     Attributes
     ----------

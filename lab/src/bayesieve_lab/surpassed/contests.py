@@ -56,8 +56,7 @@ class Contest:
     data : by name, functions that load a table and its classes, numbered from 0.
     split : split of the rows.
     methods : function from a data set to the functions that make the methods, by name. A method is made only if it is
-    run, so
-        that its package need not be installed otherwise.
+        run, so that its package need not be installed otherwise.
     """
 
     paper: str
