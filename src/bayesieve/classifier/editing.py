@@ -244,7 +244,9 @@ def with_prior(model: SelectiveNB, shares: Mapping[Any, float], note: str, who: 
 
 
 def _checked_shares(shares: Mapping[Any, float], labels: Sequence[Any]) -> np.ndarray:
-    """Return the shares in the order of the classes. Raise ValueError unless they are positive and add up to 1."""
+    """Return the shares, (n_classes,), in the order of the classes. Raise ValueError unless they are positive and add
+    up to 1.
+    """
     if not isinstance(shares, Mapping):
         raise ValueError(f"with_prior takes a dict from classes to shares, got {shares!r:.80}.")
     unknown = [label for label in shares if label not in labels]

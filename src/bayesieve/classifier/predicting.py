@@ -106,7 +106,7 @@ class Predicting(ClassifierMixin, BaseEstimator):
         return value_rows(self, X, lambda cells: self.scorecard_.interval_of_cells(cells, level))
 
     def predict(self: Any, X: Any, offset: Any = None) -> np.ndarray:
-        """Predict the most probable class of each row; the first one on ties. ``offset`` as for ``fit``."""
+        """Return the most probable class of each row, (n_rows,); the first one on ties. ``offset`` as for ``fit``."""
         best = joint_of_rows(self, X, offset).argmax(axis=1)
         return self.classes_[best]
 

@@ -385,7 +385,7 @@ def _rows_of_cells(model: SelectiveNB, rows: JudgedRows) -> dict[int, np.ndarray
 
 
 def _levels_of_rows(model: SelectiveNB, rows: JudgedRows, k: int) -> np.ndarray:
-    """Return the level of each row for feature k; values never seen in training get the number of levels."""
+    """Return the level of each row for feature k, (n_rows,); values never seen in training get the number of levels."""
     card = model.scorecard_
     feature, codes = card.features[k], rows.cells[int(np.searchsorted(card.used, k))]
     return np.append(feature.level_of_cell, feature.levels.n_levels)[np.minimum(codes, feature.cells.n_levels)]

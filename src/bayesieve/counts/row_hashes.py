@@ -37,8 +37,8 @@ def mixed(numbers: np.ndarray) -> np.ndarray:
 
 
 def listed_by_counts(counts: ContingencyCounts, features: np.ndarray) -> np.ndarray:
-    """Order features by hashes of their counts, so that the order does not depend on that of levels, classes or
-    features.
+    """Return the features ordered by hashes of their counts, so that the order depends on no order of levels or
+    classes.
     """
     if features.size == 0:
         return features
@@ -169,7 +169,9 @@ def hash_rows(table: Table, n_jobs: int | None = None) -> np.ndarray:
 
 
 def text_hashes(texts: Sequence[Any] | pl.Series) -> np.ndarray:
-    """Return the hash of each text (or of the text of a plain value), the same on every machine."""
+    """Return the hash of each text (or of the text of a plain value), one unsigned 64-bit integer each, the same on
+    every machine.
+    """
     import polars as pl
 
     from bayesieve.counts._kernels import hash_texts

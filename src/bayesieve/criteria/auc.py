@@ -129,7 +129,7 @@ def _count_pairs(rows: RowScores, moves: AreaMoves, targets: np.ndarray, positiv
 
 
 def _others(totals: np.ndarray) -> np.ndarray:
-    """Return for each class the total weight of all other classes."""
+    """Return for each class the total weight of all other classes, (n_classes,)."""
     return np.array([np.delete(totals, j).sum() for j in range(totals.size)])
 
 

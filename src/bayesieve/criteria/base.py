@@ -168,7 +168,7 @@ class RunningCriterion:
         return self.sign * criterion.values(sums, sizes, self._rows.class_totals)
 
     def path(self, features: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        """Add features one after another, and return the cost of each subset on the way."""
+        """Add features one after another, and return the cost of each subset on the way, one per feature."""
         sums = self._criterion.path_sums(self._state, features)  # type: ignore[attr-defined]
         return self.sign * self._criterion.values(sums, sizes, self._rows.class_totals)
 

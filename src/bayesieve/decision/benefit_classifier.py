@@ -157,7 +157,7 @@ class BenefitClassifier(ClassifierWrapper):
         return self
 
     def names_of_decisions(self, n_decisions: int) -> np.ndarray:
-        """Return the names of the decisions; raise ValueError if their number is wrong."""
+        """Return the names of the decisions, (n_decisions,); raise ValueError if their number is wrong."""
         return decision_names(self.decisions, self._classes(), n_decisions)
 
     def predict_proba(self, X: Any) -> np.ndarray:

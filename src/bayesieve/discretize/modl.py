@@ -189,7 +189,7 @@ def level_scores(costs: np.ndarray, null_costs: np.ndarray) -> np.ndarray:
 
 
 def pays(costs: np.ndarray, null_costs: np.ndarray | float) -> np.ndarray:
-    """Return whether partitions cost less than a single part, by more than rounding errors."""
+    """Return for each partition whether it costs less than a single part, by more than rounding errors."""
     return costs < null_costs - _TOLERANCE
 
 
@@ -235,7 +235,7 @@ class Groups:
 
 
 def summed(values: np.ndarray, line: np.ndarray, n: int | None = None) -> np.ndarray:
-    """Sum ``values`` by group; ``line`` assigns each value (first axis) to one of ``n`` groups."""
+    """Return sums of ``values`` (first axis) by group, (n, ...); ``line`` assigns each value to one of ``n`` groups."""
     sums = np.zeros((int(line.max()) + 1 if n is None else n, *values.shape[1:]), dtype=values.dtype)
     np.add.at(sums, line, values)
     return sums

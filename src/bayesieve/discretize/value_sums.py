@@ -116,11 +116,7 @@ class Grid:
         return rows[met], self.cells.ends[0, 1:][met], self.cells.ends[1, 1:][met]
 
     def quantiles(self, n_cells: int) -> np.ndarray:
-        """Return cuts into at most ``n_cells`` cells of about equal numbers of rows.
-
-        Rows are taken as evenly spread within each present cell. Cells with many more rows are isolated, because they
-        may hold one frequent value.
-        """
+        """Return ascending cuts into at most ``n_cells`` cells of about equal numbers of rows."""
         rows, low, high = self._filled()
         if not rows.size:
             return np.zeros(0)

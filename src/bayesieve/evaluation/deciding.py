@@ -104,7 +104,7 @@ class Deciding:
         return of_class[chosen], of_others[chosen], of_class[1 - chosen], of_others[1 - chosen]
 
     def _weights(self, performance: Performance) -> np.ndarray:
-        """Return the weights of the rows, rescaled so that the class shares are those at decision time
+        """Return the weights of the rows, (n_rows,), rescaled so that class shares are those at decision time
         (``class_prior``).
         """
         codes, weights = performance.labels, performance.rows.weights

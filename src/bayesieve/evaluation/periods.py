@@ -64,8 +64,8 @@ def score_by_period(performance: Performance, baseline: JudgedRows | None = None
 
 
 def _scores(rows: JudgedRows) -> np.ndarray:
-    """Return the score of each row: the probability of the positive of two classes, otherwise that of the predicted
-    class.
+    """Return the score of each row, (n_rows,): the probability of the positive of two classes, otherwise that of the
+    predicted class.
     """
     probability = rows.probability
     if rows.classes.size != 2:

@@ -104,10 +104,7 @@ def omitted_variances(effects: Effects, squares: np.ndarray, probabilities: np.n
 
 
 def averaged_log_bayes(logs: np.ndarray) -> np.ndarray:
-    """Return the log of the mean Bayes factor over the tried variances, (...,), from logarithms (..., n_variances).
-
-    Without effect the mean has expectation 1, however many variances are tried.
-    """
+    """Return the log of the mean Bayes factor over the tried variances, (...,), from logarithms (..., n_variances)."""
     largest = logs.max(axis=-1, keepdims=True)
     shares = np.exp(logs - largest).sum(axis=-1)
     return np.asarray(np.log(shares / logs.shape[-1]) + largest[..., 0])

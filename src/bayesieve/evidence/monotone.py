@@ -10,11 +10,7 @@ _SIDES = np.array([-0.5, 0.5])  # without a common part, sums of floats are mono
 
 
 def rising_cells(levels: FeatureLevels, sign: int) -> np.ndarray:
-    """Return the cells of a numeric feature in the order in which contributions may rise.
-
-    The order is that of the numbers for a ``sign`` of 1, reversed for -1. The cell of missing values has no place in it
-    unless it shares an interval.
-    """
+    """Return the positions of the cells of a numeric feature in the order in which contributions may not fall."""
     inside = np.append(levels.number_cuts, np.finfo(float).max)  # a number in each
     return levels.code_numbers(inside).astype(np.int64)[::sign]
 

@@ -451,7 +451,7 @@ class EvidenceProblem:
         return dense
 
     def rows_of_cells(self) -> np.ndarray:
-        """Return the number (or weight) of the rows in each cell of each feature, concatenated."""
+        """Return the number (or weight) of the rows in each cell, (total number of cells,), feature after feature."""
         from bayesieve.evidence._kernels import sum_by_level
 
         first, n_cells = self.design.first_cell, self.design.n_cells

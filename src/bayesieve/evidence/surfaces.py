@@ -87,7 +87,7 @@ class SurfacePart:
         return reached
 
     def code(self, cells: np.ndarray) -> np.ndarray:
-        """Return the bin of each row from its cell; the number of bins if it has none."""
+        """Return the bin of each row, (n_rows,), from its cell; the number of bins if it has none."""
         return np.append(self.bin_of_cell, self.bins.n_levels)[np.minimum(cells, self.bin_of_cell.size)]
 
 
@@ -141,7 +141,7 @@ class Surface:
         return self.first.bins.n_levels, self.second.bins.n_levels
 
     def codes(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """Return the cell of the grid for each row, from its cells of both features; the size of the grid if it has
+        """Return the grid cell of each row, (n_rows,), from its cells of both features; the size of the grid if it has
         none.
         """
         n_first, n_second = self.size

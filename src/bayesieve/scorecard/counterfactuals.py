@@ -53,7 +53,9 @@ class Wish:
     signs: np.ndarray
 
     def certainty(self, margins: np.ndarray) -> np.ndarray:
-        """Return the log odds of the wanted class from its margins over the other classes, (..., n_classes - 1)."""
+        """Return the log odds of the wanted class, (...,), from its margins over the other classes, (..., n_classes -
+        1).
+        """
         with np.errstate(invalid="ignore"):
             return np.asarray(-np.logaddexp.reduce(-margins, axis=-1))
 

@@ -278,7 +278,7 @@ class Scorecard(ShortRepr):
         return self.positive if label is None else class_position(self.classes, label, option)
 
     def log_odds(self, table: np.ndarray) -> np.ndarray:
-        """Return the log odds of the positive class from contributions to two classes, (..., 2)."""
+        """Return the log odds of the positive class, (...,), in nats, from contributions to two classes, (..., 2)."""
         positive = 1 if self.positive is None else self.positive
         return np.asarray(table[..., positive] - table[..., 1 - positive])
 

@@ -330,8 +330,10 @@ class SearchState:
             self.cost = self._guide.current(self.n_selected)
 
     def candidates(self, features: np.ndarray) -> np.ndarray:
-        """Return the costs of the subsets that differ from the current one by each of ``features`` (added if absent,
-        otherwise dropped).
+        """Return the costs of the subsets that differ from the current one by each of ``features``, one cost per
+        feature.
+
+        A feature is added if it is absent, and dropped otherwise.
         """
         adding = ~self.selected[features]
         return self._guide.candidates(features, adding, self.n_selected + np.where(adding, 1, -1))
@@ -344,7 +346,10 @@ class SearchState:
         return self.cost + self._penalty * _counted(self._violation_of(self.problem.objective, self._bounds))
 
     def ranks(self, features: np.ndarray, costs: np.ndarray) -> np.ndarray:
-        """Return the ranks of the subsets whose ``costs`` `candidates` returned for ``features``."""
+        """Return the numbers by which a search compares subsets, one for each of ``features``; lower is better.
+
+        They are ``costs``, as `candidates` returned them, plus a large multiple of the violation of constraints.
+        """
         if not self._bounds:
             return costs
         adding, violations = ~self.selected[features], np.zeros(features.size)
@@ -372,7 +377,9 @@ class SearchState:
         return float(violation(objective.constraints, values))
 
     def add_all(self, features: np.ndarray) -> np.ndarray:
-        """Add features one after another, and return the cost of each subset on the way; only for log losses."""
+        """Add features one after another, and return the cost of each subset on the way, one per feature; only for log
+        losses.
+        """
         costs = self._guide.path(features, self.n_selected + np.arange(1, features.size + 1))
         self.selected[features] = True
         self.n_selected += features.size

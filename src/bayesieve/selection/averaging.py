@@ -160,7 +160,7 @@ class ModelAveraging(SubsetSearchSelector):
 
     @abstractmethod
     def weights_of(self, costs: np.ndarray, trace: SearchTrace) -> np.ndarray:
-        """Return the weights of models in the average, from their costs in nats."""
+        """Return the weights of models in the average, (n_models,), from their costs in nats."""
 
 
 class BayesianAveraging(ModelAveraging):

@@ -235,7 +235,9 @@ class SubsetMerits:
         return float(_merit(self._with_class, np.count_nonzero(selected), self._within))
 
     def candidates(self, features: np.ndarray, adding: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        """Return minus the merits of the subsets that differ from the current one by each of ``features``."""
+        """Return minus the merits of the subsets that differ from the current one by each of ``features``, one per
+        feature.
+        """
         self._go_to(self._selected)
         sign = np.where(adding, 1, -1)
         to_itself = np.where(adding, 0.0, self._own[features])

@@ -66,7 +66,9 @@ class RankedSelector(CodedSelector):
 
     @abstractmethod
     def _keep(self, coded: CodedTable) -> np.ndarray:
-        """Return the weights of the features, from ``ranking_`` and ``scores_`` or from held-out rows."""
+        """Return the weights of the features, (n_features,), from ``ranking_`` and ``scores_`` or from held-out
+        rows.
+        """
 
     @property
     def _score(self) -> Score:

@@ -107,7 +107,9 @@ class SubsetSelector(CodedSelector):
         max_seconds: float | None,
         task: FitTask | None = None,
     ) -> np.ndarray:
-        """Run a search, set ``trace_`` and ``feasible_``, and return the weights."""
+        """Run a search, set ``trace_`` and ``feasible_``, and return the weights, (n_features,): 1 for selected
+        features, else 0.
+        """
         name = type(self).__name__
         with search_progress(f"{name}: searching", self.verbose, problem.objective.criterion.name) as progress:
             trace = run(problem, progress if task is None else task.with_moves(progress))

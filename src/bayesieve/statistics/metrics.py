@@ -24,7 +24,7 @@ def log_loss(log_proba: np.ndarray, codes: np.ndarray, weights: np.ndarray | Non
 
 
 def losses(log_proba: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """Return -log P(true class) of each row, in nats."""
+    """Return -log P(true class) of each row, in nats, (n_rows,)."""
     return -log_proba[np.arange(codes.size), codes]
 
 
@@ -52,7 +52,7 @@ def brier_score(log_proba: np.ndarray, codes: np.ndarray, weights: np.ndarray | 
 
 
 def squared_errors(log_proba: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """Return the squared error of each row, summed over the classes and halved for two classes."""
+    """Return the squared error of each row, (n_rows,), summed over the classes and halved for two classes."""
     error = np.exp(log_proba)
     error[np.arange(codes.size), codes] -= 1.0
     return np.asarray((error**2).sum(axis=1) * (0.5 if log_proba.shape[1] == 2 else 1.0))

@@ -184,7 +184,7 @@ class FeatureLevels(ShortRepr):
 
     @property
     def number_cuts(self) -> np.ndarray:
-        """The cut points between numbers."""
+        """Cut points between numbers, without those that separate missing and special values."""
         assert self.cut_points is not None
         return self.cut_points[self.n_special_levels :]
 
@@ -323,7 +323,7 @@ class FeatureLevels(ShortRepr):
         return texts
 
     def code_numbers(self, values: np.ndarray) -> np.ndarray:
-        """Return `code` of a numeric feature from numbers already converted (float64, NaN = missing)."""
+        """Return `code` of a numeric feature, (n_rows,), from numbers already converted (float64, NaN = missing)."""
         from bayesieve.table._kernels import code_numbers
 
         assert self.cut_points is not None
@@ -335,7 +335,7 @@ class FeatureLevels(ShortRepr):
         return codes[0]
 
     def code_categories(self, categories: Categories) -> np.ndarray:
-        """Return `code` of a categorical feature from categories already converted."""
+        """Return `code` of a categorical feature, (n_rows,), from categories already converted."""
         unseen, code_of_text = self.n_levels, self._code_of_text
         missing = unseen if self.missing_code is None else self.missing_code
         lookup = np.empty(len(categories.values) + 1, dtype=smallest_unsigned(unseen))

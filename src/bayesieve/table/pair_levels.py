@@ -96,13 +96,15 @@ class PairLevels(FeatureLevels):
         return np.pad(self.grid, ((0, 1), (0, 1)), constant_values=self.n_levels).astype(self.code_dtype)
 
     def code_parts(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """Return the level of every row from the codes of both columns."""
+        """Return the level of every row, (n_rows,), from the codes of both columns."""
         cells = np.minimum(first, self.parts[0].n_levels).astype(np.intp) * (self.grid.shape[1] + 1)
         cells += np.minimum(second, self.parts[1].n_levels)
         return self._level_of_codes.ravel()[cells]
 
     def code(self, column: Any, complaints: list[str] | None = None) -> np.ndarray:
-        """Return the codes of both columns in ``column``."""
+        """Return the level of every row, (n_rows,), from its values in both columns; ``column`` is a pair of
+        columns.
+        """
         return self.code_parts(*(part.code(one, complaints) for part, one in zip(self.parts, column, strict=True)))
 
     def texts(self, column: Any) -> list[str | None]:

@@ -307,7 +307,7 @@ def _show(screen: Screen, first: str, rows: Sequence[Sequence[Any]], titles: Seq
 
 
 def _with_results(comparison: Any, measure: str) -> np.ndarray:
-    """Return means by table and method of the tables that have results of a measure."""
+    """Return means by table and method, (n_tables, n_methods), of the tables that have results of a measure."""
     matrix: np.ndarray = comparison.matrix(measure)
     return matrix[~np.isnan(matrix).all(axis=1)]
 

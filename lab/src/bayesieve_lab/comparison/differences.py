@@ -334,7 +334,7 @@ def average_ranks(matrix: np.ndarray, higher_is_better: bool = True) -> np.ndarr
 
 
 def _known_ranks(matrix: np.ndarray, higher_is_better: bool) -> np.ndarray:
-    """Return ranks on the data sets on which any method worked."""
+    """Return ranks on the data sets on which any method worked, (n_known, n_methods)."""
     ranked = ranks(matrix, higher_is_better)
     return ranked[~np.isnan(ranked).any(axis=1)]
 

@@ -125,7 +125,9 @@ class Compared:
         return _over_data(self.means(column))
 
     def known_matrix(self, measure: Measure) -> np.ndarray:
-        """Return the matrix of the data sets on which any method has a value."""
+        """Return means by data set and method, (n_known, n_methods), on the data sets on which any method has a
+        value.
+        """
         matrix = self.matrix(measure.name)
         return np.asarray(matrix[~np.isnan(matrix).all(axis=1)])
 

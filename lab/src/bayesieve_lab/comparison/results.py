@@ -119,7 +119,8 @@ class Comparison(ShortRepr):
         return self.all_folds(measure)[self._place_of(data)]
 
     def figure(self, name: str, data: str | None = None) -> np.ndarray:
-        """Return values of a method's own measure on all folds, as `folds`; NaN for methods without it.
+        """Return values of a method's own measure on all folds, (n_repeats * n_folds, n_methods); NaN for methods
+        without it.
 
         Parameters
         ----------

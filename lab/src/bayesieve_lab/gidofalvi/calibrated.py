@@ -98,7 +98,7 @@ class CalibratedBoosting(CodedSelector):
         return logs[:, 1] - logs[:, 0]
 
     def _edges(self, joint: JointCodes, weights: np.ndarray, total: float) -> np.ndarray:
-        """Return the edge of every feature under these row weights."""
+        """Return the edge of every feature, (n_features,), under these row weights."""
         counts = joint.weigh(weights, np.arange(2))
         of_zero, of_one = counts.class_counts
         confidence = np.tanh(0.5 * (np.log(of_one / of_zero) + self._log_ratios(counts, total)))
@@ -109,7 +109,7 @@ class CalibratedBoosting(CodedSelector):
 
 
 def calibrated(score: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return P(y = 1 | score) by a logistic regression with one slope and an intercept.
+    """Return P(y = 1 | score) of each row, (n_rows,), by a logistic regression with one slope and an intercept.
 
     If all scores are equal, this is the share of ones.
     """

@@ -95,7 +95,7 @@ class Peer(ClassifierMixin, BaseEstimator):
         return np.zeros((table.n_rows, 1)) if self.model_ is None else self._log_proba(table)
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return most probable class of each row."""
+        """Return the most probable class of each row, (n_rows,)."""
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
     @abstractmethod
@@ -124,7 +124,7 @@ class Peer(ClassifierMixin, BaseEstimator):
         raise NotImplementedError
 
     def _proba(self, table: Table) -> np.ndarray:
-        """Return probabilities of the classes by `model_`."""
+        """Return the probabilities of the classes by `model_`, (n_rows, n_classes)."""
         return self.model_.predict_proba(self._rows(table))
 
     def _log_proba(self, table: Table) -> np.ndarray:
@@ -140,7 +140,7 @@ class Peer(ClassifierMixin, BaseEstimator):
         return codes[categories.codes]  # missing is -1, the last
 
     def _numbers(self, table: Table, position: int) -> np.ndarray:
-        """Return a numeric column, read as in training; NaN = missing."""
+        """Return a numeric column, (n_rows,), read as in training; NaN = missing."""
         type_ = self.types_[position]
         assert type_ is not None
         return table.column(position).numbers(type_)

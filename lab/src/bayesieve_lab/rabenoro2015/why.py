@@ -68,7 +68,7 @@ def variants(study: Any, number: int) -> Iterator[tuple[str, Callable[[], np.nda
 
 
 def ranked(halves: Halves, form: Any, size: int | None = None) -> np.ndarray:
-    """Return the subset of lowest validation error on the path of mRMR, or its first features."""
+    """Return a mask of the subset of lowest validation error on the path of mRMR, or of its first ``size`` features."""
     order, _ = rank_by_mrmr(halves.fit, form)
     if size is None:
         return best_of_path(halves, order)
@@ -78,8 +78,9 @@ def ranked(halves: Halves, form: Any, size: int | None = None) -> np.ndarray:
 
 
 def search(halves: Halves, wrapper: Any, *, blind: bool = False) -> np.ndarray:
-    """Return the subset of lowest validation error; ``blind`` hides the validation rows from the phases of
-    the search.
+    """Return a mask of the subset of lowest validation error.
+
+    ``blind`` hides the validation rows from the phases of the search.
     """
     problem = halves.problem(None if blind else halves.validation, wrapper.criterion)
     trace = GreedySearch(direction=wrapper.direction, n_jobs=1).run(problem)
