@@ -175,6 +175,21 @@ def test_ebm_is_shown_if_it_was_run_everywhere(
     assert len(shown.rows) == rows
 
 
+def test_compression_averaging_has_the_means_of_its_draws() -> None:
+    found: dict[str, list[list[float]]] = {"donations": [], "pva97nk": []}
+    for name in ("gidofalvi", "gidofalvi-pva97nk"):
+        for line in map(json.loads, (RESULTS / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()):
+            result = line.get("result", {"method": None})
+            if result["method"] == "compression averaging":
+                figures = result["figures"]
+                found[result["data"].split(",")[0]].append([figures["mse test"], figures["profit test"]])
+    averaged = page.averaged_donors(RESULTS)
+    assert {*averaged} == {*found}
+    for campaign, draws in found.items():
+        assert len(draws) == 10
+        assert averaged[campaign] == pytest.approx([sum(column) / 10 for column in zip(*draws, strict=True)])
+
+
 @pytest.mark.filterwarnings("ignore:.*found in sys.modules:RuntimeWarning")
 def test_the_command_goes_on_with_the_committed_results() -> None:
     """A module that is run has another name than one that is imported; methods are described alike."""

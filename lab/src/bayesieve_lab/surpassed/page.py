@@ -29,6 +29,7 @@ from bayesieve_lab.tables import TextTable, document, number_text, p_range
 RATES = (("accuracy", "Accuracy", 3), ("auc", "AUC", 3), (FLOORED, "CR, floored", 3))
 _OF_DONORS = (("mse test", "MSE", 5), ("profit test", "Profit, $", 0))
 _OF_SERIES = (("accuracy", "Accuracy", 4), ("auc", "AUC", 4))
+AVERAGED = "compression averaging"
 Rows = Mapping[tuple[str, str, int, int], dict[str, Any]]
 
 
@@ -184,6 +185,18 @@ def every_set(folder: Path, shown: Shown, measure: str, digits: int) -> TextTabl
     return TextTable.of(("Data set", *(f">{method}" for method in methods)), found)
 
 
+def averaged_donors(folder: Path) -> dict[str, tuple[float, float]]:
+    """Return the mean squared error and profit of compression averaging in the study of donors, by campaign."""
+    values: dict[str, list[tuple[float, float]]] = {}
+    for name in ("gidofalvi", "gidofalvi-pva97nk"):
+        path = folder / f"{name}.jsonl"
+        for (data, method, *_), row in (read_results(path) if path.is_file() else {}).items():
+            if method == AVERAGED:
+                measured = _value(row, "mse test"), _value(row, "profit test")
+                values.setdefault(data.partition(",")[0], []).append(measured)
+    return {campaign: tuple(np.mean(draws, axis=0).tolist()) for campaign, draws in values.items()}
+
+
 def surpassed_page(folder: Path) -> str:
     """Return the page with all tables, and the accuracy on every set."""
     full = {
@@ -193,5 +206,9 @@ def surpassed_page(folder: Path) -> str:
         if (folder / results_of(one.name)).is_file()
     }
     return document(
-        Path(__file__).with_name("page.md"), tables=tables(folder), successors=successors(folder), full=full
+        Path(__file__).with_name("page.md"),
+        tables=tables(folder),
+        averaged=averaged_donors(folder),
+        successors=successors(folder),
+        full=full,
     )
