@@ -102,7 +102,7 @@ def interval_text(estimate: Sequence[float | None] | None, digits: int = 4) -> s
     Examples
     --------
     >>> interval_text((0.8, 0.75, 0.85), 2), interval_text(None)
-    ('0.80\\n(0.75 to 0.85)', '–')
+    ('0.80\n(0.75 to 0.85)', '–')
     """
     value, low, high = estimate or (None, None, None)
     text = words.format_number(value, digits)
