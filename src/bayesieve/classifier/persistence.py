@@ -106,7 +106,7 @@ def load(path: str | os.PathLike[str]) -> SelectiveNB:
     try:
         content = file.read_bytes()
     except OSError as error:
-        raise ValueError(f"{file} cannot be read ({error.strerror}).") from None
+        raise ValueError(f"{file} cannot be read ({error.strerror}); check the file and its rights.") from None
     try:
         return _from_text(content, file)
     except Damaged as error:

@@ -116,7 +116,7 @@ def _apart(given: Any, data: CommandRows) -> tuple[CommandRows, CommandRows | No
         header, columns = files.header_of(given.test), replace(data.columns, time=None)
         columns.within(header).require_in(given.test, header)
         if lacking := [name for name in data.names if name not in header]:
-            raise CommandError(f"{shown(given.test)} lacks feature columns: {named(lacking)}")
+            raise CommandError(f"{shown(given.test)} lacks feature columns: {named(lacking)}; add them")
     if given.test_from is None:
         return data, None
     if given.time is None:

@@ -109,11 +109,13 @@ class CodedTable(ShortRepr):
         )
         for what, length in (("n_levels", len(self.n_levels)), ("names", len(self.names))):
             if length != self.n_features:
-                raise ValueError(f"codes has {self.n_features} features but {what} has {length} entries.")
+                raise ValueError(
+                    f"codes has {self.n_features} features but {what} has {length} entries; give one for each feature."
+                )
         columns = {"class_codes": rows.class_codes, "weights": rows.weights, "groups": rows.groups}
         for what, column in (columns | dict(rows.columns)).items():
             if column is not None and len(column) != self.n_rows:
-                raise ValueError(f"codes has {self.n_rows} rows but {what} has {len(column)}.")
+                raise ValueError(f"codes has {self.n_rows} rows but {what} has {len(column)}; give one for each row.")
 
     def _facts(self) -> dict[str, Any]:
         facts = {"n_rows": self.n_rows, "n_features": self.n_features, "n_classes": self.n_classes}

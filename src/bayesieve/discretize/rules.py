@@ -133,7 +133,7 @@ class LevelRule:
             raise refusal(name, "has no cuts or groups to coarsen; give some, or leave 'coarsen' out")
         if by_hand is None and (self.cells or self.learnt):
             option = "cells" if self.cells else "learnt"
-            raise refusal(name, f"has no cuts or groups that {option!r} could be about; leave it out")
+            raise refusal(name, f"has no cuts or groups to which {option!r} applies; leave it out")
         if self.groups is not None:
             values = [value for group in self.groups for value in group]
             odd = next((value for value in values if value is not None and not _is_single(value)), None)
@@ -309,7 +309,8 @@ def _kept(level: FeatureLevels, is_by_hand: bool) -> dict[str, Any]:
         return _written(level, None) | {"unseen": True} | cells
     if level.cut_points is None or not hasattr(level, "special"):
         raise ValueError(
-            f"levels of {level.name!r} cannot be kept: it is neither a column of numbers nor one of categories."
+            f"levels of {level.name!r} cannot be kept: it is neither a column of numbers nor one of "
+            "categories; leave it out."
         )
     written = _written(level, None) | {"cuts": level.number_cuts.tolist()}
     alone = "apart" if level.missing_code is not None else "unseen"

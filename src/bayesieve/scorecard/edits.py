@@ -206,7 +206,7 @@ def cut(feature: Feature, old: Any, new: Any) -> tuple[Feature, str, str]:
         return merged(feature, both)[0], _cut_text(feature, at), ""
     to, cuts = _number_in(feature.levels, new), feature.levels.number_cuts
     if at is None and to in cuts:
-        raise ValueError(f"Feature {feature.name!r} has the cut {new} already.")
+        raise ValueError(f"Feature {feature.name!r} has the cut {new} already; name another one.")
     if at is not None and (to in (at, *cuts) or np.ptp(np.searchsorted(cuts[cuts != at], [at, to]))):
         raise ValueError(
             f"The cut {old} of {feature.name!r} can only move between its neighbouring cuts, not to {new}."

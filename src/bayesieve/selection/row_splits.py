@@ -131,7 +131,9 @@ def validation_criterion(validation: str | Criterion, coded: CodedTable) -> Crit
 
 
 def check_evaluation(evaluation: Any) -> None:
-    """Raise ValueError unless ``evaluation`` is a supported option."""
+    """Raise ValueError unless ``evaluation`` is "train", "holdout", "loo", a number of folds, a splitter or row
+    positions.
+    """
     if isinstance(evaluation, str):
         if evaluation in NAMES:
             return

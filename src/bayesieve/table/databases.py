@@ -120,7 +120,7 @@ def _relation_of(connection: Any, query: str) -> Any:
     try:
         relation = connection.sql(query)
     except duckdb.Error as error:
-        raise ValueError(f"DuckDB cannot run the query ({str(error).splitlines()[0]}).") from error
+        raise ValueError(f"DuckDB cannot run the query ({str(error).splitlines()[0]}); correct it.") from error
     if relation is None:
         raise ValueError(f"The query {query[:60]!r} returns no rows; scan a SELECT.")
     return relation

@@ -286,7 +286,9 @@ def _refuse_empty(table: Table, X: Any) -> None:
 def _given_names(feature_names: Sequence[str], n_columns: int) -> list[str]:
     names = list(feature_names)
     if len(names) != n_columns:
-        raise ValueError(f"feature_names has {len(names)} names but X has {n_columns} columns.")
+        raise ValueError(
+            f"feature_names has {len(names)} names but X has {n_columns} columns; give one name for each column."
+        )
     for name in names:
         if not isinstance(name, str):
             raise TypeError(f"feature_names must be strings, got {name!r}.")

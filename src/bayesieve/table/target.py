@@ -238,7 +238,7 @@ def _label_column(y: Any) -> tuple[Column, bool]:
         changed = array.dtype.kind in "US" or (array.dtype.kind in "iuf" and not holds_exactly(array, y))
         array = np.array(y, dtype=object) if changed else array  # NumPy makes text of numbers, numbers of booleans
     if array.dtype.kind == "c":
-        raise ValueError("Complex data not supported as labels.")
+        raise ValueError("Complex data not supported as labels; convert them to text.")
     if array.ndim == 2 and array.shape[1] == 1:
         _warn_column_vector()
         array = array.ravel()

@@ -150,7 +150,10 @@ def _explained(folder: Path) -> Iterator[None]:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         if isinstance(error, OSError) or "io error" in reason.lower():
             raise ValueError(f"{folder} cannot be written ({reason}); check the folder's rights and space.") from error
-        raise ValueError(f"The rows cannot be copied to Parquet ({reason}).") from error
+        raise ValueError(
+            f"The rows cannot be copied to Parquet ({reason}); convert the column that the reason "
+            "names, or leave it out."
+        ) from error
 
 
 def blocks_of(frames: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:

@@ -252,7 +252,10 @@ class FrameFile:
     def write(self, frame: pl.DataFrame) -> None:
         """Add rows; the first frame fixes the columns and their types."""
         if self._file is not None and frame.schema != self._schema:
-            raise ValueError(f"A frame for {self.path} has other columns than the first one, or of other types.")
+            raise ValueError(
+                f"A frame for {self.path} has other columns than the first one, or of other types; "
+                "write frames with the same columns."
+            )
         self._schema = frame.schema
         with self._new.explained():
             if self._file is None:

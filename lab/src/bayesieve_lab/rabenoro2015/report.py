@@ -197,7 +197,7 @@ def judge(comparison: Comparison) -> tuple[Judged | Closeness, ...]:
 
 
 def _published(what: str) -> dict[str, float]:
-    """Return the paper's numbers by method."""
+    """Return the paper's numbers for ``what`` by method."""
     name = {"test": "paper_error", "features": "paper_features"}.get(what, "")
     return {key: value for key, method in _BY_KEY.items() if (value := getattr(method, name, None)) is not None}
 

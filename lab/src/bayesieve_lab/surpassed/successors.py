@@ -114,7 +114,10 @@ def loss(
 
 
 def _one_pass(criterion: str) -> SelectiveNB:
-    """Return the classifier that keeps the nested subset of lowest leave-one-out error or squared error."""
+    """Return a classifier that ranks features and keeps as many leading ones as have the lowest leave-one-out error.
+
+    ``criterion`` is the error, such as the misclassified share or the squared error.
+    """
     selector = WrapperSelector(criterion, search=RankedPath(), evaluation="loo", recode=False)
     return SelectiveNB(selector, prior="published", pairs=0, calibrate=False)
 
