@@ -273,6 +273,10 @@ def test_values_of_many_rows_start_from_nothing_and_those_of_few_rows_from_their
     away = card["often"].table[known] @ [-1.0, 1.0] - effects
     errors = 2.0 * card["often"].total_errors[known, 1]
     assert 0.7 < np.std(away) / np.sqrt(np.mean(errors**2)) < 1.3
+    # Codes without raw values do not tell values apart.
+    encoder = TableEncoder()
+    of_codes = SelectiveNB(pairs=0).fit_coded(encoder.fit_transform_coded(X, y), encoder)
+    assert of_codes.scorecard_["often"].weight > 0.0
 
 
 def test_as_many_directions_as_can_be_fitted_together(limits: Limits) -> None:

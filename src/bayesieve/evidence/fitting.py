@@ -122,11 +122,12 @@ def fit_evidence(
     clock : time limit of the whole fit; when it is over, the best result so far is kept.
     """
     # Weights: those of the search, refitted so that every row is predicted well from all others.
-    calibration, weighted, by_value = CalibratedWeights(averaged, 1.0, options.smoothing), averaged, averaged < 0
+    calibration, weighted = CalibratedWeights(averaged, 1.0, options.smoothing), averaged
+    by_value = np.zeros(averaged.size, dtype=bool)
     if options.fit is not None:
         # Round: sums over chunks of rows may differ in their last bits, on which the rest of the fit must not depend.
         averaged = np.round(averaged, _DIGITS_OF_WEIGHTS)
-        by_value = fitted_by_value(coded, averaged, options)
+        by_value = fitted_by_value(coded, refitter, averaged, options)
         weighted = np.where(by_value, 0.0, averaged)
         calibration = calibrate(coded, weighted, options.smoothing, refitter, clock, options.n_jobs)
         if not calibration.complete:
@@ -187,7 +188,9 @@ def fit_evidence(
     return Evidence(levels, features, intercept, intercept_factors, omitted, *facts)
 
 
-def fitted_by_value(coded: CodedTable, averaged: np.ndarray, options: FitOptions) -> np.ndarray:
+def fitted_by_value(
+    coded: CodedTable, refitter: LevelRefitter | None, averaged: np.ndarray, options: FitOptions
+) -> np.ndarray:
     """Return a mask (n_features,) of the categorical features whose contributions are fitted value by value, from 0.
 
     Groups of categories follow from the classes of the same rows. Where values have enough rows, contributions that
@@ -196,11 +199,12 @@ def fitted_by_value(coded: CodedTable, averaged: np.ndarray, options: FitOptions
     Parameters
     ----------
     coded : the rows.
+    refitter : of the levels; without it, values cannot be told apart, and no feature is fitted by value.
     averaged : (n_features,) weights of the search.
     options : what to fit.
     """
     by_value = np.zeros(averaged.size, dtype=bool)
-    if options.fit == "cells" and options.drop and coded.levels is not None:
+    if options.fit == "cells" and options.drop and refitter is not None and coded.levels is not None:
         features = np.setdiff1d(np.flatnonzero(averaged), list(options.signs))
         n_values = numbers_of_grouped_values(coded, features)
         most = informative_rows(coded.counts.class_counts) / (_ROWS_BY_VALUE * max(1, coded.n_classes - 1))
