@@ -143,7 +143,9 @@ class _Strips:
         )
 
     def gains(self, logs: np.ndarray) -> np.ndarray:
-        """Return the nats that rectangles gain over the column alone, (...,), from ``logs`` (2, ..., n_variances)."""
+        """Return the log Bayes factors in nats of rectangles over the column alone, (...,), from ``logs`` (2, ...,
+        n_variances).
+        """
         rectangles, alone = averaged_log_bayes(logs)
         return np.asarray(rectangles - np.maximum(alone, 0.0))
 

@@ -137,7 +137,9 @@ def _refuse_bomb(path: Path, archive: zipfile.ZipFile, size: int) -> None:
 
 
 def _most_cells(n_values: int) -> int:
-    """Return the largest accepted rectangle, in cells, around this number of values."""
+    """Return the largest accepted rectangle, in cells, around this number of values; larger ones would take too much
+    memory.
+    """
     return max(_MOST_CELLS, _MOST_PER_CELL * n_values)
 
 
