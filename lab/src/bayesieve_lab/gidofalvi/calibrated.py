@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from bayesieve.counts import CodedTable, Smoothing
-from bayesieve.counts.contingency import ContingencyCounts, JointCodes, log_probabilities_of_all
+from bayesieve.counts import CodedTable, ContingencyCounts, Smoothing
+from bayesieve.counts.contingency import JointCodes, log_probabilities_of_all
 from bayesieve.parts import Allowed, Score
 from bayesieve.search import Clock, SearchTrace, TraceRecorder, WalkStart
 from bayesieve.selection.base import SHARED_OPTIONS, CodedSelector
