@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 from sklearn.datasets import load_breast_cancer
 
 from bayesieve import BoostedSelector, DiscreteNB, SelectiveNB
@@ -59,6 +59,7 @@ ENDS = {
     st.booleans(),
     st.sampled_from([None, 1, 2]),
 )
+@example(145, 4, 5, "m-estimate", False, True, 2)  # the last of 12 rounds adds the last of two features
 def test_rounds_equal_those_of_the_paper(
     seed: int, n_rows: int, n_features: int, smoothing: Any, weighted: bool, unseen: bool, most: int | None
 ) -> None:

@@ -162,10 +162,12 @@ class BoostedSelector(CodedSelector):
                     if not candidates.size and _winners(walks):
                         walk.end("when every feature was selected")
                         continue
-                walk.end(walk.round(candidates, clock) or self._limit(walk))
+                walk.end(walk.round(candidates, clock))
                 if self.n_features_to_select is not None and len(_winners(walks)) == self.n_features_to_select:
                     for every in walks:
                         every.end(f"with {_counted(self.n_features_to_select, 'feature')}")
+                # The limit comes last: if the last round adds the last feature, more rounds would change nothing.
+                walk.end(self._limit(walk))
             rounds += 1
             of_features = len(_winners(walks)), self.n_features_to_select
             done, total = of_features if self.n_rounds is None else (rounds, self.n_rounds)
