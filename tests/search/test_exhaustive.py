@@ -78,7 +78,7 @@ def test_what_is_not_enumerated() -> None:
     with pytest.raises(ValueError, match=r"26 features have 2\^26 subsets, .*at most 25"):
         evaluate_every_subset(SubsetProblem.of(coded_table(1, n_rows=20, n_features=27)))
     weighted = coded_table(1, n_rows=20, weights=np.arange(1.0, 21.0))
-    with pytest.raises(ValueError, match=r"weighted rows.*ExhaustiveSearch"):
+    with pytest.raises(ValueError, match=r"rows with weights.*ExhaustiveSearch"):
         evaluate_every_subset(SubsetProblem.of(weighted))
     tiny = coded_table(1, n_rows=40, n_features=20, strength=1.5)
     with pytest.raises(ValueError, match=r"up to e\^\d+ exceed the range of numbers; use ExhaustiveSearch"):
