@@ -122,14 +122,12 @@ def fit_evidence(
     clock : time limit of the whole fit; when it is over, the best result so far is kept.
     """
     # Weights: those of the search, refitted so that every row is predicted well from all others.
-    calibration, weighted = CalibratedWeights(averaged, 1.0, options.smoothing), averaged
-    by_value = np.zeros(averaged.size, dtype=bool)
+    calibration = CalibratedWeights(averaged, 1.0, options.smoothing)
+    by_value = fitted_by_value(coded, refitter, averaged, options)
     if options.fit is not None:
         # Round: sums over chunks of rows may differ in their last bits, on which the rest of the fit must not depend.
         averaged = np.round(averaged, _DIGITS_OF_WEIGHTS)
-        by_value = fitted_by_value(coded, refitter, averaged, options)
-        weighted = np.where(by_value, 0.0, averaged)
-        calibration = calibrate(coded, weighted, options.smoothing, refitter, clock, options.n_jobs)
+        calibration = calibrate(coded, averaged * ~by_value, options.smoothing, refitter, clock, options.n_jobs)
         if not calibration.complete:
             calibration = replace(calibration, weights=calibration.factor * averaged)
             times = "" if calibration.factor == 1.0 else f" times {calibration.factor:.2g}"
@@ -158,15 +156,14 @@ def fit_evidence(
     intercept, intercept_factors = class_log_prior(class_counts), np.zeros((n_logits, 0))
     omitted = np.zeros(n_logits)
     fitted, is_fitted = dict[int, FeatureEvidence](), False
-    importance = np.where(by_value, averaged, weights)
-    terms = (
-        collect_terms(coded, levels, logs, importance, calibration, options) if options.drop or weights.any() else []
-    )
+    terms, importance = list[Term](), np.where(by_value, averaged, weights)
+    if options.drop or weights.any():
+        terms = collect_terms(coded, levels, logs, importance, calibration, options)
     if terms and calibration.loss is not None and calibration.every is not None:
         # Constant and excluded columns do not count as candidates, so that adding them changes no model.
         n_out = TableLevels.of(levels).n_constant + len(set(options.excluded))
         n_candidates = max(len(levels) - n_out, len(terms))
-        fit = JointFit(terms, {}, calibration.loss, weighted, factor, n_candidates, omitted)
+        fit = JointFit(terms, {}, calibration.loss, averaged * ~by_value, factor, n_candidates, omitted)
         fit, solution = fit_jointly(fit, levels, calibration.every, options, clock)
         weights, factor, is_fitted, omitted = fit.weights, fit.factor, True, fit.omitted_variances
         if fit.terms or fit.surfaces:
