@@ -50,9 +50,11 @@ def _remark(model: SelectiveNB, k: int) -> str | None:
         return None
     if isinstance(feature.levels, PairLevels) and feature.levels.level_score == 0:
         return "A surface: joint contributions of both columns, fitted to what the other features do not explain."
+    if feature.levels.n_levels > 1:
+        return None
     if feature.kind == "numeric":
         return "A curve: what its values add was fitted together with all other features."
-    return "What its values add was fitted together with all other features; their groups have no weight."
+    return "No groups: what its values add was fitted together with all other features."
 
 
 def _reason_against(model: SelectiveNB, k: int) -> str | None:
