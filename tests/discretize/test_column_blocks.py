@@ -4,6 +4,8 @@ dense ones do.
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,9 +27,12 @@ from bayesieve import (
     WrapperSelector,
 )
 from bayesieve.discretize.coding_options import CodingOptions
+from bayesieve.discretize.column_coders import code_columns
 from bayesieve.discretize.value_counts import ClassOrder, ValueBlocks, ValueCounts
 from bayesieve.engine import Engine
-from bayesieve.table import as_table
+from bayesieve.table import FeatureLevels, as_table
+from bayesieve.table.columns import special_number
+from bayesieve.table.levels import TableLevels
 from tests.cases import mostly_slow
 from tests.discretize.columns import Found, fit_intervals
 from tests.limits import Limits
@@ -182,3 +187,35 @@ def test_one_row_and_nothing_but_zeros() -> None:
     model = SelectiveNB("all").fit(empty, y)
     assert model.selected_features_ == []
     assert TableEncoder().fit(rows[:1], y[:1]).transform(rows[:1]).tolist() == [[0] * 12]
+
+
+@pytest.mark.parametrize("columns", [[0, 0, 0, 1, 2, 2, 3, 3], [2, 0, 3, 0, 2, 1, 0, 3]], ids=["in order", "mixed"])
+@pytest.mark.parametrize("together", [True, False], ids=["small", "large"])
+@pytest.mark.parametrize("cells", [1, 250, 10**6])
+def test_features_of_one_column_are_coded_as_each_alone(
+    columns: list[int], together: bool, cells: int, limits: Limits
+) -> None:
+    limits(cells_coded_at_once=cells, columns_together=10**6 if together else 0)
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((100, 4)).round(1)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    frame = pl.DataFrame({name: pl.Series(X[:, i]).fill_nan(None) for i, name in enumerate("abcd")})
+    frame = frame.with_columns(d=pl.col("d").cast(pl.String).replace("0.0", "zero"))
+    cuts = [[-np.inf, 0.3], [-0.5], [-np.inf, -1.0, 0.0, 1.0], [0.0], [-np.inf], [], [-np.inf, 0.1], [0.2]]
+    levels = []
+    for k, (column, cut_points) in enumerate(zip(columns, cuts, strict=True)):
+        missing = 0 if -np.inf in cut_points else None
+        levels.append(
+            FeatureLevels(f"x{k}", "numeric", "number", np.array(cut_points), None, missing, column="abcd"[column])
+        )
+    # A special value has a level of its own, which other features of the column do not have.
+    special = (("special", (0.5,)),)
+    levels[1] = replace(levels[1], cut_points=np.array([special_number(0), -0.5]), special=special)
+    table = as_table(frame)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        codes, unseen = code_columns(table, TableLevels.of(levels), 2, np.array(columns))
+    expected = np.array([level.code(table.column(i), []) for level, i in zip(levels, columns, strict=True)])
+    np.testing.assert_array_equal(codes, expected)
+    assert unseen.tolist() == [(row == level.unseen_code).sum() for row, level in zip(expected, levels, strict=True)]
+    assert len({str(warning.message) for warning in caught}) == len(caught) == 1  # about "zero", once for its column

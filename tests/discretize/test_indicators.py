@@ -194,7 +194,7 @@ def test_rows_without_weight_teach_nothing() -> None:
 
 @pytest.mark.parametrize("n_jobs", [None, 1, 3])
 def test_results_do_not_depend_on_the_number_of_threads(n_jobs: int | None, limits: Limits) -> None:
-    limits(parallel_indicators=0)
+    limits(parallel_columns=0, cells_coded_at_once=1)  # each score is a task of its own
     expected = IndicatorEncoder(7).fit_transform_coded(FRAME, Y)
     coded = IndicatorEncoder(7, n_jobs=n_jobs).fit_transform_coded(FRAME, Y)
     assert coded.names == expected.names

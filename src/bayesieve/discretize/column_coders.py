@@ -7,6 +7,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -657,8 +658,19 @@ def _join(
     return FittedColumns(levels_of_table, costs, null_costs)
 
 
-def code_columns(table: Table, levels: TableLevels, n_jobs: int | None) -> tuple[np.ndarray, np.ndarray]:
-    """Return the codes of all features, (n_features, n_rows), and for each the number of rows without a level."""
+def code_columns(
+    table: Table, levels: TableLevels, n_jobs: int | None, columns: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the codes of all features, (n_features, n_rows), and for each the number of rows without a level.
+
+    Parameters
+    ----------
+    table : columns of the features.
+    levels : levels of the features; pairs come last.
+    n_jobs : threads.
+    columns : position in the table of the column of each feature that is no pair; None if each has a column of its own.
+    """
+    positions = np.arange(table.n_columns) if columns is None else columns
     codes = np.empty((len(levels), table.n_rows), smallest_unsigned(int(levels.n_levels.max())))
     unseen, of_unseen = np.zeros(len(levels), dtype=np.int64), levels.n_levels[:, None].astype(codes.dtype)
     complaints: list[str] = []
@@ -666,23 +678,24 @@ def code_columns(table: Table, levels: TableLevels, n_jobs: int | None) -> tuple
     def code(run: range) -> None:
         here = slice(run.start, run.stop)
         if together[run.start]:
-            values, cuts = table.numbers(np.array(run)), levels.cut_points(run.start, run.stop)
-            _code_numbers(values, cuts, levels.n_levels[here], levels.missing[here], codes[here])
+            distinct, of_feature = np.unique(positions[here], return_inverse=True)
+            values, cuts = table.numbers(distinct), levels.cut_points(run.start, run.stop)
+            _code_numbers(values, cuts, levels.n_levels[here], levels.missing[here], codes[here], of_feature)
         else:
-            codes[here] = levels[run.start].code(table.column(run.start), complaints)
+            codes[here] = levels[run.start].code(table.column(int(positions[run.start])), complaints)
         unseen[here] = np.count_nonzero(codes[here] == of_unseen[here], axis=1)
 
-    if table.n_rows <= _MOST_BLOCK_ROWS:
-        together = levels.is_numeric[: table.n_columns] & np.array([type_ == "number" for type_ in table.types()])
-    else:
-        together = np.zeros(table.n_columns, dtype=bool)
-    pays = table.n_rows >= _PARALLEL_ROWS or table.n_rows * table.n_columns >= _PARALLEL_CELLS
-    map_in_threads(code, _runs(together, table.n_rows), n_jobs if pays else None)
+    # Numbers of a large table are read feature by feature, unless several features are of one column: it is read once.
+    shared = np.bincount(positions, minlength=table.n_columns)[positions] > 1
+    has_numbers = np.array([type_ == "number" for type_ in table.types()], dtype=bool)[positions]
+    together = levels.is_numeric[: positions.size] & has_numbers & (shared | (table.n_rows <= _MOST_BLOCK_ROWS))
+    pays = table.n_rows >= _PARALLEL_ROWS or table.n_rows * positions.size >= _PARALLEL_CELLS
+    map_in_threads(code, _runs(together, table.n_rows, positions), n_jobs if pays else None)
     if complaints:
-        warn_caller(*sorted(complaints))  # in one order, whichever thread met them
+        warn_caller(*sorted(set(complaints)))  # in one order, whichever thread met them
     if levels.pairs:
-        levels.code_pairs(codes.__getitem__, table.column, codes.__setitem__)
-        pairs = slice(table.n_columns, None)
+        levels.code_pairs(codes.__getitem__, lambda i: table.column(int(positions[i])), codes.__setitem__)
+        pairs = slice(positions.size, None)
         unseen[pairs] = np.count_nonzero(codes[pairs] == of_unseen[pairs], axis=1)
     return codes, unseen
 
@@ -699,27 +712,37 @@ def code_in_blocks(
 
 
 def _code_numbers(
-    values: np.ndarray, cuts: np.ndarray, n_levels: np.ndarray, missing: np.ndarray, codes: np.ndarray
+    values: np.ndarray,
+    cuts: np.ndarray,
+    n_levels: np.ndarray,
+    missing: np.ndarray,
+    codes: np.ndarray,
+    columns: np.ndarray | None = None,
 ) -> None:
-    """Write the level of each number, (n_columns, n_rows), into ``codes``.
+    """Write the level of each number, (n_columns, n_rows), into ``codes``, (n_features, n_rows).
 
     Parameters
     ----------
-    cuts : cut points of all columns, concatenated.
-    n_levels, missing : (n_columns,) number of levels, and the level of missing values, -1 if they have none.
+    cuts : cut points of all features, concatenated.
+    n_levels, missing : (n_features,) number of levels, and the level of missing values, -1 if they have none.
+    columns : (n_features,) column of each feature; None if each has a column of its own.
     """
     from bayesieve.table._kernels import code_numbers
 
     starts = np.append(0, np.cumsum(n_levels - 1))
-    code_numbers(values, cuts, starts, np.where(missing < 0, n_levels, missing), codes)
+    code_numbers(values, cuts, starts, np.where(missing < 0, n_levels, missing), codes, columns)
 
 
-def _runs(together: np.ndarray, n_rows: int) -> list[range]:
-    """Return runs of neighbouring columns that are processed ``together``; each other column is a run of its own."""
+def _runs(together: np.ndarray, n_rows: int, columns: np.ndarray | None = None) -> list[range]:
+    """Return runs of neighbouring features that are processed ``together``, of as many columns as stay in the cache;
+    each other feature is a run of its own. ``columns`` is the column of each feature; None if each has its own.
+    """
     most = max(1, _BLOCK_CELLS // max(1, n_rows))
+    numbers = np.arange(together.size) if columns is None else np.cumsum(np.diff(columns, prepend=-1) != 0)
     ends = np.flatnonzero(np.diff(together.astype(np.int8))) + 1
     runs = []
-    for first, stop in zip([0, *ends.tolist()], [*ends.tolist(), together.size], strict=True):
-        size = most if together[first] else 1
-        runs += [range(at, min(at + size, stop)) for at in range(first, stop, size)]
+    for first, stop in pairwise([0, *ends.tolist(), together.size]):
+        blocks = (numbers[first:stop] - numbers[first]) // most if together[first] else np.arange(stop - first)
+        starts = first + 1 + np.flatnonzero(np.diff(blocks))
+        runs += [range(*run) for run in pairwise([first, *starts.tolist(), stop])]
     return runs

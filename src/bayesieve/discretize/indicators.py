@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from numbers import Integral
 from typing import Any, Literal
 
@@ -12,12 +13,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesieve.counts import CodedTable, ContingencyCounts
 from bayesieve.discretize.coding_options import DEFAULT_CODING, CodingOptions
-from bayesieve.discretize.column_coders import TableCoder, read_classes
+from bayesieve.discretize.column_coders import TableCoder, code_columns, read_classes
 from bayesieve.discretize.modl import interval_costs, level_scores as shares_saved
 from bayesieve.engine import map_in_threads
 from bayesieve.parts import with_shared_docs
 from bayesieve.table import FeatureLevels, Rows, Table
-from bayesieve.table.cautions import warn_caller
 from bayesieve.table.frames import fit_table, new_table, split_columns
 from bayesieve.table.levels import TableLevels
 from bayesieve.table.target import require_target
@@ -145,13 +145,7 @@ class IndicatorEncoder(TableCoder):
         """Return the codes of the levels as a `CodedTable` without classes; ``X`` may be the result of `read`."""
         check_is_fitted(self, "levels_")
         table, levels = X if isinstance(X, Table) else self.read(X), TableLevels.of(self.levels_)
-        first = np.searchsorted(self.family_of_, np.arange(len(self.thresholds_)))
-        families = [
-            family_of(score, cuts, has_missing=bool(levels.missing[k] == 0))
-            for k, (score, cuts) in zip(first.tolist(), self.thresholds_.items(), strict=True)
-        ]
-        codes = code_indicators(table, families, self.n_jobs)
-        unseen = np.count_nonzero(codes[first] == levels.n_levels[first, None], axis=1)[self.family_of_]
+        codes, unseen = code_columns(table, levels, self.n_jobs, self.family_of_)
         self._add_unseen(unseen)
         return CodedTable(codes, levels.n_levels, levels.names, levels=levels, unseen=unseen)
 
@@ -179,39 +173,39 @@ class IndicatorEncoder(TableCoder):
         target, weights, order = read_classes(self, table, y, sample_weight)
         settings = thresholds_of(self.thresholds, table.names)
 
-        # Thresholds: given, or quantiles. All thresholds of a score are one ordered feature, which codes it at once.
-        def fit(i: int) -> FeatureLevels:
+        # Thresholds: given, or quantiles.
+        def fit(i: int) -> tuple[np.ndarray, bool]:
             values, thresholds = table.column(i).numbers()[order.rows], settings[i]
             if isinstance(thresholds, int):
                 thresholds = quantile_thresholds(values, order.weights, thresholds, table.names[i])
-            has_missing = self.missing == "level" and bool(np.isnan(values).any())
-            return family_of(table.names[i], thresholds, has_missing=has_missing)
+            return thresholds.copy(), self.missing == "level" and bool(np.isnan(values).any())
 
-        families = map_in_threads(fit, range(table.n_columns), self.n_jobs)
-        self.thresholds_ = {family.name: np.array(family.number_cuts) for family in families}
-        self.family_of_ = np.repeat(np.arange(len(families)), [family.number_cuts.size for family in families])
+        thresholds_of_scores, with_missing = zip(*map_in_threads(fit, range(table.n_columns), self.n_jobs), strict=True)
+        self.thresholds_ = dict(zip(table.names, thresholds_of_scores, strict=True))
+        self.family_of_ = np.repeat(np.arange(table.n_columns), [*map(len, thresholds_of_scores)])
 
         # Levels: every threshold is one numeric feature of the column of the score.
-        thresholds = np.concatenate([*self.thresholds_.values()])
-        scores = [families[i].name for i in self.family_of_.tolist()]
+        thresholds = np.concatenate(thresholds_of_scores)
+        scores = [table.names[i] for i in self.family_of_.tolist()]
         names = [indicator_name(score, cut) for score, cut in zip(scores, thresholds.tolist(), strict=True)]
-        has_missing = np.array([family.has_missing_level for family in families])[self.family_of_]
+        has_missing = np.array(with_missing)[self.family_of_]
         n_levels, cuts = 2 + has_missing, np.stack([np.full(thresholds.size, -np.inf), thresholds], axis=1)
-        rows = Rows(target.codes, target.classes, weights)
-        codes = code_indicators(table, families, self.n_jobs)
-        counts = CodedTable(codes, n_levels, names, rows=rows).counts
-        self.level_scores_ = level_scores(counts, n_levels)
-        self.levels_ = TableLevels(
+        indicator_levels = partial(
+            TableLevels,
             names,
             types=["number"] * len(names),
             n_levels=n_levels,
-            level_scores=self.level_scores_,
             missing=has_missing - 1,
             cuts=cuts[np.stack([has_missing, np.ones_like(has_missing)], axis=1)],
-            counts=counts.counts,
             others={},
             columns=scores,
         )
+        uncounted = indicator_levels(level_scores=np.zeros(len(names)), counts=None)
+        codes, _ = code_columns(table, uncounted, self.n_jobs, self.family_of_)
+        rows = Rows(target.codes, target.classes, weights)
+        counts = CodedTable(codes, n_levels, names, rows=rows).counts
+        self.level_scores_ = level_scores(counts, n_levels)
+        self.levels_ = indicator_levels(level_scores=self.level_scores_, counts=counts.counts)
         self.unseen_counts_ = np.zeros(len(names), dtype=np.int64)
         self.classes_ = target.classes
         self.rules_, self.marks_ = None, {}  # which scores do not have
@@ -312,9 +306,6 @@ def _listed(names: Sequence[str], most: int = 5) -> str:
     return ", ".join(map(repr, names[:most])) + (", ..." if len(names) > most else "")
 
 
-_PARALLEL_ROWS = 20_000  # below, starting threads costs more than coding
-
-
 def indicator_name(score: str, threshold: float) -> str:
     """Return the name of an indicator, such as ``"u_test(w=30)<=0.05"``."""
     return f"{score}<={number_text(threshold)}"
@@ -332,36 +323,6 @@ def number_text(number: float) -> str:
     if number.is_integer() and abs(number) < 2**53:
         return str(int(number))
     return repr(number)
-
-
-def family_of(score: str, thresholds: np.ndarray, *, has_missing: bool) -> FeatureLevels:
-    """Return all thresholds of a score as one ordered feature, whose first level is of missing scores if it has one."""
-    cuts = np.append(-np.inf, thresholds) if has_missing else thresholds
-    return FeatureLevels(score, "numeric", "number", cuts, missing_code=0 if has_missing else None)
-
-
-def code_indicators(table: Table, families: Sequence[FeatureLevels], n_jobs: int | None) -> np.ndarray:
-    """Return the level of each row in all indicators of the scores, which are the columns of the table, (n_indicators,
-    n_rows).
-    """
-    sizes = [family.number_cuts.size for family in families]
-    ends, complaints = np.cumsum(sizes).tolist(), list[str]()
-    codes = np.empty((ends[-1], table.n_rows), dtype=np.uint8)
-
-    def code(i: int) -> None:
-        family, size = families[i], sizes[i]
-        in_family = family.code(table.column(i), complaints)
-        first = family.n_special_levels  # 1 if missing scores have a level, otherwise 0
-        # Missing scores have code 0 or, without a level, that of values never seen, which lies above all thresholds.
-        others = (in_family >= first).view(np.uint8) * np.uint8(first) + (in_family == family.unseen_code)
-        for k, of_indicator in enumerate(codes[ends[i] - size : ends[i]], first):
-            np.greater(in_family, k, out=of_indicator.view(bool))
-            of_indicator += others
-
-    map_in_threads(code, range(len(families)), n_jobs if table.n_rows >= _PARALLEL_ROWS else None)
-    if complaints:
-        warn_caller(*sorted(complaints))
-    return codes
 
 
 def level_scores(counts: ContingencyCounts, n_levels: np.ndarray) -> np.ndarray:

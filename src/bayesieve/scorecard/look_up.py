@@ -112,6 +112,7 @@ class RowReader:
         self.levels, self.picked, self.columns = levels, picked, tuple(columns)
         self.needed = tuple(dict.fromkeys(levels.column_names))
         self._position = {name: i for i, name in enumerate(self.needed)}
+        self._positions = np.array([self._position[name] for name in levels.column_names], dtype=np.int64)
 
     @cached_property
     def column_levels(self) -> Sequence[FeatureLevels]:
@@ -163,13 +164,9 @@ class RowReader:
         """
         if not self.picked.size:
             return np.zeros((0, table.n_rows), dtype=np.uint8), np.zeros(0, dtype=np.int64)
-        levels, columns = self.levels, self.read(table)
-        if levels.n_columns > len(self.needed):  # several features of one column
-            columns = columns.select([self._position[name] for name in levels.column_names])
-        codes, unseen = code_columns(columns, levels, n_jobs)
-        if levels.n_columns > len(self.needed):
-            unseen = unseen[[levels.column_names.index(name) for name in self.needed]]
-        return codes if self.picked.size == len(levels) else codes[self.picked], unseen[: len(self.needed)]
+        codes, unseen = code_columns(self.read(table), self.levels, n_jobs, self._positions)
+        _, first_features = np.unique(self._positions, return_index=True)
+        return codes if self.picked.size == len(self.levels) else codes[self.picked], unseen[first_features]
 
     def texts(self, table: Table) -> list[list[str | None]]:
         """Return the values of each feature as texts, lists of n_rows; None if a value is missing."""

@@ -13,23 +13,31 @@ MOST_OBJECTS = 4096
 
 
 def code_numbers(
-    values: np.ndarray, cuts: np.ndarray, starts: np.ndarray, missing: np.ndarray, codes: np.ndarray
+    values: np.ndarray,
+    cuts: np.ndarray,
+    starts: np.ndarray,
+    missing: np.ndarray,
+    codes: np.ndarray,
+    columns: np.ndarray | None = None,
 ) -> None:
-    """Write the code of each value into ``codes``: the number of cut points of its column below it.
+    """Write the code of each value into ``codes``: the number of cut points of the feature below it.
 
     Parameters
     ----------
-    values, codes : (n_columns, n_rows).
-    cuts, starts : ``cuts[starts[c]:starts[c+1]]`` are the ascending cut points of column c.
-    missing : (n_columns,) code of NaN.
+    values : (n_columns, n_rows).
+    cuts, starts : ``cuts[starts[i]:starts[i+1]]`` are the ascending cut points of feature i.
+    missing : (n_features,) code of NaN.
+    codes : (n_features, n_rows).
+    columns : (n_features,) column of each feature; None if feature i is of column i.
     """
     values = values.view()
     values.flags.writeable = False  # as some arrays are: compiled once for all
-    _code_numbers(values, cuts, starts, missing, codes)
+    columns = np.arange(len(values)) if columns is None else columns
+    _code_numbers(values, columns, cuts, starts, missing, codes)
 
 
 @jit
-def _code_numbers(values, cuts, starts, missing, codes):
+def _code_numbers(values, columns, cuts, starts, missing, codes):
     """Write the code of each value, without branches that depend on the data, so that the compiler emits vector
     instructions.
 
@@ -37,8 +45,8 @@ def _code_numbers(values, cuts, starts, missing, codes):
     are padded with +inf to one less than a power of two, so that every value takes the same number of steps.
     """
     position = np.empty(_BLOCK, np.int64)
-    for c in range(values.shape[0]):
-        first, n_cuts = starts[c], starts[c + 1] - starts[c]
+    for i in range(columns.size):
+        first, n_cuts = starts[i], starts[i + 1] - starts[i]
         size = 1
         while size <= n_cuts:
             size *= 2
@@ -46,7 +54,7 @@ def _code_numbers(values, cuts, starts, missing, codes):
         for k in range(size):
             tree[k] = cuts[first + k] if k < n_cuts else np.inf
         for start in range(0, values.shape[1], _BLOCK):
-            block, out = values[c, start : start + _BLOCK], codes[c, start : start + _BLOCK]
+            block, out = values[columns[i], start : start + _BLOCK], codes[i, start : start + _BLOCK]
             for j in range(block.size):
                 position[j] = out[j] = 0
             if n_cuts <= _FEW_CUTS:
@@ -64,7 +72,7 @@ def _code_numbers(values, cuts, starts, missing, codes):
                     out[j] = position[j]
             for j in range(block.size):
                 if block[j] != block[j]:
-                    out[j] = missing[c]
+                    out[j] = missing[i]
 
 
 @jit
