@@ -254,10 +254,9 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
         groups : array-like, shape (n_rows,), optional
             Used by selectors that split rows by group; ignored, with a warning, by all others.
         offset : array-like, shape (n_rows,) or (n_rows, n_classes), optional
-            Log odds known beforehand, of ``classes_[1]`` of two or of each class, for rows in memory. Contributions
-            are fitted to what the offset does not explain (``calibrate`` "levels" or "cells"); levels and the search
-            ignore it.
-            Pass those of new rows to ``predict_proba``.
+            Log odds known beforehand, of ``classes_[1]`` of two or of each class, for rows in memory. Contributions are
+            fitted to what the offset does not explain (``calibrate`` "levels" or "cells"); levels and the search ignore
+            it. Pass those of new rows to ``predict_proba``.
 
         Returns
         -------

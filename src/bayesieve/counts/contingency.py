@@ -191,8 +191,7 @@ class Shrinkage:
         A level of N_i rows is expected to have E = N_i N_j / N rows of class j. The ratio (N_ij + c) / (E + c) is the
         posterior mean of N_ij / E under a gamma prior of mean 1 (DuMouchel 1999): it is 1 for a level without rows, and
         near 1 for rare levels and rare classes. With J classes, c is ``rows`` / J, as in Jeffreys' prior for two
-        classes and
-        in Perks' prior.
+        classes and in Perks' prior.
 
         Parameters
         ----------

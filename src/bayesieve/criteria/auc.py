@@ -39,20 +39,15 @@ class AUC(Criterion):
     -----
     Cost of a candidate, as measured on 50,000 rows. With two classes, it is 0.7 to 2 ns a row while the rows have few
     distinct scores (cells of equal score and level are counted and sorted). Otherwise features of two levels take 0.9
-    to
-    2.4 ns (positives, or the levels of their distinct scores, are looked up in a bit map of the sorted negatives);
-    others,
-    and folds, take 4 to 7 ns (a bit map of the shifted negatives; a positive row is compared with one key of its
-    bucket).
-    Weighted rows take 6 to 9 ns, because they are sorted by buckets. None of this depends on the number of levels or
-    folds.
+    to 2.4 ns (positives, or the levels of their distinct scores, are looked up in a bit map of the sorted negatives);
+    others, and folds, take 4 to 7 ns (a bit map of the shifted negatives; a positive row is compared with one key of
+    its bucket). Weighted rows take 6 to 9 ns, because they are sorted by buckets. None of this depends on the number of
+    levels or folds.
 
     With several classes, a level does not shift the scores by a constant. All scores are computed again, with one
-    division
-    a row and class, and counted once per class: 7 to 8 ns a row and class once scores differ. Rows of which a class is
-    more
-    than e^340 times as likely as another need logarithms: if four in five rows are of this kind, a row and class takes
-    38 ns with three classes, 47 ns with four.
+    division a row and class, and counted once per class: 7 to 8 ns a row and class once scores differ. Rows of which a
+    class is more than e^340 times as likely as another need logarithms: if four in five rows are of this kind, a row
+    and class takes 38 ns with three classes, 47 ns with four.
 
     References
     ----------

@@ -186,13 +186,10 @@ class Benefit(Criterion):
     """Total benefit of the decisions with the largest expected benefit; the first decision wins a tie.
 
     It is the sum over rows of B(d, true class), where d = argmax_i sum_j P(j | x) B(i, j, x). If benefits differ
-    between
-    rows, pass them as ``benefit=`` to ``fit`` of `WrapperSelector` or `SelectiveNB`. One number per row is an amount,
-    and
-    ``amount_benefit`` the benefit per unit of it. Two numbers, shape (n_rows, 2), are an expected amount, by which
-    decisions
-    are taken, and the true one, such as a regressor's estimate and the gift that came. Without a matrix here, ``fit``
-    takes whole matrices, shape (n_rows, n_decisions, n_classes).
+    between rows, pass them as ``benefit=`` to ``fit`` of `WrapperSelector` or `SelectiveNB`. One number per row is an
+    amount, and ``amount_benefit`` the benefit per unit of it. Two numbers, shape (n_rows, 2), are an expected amount,
+    by which decisions are taken, and the true one, such as a regressor's estimate and the gift that came. Without a
+    matrix here, ``fit`` takes whole matrices, shape (n_rows, n_decisions, n_classes).
 
     Parameters
     ----------

@@ -155,10 +155,8 @@ class RowLoss(SubsetCriterion):
     """Base class of user-defined criteria: the mean over rows of a loss.
 
     A subclass sets ``name`` and implements ``losses``, with ``lower_is_better = False`` for a gain. It runs in NumPy,
-    about
-    ten times slower than built-in criteria, and supports the same options: every direction, every way of evaluation,
-    and
-    row weights.
+    about ten times slower than built-in criteria, and supports the same options: every direction, every way of
+    evaluation, and row weights.
 
     Examples
     --------

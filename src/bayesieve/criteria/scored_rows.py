@@ -211,8 +211,7 @@ class RatioTables:
     ----------
     logs : float array, shape (n_learnt, sum of n_codes, n_classes)
         log P(level | class) from each set of training rows, all features one after another; 0 for the last code of
-        each,
-        which stands for unseen values.
+        each, which stands for unseen values.
     n_codes : int array, shape (n_features,)
     source, classes : int arrays, shape (n_segments,)
         Position in ``logs`` of the table that scores a segment, and the class of the segment.
@@ -229,8 +228,7 @@ class RatioTables:
         First entry of each feature in flat tables.
     log_unit : float
         Step in nats in which sums of log factors are counted: a power of two so small that rounding does not matter,
-        and
-        so large that the sum over all features fits a 64-bit integer.
+        and so large that the sum over all features fits a 64-bit integer.
     log_reach : float
         Bound of all sums of log factors, in nats.
     largest_log_factor : float

@@ -24,7 +24,7 @@ def merge_classes(values, weights, offsets, missing, joined, apart, starts, n_va
     returns their number of rows.
 
     values : (columns, rows); ``values[c, offsets[j]:offsets[j+1]]`` holds class j of column c in ascending order, NaN
-    last
+        last
     weights : shaped like ``values``, or without columns if every row counts once
     missing : (columns, classes) counts of missing values, which become the first block if there are any
     joined : neighbours of one class share a block in columns of at least this many distinct values

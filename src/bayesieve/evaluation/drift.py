@@ -49,8 +49,7 @@ class Drift(ShortRepr):
         One row per group, feature and level: the shares of the rows in the level in training (``train``) and ``now``.
         With labels also, for the positive of two classes or each of more, its share among the rows of the level in
         training (``rate_train``), now (``observed``) and as ``predicted``, the ``p_value`` of observed against
-        predicted,
-        and ``p_adjusted`` for the number of tests (Benjamini and Hochberg 1995).
+        predicted, and ``p_adjusted`` for the number of tests (Benjamini and Hochberg 1995).
     n_training : float
         Number (or weight) of the training rows.
     """

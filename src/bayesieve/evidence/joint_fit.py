@@ -433,7 +433,7 @@ def _inverse_curvature(
     Parameters
     ----------
     centred : (n_features, n_classes, n_rows) contributions to the log joint, or to the logit of two classes;
-    overwritten.
+        overwritten.
     factors : (n_features,) current factors on the contributions.
     joint, weights : log joint and weights of the rows.
     share : weight of these rows as a share of all rows.

@@ -130,7 +130,7 @@ class Design:
     n_logits : 1 for two classes, otherwise the number of classes.
     n_groups, n_parameters : number of groups of coefficients with a common prior variance, and of parameters.
     precision : type of curvature matrices; double if that takes hardly any time, so that the order of sums has no
-    effect.
+        effect.
     n_cells : (n_features,) number of cells of each feature.
     first_cell : (n_features + 1,) first row of each feature in ``basis``, and the end. A feature has one more row than
         cells, for rows in none of them.

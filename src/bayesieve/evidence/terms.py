@@ -35,7 +35,7 @@ class FitOptions:
     ----------
     fit : what is fitted: "weights", "levels", "cells", or None for nothing.
     signs : by position, 1 for features whose contributions must not fall, -1 for those whose contributions must not
-    rise.
+        rise.
     smoothing : smoothing of the probabilities before calibration.
     drop : whether features that do not pay for themselves are dropped, and surfaces are sought.
     most_surfaces : largest number of surfaces.
@@ -160,8 +160,7 @@ def split_levels(
     -------
     tuple
         Positions of the features of positive weight, and of the first others whose levels can be split, because they
-        may
-        matter through curves or pairs; cells of those that are split; and the codes (n_features, n_rows) of all of
+        may matter through curves or pairs; cells of those that are split; and the codes (n_features, n_rows) of all of
         them.
     """
     heaviest = np.setdiff1d(np.arange(weights.size), list(options.excluded))

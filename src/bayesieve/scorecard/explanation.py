@@ -161,8 +161,7 @@ class Explanation(ShortRepr):
         -------
         Explanation
             Weights are added up. Prior and contributions still add up to the log joint, to the last digit of a float
-            for
-            any number of groups: each group corrects the rounding of those before.
+            for any number of groups: each group corrects the rounding of those before.
         """
         runs = [(name, [at for at, _ in run]) for name, run in groupby(enumerate(groups), key=lambda pair: pair[1])]
         contributions = np.empty((len(self.rows), len(runs), len(self.classes)))

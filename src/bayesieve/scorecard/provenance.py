@@ -52,7 +52,7 @@ class Provenance(TypedDict, total=False):
 
     n_rows : number of training rows.
     evidence : what contributions were fitted to ("levels" or "cells"); "counted" if they follow from counts and
-    weights.
+        weights.
     weight_factor : common factor on the selector's weights around which calibration fitted them.
     smoothing : smoothing of the probabilities, after calibration.
     positive : position of the class that reasons and points refer to, if it was given.

@@ -42,8 +42,7 @@ def read_labels(source: Any, columns: Sequence[str]) -> dict[str, dict[str, Any]
     ----------
     source : mapping from columns to names, or to mappings with any of ``name``, ``unit``, ``description``, ``code`` (of
         reasons), ``levels`` (texts by label of a level or by value) and ``fixed`` (whether changes of the column are
-        never
-        proposed); or a YAML file with such a mapping.
+        never proposed); or a YAML file with such a mapping.
     columns : columns that may be described.
 
     Raises

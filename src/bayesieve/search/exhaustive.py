@@ -105,7 +105,7 @@ class EverySubset:
     cost : (2^k,) criterion of Boulle (2007), equation 4, in nats.
     sizes : (2^k,) number of features.
     n_evaluated : number of subsets evaluated: all, or the first ones in the order of the Gray code if the walk ended
-    early.
+        early.
     seconds : duration of the walk.
     """
 

@@ -38,8 +38,7 @@ class GreedySearch(Search):
     direction : one of `DIRECTIONS`
     n_features : int or None
         Size at which forward and backward searches stop; other directions look for the best subset of at most that
-        size.
-        None: the best subset of the path.
+        size. None: the best subset of the path.
     tol : float or None
         A forward phase stops when the best addition improves the criterion by no more than ``tol``, a backward phase
         when the best removal worsens it by more. None: phases run to their ends.

@@ -206,7 +206,7 @@ class SearchTrace(ShortRepr):
     criterion_name : name of the criterion, such as "map" (nats) or "error_probability".
     lower_is_better : whether lower values of the criterion are better.
     validation_name, validation_lower_is_better : name and direction of the criterion on the validation rows; None
-    without.
+        without.
     validation_total : number (or weight) of the validation rows, or None.
     evaluation : where the criterion was measured: "train", "holdout", "loo", or a number of folds such as "10 folds";
         None if it can only be the training rows.

@@ -167,8 +167,8 @@ class BayesianAveraging(ModelAveraging):
     """Feature weights by Bayesian averaging of models: w_k = sum_M a_k e^-cost(M) / sum_M e^-cost(M).
 
     The weight of a feature is the posterior probability of the models that contain it (a_k = 1 for these, 0 for
-    others).
-    Each distinct subset that the search evaluated counts once; with ``count="evaluations"`` as often as it was met.
+    others). Each distinct subset that the search evaluated counts once; with ``count="evaluations"`` as often as it was
+    met.
 
     Attributes
     ----------

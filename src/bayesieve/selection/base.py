@@ -64,10 +64,9 @@ class CodedSelector(SelectorMixin, BaseEstimator):
     Notes
     -----
     A selector describes itself by class attributes: ``name`` for `SelectiveNB` and the command line; ``title``, a few
-    words
-    for lists; ``sentence``, for reports; ``scores``, a `Score` for every criterion in its traces that is not one of
-    `bayesieve.criteria`; ``chooses_on_path``, whether it selects one of the subsets that its search passes through. Its
-    docstring describes only those parameters that `bayesieve.parts` does not.
+    words for lists; ``sentence``, for reports; ``scores``, a `Score` for every criterion in its traces that is not one
+    of `bayesieve.criteria`; ``chooses_on_path``, whether it selects one of the subsets that its search passes through.
+    Its docstring describes only those parameters that `bayesieve.parts` does not.
 
     Options are declared as in a dataclass, keyword-only ones after ``_: KW_ONLY``, and the values they may take in
     ``_allowed``; `check_options` also checks those that depend on each other. A subclass may define ``__init__``

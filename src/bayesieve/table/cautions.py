@@ -161,7 +161,7 @@ def marks(
     drawn : function that returns ascending positions of up to a given number of the rows that count.
     counted : positions of the rows that count; None for all.
     weight : total weight of the rows; None for their number. A category of weight 2 is no identifier: two rows share
-    it.
+        it.
     absent : by position of the column, number of values in groups by hand that no row has.
     """
     n_rows = table.n_rows if counted is None else counted.size

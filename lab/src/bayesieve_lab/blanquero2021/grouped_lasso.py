@@ -45,12 +45,9 @@ class GroupedLasso:
     """Solver of the grouped lasso: it minimizes the mean log loss plus a penalty for each group of columns.
 
     The penalty of a group is penalty * sqrt(columns of the group) * |slopes of the group| (Frobenius norm), so that the
-    slopes
-    of a group vanish together, in all classes. The loss is that of Vincent & Hansen (2014) with alpha = 0. Accelerated
-    proximal
-    gradients (FISTA with restarts) run on the groups that the sequential strong rule keeps, until the optimality
-    conditions
-    hold for all groups.
+    slopes of a group vanish together, in all classes. The loss is that of Vincent & Hansen (2014) with alpha = 0.
+    Accelerated proximal gradients (FISTA with restarts) run on the groups that the sequential strong rule keeps, until
+    the optimality conditions hold for all groups.
 
     Parameters
     ----------

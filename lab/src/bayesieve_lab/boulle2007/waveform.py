@@ -91,7 +91,7 @@ class SplitResult:
     measures : by method, performance measures on the test rows by name.
     posterior : distribution of the subsets.
     n_most_accurate : number of subsets with the highest training accuracy; of the smallest, the most probable one is
-    used.
+        used.
     training_error, training_auc : training error of SNB(ACC), training AUC of SNB(AUC).
     found_by_search : most probable subset of the multi-start search.
     """

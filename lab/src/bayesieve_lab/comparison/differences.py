@@ -267,10 +267,8 @@ class Friedman:
     ----------
     chi2, p_value : Friedman's statistic with k - 1 degrees of freedom, and its p-value.
     f, f_p_value : the less conservative F of Iman & Davenport (1980) with k - 1 and (k - 1)(N - 1) degrees of freedom.
-    If every
-        data set ranks the methods alike, F is infinite and its p-value the exact chance of that, one over the N - 1st
-        power of
-        the number of rankings (Conover 1999, section 5.8).
+        If every data set ranks the methods alike, F is infinite and its p-value the exact chance of that, one over the
+        N - 1st power of the number of rankings (Conover 1999, section 5.8).
     n_data, n_methods : number of data sets (N) and of methods (k).
     """
 

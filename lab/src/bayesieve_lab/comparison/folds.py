@@ -120,8 +120,7 @@ class FixedSplit(ShortRepr):
         Number of training rows, at least 2.
     seed : int, default=0
         Seed with which the rows were drawn. It does not affect the split; it is saved with results, to distinguish them
-        from
-        results on other rows.
+        from results on other rows.
 
     Raises
     ------
@@ -171,8 +170,7 @@ class TimeFolds(ShortRepr):
         Blocks of about the same size, at least 2; rows of equal time are never in two blocks.
     time : str, array-like of shape (n_rows,) or None, default=None
         Numbers or dates by which to order the rows, or the name of the column that holds them, which is then no
-        feature;
-        None: the rows are in order.
+        feature; None: the rows are in order.
 
     Raises
     ------

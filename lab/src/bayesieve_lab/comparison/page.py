@@ -92,7 +92,7 @@ class Compared:
     values : by name of a measure, (n_data, n_methods, n_splits) values on the folds, NaN if unknown.
     matrix : by name of a measure, (n_data, n_methods) means over folds that all methods have.
     corrected : function that tests method `j` minus the reference on data set `i`, corrected for overlapping training
-    sets.
+        sets.
     """
 
     def __init__(self, comparison: Any, first: str, reference: str | None = None) -> None:

@@ -27,7 +27,7 @@ class CampaignNB(ClassifierMixin, BaseEstimator):
     ----------
     model : SelectiveNB
     gifts : columns from which a linear regression, fitted to the training rows that gave, estimates the amount of a
-    gift.
+        gift.
     columns : features; None for all columns but the amount.
     steps : True to measure after each of the first 20 features that the search added.
     response : share of the population that gives, if rows of each class were drawn separately. Levels are fitted to the

@@ -70,7 +70,7 @@ class TimedLetters(Timed):
     ----------
     model : a classifier of two classes.
     gifts : columns from which a linear regression, fitted to the training rows that gave, estimates the amount of a
-    gift.
+        gift.
     response : share of the population that gives; None if it is that of the rows.
     """
 
