@@ -8,12 +8,20 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
+from scipy.special import gammaln
 
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.counts.contingency import Shrinkage, class_log_prior, log_probabilities_of_tables
 from bayesieve.discretize.refitting import LevelRefitter
 from bayesieve.engine.progress import Clock
-from bayesieve.evidence.calibration import CalibratedWeights, calibrate, informative_rows, numbers_of_grouped_values
+from bayesieve.evidence.calibration import (
+    CalibratedWeights,
+    calibrate,
+    informative_rows,
+    numbers_of_grouped_values,
+    share_of_effective_rows,
+)
+from bayesieve.evidence.inclusion import log_bayes_of_cells
 from bayesieve.evidence.joint_fit import JointFit, fit_jointly
 from bayesieve.evidence.monotone import merged_evidence, monotone, rising_cells
 from bayesieve.evidence.neutral import filled, start_of_curve
@@ -23,12 +31,15 @@ from bayesieve.evidence.solver import Solution, solve
 from bayesieve.evidence.terms import FitOptions, Term, choose_shapes, coarser_codes, collect_terms
 from bayesieve.table import FeatureLevels
 from bayesieve.table.cautions import warn_caller
+from bayesieve.table.columns import Column
 from bayesieve.table.levels import TableLevels
 from bayesieve.table.pair_levels import PairLevels
+from bayesieve.table.target import Rows
 
 _LEAST_INCLUDED = 0.1  # weight of a feature that must be in the model
 _LEAST_EVIDENCE = 0.02  # mean deviation in nats below which a feature without weight stays out
 _DIGITS_OF_WEIGHTS = 9
+_ROWS_OF_VALUES = 50_000  # that values and groups are compared by
 _ROWS_BY_VALUE = 20  # rows per value and logit from which values need no groups (benchmarks/decisions/values.md)
 
 
@@ -128,13 +139,14 @@ def fit_evidence(
         # Round: sums over chunks of rows may differ in their last bits, on which the rest of the fit must not depend.
         averaged = np.round(averaged, _DIGITS_OF_WEIGHTS)
         calibration = calibrate(coded, averaged * ~by_value, options.smoothing, refitter, clock, options.n_jobs)
-        if not calibration.complete:
+        if calibration.loss is None and averaged.any():
             calibration = replace(calibration, weights=calibration.factor * averaged)
             times = "" if calibration.factor == 1.0 else f" times {calibration.factor:.2g}"
             consequence = f"the model keeps the weights of the search{times}, and may be overconfident"
             _warn_of_end("Calibration", clock, consequence)
-    for k in set(options.included) - set(np.flatnonzero(by_value).tolist()):
-        calibration.weights[k] = max(calibration.weights[k], _LEAST_INCLUDED)
+    for k in options.included:
+        if not by_value[k]:
+            calibration.weights[k] = max(calibration.weights[k], _LEAST_INCLUDED)
     weights, factor, smoothing = calibration.weights, calibration.factor, calibration.smoothing
 
     # Counted contributions: log P(level | class) of each feature; deviations are added below.
@@ -190,8 +202,9 @@ def fitted_by_value(
 ) -> np.ndarray:
     """Return a mask (n_features,) of the categorical features whose contributions are fitted value by value, from 0.
 
-    Groups of categories follow from the classes of the same rows. Where values have enough rows, contributions that
-    start from those of groups are less accurate, and their errors look too small (benchmarks/decisions/values.md).
+    They are those whose values have enough rows and explain them better than groups, the choice of which has a price.
+    Groups follow from the classes of the same rows. If the values of a group differ, contributions that start from that
+    of the group are less accurate, and their errors look too small (benchmarks/decisions/values.md).
 
     Parameters
     ----------
@@ -201,13 +214,47 @@ def fitted_by_value(
     options : what to fit.
     """
     by_value = np.zeros(averaged.size, dtype=bool)
-    if options.fit == "cells" and options.drop and refitter is not None and coded.levels is not None:
-        features = np.setdiff1d(np.flatnonzero(averaged), list(options.signs))
-        n_values = numbers_of_grouped_values(coded, features)
-        most = informative_rows(coded.counts.class_counts) / (_ROWS_BY_VALUE * max(1, coded.n_classes - 1))
-        limits = np.array([min(most, options.most_cells.get(k, most)) for k in features.tolist()])
-        by_value[features] = (n_values > 0) & (n_values <= limits)
+    if options.fit != "cells" or not options.drop or refitter is None or coded.levels is None:
+        return by_value
+    features = np.setdiff1d(np.flatnonzero(averaged), list(options.signs))
+    n_values = numbers_of_grouped_values(coded, features)
+    most = informative_rows(coded.counts.class_counts) / (_ROWS_BY_VALUE * max(1, coded.n_classes - 1))
+    limits = np.array([min(most, options.most_cells.get(k, most)) for k in features.tolist()])
+    tried = features[(n_values > 0) & (n_values <= limits)].tolist()
+    rows = coded.drawn(_ROWS_OF_VALUES)
+    for k, columns in zip(tried, refitter.raw_columns(tried, coded.rows.in_table(rows)) if tried else [], strict=True):
+        level = coded.levels[k]
+        if len(columns) == 1:
+            by_value[k] = values_explain_more(level, columns[0], coded.rows.take(rows), coded.n_classes)
     return by_value
+
+
+def values_explain_more(level: FeatureLevels, column: Column, rows: Rows, n_classes: int) -> bool:
+    """Return whether values of a categorical column explain the classes of rows better one by one than in their groups.
+
+    Both explanations have a marginal likelihood, with Dirichlet priors of the shares of the classes. That of the groups
+    is multiplied by the prior probability of the groups: any number of them, any sizes, and any values are equally
+    likely.
+
+    Parameters
+    ----------
+    level : the groups.
+    column : raw values of the rows.
+    rows : classes and weights of the rows.
+    n_classes : number of classes.
+    """
+    assert rows.class_codes is not None
+    values = level.by_value()
+    codes = values.code(column, [])
+    known = np.flatnonzero(codes < values.n_levels)
+    weights = None if rows.weights is None else share_of_effective_rows(rows.weights) * rows.weights[known]
+    cells = codes[known].astype(np.int64) * n_classes + rows.class_codes[known]
+    counts = np.bincount(cells, weights, values.n_levels * n_classes).reshape(-1, n_classes)
+    of_level, of_groups = coarser_codes(values, level), np.zeros((level.n_levels, n_classes))
+    np.add.at(of_groups, of_level, counts)
+    n, n_groups, sizes = values.n_levels, level.n_levels, np.bincount(of_level)
+    price = math.log(n * math.comb(n - 1, n_groups - 1)) + float(gammaln(n + 1) - gammaln(sizes + 1).sum())
+    return log_bayes_of_cells(counts) > log_bayes_of_cells(of_groups) - price
 
 
 def _warn_of_end(fit: str, clock: Clock, consequence: str) -> None:

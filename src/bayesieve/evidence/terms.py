@@ -136,7 +136,7 @@ def collect_terms(
             counted = lines_between_levels(of_level, seen, cells[k].n_special_levels, counted)
         correction = counted - logs[k][of_level] if sign or is_curve else None
         facts = of_level, of_rows, seen, counted, k in refitted, Shape(of_level.size), correction
-        by_value = bool(importance[k] > 0.0 == weights[k])
+        by_value = bool(importance[k] != weights[k])  # the importance of all others is their weight
         terms.append(Term(k, float(weights[k]), cells.get(k), *facts, by_value))
     shapes = choose_shapes(terms, coded.n_classes)
     for i, (term, shape) in enumerate(zip(terms, shapes, strict=True)):
@@ -221,7 +221,7 @@ def choose_shapes(terms: Sequence[Term], n_classes: int) -> list[Shape]:
     """
     shapes = [Shape(term.of_level.size) for term in terms]
     n_functions, n_single = most_functions(n_classes), _MOST_SINGLE // (1 if n_classes == 2 else n_classes)
-    for i in np.argsort([-term.weight for term in terms], kind="stable").tolist():
+    for i in np.argsort([-1.0 if term.is_by_value else -term.weight for term in terms], kind="stable").tolist():
         term, shape = terms[i], shapes[i]
         if term.cells is not None and term.cells.kind == "numeric":
             n_special = term.cells.n_special_levels
