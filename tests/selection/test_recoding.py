@@ -207,7 +207,7 @@ def test_rows_in_another_order_and_some_rows_only_keep_their_raw_values() -> Non
     np.testing.assert_array_equal(rest.class_codes, y[order[1::2]])
 
 
-def test_a_refitter_of_other_features_is_refused() -> None:
+def test_a_refitter_of_other_features_or_rows_is_refused() -> None:
     X, y = mixed_table()
     encoder = TableEncoder()
     coded, refitter = encoder.fit_with_refitter(X, y)
@@ -216,6 +216,9 @@ def test_a_refitter_of_other_features_is_refused() -> None:
         WrapperSelector().fit_coded(coded.select(some), refitter)
     with pytest.raises(ValueError, match="The refitter is of other features than the coded table"):
         SelectiveNB().fit_coded(coded.select(some), encoder, refitter)
+    _, of_others = TableEncoder().fit_with_refitter(X[::-1], y[::-1])
+    with pytest.raises(ValueError, match="The refitter is of other rows than the coded table"):
+        SelectiveNB().fit_coded(coded, encoder, of_others)
     part = WrapperSelector().fit_coded(coded.select(some), refitter.select(some))
     assert part.trace_.recoded
     assert part.n_features_in_ == 2

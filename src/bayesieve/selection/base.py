@@ -175,6 +175,11 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         require_classes(self, coded.classes)
         if refitter is not None and refitter.names != coded.names:
             raise ValueError("The refitter is of other features than the coded table; select the same ones in both.")
+        if refitter is not None and coded.samples is not None and coded.samples.hashes != refitter.hashes:
+            raise ValueError(
+                "The refitter is of other rows than the coded table; pass both as encoder.fit_with_refitter(X, y) "
+                "returns them."
+            )
         if self.takes("refitter"):
             options["refitter"] = refitter
         self.n_features_in_ = coded.n_features
