@@ -144,9 +144,8 @@ def fit_evidence(
             times = "" if calibration.factor == 1.0 else f" times {calibration.factor:.2g}"
             consequence = f"the model keeps the weights of the search{times}, and may be overconfident"
             _warn_of_end("Calibration", clock, consequence)
-    for k in options.included:
-        if not by_value[k]:
-            calibration.weights[k] = max(calibration.weights[k], _LEAST_INCLUDED)
+    for k in (k for k in options.included if not by_value[k]):
+        calibration.weights[k] = max(calibration.weights[k], _LEAST_INCLUDED)
     weights, factor, smoothing = calibration.weights, calibration.factor, calibration.smoothing
 
     # Counted contributions: log P(level | class) of each feature; deviations are added below.
