@@ -35,6 +35,21 @@ def test_features_that_were_not_tested_show_their_weights(succeeds: Run) -> None
     assert lines[9].split()[:4] == ["a", "numeric", "2", "100.0"]
 
 
+def test_a_merged_model_shows_importances_without_weights(succeeds: Run) -> None:
+    random = np.random.default_rng(0)
+    X = pl.DataFrame({"x": random.normal(size=600)})
+    y = (random.random(600) < 1 / (1 + np.exp(-2 * X["x"].to_numpy()))).astype(int)
+    first = bayesieve.SelectiveNB().fit(X[:300], y[:300])
+    first.save("first.json")
+    first.levels_to_yaml("levels.yaml")
+    bayesieve.SelectiveNB(levels="levels.yaml").fit(X[300:], y[300:]).save("second.json")
+    succeeds("merge", "first.json", "second.json", "-o", "merged.json")
+    lines = succeeds("info", "merged.json").stdout.splitlines()
+    assert lines[-2].split() == ["feature", "kind", "levels", "importance"]
+    assert lines[-1].split()[:2] == ["x", "numeric"]
+    assert lines[-1].split()[3] == "100.0"
+
+
 def test_a_model_trained_on_an_array(succeeds: Run, fails: Run) -> None:
     X = np.array([[1.0, 5.0], [2.0, 5.0]] * 30)
     bayesieve.SelectiveNB().fit(X, [0, 1] * 30).save("array.json")

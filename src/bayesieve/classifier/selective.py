@@ -113,7 +113,9 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
     ----------
     classes_ : array, shape (n_classes,)
     feature_weights_ : float array, shape (n_features,)
-        Weight of each column (or indicator), then of each pair of columns, in the predictions, in [0, 1].
+        Factors from 0 to 1 on the counted contributions of each column (or indicator), then of each pair of columns.
+        Fitted contributions start from these products. A feature that is fitted from nothing has weight 0 and may be
+        important: ``feature_importances_`` and ``selected_features_`` show which features are in the model.
     weight_factor_ : float
         Common factor on the selector's weights around which calibration fitted them; 1 without calibration.
     smoothing_ : "m-estimate", float or Shrinkage
@@ -537,7 +539,7 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
 
     @property
     def feature_weights_(self) -> np.ndarray:
-        """Weight of each feature in the predictions, shape (n_features,)."""
+        """Factor on the counted contributions of each feature, shape (n_features,); 0 also if fitted from nothing."""
         return np.array([feature.weight for feature in self.scorecard_.features])
 
     @property

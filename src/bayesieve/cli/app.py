@@ -255,9 +255,9 @@ def export(given: Any) -> None:
     """
 
 
-@command({"": [MODEL, Option("--all", "List features of weight 0 as well.")]}, "bayesieve.cli.models")
+@command({"": [MODEL, Option("--all", "List features that are not in the model as well.")]}, "bayesieve.cli.models")
 def info(given: Any) -> None:
-    """Show the target, classes, features and weights of MODEL."""
+    """Show the target, classes and features of MODEL, and how it was fitted."""
 
 
 @command(

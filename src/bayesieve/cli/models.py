@@ -354,7 +354,7 @@ def _value(value: str | None) -> str:
 
 
 def info(given: Any) -> None:
-    """Show the target, classes, features and weights of a model."""
+    """Show the target, classes and features of a model, and how it was fitted."""
     from bayesieve.classifier.summary import smoothing_in_words, weights_in_words
 
     screen = Screen()
@@ -461,8 +461,9 @@ def _figures(performance: Any) -> list[tuple[str, str]]:
 def _show_features(screen: Screen, model: Any, names: Sequence[str]) -> None:
     """Print the selected features in the order of the summary.
 
-    If the fit tested each feature, the table says in how many tables chance alone does as well. Otherwise it shows the
-    level scores and weights of the search.
+    If the fit tested each feature, the table says in how many tables chance alone does as well. If contributions are
+    counted, it shows level scores and weights. Fitted contributions without tests, as in a merged model, have neither:
+    even important features may have weight 0.
     """
     from bayesieve.report.feature_data import by_chance
 
@@ -472,16 +473,17 @@ def _show_features(screen: Screen, model: Any, names: Sequence[str]) -> None:
     chosen, lines = set(names), []
     log_bayes = {feature.name: feature.log_bayes for feature in model.scorecard_.features if feature.name in chosen}
     tested = not all(map(math.isnan, log_bayes.values()))
+    counted = model.scorecard_.provenance["evidence"] == "counted"
     for row in model.summary().iter_rows(named=True):
         if row["feature"] not in chosen:
             continue
         figures = [f"{100 * row['importance']:.1f} %"]
         if tested:
             figures.append(by_chance(log_bayes[row["feature"]]))
-        else:
+        elif counted:
             figures += [f"{row['level_score']:.4f}", f"{row['weight']:.4f}"]
         lines.append([row["feature"], row["kind"], row["n_levels"], *figures, row["importance"]])
-    titles = ("by chance, 1 in",) if tested else ("level score", "weight")
+    titles = ("by chance, 1 in",) if tested else ("level score", "weight") if counted else ()
     columns = [*map(Heading, ("feature", "kind")), *numbers("levels", "importance", *titles), Heading("", bar=True)]
     screen.table(columns, lines)
     more = model.n_features_selected_ - len(lines)

@@ -58,7 +58,7 @@ class JointFit:
     terms : features of the table, by ascending position.
     surfaces : cells of the rows, (n_rows,), by surface.
     loss : leave-one-out loss of the counted contributions.
-    averaged : (n_features of the table,) weights of the search.
+    averaged : (n_features of the table,) weights of the search; 0 for features that are fitted value by value.
     factor : common factor on these weights.
     n_candidates : number of features of the table that may matter.
     omitted_variances : (n_logits,) variances of the effects on a row that dropped terms may have.

@@ -102,7 +102,7 @@ def collect_terms(
     calibration: CalibratedWeights,
     options: FitOptions,
 ) -> list[Term]:
-    """Return the features of positive weight, and those that may matter through cells within their levels.
+    """Return the features of positive importance, and those that may matter through cells within their levels.
 
     None are returned if only weights are fitted.
 
@@ -217,7 +217,7 @@ def choose_shapes(terms: Sequence[Term], n_classes: int) -> list[Shape]:
     """Return the shape of each term: a curve, categories within groups, or independent levels.
 
     Basis functions and single cells are limited, because they take time and memory; terms with the largest weights get
-    them first.
+    them first, and those of weight 0, such as features that are fitted value by value, last.
     """
     shapes = [Shape(term.of_level.size) for term in terms]
     n_functions, n_single = most_functions(n_classes), _MOST_SINGLE // (1 if n_classes == 2 else n_classes)

@@ -35,7 +35,8 @@ class Explanation(ShortRepr):
     values : (n_rows, n_features) object array, values as the model reads them, as text (dates and times in ISO 8601);
         None if missing
     levels : (n_rows, n_features) object array, labels of their levels
-    weights : (n_features,)
+    weights : (n_features,) factors from 0 to 1 on counted contributions, from which fitted ones start; 0 also for
+        features that are fitted from nothing
     standard_errors : (n_rows, n_features, n_classes) of the contributions, on which intervals are based; None for a
         model without errors
     intervals : (n_rows, n_classes, 2), which hold the probabilities of the classes in 90 % of cases; None for a model

@@ -19,7 +19,7 @@ class SelectorFacts(TypedDict, total=False):
     """Description of the selector that found the weights.
 
     name, sentence : texts of the selector.
-    remark : the reason why an informative feature may have weight 0.
+    remark : the reason why an informative feature may be left out.
     chooses_on_path : whether it selects one of the subsets that its search passes through.
     rows_by_class : all training rows of each class, if probabilities are counted on a part of them only.
     """

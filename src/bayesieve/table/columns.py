@@ -276,8 +276,7 @@ class Column:
         ------
         ValueError
             If values are unreadable and ``complaints`` is None, or if the data type of the column, rather than single
-            values,
-            is another one.
+            values, is another one.
         """
         values = self.values
         if isinstance(values, NumberValues) and (values.type == type_ or not values.by_value):
