@@ -100,8 +100,7 @@ def interval_prior(n: float, max_parts: int, prior: Prior = "published", price: 
 @lru_cache(maxsize=256)  # the grids of many pairs of columns are of few sizes
 def log_partitions(n_values: int, max_groups: int) -> np.ndarray:
     """Return log B(n_values, g) for g = 0..max_groups (minus infinity at 0), B the number of partitions of the values
-    into at
-    most g groups.
+    into at most g groups.
 
     B(V, G) = sum_{i=1..G} i^V / i! * sum_{q=0..G-i} (-1)^q / q!: every term is positive, so the logarithms can be
     summed without cancellation for any V. Small V are summed exactly from Stirling numbers of the second kind.

@@ -328,8 +328,7 @@ class Challenge(ShortRepr):
         One row per measure (``log_loss``, ``brier`` and, for one class against all others, ``auc``): the values of
         ``champion`` and ``challenger``, the ``difference`` (challenger less champion), its interval from ``low`` to
         ``high``, and the ``p_value`` of no difference. Tests are paired over the rows: Student's for losses, DeLong's
-        for
-        areas.
+        for areas.
     swaps : polars.DataFrame or None
         One row per group of rows: selected by ``"both"``, by the challenger only (``"swap in"``), by the champion only
         (``"swap out"``), by ``"neither"``. Columns are ``rows``, ``events`` (rows of the class, by weight) and their

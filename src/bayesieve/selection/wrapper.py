@@ -372,8 +372,7 @@ class AccuracySelector(TrainingSelector):
     until_decay : bool, default=False
         Whether to add features as long as the training accuracy does not fall, and to select all of them, even those
         that do not change it: the rule of Langley & Sage (1994) in the words of Boulle (2007), section 2.3. ``tol`` has
-        no
-        effect then.
+        no effect then.
 
     References
     ----------

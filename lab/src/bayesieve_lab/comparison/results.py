@@ -49,8 +49,7 @@ class Comparison(ShortRepr):
         False if Ctrl-C ended the run; it has the folds finished before.
     library : str
         Library of the dataframes that `frame` and `summary` return: that of the first rows compared, unless a function
-        loads
-        them.
+        loads them.
     """
 
     data: tuple[str, ...]
