@@ -163,7 +163,9 @@ def _refuse_constant(text: str) -> float:
 
 
 def _numbers_of(model: SelectiveNB) -> tuple[np.ndarray, ...]:
-    """Return all numbers that predictions depend on, to compare a saved model with the original."""
+    """Return the contributions, intercept, class counts, feature weights and classes, to compare a saved model with the
+    original.
+    """
     card = model.scorecard_
     tables = np.concatenate([np.zeros(0), *(feature.table.ravel() for feature in card.used_features)])
     return tables, card.intercept, card.class_counts, model.feature_weights_, model.classes_

@@ -301,7 +301,7 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
 
             self._fit_codes(coded, refitter, plan, task, rows, shift)
 
-        # Cautions: check the rows and the model after the fit.
+        # Cautions: last, because some judge the model; stored before they are issued, because warnings may be errors.
         self.cautions_ = fit_cautions(rows, coded, refitter, plan, self.scorecard_, self.trace_)
         issue(self.cautions_)
         return self

@@ -442,8 +442,9 @@ class GroupsOrValues(MODLGrouper):
     cheaply.
 
     Single values must save clearly more nats of the labels than groups do. Their class shares are assumed to be drawn
-    around those of the column, from a Dirichlet distribution with the most probable strength (empirical Bayes);
-    announcing the strength costs as much as announcing a number of groups, log V.
+    around those of the column, from a Dirichlet distribution with the most probable strength (empirical Bayes). The
+    strength is a choice that fits the labels, as the number of groups is, so it is charged the same: log V nats for a
+    column of V values.
     """
 
     def fit_values(self, table: ValueCounts, *, apart: bool) -> Groups:

@@ -548,7 +548,7 @@ def _coarse(table: np.ndarray, frequency: np.ndarray, threshold: float) -> np.nd
     label[frequent] = np.arange(frequent.size)
     if frequent.size < _MAX_UNITS:
         return label
-    # The more frequent half of the labels stays separate; others are joined by majority class and its share.
+    # The `_MAX_UNITS // 2` most frequent labels stay separate; others are joined by majority class and its share.
     half = _MAX_UNITS // 2
     rest = frequent[np.argsort(-frequency[frequent], kind="stable")[half:]]
     of_class = table[rest, :-1].astype(float)

@@ -236,8 +236,10 @@ class ChangeSearch:
             yield float(costs[s]), k, tuple(sets[s].tolist())
 
     def _best_of(self, columns: tuple[int, ...], cost: float) -> list[ChangeOption]:
-        """Return the options that change exactly ``columns`` and flip the decision in the fewest steps, the most
-        certain first.
+        """Return the option, if any, that changes exactly ``columns`` and flips the decision in the fewest steps.
+
+        Of options with equally many steps, the most certain one is returned, in a list; the list is empty if no option
+        flips the decision.
         """
         is_bound = len(self.best) == self.wish.n and self.best[-1].cost == cost
         limit = self.best[-1].steps if is_bound else np.iinfo(np.int64).max
