@@ -345,6 +345,10 @@ def test_levels_without_rows_are_kept() -> None:
         ({"age": {"missing": "foo"}}, r"'age': .*'foo'"),
         ({"group": {"missing": "foo"}, "age": {}}, None),
         ({"group": {"cuts": [1]}}, r"Column 'group' is read as a number but row 0"),
+        (
+            {"group": {"max_rows": 0.6}},
+            r"but row 0 holds '\w+'; correct the value, or leave out 'max_rows', which requires",
+        ),
         ({"last": {"groups": [["2020-01-01"]]}}, None),
         ([1], r"levels must map names of columns to dicts"),
     ],

@@ -141,6 +141,11 @@ def test_thousands_are_separated_in_texts_with_values() -> None:
     model = SelectiveNB.scorecard({"amount": {"cuts": [1500, 6420]}}).fit(X, np.where(amount > 5000, "bad", "good"))
     model = model.with_labels({"amount": {"name": "credit amount", "unit": "DM"}})
     assert model.reasons(X[2:3], values=True)["text"][0] == "credit amount 7,500 (more than 6,420 DM)"
+    model = SelectiveNB.scorecard({"amount": {"cuts": [-6420, -1500]}}).fit(
+        X.with_columns(-pl.col("amount")), np.where(amount > 5000, "bad", "good")
+    )
+    below = X[2:3].with_columns(-pl.col("amount"))
+    assert model.reasons(below, values=True)["text"][0] == "amount -7,500 (at most -6,420)"
 
 
 def test_reasons_have_codes() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -176,21 +177,22 @@ class TableEncoder(TableCoder):
         rules = self._rules(X, y, sample_weight)
         table = fit_table(self, X, kinds=self.kinds if rules is None else rules.kinds(self.kinds))
         target, weights, order = read_classes(self, table, y, sample_weight)
-        if isinstance(table, ScannedTable):
-            training = table_in_files(table, target, weights, order, coding, self.n_jobs, self.n_quantiles)
-        else:
-            training = table_in_memory(table, target, weights, order, coding, self.n_jobs)
+        with nullcontext() if rules is None else rules.explaining_kinds():
+            if isinstance(table, ScannedTable):
+                training = table_in_files(table, target, weights, order, coding, self.n_jobs, self.n_quantiles)
+            else:
+                training = table_in_memory(table, target, weights, order, coding, self.n_jobs)
 
-        # Levels: each column is cut, or its values grouped, where that shortens the description of the labels.
-        by_column = [coders[kind] for kind in table.kinds()]
-        if rules is not None:
-            by_column = ruled_coders(rules, table, by_column, self.pairs)
-        # Chance would cut some of many columns, so cuts cost more in wide tables: coders depend on the size of the
-        # table.
-        in_table = {coder: coder.in_table(table.n_columns, float(training.order.total)) for coder in set(by_column)}
-        by_column = [in_table[coder] for coder in by_column]
-        fitter = LevelFitter(training, self.missing, self.n_quantiles, self.n_jobs)
-        fitted, codes, training = fit_levels(training, by_column, fitter)
+            # Levels: each column is cut, or its values grouped, where that shortens the description of the labels.
+            by_column = [coders[kind] for kind in table.kinds()]
+            if rules is not None:
+                by_column = ruled_coders(rules, table, by_column, self.pairs)
+            # Chance would cut some of many columns, so cuts cost more in wide tables: coders depend on the size of the
+            # table.
+            in_table = {coder: coder.in_table(table.n_columns, float(training.order.total)) for coder in set(by_column)}
+            by_column = [in_table[coder] for coder in by_column]
+            fitter = LevelFitter(training, self.missing, self.n_quantiles, self.n_jobs)
+            fitted, codes, training = fit_levels(training, by_column, fitter)
         cautions = [*training.cautions, *fitter.cautions]
         if rules is not None:
             learnt = as_learnt(table.names, by_column)

@@ -6,8 +6,8 @@ import math
 import os
 import sys
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
@@ -16,7 +16,7 @@ import numpy as np
 
 from bayesieve.parts import is_number
 from bayesieve.table import FeatureLevels
-from bayesieve.table.columns import SpecialValues
+from bayesieve.table.columns import NUMBER_REMEDY, SpecialValues, ValueInRow
 from bayesieve.table.levels import WithheldLevels, columns_of
 from bayesieve.table.text_types import number_of
 from bayesieve.table.values import TEMPORAL, canonical_text, format_temporal, number_type, parse_number
@@ -118,9 +118,9 @@ class LevelRule:
         others = self != LevelRule(exclude=self.exclude)
         if self.exclude and others:
             raise refusal(name, "is excluded; leave its other options out")
-        of_numbers = next((option for option in _OF_NUMBERS if getattr(self, option) not in (None, ())), None)
-        if self.groups is not None and of_numbers:
-            raise refusal(name, f"has both groups of categories and {of_numbers!r} of numbers; leave one out")
+        if self.groups is not None and self.option_of_numbers:
+            option = self.option_of_numbers
+            raise refusal(name, f"has both groups of categories and {option!r} of numbers; leave one out")
         by_hand: Any = None if self.groups is None else [group for group in self.groups if group != (None,)]
         by_hand = by_hand if self.cuts is None else (*self.cuts, None)
         if by_hand is not None and not (self.coarsen or self.cells) and most is not None and len(by_hand) > most:
@@ -190,14 +190,18 @@ class LevelRule:
         return self == LevelRule(min_rows=self.min_rows, max_levels=self.max_levels, include=self.include)
 
     @property
+    def option_of_numbers(self) -> str | None:
+        """Name of the first option that requires a column of numbers; None without such an option."""
+        return next((option for option in _OF_NUMBERS if getattr(self, option) != getattr(LevelRule, option)), None)
+
+    @property
     def kind(self) -> str | SpecialValues | None:
         """Kind of column that the rule requires; None if it fits both numeric and categorical columns."""
         if self.groups is not None:
             return "categorical"
         if self.special:
             return SpecialValues(self.special)
-        of_numbers = any(getattr(self, option) is not None for option in ("cuts", "monotone", "max_rows"))
-        return "numeric" if of_numbers else None
+        return "numeric" if self.option_of_numbers else None
 
     def read_for(self, name: str, type_: str) -> LevelRule:
         """Return the rule with cuts, and the value that missing values join, as numbers of a column of this type.
@@ -532,6 +536,20 @@ class TableRules:
             if needs != kind:
                 raise refusal(name, f"has options for a {needs} column, but kinds makes it {kind}")
         return {**(given or {}), **needed} or given  # type: ignore[return-value]
+
+    @contextmanager
+    def explaining_kinds(self) -> Iterator[None]:
+        """Let errors about a value that is no number name the option of the column that requires numbers."""
+        try:
+            yield
+        except ValueInRow as error:
+            rule = self.rules.get(error.column)
+            option = None if rule is None else rule.option_of_numbers
+            if option is None or not error.after.endswith(NUMBER_REMEDY):
+                raise
+            remedy = f"correct the value, or leave out {option!r}, which requires a column of numbers."
+            after = error.after.removesuffix(NUMBER_REMEDY) + remedy
+            raise ValueInRow(error.before, after, error.column, error.row, error.value) from None
 
     @property
     def unpaired(self) -> set[str]:

@@ -133,7 +133,7 @@ def _with_values(card: Scorecard, table: Table, names: Sequence[str], reasons: A
 
 def _in_thousands(text: str) -> str:
     """Insert thousands separators into the whole numbers of a text; dates stay unchanged."""
-    return re.sub(r"(?<![\d.:-])\d{4,}(?![\d:-])", lambda digits: f"{int(digits[0]):,}", text)
+    return re.sub(r"(?<![\d.:])(?<!\w-)\d{4,}(?![\d:-])", lambda digits: f"{int(digits[0]):,}", text)
 
 
 def shortfalls(

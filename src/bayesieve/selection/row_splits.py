@@ -108,7 +108,8 @@ def used_refitter(
         if refitter is None and not thresholds:
             raise ValueError(
                 "recode=True learns levels again from raw values, but the table is coded already; fit the selector on "
-                "the raw table, or use recode=False."
+                "the raw table, pass refitter= to fit_coded (encoder.fit_with_refitter returns one), or use "
+                "recode=False."
             )
         return refitter, True if refitter is not None and refitter.uses_classes else None
     if not learnt or (refitter is not None and not refitter.uses_classes):

@@ -116,6 +116,7 @@ class ValueInRow(ColumnError):
         return ValueInRow(self.before, self.after, self.column, row, self.value)
 
 
+NUMBER_REMEDY = "correct the value or read the column as categorical."
 INFINITE_REMEDY = "replace infinite values by a missing value (NaN) or by a finite limit."
 
 
@@ -290,7 +291,7 @@ class Column:
             row = int(np.argmax(unreadable))
             text = quoted_text(canonical_text(self.value(row)))
             if complaints is None:
-                after = f" holds {text}; correct the value or read the column as categorical."
+                after = f" holds {text}; {NUMBER_REMEDY}"
                 raise self.error_in_row(f"Column {self.name!r} is read as a {type_} but ", row, after)
             complaints.append(
                 f"Column {self.name!r} is read as a {type_} but holds {text}: {np.count_nonzero(unreadable)} of "
