@@ -216,8 +216,8 @@ def lines_between_levels(of_level: np.ndarray, rows: np.ndarray, n_special: int,
 def choose_shapes(terms: Sequence[Term], n_classes: int) -> list[Shape]:
     """Return the shape of each term: a curve, categories within groups, or independent levels.
 
-    Basis functions and single cells are limited, because they take time and memory; terms with the largest weights get
-    them first, and those of weight 0, such as features that are fitted value by value, last.
+    Basis functions and single cells are limited, because they take time and memory: features that are fitted value by
+    value get them first, then those with the largest weights.
     """
     shapes = [Shape(term.of_level.size) for term in terms]
     n_functions, n_single = most_functions(n_classes), _MOST_SINGLE // (1 if n_classes == 2 else n_classes)
