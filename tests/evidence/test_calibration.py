@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import polars as pl
 import pytest
@@ -10,6 +12,7 @@ from hypothesis import given, settings, strategies as st
 from bayesieve import DiscreteNB, MODLGrouper, SelectiveNB, TableEncoder
 from bayesieve.counts import CodedTable, Smoothing, log_probabilities
 from bayesieve.counts.contingency import Shrinkage
+from bayesieve.engine.progress import Clock
 from bayesieve.evidence import calibration
 from bayesieve.evidence.calibration import (
     PRIOR_DEVIATION,
@@ -22,7 +25,8 @@ from bayesieve.evidence.calibration import (
     fit_weights,
     share_of_effective_rows,
 )
-from bayesieve.evidence.fitting import slope_variances
+from bayesieve.evidence.fitting import fit_evidence, slope_variances
+from bayesieve.evidence.terms import FitOptions
 from tests.limits import Limits, interrupted
 
 
@@ -309,3 +313,20 @@ def test_effective_rows_of_unequal_weights() -> None:
     assert share_of_effective_rows(unequal) == 0.8  # 4 / 2.5 of 2 rows
     assert share_of_effective_rows(10.1 * unequal) * 20.2 == pytest.approx(1.6)  # of any scale, as many rows
     assert share_of_effective_rows((1e12 + 0.25) * unequal) * 2e12 == pytest.approx(1.6)  # not rounded to 0
+
+
+def test_without_time_features_that_are_fitted_by_value_keep_the_weights_of_the_search() -> None:
+    rng = np.random.default_rng(0)
+    word, effects = rng.integers(0, 20, 2000), 0.7 * rng.normal(size=20)
+    y = rng.random(2000) < 1 / (1 + np.exp(-effects[word]))
+    coded, refitter = TableEncoder().fit_with_refitter(pl.DataFrame({"word": word.astype(str)}), y)
+    options = FitOptions("cells", {}, "m-estimate", drop=True, most_surfaces=0, without_surface=(), n_jobs=1)
+    weights = []
+    for clock in (Clock(None), Clock(0.0)):
+        with warnings.catch_warnings(record=True) as shown:
+            warnings.simplefilter("always")
+            fitted = fit_evidence(coded, refitter, list(coded.levels), np.array([0.6]), options, clock)
+        assert bool(shown) == (clock.is_up)
+        assert np.ptp(fitted.features[0].table[:, 1]) > 0.5
+        weights.append(fitted.features[0].weight)
+    assert weights == [0.0, 0.6]
