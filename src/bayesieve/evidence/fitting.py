@@ -219,12 +219,13 @@ def fitted_by_value(
     n_values = numbers_of_grouped_values(coded, features)
     most = informative_rows(coded.counts.class_counts) / (_ROWS_BY_VALUE * max(1, coded.n_classes - 1))
     limits = np.array([min(most, options.most_cells.get(k, most)) for k in features.tolist()])
-    tried = features[(n_values > 0) & (n_values <= limits)].tolist()
-    rows = coded.drawn(_ROWS_OF_VALUES)
-    for k, columns in zip(tried, refitter.raw_columns(tried, coded.rows.in_table(rows)) if tried else [], strict=True):
-        level = coded.levels[k]
-        if len(columns) == 1:
-            by_value[k] = values_explain_more(level, columns[0], coded.rows.take(rows), coded.n_classes)
+    wanted = features[(n_values > 0) & (n_values <= limits)].tolist()
+    tried = [k for k in wanted if coded.levels[k].kind == "categorical"]  # pairs keep their groups
+    if tried:
+        drawn = coded.drawn(_ROWS_OF_VALUES)
+        rows, columns = coded.rows.take(drawn), refitter.raw_columns(tried, coded.rows.in_table(drawn))
+        for k, (column,) in zip(tried, columns, strict=True):
+            by_value[k] = values_explain_more(coded.levels[k], column, rows, coded.n_classes)
     return by_value
 
 
