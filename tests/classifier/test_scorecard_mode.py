@@ -6,7 +6,6 @@ import re
 from functools import lru_cache
 from typing import Any
 
-import duckdb
 import numpy as np
 import polars as pl
 import pytest
@@ -14,6 +13,8 @@ from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 
 from bayesieve import SelectiveNB, ThresholdTuner, load
+from bayesieve.datasets import load_german_credit
+from tests.scorecard.sql_engines import Engine, run_duckdb, run_sqlite
 
 LEVELS: dict[str, Any] = {
     "income": {"special": {"refused": -999, "no answer": -998}, "cuts": [1500, 2500, 3500, 5000]},
@@ -154,12 +155,21 @@ def test_three_classes_are_refused() -> None:
         SelectiveNB.scorecard().fit(X, bad + (X["age"].to_numpy() > 60))
 
 
-def test_sql_of_a_card_is_short_and_exact(by_hand: SelectiveNB) -> None:
-    data, _ = credit(500, 2)
-    query = by_hand.export(to="sql", table="data")
-    assert query.count("\n") < 70
-    with duckdb.connect() as connection:
-        connection.register("data", data)
-        found = connection.sql(query).pl()
-    np.testing.assert_allclose(found["p_1"].to_numpy(), by_hand.predict_proba(data)[:, 1], rtol=1e-12)
-    assert found["predicted"].to_list() == by_hand.predict(data).tolist()
+@pytest.mark.parametrize("run", [run_duckdb, run_sqlite])
+def test_sql_of_a_card_is_short_and_exact(run: Engine) -> None:
+    X, y = load_german_credit(return_X_y=True)
+    columns = ["checking_status", "duration", "credit_history", "credit_amount", "savings_status", "age"]
+    drawn = np.random.default_rng(0).random((2, len(X)))
+    X = pl.DataFrame(X)[columns].with_columns(
+        duration=pl.when(pl.Series(drawn[0] < 0.08)).then(-999).otherwise("duration"),
+        age=pl.when(pl.Series(drawn[1] > 0.05)).then("age"),
+    )
+    model = SelectiveNB.scorecard({"duration": {"special": {"refused": -999}}}).fit(X, y)
+    assert sorted(model.selected_features_) == sorted(columns)
+    dialect = {run_duckdb: "duckdb", run_sqlite: "sqlite"}[run]
+    query = model.export(to="sql", dialect=dialect)
+    assert query.count("\n") <= 40
+    assert max(map(len, query.splitlines())) < 150
+    found = run(X, model.export(to="sql", dialect=dialect, keep="row_id"))
+    np.testing.assert_allclose([row["p_good"] for row in found], model.predict_proba(X)[:, 1], rtol=1e-12)
+    assert [row["predicted"] for row in found] == model.predict(X).tolist()

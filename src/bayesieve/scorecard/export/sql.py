@@ -113,6 +113,6 @@ class Sql(Export):
         """Return the query as text, preceded by facts about the model as comments."""
         from bayesieve.scorecard.export.sql_query import Query, filled
 
-        sql = Query(plan, self).whole().sql(self.dialect, pretty=True, copy=False)
+        sql = Query(plan, self).whole()
         facts, n = plan.facts(), len(plan.head)
         return "".join(f"-- {line}\n" for line in [*filled(facts[:n], "; "), *facts[n:]]) + sql + ";\n"

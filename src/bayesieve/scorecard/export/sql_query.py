@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import reduce
 from typing import Any
 
 import numpy as np
 from sqlglot import exp
-from sqlglot.generator import Generator
 
 from bayesieve.scorecard.export.plan import Key, Plan, Reader
 from bayesieve.scorecard.export.point_card import Points
@@ -29,6 +27,7 @@ _UNTYPED_TRUTH = {*_TEXTS, "sqlite"}  # in which booleans can be read as texts, 
 _REGEXP_REPLACE = {"clickhouse": "replaceRegexpAll", "mysql": "REGEXP_REPLACE", "oracle": "REGEXP_REPLACE"}
 _ESCAPED = {"duckdb", "postgres"}  # have literals in which control characters are escaped
 _WIDTH = 120  # of a line that holds several columns, levels or facts
+_EXPONENT_MAKES_DOUBLE = {"bigquery", "clickhouse", "duckdb", "mysql", "sqlite", "tsql"}  # 0.5e0 is a double there
 _table: Any = exp.table_  # whose signature knows no names of unknown length
 
 
@@ -36,14 +35,14 @@ class Query:
     """SQL query that scores a table, built in stages; each stage is a sub-select over the stage before.
 
     Scores are log P(class) - log P(first class); for two classes they are the log odds. Expressions are trees of
-    sqlglot, which writes them in the dialect.
+    sqlglot, which writes them in the dialect; lines are laid out here, as sqlglot starts a line for every level.
     """
 
     def __init__(self, plan: Plan, options: Any) -> None:
         self.plan, self.options, self.dialect = plan, options, options.dialect
         self.table_columns = list(plan.columns) if options.keep is None else [*options.keep]
         self.taken = {name.casefold() for name in self.table_columns}
-        self.selects: list[Any] = []
+        self.selects: list[str] = []
         self._check()
 
     def _check(self) -> None:
@@ -78,7 +77,7 @@ class Query:
         """
         if self.dialect == "oracle" and value and not 1e-129 < abs(value) < 1e125:  # no literal of Oracle's NUMBER
             return self.cast(self.text(repr(float(value))), "double")
-        text = repr(abs(value))
+        text = repr(abs(value)).removesuffix(".0").replace("e+", "e")
         literal = exp.Literal.number(text if isinstance(value, int) or "e" in text else f"{text}e0")
         return exp.Neg(this=literal) if value < 0 else literal
 
@@ -97,6 +96,7 @@ class Query:
     def cast(self, value: Any, name: str) -> Any:
         """Return a value cast to a type that `type_of` knows."""
         name = "timestamp" if name in ("date", "datetime") else name  # so that a column may be of either type
+        value = exp.var(self.written(value)) if isinstance(value, exp.Case) else value
         is_own = name in _TYPES.get(self.dialect, {})
         return exp.Cast(this=value, to=exp.DataType.build(self.type_of(name), udt=is_own))
 
@@ -155,26 +155,27 @@ class Query:
         whens = [exp.If(this=when, true=then) for when, then in pairs]
         return exp.Case(this=of, ifs=whens, default=default) if whens else exp.null()
 
-    def look_up(self, code: Any, table: np.ndarray, type_: str = "double") -> Any:
+    def look_up(self, code: Any, table: np.ndarray) -> Any:
         """Return an expression that looks up the contribution of a code in a table; NULL if the code is NULL."""
-        pairs = [(self.number(k), self.number(value)) for k, value in enumerate(table.ravel().tolist())]
-        return self.cast(self.case(pairs, of=code), type_)
+        return self.case(((self.number(k), self.number(x)) for k, x in enumerate(table.ravel().tolist())), of=code)
 
     def total(self, terms: Sequence[Any]) -> Any:
-        """Return the sum of terms in brackets."""
+        """Return the sum of terms in brackets. The type of the first is that of the sum."""
 
-        def add(group: Sequence[Any]) -> Any:
-            return exp.paren(reduce(lambda a, b: exp.Add(this=a, expression=b), group), copy=False)
+        def add(group: Sequence[str]) -> str:
+            between = " + " if sum(map(len, group)) < _WIDTH else "\n    + "
+            return f"({between.join(group)})"
 
-        return _in_groups(terms, add)
+        return exp.var(_in_groups([*map(self.written, terms)], add))
 
     def extreme(self, function: str, numbers: Sequence[Any], required: Any) -> Any:
         """Return LEAST or GREATEST of numbers, or NULL if ``required`` is NULL, because engines differ in arguments
         that are NULL.
         """
         name = {"LEAST": "MIN", "GREATEST": "MAX"}[function] if self.dialect == "sqlite" else function
-        result = _in_groups(numbers, lambda group: self.call(name, *group))
-        return self.case([(required.is_(exp.null()), exp.null())], result)
+        texts = [*map(self.written, numbers)]
+        result = _in_groups(texts, lambda group: name + "(" + ",\n    ".join(filled(group, ", ")) + ")")
+        return self.case([(required.is_(exp.null()), exp.null())], exp.var(result))
 
     def values(self, reader: Reader) -> list[Any]:
         """Return the expressions that a reader's code is computed from: the value and, if some categories begin or end
@@ -199,13 +200,10 @@ class Query:
     def code(self, reader: Reader, value: Any, *others: Any, table: Sequence[float] | None = None) -> Any:
         """Return an expression for the code of a reader, given its `values` as columns; NULL for an infinite number.
 
-        ``table`` : (n_codes,) numbers to return in place of the codes.
+        ``table`` : (n_codes,) numbers to return in place of the codes, by an expression that allows infinite numbers.
         """
         results = range(reader.n_codes) if table is None else table
         pairs: list[tuple[Any, float | None]] = [(value.is_(exp.null()), results[reader.missing])]
-        if reader.refuses_infinite and not reader.is_moment:
-            most = self.cast(self.text("1.7976931348623157e308"), "double")
-            pairs.insert(0, (exp.Abs(this=value) > most, None))
         groups: dict[tuple[bool, int], list[Any]] = {}
         is_text = self.reads_texts(reader)
         for key, code in (reader.level.code_of_word if is_text else reader.keys).items():
@@ -217,29 +215,45 @@ class Query:
             pairs.append((is_key, results[code]))
         if is_text and "" not in reader.keys:
             pairs.append((value.eq(self.text("")), results[reader.missing]))
-        cuts = reader.cuts or ()
-        at_most = (exp.LTE(this=value, expression=self.key(cut, reader)) for cut in cuts)  # operators copy the tree
+        cuts = [self.key(cut, reader) for cut in reader.cuts or ()]
+        at_most = (exp.LTE(this=value, expression=cut) for cut in cuts)  # operators copy the tree
         pairs += [(within, results[k]) for k, within in enumerate(at_most, reader.first)]
-        rest = results[reader.unseen if reader.cuts is None else reader.first + len(cuts)]
-        while len(pairs) > 1 and pairs[-1][1] == rest:  # as the rows that are left
+        if cuts:  # only NULL passes none of these tests
+            pairs.append((exp.GT(this=value, expression=cuts[-1]), results[reader.first + len(cuts)]))
+        of_rest = reader.missing if cuts else reader.unseen if reader.cuts is None else reader.first
+        while len(pairs) > 1 and pairs[-1][1] == results[of_rest]:  # as the rows that are left
             del pairs[-1]
-        if len(pairs) > 1 and pairs[0][1] == rest:  # NULL passes no other test either
+        if len(pairs) > 1 and pairs[0][1] == results[of_rest]:  # NULL passes no other test either
             del pairs[0]
+        if table is None and reader.refuses_infinite and not reader.is_moment:
+            pairs.insert(0, (self.is_infinite(value), None))
+        rest = results[of_rest]
         cases = [(when, exp.null() if number is None else self.number(number)) for when, number in pairs]
-        if all(isinstance(when, exp.EQ) and when.this == value for when, _ in cases):  # shorter, and as readable
-            return self.case([(when.expression, number) for when, number in cases], self.number(rest), of=value)
+        if all(isinstance(when, (exp.EQ, exp.In)) and when.this == value for when, _ in cases):
+            by_key = [(key, number) for when, number in cases for key in when.expressions or [when.expression]]
+            if len(by_key) <= 2 * len(cases):  # shorter
+                return self.case(by_key, self.number(rest), of=value)
         return self.case(cases, self.number(rest))
 
-    def laid_out(self, case: Any, type_: str) -> str:
-        """Return a CASE expression, cast to a type, as text on as few lines as possible."""
-        whens = [f"WHEN {self.written(when.this)} THEN {self.written(when.args['true'])}" for when in case.args["ifs"]]
-        of = "" if case.this is None else f"{self.written(case.this)} "
-        lines = filled([f"CASE {of}{whens[0]}", *whens[1:], f"ELSE {self.written(case.args['default'])} END"], " ")
-        return self.written(self.cast(exp.var("\n    ".join(lines)), type_))
+    def is_infinite(self, value: Any) -> Any:
+        """Return the condition that a number is infinite."""
+        greatest = self.number(np.finfo(float).max.item())
+        if self.dialect not in _EXPONENT_MAKES_DOUBLE:
+            greatest = self.cast(self.text("1.7976931348623157e308"), "double")
+        return exp.Abs(this=value) > greatest
 
     def written(self, tree: Any) -> str:
-        """Return an expression as SQL text on one line. Line breaks inside literals are protected from indentation."""
-        return str(tree.sql(self.dialect)).replace("\n", Generator.SENTINEL_LINE_BREAK)
+        """Return an expression as SQL text, a CASE expression on as few lines as possible."""
+        if not isinstance(tree, exp.Case):
+            return str(tree.sql(self.dialect))
+        words = ["CASE" if tree.this is None else f"CASE {self.written(tree.this)}"]
+        words += [f"WHEN {self.written(when.this)} THEN {self.written(when.args['true'])}" for when in tree.args["ifs"]]
+        words += [f"ELSE {self.written(default)}"] if (default := tree.args.get("default")) else []
+        return "\n    ".join(filled([*words, "END"], " "))
+
+    def named(self, name: str) -> str:
+        """Return a name in quotation marks of the dialect."""
+        return self.written(exp.to_identifier(name, quoted=True))
 
     def new(self, name: str) -> str:
         """Return an unused column name: the given one, with a number appended if it is taken."""
@@ -253,20 +267,18 @@ class Query:
 
         ``carried`` are columns to keep from that stage; None keeps all.
         """
-        lines = ["t.*"]
-        if carried is not None:
-            old = {name: self.column(name) for name in (*self.table_columns, *carried)}
-            lines = filled([self.written(exp.alias_(tree, name, quoted=True)) for name, tree in old.items()])
-        expressions = [exp.alias_(tree, name, quoted=True, copy=False) for name, tree in new.items()]
-        expressions = [*map(exp.var, lines), *expressions]
+        texts = [f"{self.written(tree)} AS {self.named(name)}" for name, tree in new.items()]
+        old = [] if carried is None else dict.fromkeys([*self.table_columns, *carried])
+        texts = [*texts, "t.*"] if carried is None else [*map(self.written, map(self.column, old)), *texts]
         source = [f"bayesieve_{len(self.selects)}"] if self.selects else self.options.table.split(".")[::-1]
-        select = exp.select(*expressions, copy=False).from_(_table(*source, quoted=True, alias="t"), copy=False)
+        select = ",\n  ".join(filled(texts, ", "))
+        select = f"SELECT {select}\nFROM {self.written(_table(*source, quoted=True, alias='t'))}"
         # Without a LIMIT, MySQL and MariaDB compute a sub-select again for every use of its columns.
-        self.selects.append(select.limit(2**64 - 1, copy=False) if self.dialect == "mysql" else select)
+        self.selects.append(select + f" LIMIT {2**64 - 1}" * (self.dialect == "mysql"))
         return [self.column(name) for name in new]
 
-    def whole(self) -> Any:
-        """Return the complete query as a tree."""
+    def whole(self) -> str:
+        """Return the complete query."""
         labels, is_binary = self.plan.classes, len(self.plan.classes) == 2
         # Results take their names first, so that helper columns of the same name get numbers instead.
         chances, predicted = [self.new(f"p_{label}") for label in labels], self.new("predicted")
@@ -281,14 +293,12 @@ class Query:
         else:
             self._several_classes(scores, chances, predicted, texts, results)
         *before, query = self.selects
-        for k, select in enumerate(before, 1):
-            once = self.dialect in ("postgres", "sqlite") or None
-            name = exp.to_identifier(f"bayesieve_{k}", quoted=True)
-            query = query.with_(name, as_=select, materialized=once, copy=False)
+        once = "MATERIALIZED " * (self.dialect in ("postgres", "sqlite"))
+        parts = [f"{self.named(f'bayesieve_{k}')} AS {once}(\n{select})" for k, select in enumerate(before, 1)]
+        query = f"WITH {', '.join(parts)}\n{query}" if parts else query
         if self.options.view is None:
             return query
-        view = _table(*self.options.view.split(".")[::-1], quoted=True)
-        return exp.Create(this=view, kind="VIEW", expression=query)
+        return f"CREATE VIEW {self.written(_table(*self.options.view.split('.')[::-1], quoted=True))} AS\n{query}"
 
     def _two_classes(
         self, score: Any, chances: Sequence[str], predicted: str, texts: Sequence[Any], reasons: Mapping[str, Any]
@@ -299,7 +309,7 @@ class Query:
         # The argument is clipped because EXP overflows with an error in some engines.
         odds = self.case([(score > most, most), (score < least, least)], score)
         inverse = self.case([(score > most, least), (score < least, most)], exp.Neg(this=score))
-        shares = [exp.var(self.written(one / exp.paren(one + exp.Exp(this=power)))) for power in (odds, inverse)]
+        shares = [one / exp.paren(one + exp.Exp(this=power)) for power in (odds, inverse)]
         ahead = (score >= zero, score < zero) if first else (score > zero, score <= zero)  # of equals, the first class
         chosen = self.case(zip(ahead, (texts[1 - first], texts[first]), strict=True))
         new = dict(zip((chances[first], chances[1 - first]), shares, strict=True))
@@ -342,28 +352,26 @@ class Query:
         names, columns = dict[Any, str](), []
         for reader in self.plan.readers:
             values = self.values(reader)
-            names |= {value: self.new("value") for value in values if value not in names}
+            names |= {value: self.new(f"x{len(names) + 1}") for value in values if value not in names}
             columns.append([self.column(names[value]) for value in values])
         if names:
-            self.stage({name: exp.var(self.written(value)) for value, name in names.items()})
-        intercept, tables = self.plan.log_odds
-        base, points_of_terms = self._points() if points else (0, [])
-        sums = {score: self._flat_sum(intercept, columns, tables, "double")}
-        sums |= {name: self._flat_sum(base, columns, points_of_terms, "bigint") for name in points}
+            self.stage({name: value for value, name in names.items()})
+        infinite = [
+            (self.is_infinite(values[0]), exp.null())
+            for reader, values in zip(self.plan.readers, columns, strict=True)
+            if reader.refuses_infinite and not reader.is_moment
+        ]
+
+        def flat_sum(start: float, tables: Sequence[np.ndarray], type_: str) -> Any:
+            first = self.case(infinite, self.number(start)) if infinite else self.number(start)
+            rows = zip(self.plan.readers, columns, tables, strict=True)
+            terms = [self.code(reader, *values, table=table.tolist()) for reader, values, table in rows]
+            return self.total([self.cast(first, type_), *terms])
+
+        sums = {score: flat_sum(*self.plan.log_odds, "double")}
+        sums |= {name: flat_sum(*self._points(), "bigint") for name in points}
         self.stage(sums, carried=None if names else ())
         return {}
-
-    def _flat_sum(
-        self, start: float, columns: Sequence[Sequence[Any]], tables: Sequence[np.ndarray], type_: str
-    ) -> Any:
-        """Return a sum of ``start`` and one CASE per column, which looks up a table of contributions by the column's
-        values.
-        """
-        terms = [self.written(self.cast(self.number(start), type_))]
-        for reader, values, table in zip(self.plan.readers, columns, tables, strict=True):
-            terms.append(self.laid_out(self.code(reader, *values, table=table.tolist()), type_))
-        line = Generator.SENTINEL_LINE_BREAK
-        return exp.var(_in_groups(terms, lambda group: f"({f'{line}    + '.join(group)})"))
 
     def _points(self) -> tuple[int, list[np.ndarray]]:
         """Return the base of the points and, for each term, an array of whole points by code."""
@@ -382,7 +390,7 @@ class Query:
         names, codes = dict[Any, str](), dict[str, Any]()
         for reader in self.plan.readers:
             values = self.values(reader)
-            names |= {value: self.new("value") for value in values if value not in names}
+            names |= {value: self.new(f"x{len(names) + 1}") for value in values if value not in names}
             codes[self.new("code")] = self.code(reader, *(self.column(names[value]) for value in values))
         self.stage({name: value for value, name in names.items()})
         columns, lines = self.stage(codes), []
@@ -403,12 +411,13 @@ class Query:
             sums[name] = self.total([self.cast(intercept, "double"), *map(self.look_up, codes, tables)])
         if points:
             base, tables = self._points()
-            shown = [self.look_up(code, table, "bigint") for code, table in zip(codes, tables, strict=True)]
-            sums[points[0]] = self.total([self.number(base), *shown])
+            shown = map(self.look_up, codes, tables)
+            sums[points[0]] = self.total([self.cast(self.number(base), "bigint"), *shown])
         parts = plan.reason_parts(self.options.target_class, self.options.against) if reasons else {}
         by_term = {k: table for terms in parts.values() for k, table in terms}
         names = {k: self.new("part") for k in by_term}
-        self.stage({**sums, **{names[k]: self.look_up(codes[k], table) for k, table in by_term.items()}})
+        numbers = {names[k]: self.cast(self.look_up(codes[k], table), "double") for k, table in by_term.items()}
+        self.stage({**sums, **numbers})
         keys = {}
         for i, terms in enumerate(parts.values(), 1):  # in units of the last decimal; the first of equal ones is lower
             units = self.total([self.column(names[k]) for k, _ in terms]) * self.number(10.0**DECIMALS) + self.number(
@@ -425,11 +434,11 @@ class Query:
         return {name: self.case(zip(columns, texts, strict=True), of=self.column(name)) for name in reasons}
 
 
-def filled(texts: Sequence[str], between: str = ", ") -> list[str]:
+def filled(texts: Sequence[str], between: str) -> list[str]:
     """Join texts into lines of limited width."""
     lines: list[str] = []
     for text in texts:
-        if lines and len(lines[-1]) + len(text) < _WIDTH:
+        if lines and len(lines[-1].rpartition("\n")[2]) + len(between) + len(text) < _WIDTH:
             lines[-1] += between + text
         else:
             lines.append(text)
