@@ -56,11 +56,9 @@ def render_document(path: str | os.PathLike[str], data: ReportData, drift: Any =
     meta = f"Target {data.target}, {words.plural(data.n_rows, 'training row')}, written {data.created}."
     title, no_claim = f"Validation of the model: {words.not_blank(data.title)}", _TEXTS["no_claim"]
     if checked_path(path).suffix.lower() in HTML:
-        texts = {"title": title, "meta": meta, "no_claim": no_claim, "sections": sections}
+        context = {"title": title, "meta": meta, "no_claim": no_claim, "sections": sections, "written": data.created}
         style = text("page.css")
-        return fill(
-            "document.html", style=style, style_hash=policy_hash(style), scripts="", written=data.created, **texts
-        )
+        return fill("document.html", style=style, style_hash=policy_hash(style), scripts="", **context)
     paragraphs = [f"# {_escaped(title)}", _escaped(meta), no_claim]
     for number, (heading, about, blocks) in enumerate(sections, 1):
         paragraphs += [f"## {number}. {heading}", f"*{about}*", *map(_as_markdown, blocks)]
@@ -110,6 +108,8 @@ def _contents(data: ReportData, drift: Any) -> list[list[Any]]:
     weak = [f"{name_text(one['name'], 80)}: {one['caution']}" for one in data.features if one["caution"]]
     limits = [value for name, value in data.facts if name == "Limits"]
     by_hand = [table for table in (tables["rules"], tables["edits"]) if table is not None]
+    tasks = [(task, *[""] * 4) for task in _TEXTS["tasks"]]
+    signed = PrintedTable(_TEXTS["signed"], tasks, texts=range(5), kind="items")
     return [
         [_items(purpose), to_complete["Purpose"]],
         [_items(of_data), tables["classes"], to_complete["Data"]],
@@ -121,12 +121,7 @@ def _contents(data: ReportData, drift: Any) -> list[list[Any]]:
         [*limits, [*data.warnings, *weak] or [_TEXTS["no_cautions"]], to_complete["Limits"], _TEXTS["other_parts"]],
         [*_monitoring(data, drift), to_complete["Monitoring plan"]],
         [*by_hand, *([] if data.edits else [_TEXTS["no_edits"]])],
-        [
-            PrintedTable(
-                _TEXTS["signed"], [(task, *[""] * 4) for task in _TEXTS["tasks"]], texts=range(5), kind="items"
-            ),
-            _items((name, "") for name in _TEXTS["opinion"]),
-        ],
+        [signed, _items((name, "") for name in _TEXTS["opinion"])],
     ]
 
 
@@ -135,8 +130,7 @@ def _selection(data: ReportData, left_out: PrintedTable | None) -> list[Any]:
     used = [(line, line["own"] or {}) for line in lines if line["importance"]]
     heads = {"importance": "Importance", "n_levels": "Levels", "information_value": "Information value"}
     heads |= {"by_chance": "By chance, 1 in"} | ({"stability": "Used in folds"} if data.stability else {})
-    frame = {name: [(about | line).get(name, "") for line, about in used] for name in ("name", *heads)}
-    frame = {name: [None if value == "" else value for value in values] for name, values in frame.items()}
+    frame = {name: [(about | line).get(name) for line, about in used] for name in ("name", *heads)}
     blocks: list[Any] = [f"Columns in the model: {words.format_count(len(used))} of {words.format_count(len(lines))}."]
     shares = ("importance", "stability")
     blocks.append(PrintedTable.of_frame(frame, {"name": "Column"} | heads, "In the model", shares) if used else None)
@@ -149,10 +143,9 @@ def _performance(data: ReportData, tables: Mapping[str, PrintedTable | None]) ->
     measures = tables["measures"]
     if measures is None:
         return [_TEXTS["needs_rows"]]
-    blocks = [[f"{one.name}: {one.protocol}" for one in data.samples], measures]
-    is_later = any("out of time" in row for row in measures.rows)
-    blocks += [] if is_later else [_TEXTS["no_later_rows"]]
-    return [*blocks, *filter(None, (tables["confusion"], tables["strategy"]))]
+    protocols = [f"{one.name}: {one.protocol}" for one in data.samples]
+    no_later = [] if any("out of time" in row for row in measures.rows) else [_TEXTS["no_later_rows"]]
+    return [protocols, measures, *no_later, *filter(None, (tables["confusion"], tables["strategy"]))]
 
 
 def _stability(data: ReportData, drift: Any) -> list[Any]:
@@ -184,10 +177,8 @@ def _calibration(data: ReportData) -> list[Any]:
         ]
         tables.append(PrintedTable(("Segment", *heads, "AUC"), rows, f"By {name_text(name, 80)}", texts=(0, 4)))
     flags = [row[4] == "yes" for table in tables for row in table.rows]
-    about = _TEXTS["outside"].format(
-        n=f"{sum(flags)} of {words.plural(len(flags), 'segment')}", chance=0.05 * len(flags)
-    )
-    blocks.append(about if flags else _TEXTS["no_segments"])
+    n = f"{sum(flags)} of {words.plural(len(flags), 'segment')}"
+    blocks.append(_TEXTS["outside"].format(n=n, chance=0.05 * len(flags)) if flags else _TEXTS["no_segments"])
     return [*blocks, *([] if p.rows.segments else [_TEXTS["no_groups"]]), *tables]
 
 
@@ -211,9 +202,8 @@ def _monitoring(data: ReportData, drift: Any) -> list[Any]:
         if math.isfinite(low := estimates["auc"][1]):
             bound = f"Below {words.format_number(low)}, the lower end of its interval"
             rules.append(f"auc<{low:.3f}")
-    rows = [
-        (title, known.get(name, "Not measured"), limit or bound) for name, (title, limit) in _TEXTS["bounds"].items()
-    ]
+    bounds = _TEXTS["bounds"].items()
+    rows = [(title, known.get(name, "Not measured"), limit or bound) for name, (title, limit) in bounds]
     command = f"bayesieve monitor MODEL TABLE --by PERIOD --target {shlex.quote(data.target)}"
     return [
         _TEXTS["proposal"],
