@@ -51,6 +51,16 @@ def jit(function: Callable[..., Any]) -> Any:
     return compiled
 
 
+def read_only(array: Any) -> Any:
+    """Return a read-only view of an array for a kernel, whose machine code depends on whether arrays can be written.
+
+    Some libraries hand over read-only arrays and others do not: with these views, a kernel is compiled once for both.
+    """
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
 def jit_inner(function: Callable[..., Any]) -> Any:
     """Compile a kernel that only other kernels call. Its code becomes part of theirs.
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from bayesieve.compiling import read_only
 from bayesieve.counts.contingency import ContingencyCounts
 from bayesieve.counts.row_hashes import RowSamples, hash_codes
 from bayesieve.engine import IN_MEMORY, Engine
@@ -145,7 +146,7 @@ class CodedTable(ShortRepr):
         else:
             for block in self.blocks:
                 weights = np.zeros(0) if block.weights is None else block.weights
-                count_codes(block.codes, block.class_codes, weights, n_levels, offsets, counts)
+                count_codes(block.codes, block.class_codes, read_only(weights), n_levels, offsets, counts)
         return ContingencyCounts(counts, offsets, class_counts)
 
     @property

@@ -388,7 +388,7 @@ class PairInformation:
         if self._kinds[features[0]] == self._kinds[others[0]] == _BINARY:
             a, b = self._place[features], self._place[others]
             ones, own, most = self._ones, self._own, self._entropies
-            sides = ones[:, a], ones[:, b], own[:, a], own[:, b]
+            sides = (table.take(columns, axis=1) for table in (ones, own) for columns in (a, b))  # contiguous, always
             information = np.empty((features.size, others.size))
             binary_information(counts, *sides, segments.sizes, self._logs, most[a], most[b], information)
             values = dependence.of_sums(information, most[a][:, None], most[b], float(segments.sizes.sum()))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import xlogy
 
+from bayesieve.compiling import read_only
 from bayesieve.counts import CodedTable
 from bayesieve.counts.pairs import PairInformation
 from bayesieve.discretize.binning import EqualFrequencyDiscretizer
@@ -147,7 +148,8 @@ def cells_of_pair(one: np.ndarray, other: np.ndarray, n_levels: tuple[int, int],
     from bayesieve.counts._kernels import count_cells
 
     cells = np.zeros((2, *n_levels, rows.n_classes))
-    count_cells(one, other, rows.class_codes, np.zeros(0) if rows.weights is None else rows.weights, cells)
+    weights = np.zeros(0) if rows.weights is None else rows.weights
+    count_cells(one, other, rows.class_codes, read_only(weights), cells)
     return cells.sum(axis=0)
 
 

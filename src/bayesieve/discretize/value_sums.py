@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from bayesieve.compiling import read_only
 from bayesieve.counts.row_hashes import mixed, text_hashes
 from bayesieve.discretize.value_counts import ClassOrder, ValueCounts
 from bayesieve.table import Column
@@ -84,7 +85,7 @@ class CellCounts:
         values = np.ascontiguousarray(values)
         code_numbers(values[None, :], cuts, np.array([0, cuts.size]), missing, numbers)
         numbers += numbers.dtype.type(1)
-        count_in_cells(values, numbers[0], classes, weights, counts, *ends)
+        count_in_cells(read_only(values), numbers[0], classes, read_only(weights), counts, *ends)
         return cls(counts, ends)
 
     def __add__(self, other: CellCounts) -> CellCounts:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bayesieve.compiling import jit
+from bayesieve.compiling import jit, read_only
 
 _BLOCK = 256
 _FEW_CUTS = 64
@@ -30,10 +30,8 @@ def code_numbers(
     codes : (n_features, n_rows).
     columns : (n_features,) column of each feature; None if feature i is of column i.
     """
-    values = values.view()
-    values.flags.writeable = False  # as some arrays are: compiled once for all
     columns = np.arange(len(values)) if columns is None else columns
-    _code_numbers(values, columns, cuts, starts, missing, codes)
+    _code_numbers(read_only(values), columns, read_only(cuts), starts, missing, codes)
 
 
 @jit

@@ -102,6 +102,8 @@ class TextType:
 
     def _in_order(self, reader: Reader, texts: pl.Series) -> pl.Series:
         """Read dates. The day is taken to come first until a value proves the order of day and month."""
+        if not texts.str.contains(r"\d").all():  # words are no dates, which trying all forms takes longer to find out
+            return texts.clear(len(texts))
         values = reader(texts)
         if values.null_count() == texts.null_count():
             return values
