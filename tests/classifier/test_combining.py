@@ -50,6 +50,12 @@ def sites(calibrate: Any = "auto", n_classes: int = 2) -> tuple[SelectiveNB, ...
     return tuple(models)
 
 
+each_kind = pytest.mark.parametrize(
+    ("calibrate", "n_classes"),
+    mostly_slow(product(CALIBRATIONS, [2, 3]), [("auto", 2), ("auto", 3), ("levels", 2), (False, 2)]),
+)
+
+
 def log_loss(model: SelectiveNB, X: pl.DataFrame, y: np.ndarray) -> float:
     return float(-np.log(model.predict_proba(X)[np.arange(y.size), y]).mean())
 
@@ -64,8 +70,7 @@ def counted(model: SelectiveNB, X: pl.DataFrame, y: np.ndarray, weights: Any = N
     return tables
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("calibrate", CALIBRATIONS)
+@each_kind
 def test_merged_counts_are_exact(calibrate: Any, n_classes: int) -> None:
     X, y = rows(n_classes)
     merged = bayesieve.merge(sites(calibrate, n_classes))
@@ -79,8 +84,7 @@ def test_merged_counts_are_exact(calibrate: Any, n_classes: int) -> None:
             np.testing.assert_allclose(sums, table, atol=1e-9)
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("calibrate", CALIBRATIONS)
+@each_kind
 def test_the_order_of_models_makes_no_difference_and_one_model_stays(calibrate: Any, n_classes: int) -> None:
     X, _ = rows(n_classes)
     models = sites(calibrate, n_classes)
@@ -152,8 +156,7 @@ def test_files_reports_and_explanations(calibrate: Any, how: str, tmp_path: Path
     assert bayesieve.merge([loaded, loaded]).n_rows_ == 2 * made.n_rows_
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("calibrate", CALIBRATIONS)
+@each_kind
 def test_updated_counts_are_exact(calibrate: Any, n_classes: int) -> None:
     X, y = rows(n_classes)
     old, weights = sites(calibrate, n_classes)[0], np.random.default_rng(0).uniform(0, 3, N)

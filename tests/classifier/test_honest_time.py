@@ -21,6 +21,7 @@ from bayesieve.classifier.cautions import association, in_blocks, likeness_of_ne
 from bayesieve.classifier.report_data import report_data
 from bayesieve.counts import CodedTable
 from bayesieve.evaluation.splits import time_splits
+from tests.cases import mostly_slow
 
 N = 3000
 RNG = np.random.default_rng(3)
@@ -208,7 +209,7 @@ def test_both_figures_stand_side_by_side(tmp_path: Path) -> None:
     assert given.later.log_loss == pytest.approx(performance.later.log_loss)
 
 
-@pytest.mark.parametrize("time", ["rows", "column", "values", "text"])
+@pytest.mark.parametrize("time", mostly_slow(["rows", "column", "values", "text"], ["rows", "text"]))
 def test_blocks_in_the_order_of_time(time: str) -> None:
     moments = np.arange(N) if time == "rows" else np.arange(N) // 7
     splits = time_splits(moments)

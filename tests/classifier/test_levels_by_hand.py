@@ -14,6 +14,7 @@ from numpy.testing import assert_array_equal
 
 import bayesieve
 from bayesieve import SelectiveNB, TableEncoder, scan
+from tests.cases import mostly_slow
 
 N = 1200
 RULES: dict[str, dict[str, Any]] = {
@@ -55,7 +56,9 @@ def model() -> SelectiveNB:
     return SelectiveNB(levels=RULES, n_jobs=1).fit(*loans())
 
 
-@pytest.mark.parametrize("calibrate", ["auto", "cells", "levels", "weights", True, False])
+@pytest.mark.parametrize(
+    "calibrate", mostly_slow(["auto", "cells", "levels", "weights", True, False], ["auto", "levels", False])
+)
 def test_values_of_a_level_by_hand_are_scored_alike_whatever_is_fitted(calibrate: Any) -> None:
     frame, y = loans()
     fitted = SelectiveNB(levels=RULES, calibrate=calibrate, n_jobs=1).fit(frame, y)
@@ -120,7 +123,7 @@ def test_cells_and_pairs_of_levels_by_hand_are_there_if_asked_for() -> None:
     assert pair.parts[0].labels == fitted.encoder_.levels_[0].labels
 
 
-@pytest.mark.parametrize("most", [2, 4, 9, 1000])
+@pytest.mark.parametrize("most", mostly_slow([2, 4, 9, 1000], [2, 1000]))
 def test_most_levels_cap_cells_and_force_nothing(most: int) -> None:
     frame, y = loans()
     rng = np.random.default_rng(1)

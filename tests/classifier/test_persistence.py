@@ -27,6 +27,7 @@ from bayesieve.scorecard.model_file import json_schema
 from bayesieve.selection import CodedSelector
 from bayesieve.table import as_target
 from bayesieve.table.pair_levels import PairLevels
+from tests.cases import mostly_slow
 from tests.classifier.mixed_data import data, fitted, frame, labels
 from tests.classifier.model_files import signed
 from tests.fuzz.outcome import unclear
@@ -105,15 +106,15 @@ def sparse_levels() -> Case:
     return model, X, y
 
 
+SELECTORS = ("bayesian", "information-gain", "imprecise-information-gain", "mrmr", "cfs")
+"""Selectors whose files the contract of selectors also reads back."""
+
 MODELS: dict[str, Callable[[], Case]] = {
     **{
         f"{selector}-{kind}": lambda selector=selector, kind=kind: (fitted(selector, kind), frame(), labels(kind))
         for selector, kind in (("all", "str"), ("all", "int"), ("map", "str"), ("compression", "str"))
     },
-    **{
-        name: on_mixed(selector=name)
-        for name in ("bayesian", "information-gain", "imprecise-information-gain", "mrmr", "cfs", "boosted", "clusters")
-    },
+    **{name: on_mixed(selector=name) for name in (*SELECTORS, "boosted", "clusters")},
     "missing ignored": on_mixed(selector="all", encoder=TableEncoder(missing="ignore")),
     "kinds": on_mixed(selector="all", encoder=TableEncoder(kinds={"visites": "categorical"})),
     "levels": on_curves(calibrate="levels", pairs=0),
@@ -143,7 +144,7 @@ def case(name: str) -> Case:
     return MODELS[name]()
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", mostly_slow(MODELS, [name for name in MODELS if name not in SELECTORS]))
 def test_a_model_comes_back_from_its_file(name: str, tmp_path: Path) -> None:
     model, X, y = case(name)
     model.save(tmp_path / "model.json")
@@ -176,7 +177,7 @@ def test_a_model_comes_back_from_its_file(name: str, tmp_path: Path) -> None:
         np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", mostly_slow(MODELS, [name for name in MODELS if name not in SELECTORS]))
 def test_files_follow_the_published_schema(name: str) -> None:
     content = json.loads(text_of(name))
     published().validate(content)

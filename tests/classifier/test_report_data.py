@@ -303,7 +303,7 @@ def test_training_folds_and_test_stand_side_by_side() -> None:
         report_data(model, test=(X, TWO))
 
 
-@pytest.mark.parametrize("mode", ["default", "pairs", "three classes"])
+@pytest.mark.parametrize("mode", mostly_slow(["default", "pairs", "three classes"], ["pairs", "three classes"]))
 def test_other_rows_are_counted_by_cell(mode: str, tmp_path: Path) -> None:
     options, y = MODES[mode]
     model = SelectiveNB(random_state=0, **options).fit(X[:600], y[:600])

@@ -16,6 +16,7 @@ import polars as pl
 import pytest
 
 import bayesieve
+from tests.cases import mostly_slow
 from tests.cli.conftest import GERMAN, Run, invoke
 from tests.limits import Watch, interrupted
 
@@ -306,7 +307,11 @@ def test_what_options_write(
 
 
 @pytest.mark.parametrize(
-    ("name", "done"), [("all", "model"), ("information-gain", "ranked"), ("cfs", "subset"), ("boosted", "rounds made")]
+    ("name", "done"),
+    mostly_slow(
+        [("all", "model"), ("information-gain", "ranked"), ("cfs", "subset"), ("boosted", "rounds made")],
+        [("information-gain", "ranked"), ("boosted", "rounds made")],
+    ),
 )
 def test_selectors(succeeds: Run, name: str, done: str) -> None:
     printed = succeeds("fit", GERMAN, "-t", "class", "--selector", name, "--no-report").stdout

@@ -92,12 +92,15 @@ def walk(state: SearchState, moves: tuple[int, ...] = (0, 3, 1, 0, 2)) -> np.nda
 
 
 @every_criterion
-@two_or_three_classes
 @pytest.mark.parametrize(
-    ("evaluation", "weighted"),
+    ("n_classes", "evaluation", "weighted"),
     mostly_slow(
-        [("train", False), ("train", True), ("loo", False), ("folds", False), ("folds", True)],
-        [("loo", False), ("folds", True)],
+        [
+            (n_classes, *rows)
+            for n_classes in (2, 3)
+            for rows in (("train", False), ("train", True), ("loo", False), ("folds", False), ("folds", True))
+        ],
+        [(2, "folds", True), (3, "loo", False)],
     ),
 )
 def test_subsets_and_candidates_are_worth_what_refitted_models_are(

@@ -12,6 +12,7 @@ from bayesieve.criteria.base import RowJoints, RowRatios
 from bayesieve.discretize.coding_options import CodingOptions
 from bayesieve.engine import Engine
 from bayesieve.search import SearchState, SubsetProblem
+from tests.cases import mostly_slow
 from tests.limits import Limits
 
 
@@ -41,7 +42,9 @@ def costs_of_a_walk(coded: CodedTable, limits: Limits, many: int) -> np.ndarray:
     return np.array([*costs, state.cost, *state.add_all(problem.candidates)])
 
 
-@pytest.mark.parametrize(("n_classes", "weights"), [(3, False), (30, False), (30, True)])
+@pytest.mark.parametrize(
+    ("n_classes", "weights"), mostly_slow([(3, False), (30, False), (30, True)], [(3, False), (30, True)])
+)
 def test_costs_are_those_of_ratios(n_classes: int, weights: bool, limits: Limits) -> None:
     coded = coded_table(n_classes, weights=weights)
     found, wanted = (costs_of_a_walk(coded, limits, many) for many in (2, 1000))

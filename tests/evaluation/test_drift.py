@@ -6,6 +6,7 @@ import datetime as dt
 import math
 import re
 import warnings
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
 from bayesieve import IndicatorEncoder, SelectiveNB, drift, evaluate, load
 from bayesieve.evaluation.drift import calibration_p_value, population_stability
+from tests.cases import mostly_slow
 
 
 def mixed(n: int, seed: int = 0, shift: float = 0.0, n_classes: int = 2) -> tuple[pl.DataFrame, np.ndarray]:
@@ -107,8 +109,9 @@ def test_every_number_is_that_of_a_plain_loop(fitted: SelectiveNB, weighted: boo
     assert frame["unseen"].max() > 0 < frame["missing"].max()
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    ("n_classes", "weighted"), mostly_slow(product([2, 3], [False, True]), [(2, False), (3, True)])
+)
 def test_shifts_add_up_to_that_of_the_mean_score(n_classes: int, weighted: bool) -> None:
     train, y = mixed(900, n_classes=n_classes)
     now, _ = mixed(400, seed=8, shift=1.0, n_classes=n_classes)

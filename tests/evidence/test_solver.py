@@ -319,14 +319,17 @@ def test_contributions_add_up_and_evidence_is_that_of_the_levels(tmp_path: Any) 
     assert "fitted to the rows, all features jointly" in text
 
 
+WITH_TOLERANCE: list[tuple[dict[str, Any], float]] = [
+    ({"calibrate": "levels"}, 5e-3),
+    ({"calibrate": "cells", "pairs": 0}, 2e-2),
+    ({}, 2e-2),
+    *(({"calibrate": c, "pairs": 0, "monotone": {"number": 1, "ends": 1}}, 2e-2) for c in ("levels", "cells")),
+]
+
+
 @pytest.mark.parametrize(
     ("options", "atol"),
-    [
-        ({"calibrate": "levels"}, 5e-3),
-        ({"calibrate": "cells", "pairs": 0}, 2e-2),
-        ({}, 2e-2),
-        *(({"calibrate": c, "pairs": 0, "monotone": {"number": 1, "ends": 1}}, 2e-2) for c in ("levels", "cells")),
-    ],
+    mostly_slow(WITH_TOLERANCE, [WITH_TOLERANCE[0], WITH_TOLERANCE[2], WITH_TOLERANCE[4]]),
     ids=str,
 )
 def test_a_weight_of_two_equals_the_row_repeated_and_order_makes_no_difference(

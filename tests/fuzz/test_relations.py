@@ -38,7 +38,12 @@ def test_what_means_nothing_changes_nothing(name: str, calibrate: str, seed: int
     assert found <= (1e-9 if calibrate == "weights" else RELATIONS[name].within)
 
 
-@pytest.mark.parametrize("change", ["constant_number", "columns_reversed", "increasing", "classes_reversed"])
+@pytest.mark.parametrize(
+    "change",
+    mostly_slow(
+        ["constant_number", "columns_reversed", "increasing", "classes_reversed"], ["columns_reversed", "increasing"]
+    ),
+)
 def test_folds_of_rare_values_depend_on_what_the_values_share(change: str) -> None:
     rng = np.random.default_rng(3)
     for _ in range(3):

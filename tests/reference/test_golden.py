@@ -8,17 +8,26 @@ import numpy as np
 import pytest
 
 from tests import golden
+from tests.cases import mostly_slow
 from tests.golden import regenerate
 from tests.reference import naive_bayes
+
+EVERY = [
+    *((regenerate.modl_differences, name) for name in golden.MODL_TABLES),
+    *((regenerate.snb_differences, name) for name in golden.SNB_TABLES),
+    *((regenerate.wrapper_differences, name) for name in golden.WRAPPER_TABLES),
+]
+LONG = [
+    (regenerate.modl_differences, "breast_cancer"),
+    (regenerate.snb_differences, "tic_tac_toe"),
+    (regenerate.wrapper_differences, "vote"),
+]
+"""Tables that take seconds, one of each kind."""
 
 
 @pytest.mark.parametrize(
     ("differences", "name"),
-    [
-        *((regenerate.modl_differences, name) for name in golden.MODL_TABLES),
-        *((regenerate.snb_differences, name) for name in golden.SNB_TABLES),
-        *((regenerate.wrapper_differences, name) for name in golden.WRAPPER_TABLES),
-    ],
+    mostly_slow(EVERY, [one for one in EVERY if one not in LONG]),
     ids=lambda given: given if isinstance(given, str) else given.__name__,
 )
 def test_nothing_differs(differences: Callable[[str], list[str]], name: str) -> None:

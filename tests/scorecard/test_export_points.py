@@ -8,6 +8,7 @@ import io
 import json
 import math
 import re
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import pytest
 from bayesieve import SelectiveNB, load
 from bayesieve.scorecard.export.plan import Plan
 from bayesieve.table.values import canonical_text
+from tests.cases import mostly_slow
 from tests.scorecard.exported import CASES, case, hostile
 from tests.scorecard.test_export_plan import code, number_of
 
@@ -66,8 +68,14 @@ def holds(line: dict[str, Any], end: str, level: Any, value: Any, is_unseen: boo
     return bool(line[f"low{end}"] < value <= line[f"high{end}"])
 
 
-@pytest.mark.parametrize("options", [{}, RANGE], ids=str)
-@pytest.mark.parametrize("name", ["all kinds", "surfaces", "special values", "labelled", "odd names"])
+@pytest.mark.parametrize(
+    ("name", "options"),
+    mostly_slow(
+        product(["all kinds", "surfaces", "special values", "labelled", "odd names"], [{}, RANGE]),
+        [("all kinds", {}), ("surfaces", RANGE), ("special values", {}), ("labelled", RANGE), ("odd names", {})],
+    ),
+    ids=str,
+)
 def test_rows_score_as_the_table_tells(name: str, options: dict[str, Any]) -> None:
     model, _ = case(name)
     points, plan = model.points(**options), Plan.of(model.scorecard_, {})

@@ -82,7 +82,7 @@ def test_rows_without_weight_are_no_rows(calibrate: str) -> None:
     np.testing.assert_array_equal(adds(model, {"c": "w"}), [0.0, 0.0])
 
 
-@pytest.mark.parametrize("calibrate", FITS)
+@pytest.mark.parametrize("calibrate", mostly_slow(FITS, ["auto", "levels"]))
 def test_a_level_of_another_site_adds_nothing_until_it_has_rows(calibrate: str) -> None:
     X, y = rows()
     X = X.with_columns(c=pl.when(pl.int_range(N) % 3 == 0).then(pl.lit("w")).otherwise("c"))

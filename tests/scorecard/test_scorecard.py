@@ -8,6 +8,7 @@ import pickle
 import threading
 import time
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from scipy.special import softmax
 
 import bayesieve
 from bayesieve import IndicatorEncoder, SelectiveNB, TableEncoder
+from tests.cases import mostly_slow
 
 N = 2000
 CALIBRATIONS = ("auto", "levels", "weights", False)
@@ -55,10 +57,13 @@ def model(calibrate: Any = "auto", target: int = 1, **options: Any) -> Selective
     return SelectiveNB(calibrate=calibrate, **options).fit(rows()[0], rows()[target])
 
 
-EVERY = [(calibrate, target) for calibrate in CALIBRATIONS for target in (1, 2)]
+each_fit = pytest.mark.parametrize(
+    ("calibrate", "target"),
+    mostly_slow(product(CALIBRATIONS, [1, 2]), [("auto", 1), ("auto", 2), ("levels", 2), ("weights", 1), (False, 1)]),
+)
 
 
-@pytest.mark.parametrize(("calibrate", "target"), EVERY)
+@each_fit
 def test_contributions_are_centred_and_add_up(calibrate: Any, target: int) -> None:
     frame, fitted = rows()[0], model(calibrate, target)
     card = fitted.scorecard_
@@ -74,7 +79,7 @@ def test_contributions_are_centred_and_add_up(calibrate: Any, target: int) -> No
         assert len(feature.labels) == len(feature.contributions)
 
 
-@pytest.mark.parametrize(("calibrate", "target"), EVERY)
+@each_fit
 def test_nothing_contradicts_the_rest(calibrate: Any, target: int) -> None:
     fitted = model(calibrate, target)
     card, summary = fitted.scorecard_, fitted.summary()
@@ -224,7 +229,7 @@ def test_unseen_values_add_what_was_taken_out() -> None:
     ],
     ids=["missing ignored", "pairs", "indicators"],
 )
-@pytest.mark.parametrize("calibrate", ["auto", False])
+@pytest.mark.parametrize("calibrate", mostly_slow(["auto", False], ["auto"]))
 def test_other_encoders(encoder: Any, calibrate: Any) -> None:
     frame, two, _ = rows()
     X = frame.select("number", "whole", "curve", "holes")
@@ -283,7 +288,7 @@ def test_importances_are_the_mean_difference_from_the_other_classes() -> None:
         np.testing.assert_allclose([f.importance for f in card.features], np.array(sizes) / sum(sizes), rtol=1e-9)
 
 
-@pytest.mark.parametrize("calibrate", CALIBRATIONS)
+@pytest.mark.parametrize("calibrate", mostly_slow(CALIBRATIONS, ["auto", False]))
 def test_standard_errors_shrink_with_the_rows(calibrate: Any) -> None:
     rng = np.random.default_rng(3)
     x = rng.normal(size=(16_000, 2))

@@ -97,7 +97,7 @@ def probabilities(clusters: list[list[int]], q: float) -> dict[tuple[int, ...], 
     return dict(found)
 
 
-@pytest.mark.parametrize(("most", "q"), mostly_slow([(25, 0.4), (25, 0.6), (2, 0.6), (1, 0.4)], [(25, 0.4), (2, 0.6)]))
+@pytest.mark.parametrize(("most", "q"), mostly_slow([(25, 0.4), (25, 0.6), (2, 0.6), (1, 0.4)], [(2, 0.6)]))
 def test_every_combination_is_as_frequent_as_algorithm_1_says(most: int, q: float) -> None:
     dependence = np.eye(4)
     dependence[0, 2] = dependence[2, 0] = 0.9

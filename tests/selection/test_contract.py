@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import re
 from functools import cache
+from itertools import cycle, product
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from bayesieve.cli.app import SELECTOR_TITLES
 from bayesieve.criteria import CRITERIA, ExpectedCost
 from bayesieve.engine.progress import SearchProgress
 from bayesieve.selection import SELECTORS, CodedSelector, make_selector
+from tests.cases import mostly_slow
 from tests.limits import Limits, interrupted
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -268,8 +270,10 @@ def test_the_classifier_its_file_and_its_explanations(selector: Any, tmp_path: P
     assert model.selector_.sentence.split("(")[0][:40] in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
-@each
-@pytest.mark.parametrize("engine", ["disk", "file"])
+@pytest.mark.parametrize(
+    ("name", "engine"),
+    mostly_slow(product(SELECTORS.own, ["disk", "file"]), zip(SELECTORS.own, cycle(["disk", "file"]), strict=False)),
+)
 def test_rows_elsewhere_give_the_same_weights(name: str, engine: str, tmp_path: Path) -> None:
     selector = made(name)
     if "recode" in selector.get_params():

@@ -31,6 +31,7 @@ from bayesieve.criteria.scored_rows import folds_by_class
 from bayesieve.discretize.coding_options import CodingOptions
 from bayesieve.search import SearchTrace
 from bayesieve.selection import row_splits
+from tests.cases import mostly_slow
 from tests.limits import Limits
 from tests.selection.moves import moves
 
@@ -94,9 +95,19 @@ def subsets_of(trace: SearchTrace) -> list[tuple[list[str], float, float]]:
     return steps
 
 
-@pytest.mark.parametrize(("n_classes", "weighted"), [(2, True), (3, False)])
+ENCODERS: list[dict[str, Any]] = [
+    {},
+    {"categorical": "values", "numeric": "mdlp"},
+    {"numeric": "equal-frequency", "missing": "ignore"},
+]
+
+
 @pytest.mark.parametrize(
-    "encoder", [{}, {"categorical": "values", "numeric": "mdlp"}, {"numeric": "equal-frequency", "missing": "ignore"}]
+    ("n_classes", "weighted", "encoder"),
+    mostly_slow(
+        [(*rows, encoder) for rows in [(2, True), (3, False)] for encoder in ENCODERS],
+        [(2, True, ENCODERS[0]), (3, False, ENCODERS[1]), (2, True, ENCODERS[2])],
+    ),
 )
 def test_folds_equal_encoders_fitted_again(n_classes: int, weighted: bool, encoder: dict[str, Any]) -> None:
     X, y = mixed_table(120, n_classes)

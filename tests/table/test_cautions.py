@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from datetime import date, timedelta
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from bayesieve.table.cautions import Caution, issue, possible_marks, silenced, w
 from bayesieve.table.frames import as_table
 from bayesieve.table.target import normalized_weights
 from bayesieve.words import named
+from tests.cases import mostly_slow
 from tests.limits import Limits
 
 
@@ -200,8 +202,13 @@ def test_marks_do_not_depend_on_where_the_rows_are(weighted: bool, tmp_path: Pat
         assert encoder.marks_ == expected
 
 
-@pytest.mark.parametrize("special", [[-999], {"refused": -999}, {"refused": -999, "unknown": "n.a."}])
-@pytest.mark.parametrize("mark", [None, "counter", "identifier"])
+@pytest.mark.parametrize(
+    ("special", "mark"),
+    mostly_slow(
+        product([[-999], {"refused": -999}, {"refused": -999, "unknown": "n.a."}], [None, "counter", "identifier"]),
+        [([-999], None), ([-999], "counter"), ({"refused": -999, "unknown": "n.a."}, "identifier")],
+    ),
+)
 def test_special_values_are_no_part_of_a_mark(special: Any, mark: str | None) -> None:
     """Their numbers lie below all floats that are of any use, and whatever is computed from those would overflow."""
     rng, n = np.random.default_rng(0), 2000

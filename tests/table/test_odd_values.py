@@ -6,6 +6,7 @@ import datetime as dt
 import fractions
 import warnings
 from decimal import Decimal
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from bayesieve import MAPSelector, SelectiveNB, TableEncoder
 from bayesieve.table import as_table
 from bayesieve.table.frames import take_rows
 from bayesieve.table.values import canonical_text, count_moments, text_of_bytes
+from tests.cases import mostly_slow
 
 N = 40
 Y = np.tile([0, 1], N // 2)
@@ -296,8 +298,13 @@ MIXED_OBJECTS: list[Any] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("library", ["numpy", "pandas", "polars"])
-@pytest.mark.parametrize("kind", [None, "numeric", "categorical"])
+@pytest.mark.parametrize(
+    ("library", "kind"),
+    mostly_slow(
+        product(["numpy", "pandas", "polars"], [None, "numeric", "categorical"]),
+        [("numpy", None), ("pandas", None), ("polars", None), ("pandas", "numeric"), ("numpy", "categorical")],
+    ),
+)
 def test_an_object_is_read_the_same_alone_and_among_others(library: str, kind: str | None) -> None:
     def table(values: list[Any]) -> Any:
         cells = np.empty((len(values), 1), dtype=object)

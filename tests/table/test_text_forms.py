@@ -12,6 +12,7 @@ import pytest
 
 from bayesieve import SelectiveNB, TableEncoder
 from bayesieve.table.text_forms import form_of
+from tests.cases import mostly_slow
 
 AMOUNTS = [f"{i + 0.25:.2f}" for i in range(200)]
 
@@ -97,7 +98,7 @@ def test_text_in_frames_that_a_file_would_give_as_numbers_or_dates(texts: list[s
     assert not any("Leave it out" in caution.sentence for caution in model.cautions_)
 
 
-@pytest.mark.parametrize("n_others", [1, 3, 30, 90])
+@pytest.mark.parametrize("n_others", mostly_slow([1, 3, 30, 90], [1, 90]))
 def test_the_special_values_that_a_caution_prints_are_all_that_a_fit_needs(n_others: int) -> None:
     y = np.arange(1200) % 2
     texts = [f"{value:.4f}" for value in np.random.default_rng(0).normal(size=1200) + 2 * y]
