@@ -24,13 +24,6 @@ _LONGEST_REPR, _LONGEST_VALUE = 400, 60
 _FEW = 4  # numbers that are shown as they are
 
 
-def _with_minus(text: str) -> str:
-    """Return a number's text with a typographic minus, and without a sign if it rounds to zero."""
-    if text.startswith("-"):
-        return MINUS + text[1:] if any(digit in text for digit in "123456789n") else text[1:]
-    return text
-
-
 def format_number(value: float | None, digits: int = 3) -> str:
     """Return a number with a fixed number of decimals; a dash for None or NaN.
 
@@ -41,7 +34,10 @@ def format_number(value: float | None, digits: int = 3) -> str:
     """
     if value is None or math.isnan(value):
         return ABSENT
-    return _with_minus(f"{value:,.{digits}f}")
+    text = f"{value:,.{digits}f}"
+    if text.startswith("-"):  # a typographic minus, but no sign of what rounds to zero
+        return MINUS + text[1:] if any(digit in text for digit in "123456789n") else text[1:]
+    return text
 
 
 def format_count(value: float | None) -> str:

@@ -16,7 +16,7 @@ from scipy.special import softmax
 from sklearn.metrics import log_loss, roc_auc_score
 
 from bayesieve import SelectiveNB, TableEncoder, challenge, evaluate, load, pair_statistics
-from bayesieve.classifier.report_data import report_data
+from bayesieve.classifier.report_data import of_features, report_data
 from bayesieve.datasets import load_german_credit
 from bayesieve.report import ReportData, render_report
 from bayesieve.report.features import curve_ends, density_frame
@@ -177,7 +177,7 @@ def test_cells_of_few_rows_are_joined(mode: str) -> None:
     rare = X.with_columns(purpose=pl.when(pl.int_range(N) < 3).then(pl.lit("yacht")).otherwise("purpose"))
     model = SelectiveNB(random_state=0, **options).fit(rare, y)
     page = payload(model.report(X=rare, y=y, cv=0).html)["more"]
-    every = {feature["name"]: feature for feature in report_data(model).features}
+    every = {feature["name"]: feature for feature in report_data(model, min_count=1).features}
     for feature in page["features"]:
         if feature["grid"] is not None:
             continue
@@ -563,7 +563,7 @@ def test_levels_of_few_rows_share_a_line(min_count: int, duration: dict[str, int
     X = X.select("duration", age=pl.when(pl.int_range(1000) % 9 == 0).then(None).otherwise("age"))
     rules = {"duration": {"cuts": [7.5, 34.5]}, "age": {"cuts": [20.5]}}
     model = SelectiveNB("all", pairs=0, calibrate="levels", levels=rules).fit(X, y)
-    shown = {feature["name"]: feature["cells"] for feature in report_data(model, min_count=min_count).features}
+    shown = {feature["name"]: feature["cells"] for feature in of_features(model, min_count=min_count).features}
     for name, expected in (("duration", duration), ("age", age)):
         lines = dict(zip(shown[name]["label"], shown[name]["rows"], strict=True))
         assert expected.items() <= lines.items()

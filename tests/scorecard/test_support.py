@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from bayesieve import SelectiveNB
-from bayesieve.classifier.report_data import report_data
+from bayesieve.classifier.report_data import of_features, report_data
 from bayesieve.report import render_report
 from bayesieve.scorecard import Feature
 from bayesieve.scorecard.support import weakly_supported
@@ -56,8 +56,8 @@ def test_neighbours_of_one_sign_on_a_curve_share_their_rows(
 
 def test_the_page_names_them_unless_small_cells_are_joined(model: SelectiveNB) -> None:
     caution = "Contributions above 1 rest on fewer than 10 training rows: "
-    (word,) = [feature for feature in report_data(model).features if feature["name"] == "word"]
+    (word,) = [feature for feature in of_features(model).features if feature["name"] == "word"]
     assert word["caution"] == caution + "'rare' and 'scarce'. Check them against what you know."
-    assert word["caution"].replace("'", "&#39;") in render_report(report_data(model))
-    (word,) = [feature for feature in report_data(model, min_count=20).features if feature["name"] == "word"]
+    assert word["caution"].replace("'", "&#39;") in render_report(report_data(model, min_count=1))
+    (word,) = [feature for feature in of_features(model, min_count=20).features if feature["name"] == "word"]
     assert word["caution"] == caution + "2 cells. Check them against what you know."

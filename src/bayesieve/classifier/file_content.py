@@ -74,11 +74,7 @@ def _is_list_of_objects(value: Any) -> bool:
 
 def checksum(data: dict[str, Any]) -> str:
     """Return the SHA-256 of everything else in a file; layout and the order of keys make no difference."""
-    return _sum_of(_parts(data, _sorted_dumps))
-
-
-def _sum_of(parts: dict[str, list[str]]) -> str:
-    digest = hashlib.sha256()
+    parts, digest = _parts(data, _sorted_dumps), hashlib.sha256()
     try:
         for key in sorted(parts):
             for piece in (key, *parts[key]):

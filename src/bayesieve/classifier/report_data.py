@@ -54,45 +54,6 @@ _MAX_SEGMENTED, _MAX_SEGMENTS = 60, 50  # features, and values of a column or pe
 _MAX_COMPARED, _COMPARED_ROWS = 30, 20_000  # columns and rows for dependence
 
 
-def collect(
-    model: SelectiveNB,
-    X: Any,
-    y: Any,
-    sample_weight: Any,
-    *,
-    time: Any = None,
-    cv: Any = None,
-    held_out: bool = False,
-    min_count: int | None = None,
-    **options: Any,
-) -> ReportData:
-    """Return the data of a report on rows in memory, or on a sample of the rows of a scan.
-
-    Parameters are those of `SelectiveNB.report`.
-    """
-    check_is_fitted(model, "scorecard_")
-    hidden, least = (1, 5) if min_count is None else (min_count, 1)
-    cautions: tuple[Caution, ...] = ()
-    if is_scan(X, y):
-        X, y, sample_weight, time, caution = drawn_from(model, X, y, sample_weight, time)
-        cautions = () if caution is None else (caution,)
-        cv = 5 if cv is None and not held_out else cv
-    options |= {"time": time, "cv": cv, "held_out": held_out}
-    shown = with_card(model, with_hidden_counts(model.scorecard_, hidden), cautions)
-    return report_data(shown, X, y, sample_weight, **options, min_count=hidden, least=least)
-
-
-def drift_of(model: SelectiveNB, data: ReportData) -> Any:
-    """Return the drift of each feature from the training rows to the measured rows, as a frame; None without
-    such rows.
-    """
-    if data.performance is None or data.performance.is_training:
-        return None
-    rows = data.performance.rows
-    with silenced():  # these rows were predicted before
-        return drift(model, rows.X, sample_weight=rows.weights).features
-
-
 def report_data(
     model: SelectiveNB,
     X: Any = None,
@@ -110,13 +71,23 @@ def report_data(
     title: str | None = None,
     facts: Mapping[str, str] | None = None,
     challenger: Any = None,
-    min_count: int = 1,
-    least: int = 1,
+    min_count: int | None = None,
 ) -> ReportData:
-    """Return the data of a report; parameters are those of `SelectiveNB.report`."""
+    """Return the data of a report on rows in memory, or on a sample of the rows of a scan.
+
+    Parameters are those of `SelectiveNB.report`.
+    """
+    check_is_fitted(model, "scorecard_")
     if title is not None and not isinstance(title, str):
         raise ValueError(f"title must be text, got {title!r:.80}.")
     _check_rows(X, y, {"benefit": benefit, "rows": rows, "test": test, "challenger": challenger})
+    hidden, least = (1, 5) if min_count is None else (min_count, min_count)
+    cautions: tuple[Caution, ...] = ()
+    if is_scan(X, y):
+        X, y, sample_weight, time, caution = drawn_from(model, X, y, sample_weight, time)
+        cautions = () if caution is None else (caution,)
+        cv = 5 if cv is None and not held_out else cv
+    model = with_card(model, with_hidden_counts(model.scorecard_, hidden), cautions)
     place = _place(model, positive)
     parts: dict[str, Any] = {}
     if X is not None:
@@ -124,13 +95,13 @@ def report_data(
         of_rows = {"benefit": benefit, "explained": rows, "by": [by] if isinstance(by, str) else list(by), "time": time}
         of_rows["challenger"] = challenger
         parts = _on_both(model, place, (X, y, sample_weight), test, {"cv": cv, "held_out": held_out}, of_rows)
-        if min_count > 1:  # segments and cells tell numbers of rows
+        if hidden > 1:  # segments and cells tell numbers of rows
             parts |= {"segments": (), "others": None, "effects": None}
         warn_caller(*parts["warnings"])
     by_rows = {name: parts.pop(name, None) for name in ("others", "gains", "effects")}
-    data, told = of_features(model, positive, max(min_count, least), **by_rows), export_header(model)
+    data, told = of_features(model, positive, least, **by_rows), export_header(model)
     model_facts = _facts(model, place, told) | {str(name): str(value) for name, value in (facts or {}).items()}
-    program = _program(model, place, told) if min_count <= 1 else ""
+    program = _program(model, place, told) if hidden == 1 else ""
     table = None if X is None else as_table(X)
     selector = model.scorecard_.provenance["selector"]
     chosen = {feature.name for feature in model.scorecard_.features if feature.search_weight > 0}
@@ -155,6 +126,17 @@ def report_data(
         created=local_now(),
         **parts,
     )
+
+
+def drift_of(model: SelectiveNB, data: ReportData) -> Any:
+    """Return the drift of each feature from the training rows to the measured rows, as a frame; None without
+    such rows.
+    """
+    if data.performance is None or data.performance.is_training:
+        return None
+    rows = data.performance.rows
+    with silenced():  # these rows were predicted before
+        return drift(model, rows.X, sample_weight=rows.weights).features
 
 
 def _check_rows(X: Any, y: Any, about: Mapping[str, Any]) -> None:

@@ -662,7 +662,7 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
             If ``y`` or ``sample_weight`` does not fit ``X``, ``y`` holds a class that the model does not know, ``cv``
             cannot split the rows, or ``path`` ends otherwise or cannot be written.
         """
-        from bayesieve.classifier.report_data import collect
+        from bayesieve.classifier.report_data import report_data
         from bayesieve.report import Report, render_report
         from bayesieve.table.writing import check_html
 
@@ -670,7 +670,7 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
             check_html(path)
         options = {"benefit": benefit, "cv": cv, "held_out": held_out, "rows": rows, "positive": positive}
         options |= {"title": title, "test": test, "by": by, "facts": facts, "challenger": challenger}
-        data = collect(self, X, y, sample_weight, time=time, min_count=min_count, **options)
+        data = report_data(self, X, y, sample_weight, time=time, min_count=min_count, **options)
         made = Report(render_report(data), data.performance)
         if path is None:
             return made
@@ -723,13 +723,13 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
         ValueError
             As in `report`.
         """
-        from bayesieve.classifier.report_data import collect, drift_of
+        from bayesieve.classifier.report_data import drift_of, report_data
         from bayesieve.report.document import check_ending, render_document
         from bayesieve.table.writing import write_atomically
 
         check_ending(path)
         options = {"cv": cv, "held_out": held_out, "positive": positive, "title": title, "test": test, "by": by}
-        data = collect(self, X, y, sample_weight, time=time, min_count=min_count, facts=facts, **options)
+        data = report_data(self, X, y, sample_weight, time=time, min_count=min_count, facts=facts, **options)
         write_atomically(path, render_document(path, data, drift_of(self, data)))
         return data.performance
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from bayesieve.classifier.report_data import collect
+from bayesieve.classifier.report_data import report_data
 from bayesieve.cli import compiling, files
 from bayesieve.cli.commands import CommandError, Heading, Screen, interruptible
 from bayesieve.cli.fit import deciding
@@ -53,7 +53,7 @@ def report(given: Any) -> None:
             options["benefit"] = deciding(model, shown.X, shown.frame, path)
     options |= {"min_count": given.min_count if given.min_count > 1 else None, "facts": facts}
     with interruptible("the report was not written"), compiling.announced(screen), screen.working("Measuring ..."):
-        data = collect(model, X, y, weights, **options)
+        data = report_data(model, X, y, weights, **options)
         Report(render_report(data)).save(given.output)
     for figure in {} if data.challenged is None else challenge_figures(data.challenged).values():
         table = figure.table()

@@ -156,27 +156,14 @@ class Segment:
     positive: int | None
 
     @classmethod
-    def of(cls, rows: JudgedRows, positions: np.ndarray, level: float) -> Segment:
+    def of(cls, rows: JudgedRows, positions: np.ndarray | slice, level: float) -> Segment:
+        """Return the segment of the rows at some positions; without weights, every row counts once."""
         assert rows.labels is not None
-        weights = None if rows.weights is None else rows.weights[positions]
-        of_rows = rows.log_proba[positions], rows.decided[positions], rows.labels[positions], weights
-        return cls.of_rows(*of_rows, level, rows.classes, rows.positive)
-
-    @classmethod
-    def of_rows(
-        cls,
-        log_proba: np.ndarray,
-        decided: np.ndarray,
-        codes: np.ndarray,
-        weights: np.ndarray | None,
-        level: float,
-        classes: np.ndarray,
-        positive: int | None,
-    ) -> Segment:
-        """Return a segment from predictions, class codes and weights; without weights, every row counts once."""
-        weights = np.ones(codes.size) if weights is None else weights
+        codes = rows.labels[positions]
+        weights = np.ones(codes.size) if rows.weights is None else rows.weights[positions]
         weights = weights * (metrics.effective_rows(weights, codes.size) / max(weights.sum(), np.finfo(float).tiny))
-        return cls(log_proba, decided, codes, weights, level, classes, positive)
+        predictions = rows.log_proba[positions], rows.decided[positions]
+        return cls(*predictions, codes, weights, level, rows.classes, rows.positive)
 
     @property
     def shown(self) -> list[int]:

@@ -91,9 +91,7 @@ class Performance(ShortRepr):
         """Measures by name as (value, low, high) with 95 % intervals: of all classes and, for two, of the positive
         class.
         """
-        rows, two = self.rows, self.rows.classes.size == 2
-        of_rows = rows.log_proba, rows.decided, self.labels, rows.weights
-        segment = Segment.of_rows(*of_rows, 0.95, rows.classes, rows.positive)
+        two, segment = self.rows.classes.size == 2, Segment.of(self.rows, slice(None), 0.95)
         return {measure: estimate for label, measure, estimate in segment.measures() if label is None or two}
 
     @property

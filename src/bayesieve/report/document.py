@@ -130,7 +130,8 @@ def _selection(data: ReportData, left_out: PrintedTable | None) -> list[Any]:
     used = [(line, line["own"] or {}) for line in lines if line["importance"]]
     heads = {"importance": "Importance", "n_levels": "Levels", "information_value": "Information value"}
     heads |= {"by_chance": "By chance, 1 in"} | ({"stability": "Used in folds"} if data.stability else {})
-    frame = {name: [(about | line).get(name) for line, about in used] for name in ("name", *heads)}
+    lines_used = [{name: value for name, value in (about | line).items() if value != ""} for line, about in used]
+    frame = {name: [line.get(name) for line in lines_used] for name in ("name", *heads)}
     blocks: list[Any] = [f"Columns in the model: {words.format_count(len(used))} of {words.format_count(len(lines))}."]
     shares = ("importance", "stability")
     blocks.append(PrintedTable.of_frame(frame, {"name": "Column"} | heads, "In the model", shares) if used else None)

@@ -89,10 +89,6 @@ class Figure:
         frame = self.frames.get(self.main, {})
         return PrintedTable.of_frame(frame, self.heads or {name: name.replace("_", " ") for name in frame}, self.title)
 
-    def payload(self) -> dict[str, Any]:
-        """Return the JSON data from which the script of a page draws the figure."""
-        return {"spec": self.chart, "frames": self.frames, "main": self.main, "label": self.title}
-
     def to_html(self) -> str:
         """Return a self-contained HTML page with the chart, in light and dark colours, and its numbers as a table."""
         return page("figure.html", {"figure": self}, title=self.title, figure=self)
@@ -234,7 +230,11 @@ def page(
     more : plain data that the scripts read.
     context : variables of the template.
     """
-    data = {"charts": {name: one.payload() for name, one in drawn.items()}, "more": more, "program": program}
+    charts = {
+        name: {"spec": one.chart, "frames": one.frames, "main": one.main, "label": one.title}
+        for name, one in drawn.items()
+    }
+    data = {"charts": charts, "more": more, "program": program}
     data["themes"] = [theme() | {"background": None}, theme(dark=True) | {"background": None}]
     content = json.dumps(plain(data), ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
     scripts = "".join(map(text, ("page.js", *([script] if isinstance(script, str) else script))))

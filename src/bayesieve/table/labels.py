@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from bayesieve.table.values import TEMPORAL, canonical_text, format_temporal
+from bayesieve.words import shorten
 
 _VALUES_SHOWN = 4
 _CHARACTERS_SHOWN = 40
@@ -116,16 +117,12 @@ def _group_label(group: Sequence[object], full: bool) -> str:
     if full:
         return (texts[0] if len(texts) == 1 else "{" + ", ".join(texts) + "}") + suffix
     if len(texts) == 1:
-        return _shorten(texts[0]) + suffix
+        return shorten(texts[0], _CHARACTERS_SHOWN) + suffix
     shown = texts if len(texts) <= _VALUES_SHOWN else texts[: _VALUES_SHOWN - 1]
-    parts = [_shorten(text) for text in shown]
+    parts = [shorten(text, _CHARACTERS_SHOWN) for text in shown]
     if len(texts) > len(shown):
         parts.append(f"+{len(texts) - len(shown)} more")
     return "{" + ", ".join(parts) + "}" + suffix
-
-
-def _shorten(text: str) -> str:
-    return text if len(text) <= _CHARACTERS_SHOWN else text[: _CHARACTERS_SHOWN - 1] + "…"
 
 
 def cell_labels(parts: Sequence[Any], grid: np.ndarray, n_levels: int, *, full: bool) -> tuple[str, ...]:

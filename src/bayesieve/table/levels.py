@@ -412,13 +412,10 @@ class FeatureLevels(ShortRepr):
             "counts": None if self.counts is None else self.counts.tolist(),
             "level_score": self.level_score,
             **({"special": [[name, list(values)] for name, values in self.special]} if self.special else {}),
-            **self._texts_to_json(),
+            **({"renamed": list(self.renamed)} if self.renamed else {}),
             **({} if self.day_first is None else {"day_first": self.day_first}),
             **({} if self.column == self.name else {"column": self.column}),
         }
-
-    def _texts_to_json(self) -> dict[str, Any]:
-        return {"renamed": list(self.renamed)} if self.renamed else {}
 
     @classmethod
     def from_json(cls, data: Any) -> FeatureLevels:

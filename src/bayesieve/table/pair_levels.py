@@ -124,7 +124,7 @@ class PairLevels(FeatureLevels):
             "grid": self.grid.tolist(),
             "cells": self.cells.tolist(),
             "level_score": self.level_score,
-            **self._texts_to_json(),
+            **({"renamed": list(self.renamed)} if self.renamed else {}),
         }
 
     @classmethod
