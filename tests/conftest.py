@@ -32,6 +32,7 @@ gc.disable()
 def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
+    gc.set_threshold(2000, 20, 50)  # models that tests keep are looked through again and again, too
     gc.enable()
 
 

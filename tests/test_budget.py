@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.processes import in_a_process
+from tests.sources import statements
 
 SOURCE = Path(__file__).parents[1] / "src" / "bayesieve"
 
@@ -58,15 +59,15 @@ def code() -> dict[Path, tuple[list[ast.stmt], frozenset[int]]]:
     found = {}
     for path in sorted(SOURCE.rglob("*.py")):
         text = path.read_text(encoding="utf-8")
-        statements = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.stmt)]
+        nodes = list(statements(ast.parse(text)))
         texts = {
             number
-            for node in statements
+            for node in nodes
             if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
             for number in span(node)
         }
         lines = {number for number, line in enumerate(text.split("\n"), 1) if line.strip() and line.lstrip()[0] != "#"}
-        found[path] = statements, frozenset(lines - texts)
+        found[path] = nodes, frozenset(lines - texts)
     return found
 
 
@@ -77,7 +78,7 @@ def span(node: ast.stmt) -> range:
 def test_imports_are_a_small_share_of_the_lines() -> None:
     n_lines = sum(len(lines) for _, lines in code().values())
     imports = [
-        len(span(node)) for statements, _ in code().values() for node in statements
+        len(span(node)) for nodes, _ in code().values() for node in nodes
         if isinstance(node, ast.Import | ast.ImportFrom)
     ]  # fmt: skip
     assert sum(imports) <= MOST_IMPORTS * n_lines
@@ -86,8 +87,8 @@ def test_imports_are_a_small_share_of_the_lines() -> None:
 def test_no_function_is_long() -> None:
     long = {
         f"{path.name}: {node.name}": size
-        for path, (statements, lines) in code().items()
-        for node in statements
+        for path, (nodes, lines) in code().items()
+        for node in nodes
         if isinstance(node, ast.FunctionDef) and (size := len(lines.intersection(span(node)))) > LONGEST_FUNCTION
     }
     assert not long
@@ -96,8 +97,8 @@ def test_no_function_is_long() -> None:
 def test_few_attributes_are_set_from_outside() -> None:
     targets = [
         (path, target)
-        for path, (statements, _) in code().items()
-        for node in statements
+        for path, (nodes, _) in code().items()
+        for node in nodes
         if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign)
         for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
     ]

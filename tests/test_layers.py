@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.sources import statements
+
 SOURCE = Path(__file__).parents[1] / "src" / "bayesieve"
 BY_NAME = {SOURCE / "__init__.py", SOURCE / "cli" / "commands.py"}  # names and commands are imported when first used
 
@@ -27,9 +29,9 @@ def imports() -> dict[str, set[str]]:
     names = {name.removesuffix(".__init__"): path for name, path in names.items()}
     found: dict[str, set[str]] = {}
     for name, path in names.items():
-        nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+        nodes = list(statements(ast.parse(path.read_text(encoding="utf-8"))))
         hints = [node for node in nodes if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING"]
-        of_hints = {inner for node in hints for inner in ast.walk(node)}
+        of_hints = {inner for node in hints for inner in statements(node)}
         imported = [node for node in nodes if isinstance(node, ast.ImportFrom) and node not in of_hints]
         pairs = [(node.module or "", f"{node.module}.{alias.name}") for node in imported for alias in node.names]
         found[name] = {inside if inside in names else module for module, inside in pairs} & set(names)

@@ -19,6 +19,7 @@ import bayesieve
 from bayesieve import SelectiveNB
 from bayesieve.classifier import scored_files, scoring as module
 from bayesieve.table.reading import read_table
+from tests.cases import mostly_slow
 from tests.classifier.mixed_data import fitted, frame, labels
 from tests.classifier.processes import dies_at, exit_code
 from tests.classifier.scoring import predict_to
@@ -227,7 +228,7 @@ def dies_while_scoring(model: Path, source: Path, target: Path) -> None:
     predict_to(bayesieve.load(model), target, source)
 
 
-@pytest.mark.parametrize("name", ["scored", "scored.parquet"])
+@pytest.mark.parametrize("name", mostly_slow(["scored", "scored.parquet"], ["scored"]))
 def test_a_kill_leaves_whole_files_only(name: str, by_year: Path, tmp_path: Path) -> None:
     model, target = fitted(), tmp_path / "new" / name
     target.parent.mkdir()

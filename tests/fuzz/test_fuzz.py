@@ -82,6 +82,7 @@ def test_the_same_case_is_the_same_again() -> None:
     assert len({run_case(3, number)[0].operation for number in range(4)}) > 1
 
 
+@pytest.mark.slow
 def test_hangs_and_crashes_are_findings_and_not_the_end() -> None:
     results = run(0, (1, 2), Results(), jobs=2, limit=1.0, patience=1.0, only=("dies", "hangs"))
     keys = {key for key, *_ in results.groups()}
@@ -93,6 +94,7 @@ def dies_before_its_first_case(*_: object) -> None:
     os._exit(3)
 
 
+@pytest.mark.slow
 def test_workers_that_never_start_end_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "_work", dies_before_its_first_case)
     results = run(0, (1, 2, 3), Results(), jobs=2, limit=1.0, patience=1.0)
