@@ -357,14 +357,14 @@ FORMAT = '{"format": "bayesieve.SelectiveNB"'
         ('{"format": ["bayesieve.SelectiveNB"]}', "not a bayesieve model"),
         (FORMAT + "}", "has model version unknown"),
         (
-            FORMAT + ', "version": 5}',
-            "has model version 5, .* reads version 4; update bayesieve or fit again",
+            FORMAT + ', "version": 4}',
+            "has model version 4, .* reads version 5; update bayesieve or fit again",
         ),
         (FORMAT + ', "version": true}', "has model version true"),
         *((FORMAT + f', "version": {one}}}', "has model version 1, this") for one in ("1", '"1"')),
         (FORMAT + ', "version": NaN}', "holds NaN"),
         (FORMAT + ', "version": 1, "x": -Infinity}', "holds -Infinity"),
-        (FORMAT + ', "version": 4}', "checksum does not fit"),
+        (FORMAT + ', "version": 5}', "checksum does not fit"),
         (FORMAT, "is damaged: it does not hold valid JSON .line 1, column"),
         ('{"version": 1' + "0" * 5000 + "}", "damaged"),
     ],
@@ -674,7 +674,7 @@ def test_names_of_files(tmp_path: Path) -> None:
 
 def test_the_file_is_plain_json_without_nan() -> None:
     content = json.loads(text_of(), parse_constant=lambda text: pytest.fail(text))
-    assert (content["format"], content["version"]) == ("bayesieve.SelectiveNB", 4)
+    assert (content["format"], content["version"]) == ("bayesieve.SelectiveNB", 5)
     assert content["written_by"] == bayesieve.__version__
     assert all(math.isfinite(value) for value in content["class_counts"])
     assert "âge (années)" in text_of()  # readable, not \u00e2

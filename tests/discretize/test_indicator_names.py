@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bayesieve import FeatureLevels, IndicatorEncoder
+from bayesieve import FeatureLevels, IndicatorEncoder, SelectiveNB
 from bayesieve.discretize.indicators import indicator_name, number_text
 
 
@@ -44,3 +44,16 @@ def test_damaged_levels_are_refused(change: dict[str, Any], message: str) -> Non
     (level,) = IndicatorEncoder([0.5]).fit(np.arange(4.0)[:, None] / 4, [0, 1, 0, 1]).levels_
     with pytest.raises(ValueError, match=message):
         FeatureLevels.from_json({**level.to_json(), **change})
+
+
+def test_rules_for_levels_do_not_hold_indicators() -> None:
+    X = np.arange(40.0)[:, None]
+    y = X[:, 0] > 12
+    model = SelectiveNB(encoder=IndicatorEncoder([12.0, 20.0])).fit(X, y)
+    refused = r"cannot hold the indicators of a model; .* pass encoder=IndicatorEncoder\(thresholds="
+    with pytest.raises(ValueError, match=refused):
+        model.levels_to_yaml()
+    with pytest.raises(ValueError, match=refused):
+        SelectiveNB(levels=model.scorecard_).fit(X, y)
+    again = SelectiveNB(encoder=IndicatorEncoder(model.encoder_.thresholds_)).fit(X, y)
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))

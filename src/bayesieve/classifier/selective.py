@@ -574,6 +574,7 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
         """Return the levels of the columns as YAML, which can be edited and passed as ``levels``.
 
         Unedited, they give the same model of the same rows. Columns with a single level, and pairs, are not included.
+        Models of indicators are refused (ValueError).
 
         Parameters
         ----------

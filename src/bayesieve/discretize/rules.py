@@ -242,7 +242,7 @@ def levels_to_yaml(
 
     Columns with one level are listed in a comment. Levels of ``edited`` columns may violate the limits of the rules.
     """
-    columns, asked = columns_of(levels), {} if rules is None else rules.given
+    columns, asked = _ruled_columns(levels), {} if rules is None else rules.given
     given = {level.name: _with_moments(asked[level.name], level.type) for level in columns if level.name in asked}
     withheld = {level.name for level in columns if isinstance(level, WithheldLevels)}
     whole = {level.name for level in columns if level.n_levels == 1} | withheld
@@ -260,6 +260,19 @@ def levels_to_yaml(
     }
     note = "".join(f"# {what}: {', '.join(map(_in_comment, names))}\n" for what, names in notes.items() if names)
     return note + write_yaml(_without_quotes(written))
+
+
+def _ruled_columns(levels: Sequence[FeatureLevels]) -> list[FeatureLevels]:
+    """Return the levels of columns. Raise ValueError for indicators, several features of a column, which no rule
+    describes.
+    """
+    columns = [*columns_of(levels)]
+    if any(level.column != level.name for level in columns):
+        raise ValueError(
+            "levels= cannot hold the indicators of a model; for the same thresholds in another fit, pass "
+            "encoder=IndicatorEncoder(thresholds=...) with them, by name of the score."
+        )
+    return columns
 
 
 def _with_moments(given: Mapping[str, Any], type_: str) -> dict[str, Any]:
@@ -497,7 +510,7 @@ class TableRules:
         if hasattr(given, "features"):
             edited = (edit.feature for edit in given.provenance.get("edits", ()) if edit.what in ("cut", "merge"))
             by_hand = {*given.provenance.get("by_hand", ()), *edited}
-            columns = columns_of([feature.levels for feature in given.features])
+            columns = _ruled_columns([feature.levels for feature in given.features])
             given = {level.name: _kept(level, level.name in by_hand) for level in columns}
         if not isinstance(given, Mapping):
             raise ValueError(f"levels must map names of columns to dicts of {_listed()}, got {given!r:.80}.")

@@ -37,7 +37,7 @@ from bayesieve.table.levels import SavedLevels, WithheldLevels
 from bayesieve.table.pair_levels import PairLevels, SavedPair
 
 FORMAT = "bayesieve.SelectiveNB"
-VERSION = 4
+VERSION = 5
 _MAX_WEIGHT = 1e100  # of counts beyond which sums could overflow: no table has them
 _MAX_NATS = 1e5  # of contributions and errors beyond which sums could overflow: no table has them
 _LABELS: dict[str, type] = {"str": str, "int": int, "bool": bool, "float": float}
@@ -84,7 +84,7 @@ class ModelFile(msgspec.Struct, kw_only=True, omit_defaults=True):
     """
 
     format: Literal["bayesieve.SelectiveNB"]
-    version: Literal[4]
+    version: Literal[5]
     written_by: str
     target: str | None
     columns: list[str]
