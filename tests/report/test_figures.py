@@ -37,6 +37,12 @@ def test_the_specification_is_whole_and_plain() -> None:
     assert small().data["y"].to_list() == [3, 4]
 
 
+def test_scales_have_what_is_asked_for() -> None:
+    assert number("x", "rows")["scale"] == {"zero": False}
+    assert number("x", "rows", padding=3)["scale"] == {"zero": False, "padding": 3}
+    assert number("x", "rows", domain=(1, 2), zero=True)["scale"] == {"zero": True, "domain": [1, 2], "nice": False}
+
+
 def test_a_figure_is_saved_as_its_name_says(tmp_path: Path) -> None:
     figure = small()
     for suffix in (".html", ".json", ".svg", ".png"):
@@ -88,7 +94,10 @@ def test_the_largest_profit_is_marked_and_the_band_is_in_the_data() -> None:
 
 
 def test_gains_run_from_nobody_to_everybody() -> None:
-    data = gains_figure(gains_curve(Y, SCORE)).data
+    figure = gains_figure(gains_curve(Y, SCORE))
+    best = 100 * Y[np.argsort(-SCORE)[:200]].sum() / Y.sum()
+    assert float(figure.caption.split("%")[0].split()[-1]) == pytest.approx(best, abs=0.1)
+    data = figure.data
     assert (data["share"][0], data["gain"][0], data["lift"][0]) == (0, 0, None)
     assert (data["share"][-1], data["gain"][-1], data["lift"][-1]) == (1, 1, 1)
 

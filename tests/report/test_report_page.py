@@ -79,6 +79,18 @@ def test_values_of_a_page_stand_for_their_parts() -> None:
         assert name != "day" or all(value.startswith("19") for value in column["values"])
 
 
+@pytest.mark.parametrize(
+    ("cuts", "values"), [([10, 40], ["9", "20", "44"]), ([0], ["-1", "1"]), ([0.25, 0.26], ["0.2", "0.26", "0.3"])]
+)
+def test_values_of_intervals_are_short_and_near_them(cuts: list[float], values: list[str]) -> None:
+    X = pl.DataFrame({"x": np.append(np.linspace(-1, 90, 400), np.linspace(0.25, 0.26, 9))})
+    card = SelectiveNB("all", levels={"x": {"cuts": cuts}}, calibrate=False).fit(X, X["x"] > cuts[-1]).scorecard_
+    (column,) = change_data(card)
+    assert column["values"] == values
+    assert list(column["labels"]) == list(card["x"].levels.labels)
+    assert (column["ordered"], column["fixed"], column["usual"]) == (True, False, len(cuts))
+
+
 @pytest.mark.parametrize("unit", [1, "D", "us"])
 def test_columns_of_a_single_interval_have_a_value(unit: Any) -> None:
     value = 7 if unit == 1 else np.datetime64(7, unit).item()
