@@ -163,7 +163,10 @@ class Lookup(ClassifierMixin, BaseEstimator):
         return np.asarray(self.table[np.asarray(X)[:, 0].astype(int)])
 
 
-@pytest.mark.parametrize(("n_classes", "dtype"), [(2, np.float64), (3, np.float32), (10, np.float64)])
+@pytest.mark.parametrize(
+    ("n_classes", "dtype"),
+    mostly_slow([(2, np.float64), (3, np.float32), (10, np.float64)], [(2, np.float64), (3, np.float32)]),
+)
 def test_the_score_is_that_of_predict_at_ties_too(n_classes: int, dtype: Any) -> None:
     rng = np.random.default_rng(n_classes)
     for case in range(16):

@@ -10,12 +10,13 @@ import polars as pl
 import pytest
 
 from bayesieve.scorecard.strategy import strategy_table
+from tests.cases import mostly_slow
 from tests.scorecard.exported import CASES, case
 
 TWO_CLASSES = [name for name in CASES if name != "all kinds, three classes"]
 
 
-@pytest.mark.parametrize("name", TWO_CLASSES)
+@pytest.mark.parametrize("name", mostly_slow(TWO_CLASSES, sorted({*TWO_CLASSES} - {"levels", "booleans", "numbers"})))
 def test_lines_hold_the_counts_and_points_of_each_cell(name: str) -> None:
     model, _ = case(name)
     card, points = model.scorecard_, model.points()

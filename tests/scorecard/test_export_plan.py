@@ -6,6 +6,7 @@ import bisect
 import datetime as dt
 import math
 import re
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import pytest
 from bayesieve import SelectiveNB
 from bayesieve.scorecard.export import targets
 from bayesieve.scorecard.export.plan import Plan, Reader
+from tests.cases import mostly_slow
 from tests.scorecard.exported import CASES, case, check, hostile
 
 EPOCH = dt.datetime(1970, 1, 1)
@@ -82,8 +84,13 @@ def test_log_odds_of_two_classes(name: str) -> None:
         assert 1 / (1 + math.exp(-odds)) == pytest.approx(expected, abs=1e-12)
 
 
-@pytest.mark.parametrize("against", ["mean", "best"])
-@pytest.mark.parametrize("name", ["all kinds", "surfaces", "special values", "indicators", "labelled"])
+@pytest.mark.parametrize(
+    ("name", "against"),
+    mostly_slow(
+        product(["all kinds", "surfaces", "special values", "indicators", "labelled"], ["mean", "best"]),
+        [("all kinds", "mean"), ("surfaces", "best"), ("special values", "mean"), ("indicators", "best")],
+    ),
+)
 def test_reasons(name: str, against: Any) -> None:
     model, frame = case(name)
     rows = pl.concat([frame[:40], hostile(model, frame)])

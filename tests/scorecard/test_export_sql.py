@@ -47,7 +47,7 @@ def rows_of(engine: tuple[str, Engine], model: SelectiveNB, frame: pl.DataFrame,
     return run(frame, model.export(to="sql", dialect=dialect, **{"keep": "row_id", **options}))
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", mostly_slow(CASES, sorted({*CASES} - {"levels", "booleans", "numbers"})))
 def test_probabilities(engine: tuple[str, Engine], name: str) -> None:
     def score(model: SelectiveNB, frame: pl.DataFrame) -> Any:
         rows = rows_of(engine, model, frame)
@@ -79,7 +79,7 @@ REASONS: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "options"), REASONS)
+@pytest.mark.parametrize(("name", "options"), mostly_slow(REASONS, [REASONS[k] for k in (0, 1, 3, 5, 6)]))
 def test_reasons(engine: tuple[str, Engine], name: str, options: dict[str, Any]) -> None:
     model, frame = case(name)
     rows = pl.concat([frame[:30], hostile(model, frame)[::7]])

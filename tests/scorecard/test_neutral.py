@@ -73,7 +73,7 @@ def test_a_level_without_rows_adds_nothing(calibrate: str, way: str) -> None:
         np.testing.assert_array_equal(adds(model, row), np.zeros(n_classes))
 
 
-@pytest.mark.parametrize("calibrate", FITS)
+@pytest.mark.parametrize("calibrate", mostly_slow(FITS, ["cells", "weights"]))
 def test_rows_without_weight_are_no_rows(calibrate: str) -> None:
     X, y = rows()
     X = X.with_columns(c=pl.when(pl.int_range(N) < 30).then(pl.lit("w")).otherwise("c"))
