@@ -279,7 +279,7 @@ def test_excluded_columns_do_not_matter() -> None:
 def test_the_report_tells_what_was_asked(model: SelectiveNB, tmp_path: Path) -> None:
     model.report(tmp_path / "report.html")
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "Asked of its levels by hand: special and monotone." in text
+    assert "Set by hand: special and monotone." in text
     frame, y = claims()
     SelectiveNB(levels={"age": {"exclude": True}}).fit(frame.drop("income"), y).report(tmp_path / "report.html")
     assert "Excluded by hand." in (tmp_path / "report.html").read_text(encoding="utf-8")

@@ -152,7 +152,7 @@ class LevelRule:
             return "Excluded by hand."
         fields = [name for name in self.__dataclass_fields__ if name != "learnt"]
         asked = [name for name in fields if getattr(self, name) != getattr(LevelRule, name)]
-        return f"Asked of its levels by hand: {listed(asked)}." if asked else ""
+        return f"Set by hand: {listed(asked)}." if asked else ""
 
     @property
     def options(self) -> dict[str, str]:

@@ -11,6 +11,7 @@ import os
 import re
 import shlex
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import yaml
@@ -134,7 +135,8 @@ def _selection(data: ReportData, left_out: PrintedTable | None) -> list[Any]:
     frame = {name: [line.get(name) for line in lines_used] for name in ("name", *heads)}
     blocks: list[Any] = [f"Columns in the model: {words.format_count(len(used))} of {words.format_count(len(lines))}."]
     shares = ("importance", "stability")
-    blocks.append(PrintedTable.of_frame(frame, {"name": "Column"} | heads, "In the model", shares) if used else None)
+    table = PrintedTable.of_frame(frame, {"name": "Column"} | heads, "In the model", shares)
+    blocks.append(replace(table, texts=(0,)) if used else None)
     pairs = [name_text(one["name"], 80) for one in data.features if one["selected"] and len(one["columns"]) > 1]
     blocks.append(f"Pairs of columns in the model: {words.listed(pairs, 50)}." if pairs else None)
     return [block for block in (*blocks, left_out) if block is not None]

@@ -205,7 +205,9 @@ def strategy_table(data: ReportData) -> PrintedTable:
         "first. The approval rate is the share of rows in this band and all above; beside it, the share of "
         f"{other} among those approved, and among all {other} the share that is avoided.{_measured(data)}"
     )
-    return PrintedTable((*heads, f"{other} among approved", f"{other} avoided", "KS"), rows, "Strategy table", note)
+    return PrintedTable(
+        (*heads, f"{other} among approved", f"{other} avoided", "KS"), rows, "Strategy table", note, minor=(1, 2)
+    )
 
 
 def _measured(data: ReportData) -> str:

@@ -19,9 +19,13 @@ page.ready.then(({ more }) => {
     select.replaceChildren(...labels.map((label, i) => make("option", { value: i, textContent: shown(label) })));
     select.addEventListener("change", () => change(Number(select.value)));
   };
-  const tableOf = (heads, rows) => make("table", { className: "sortable" },
-    make("thead", {}, make("tr", {}, ...heads.map((head, k) => make("th", { scope: "col", className: k ? "right" : "", textContent: head })))),
-    make("tbody", {}, ...rows.map((row) => make("tr", {}, ...row.map((cell, k) => make("td", { className: k ? "right" : "name", textContent: cell }))))));
+  // Narrow screens hide the columns at the positions `minor`.
+  const tableOf = (heads, rows, minor = []) => {
+    const looks = (k, first) => `${k ? "right" : first}${minor.includes(k) ? " narrow-off" : ""}`;
+    return make("table", { className: "sortable" },
+      make("thead", {}, make("tr", {}, ...heads.map((head, k) => make("th", { scope: "col", className: looks(k, ""), textContent: head })))),
+      make("tbody", {}, ...rows.map((row) => make("tr", {}, ...row.map((cell, k) => make("td", { className: looks(k, "name"), textContent: cell }))))));
+  };
 
   const columns = (lines) => Object.fromEntries(Object.keys(lines[0] ?? {}).map((name) => [name, lines.map((line) => line[name])]));
   // Draws parts that add up, the smallest together, and returns them with their total.
@@ -96,6 +100,7 @@ page.ready.then(({ more }) => {
       n += 1;
     }
     byId("all-levels-about").textContent = `Nats that each level adds to the ${two ? "log-odds" : "score"} of ${shown(classes[j])}${n < features.length ? `, of the ${n} most important features` : ""}; within a level that is divided, the mean over its training rows.`;
+    byId("all-levels").classList.toggle("one-page", lines.length <= 70);  // of print, on which more lines are too small
     page.place(byId("all-levels"), { spec: templates["all levels"], frames: { rows: columns(lines) }, main: "rows" });
   };
   // Wilson's 95% interval of a share.
@@ -131,7 +136,7 @@ page.ready.then(({ more }) => {
     const other = feature.others ? [more.beside, "Share of the class there"] : [];
     const cellsIn = (line) => (isDivided && line.nCells > 1 ? [`${signed(line.least, 3)} to ${signed(line.most, 3)}`, line.nCells] : ["", ""]);
     const rowOf = (line, ...more) => [line.label, count(line.rows), count(line.events), percent(line.events / line.rows), line.evidence === null ? "–" : signed(line.evidence), signed(line.contribution, 6), ...more, ...(feature.others ? [count(line.otherRows), percent(line.otherEvents / line.otherRows)] : [])];
-    const table = (name, more, rows) => make("div", { className: "scroll", tabIndex: 0 }, tableOf([name, ...heads, ...more, ...other], rows));
+    const table = (name, more, rows) => make("div", { className: "scroll", tabIndex: 0 }, tableOf([name, ...heads, ...more, ...other], rows, [2, 4, ...more.map((_, k) => 6 + k)]));
     const cells = table("Cell", ["Standard error"], lines.map((line) => rowOf(line, fixed(line.error, 4))));
     const whole = isDivided
       ? [table("Level", ["Within the level", "Cells"], levels.map((line) => rowOf(line, ...cellsIn(line)))), make("details", { className: "more print-off" }, make("summary", {}, make("span", { className: "name", textContent: "Cells" }), make("span", { className: "facts", textContent: `${lines.length} lines` })), cells)]
