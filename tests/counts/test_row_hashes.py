@@ -64,6 +64,33 @@ def test_a_smaller_sample_is_part_of_a_larger_one_and_rows_may_come_in_parts(
         np.testing.assert_array_equal(RowSamples(lambda: prints, rows).drawn(most), expected)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_balanced_sample_has_all_rows_of_rare_classes(weighted: bool) -> None:
+    rng = np.random.default_rng(4)
+    classes = rng.choice(4, 3000, p=[0.01, 0.19, 0.3, 0.5]).astype(np.uint8)
+    weights = rng.integers(0, 3, 3000).astype(float) if weighted else None
+    keys = rng.integers(0, 2**63, 3000).astype(np.uint64)
+    samples = RowSamples(lambda: keys, Rows(classes, np.arange(4), weights))
+    counted = np.arange(3000) if weights is None else np.flatnonzero(weights)
+    n_rows = np.bincount(classes[counted])
+    np.testing.assert_array_equal(samples.rows.n_of_classes, n_rows)
+    drawn = {most: samples.drawn_balanced(most) for most in (3000, 1500, 200, 50, 4)}
+    np.testing.assert_array_equal(drawn[3000], counted)
+    for most, rows in list(drawn.items())[1:]:
+        numbers = np.bincount(classes[rows], minlength=4)
+        of_each = numbers.max()  # no class has more, and a class with fewer has all of its rows
+        np.testing.assert_array_equal(numbers, np.minimum(n_rows, of_each))
+        assert most - 4 < rows.size <= most
+        assert np.isin(rows, counted).all()
+    for more, fewer in pairwise(drawn.values()):
+        assert np.isin(fewer, more).all()
+    # Of each class, those rows are drawn that a sample of this class alone would have.
+    of_class = np.flatnonzero(classes[counted] == 3)
+    alone = RowSamples(lambda: keys[counted][of_class], Rows(classes[counted][of_class], np.arange(4)))
+    rows = counted[of_class][alone.drawn(50)]
+    np.testing.assert_array_equal(samples.drawn_by_class(np.array([0, 0, 0, 50])), rows)
+
+
 def test_fingerprints_do_not_depend_on_libraries_blocks_and_orders_of_columns() -> None:
     frame = pl.DataFrame(
         {

@@ -48,7 +48,7 @@ def table(seed: int, n_rows: int, n_features: int, n_classes: int, weights: np.n
 def loss_of(coded: CodedTable, smoothing: Smoothing = "m-estimate") -> LeaveOneOutLoss:
     model = DiscreteNB().fit(coded)
     rows = CalibrationRows.of(coded, np.arange(coded.n_features)).few()
-    return LeaveOneOutLoss(rows, model.feature_count_, model.class_log_prior_, smoothing)
+    return LeaveOneOutLoss(rows, model.feature_count_, smoothing)
 
 
 def fitted(loss: LeaveOneOutLoss, averaged: np.ndarray) -> tuple[np.ndarray, float]:
@@ -192,7 +192,7 @@ def test_rows_of_weight_zero_do_not_count() -> None:
     assert np.all(np.isfinite(found))
     kept, model = weighted.take(np.flatnonzero(weights)), DiscreteNB().fit(weighted)
     rows = CalibrationRows.of(kept, np.arange(3))
-    same = LeaveOneOutLoss(rows, model.feature_count_, model.class_log_prior_, "m-estimate")
+    same = LeaveOneOutLoss(rows, model.feature_count_, "m-estimate")
     np.testing.assert_allclose(fitted(same, np.full(3, 0.5))[0], found, atol=1e-6)
 
 
@@ -265,7 +265,7 @@ def test_groups_of_rare_values_are_weighed_by_rows_that_did_not_make_them() -> N
     assert list(rows.counts_of_folds) == [0, 1, 2, 3]  # numbers keep the levels of all rows
     assert all(len(tables) == calibration.FOLDS for tables in rows.counts_of_folds.values())
     folds = calibration._folds(coded, np.arange(5), refitter)
-    loss = LeaveOneOutLoss(rows, [coded.counts.feature(k) for k in range(5)], np.log([0.5, 0.5]), 1.0)
+    loss = LeaveOneOutLoss(rows, [coded.counts.feature(k) for k in range(5)], 1.0)
     expected, in_none = np.zeros((y.size, 2)), np.zeros((4, y.size), dtype=bool)
     tables: list[list[np.ndarray]] = [[] for _ in range(4)]
     for number in range(calibration.FOLDS):

@@ -15,8 +15,8 @@ import pytest
 from scipy.special import log_softmax
 
 from bayesieve import MODLGrouper, SelectiveNB, TableEncoder, load
-from bayesieve.counts import CodedTable
 from bayesieve.evidence import solver, terms
+from bayesieve.evidence.calibration import CalibrationRows
 from bayesieve.evidence.problem import Curvature, EvidenceProblem, Stop, find_mode, laplace_metric, logit_scale
 from bayesieve.evidence.shapes import Shape
 from bayesieve.evidence.solver import solve, start_with_fewer
@@ -422,28 +422,33 @@ def test_a_sample_is_believed_as_far_as_its_rows_go(limits: Limits, calibrate: A
     assert log_loss(SelectiveNB(calibrate=calibrate).fit(X[:n], y[:n])) < counted + 0.003
 
 
-def test_a_class_may_be_absent_from_the_sample_that_evidence_is_fitted_to(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Any
-) -> None:
+def test_a_class_of_one_row_is_in_the_sample_that_contributions_are_fitted_to(limits: Limits, tmp_path: Any) -> None:
+    limits(rows_of_evidence=100)
     rng = np.random.default_rng(0)
     x = rng.normal(size=500)
     y = (x + rng.normal(size=500) > 0).astype(int)
     y[0] = 2
-    sampled = []
-
-    def without_the_last(coded: CodedTable, *_: Any) -> np.ndarray:
-        sampled.append(coded.n_rows)
-        return np.flatnonzero(np.asarray(coded.class_codes) != 2)
-
     X = pl.DataFrame({"x": x})
-    encoder = TableEncoder()
-    coded, refitter = encoder.fit_with_refitter(X, y)
-    monkeypatch.setattr(CodedTable, "drawn", without_the_last)
-    model = SelectiveNB().fit_coded(coded, encoder, refitter)
-    assert sampled
-    assert [counts.shape[1] for counts in [feature.counts for feature in model.scorecard_.features]] == [3]
+    coded, refitter = TableEncoder().fit_with_refitter(X, y)
+    few = CalibrationRows.of(coded, np.array([0]), refitter).few()
+    assert few.n_of_classes.tolist() == [49, 49, 1]
+    np.testing.assert_allclose(few.count_classes(coded.codes[0, few.positions], 99).sum(axis=0), np.bincount(y))
+    model = SelectiveNB().fit(X, y)
+    assert [feature.counts.shape[1] for feature in model.scorecard_.features] == [3]
     model.save(tmp_path / "model.json")
     np.testing.assert_array_equal(load(tmp_path / "model.json").predict_proba(X), model.predict_proba(X))
+
+
+def test_a_balanced_sample_leads_to_probabilities_of_the_table(limits: Limits) -> None:
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(40_000, 3))
+    probability = 1 / (1 + np.exp(4.5 - X[:, 0] - 0.5 * X[:, 1]))
+    y = (rng.random(40_000) < probability).astype(int)
+    limits(rows_of_evidence=2000, last_rows_of_evidence=2000)
+    model = SelectiveNB().fit(X[:30_000], y[:30_000])
+    predicted = model.predict_proba(X[30_000:])[:, 1]
+    assert predicted.mean() == pytest.approx(probability[30_000:].mean(), rel=0.1)
+    assert np.abs(predicted - probability[30_000:]).mean() < 0.006
 
 
 def test_the_problem_without_some_features_is_that_of_the_others() -> None:

@@ -184,6 +184,14 @@ class CodedTable(ShortRepr):
         """
         return self._drawing.drawn(most)
 
+    def drawn_balanced(self, most: int) -> np.ndarray:
+        """Draw up to ``most`` rows as `drawn` does: all rows of rare classes, and equal numbers of the others."""
+        return self._drawing.drawn_balanced(most)
+
+    def drawn_by_class(self, most: np.ndarray) -> np.ndarray:
+        """Draw up to ``most`` (n_classes,) rows of each class, as `drawn` does."""
+        return self._drawing.drawn_by_class(most)
+
     @cached_property
     def _drawing(self) -> RowSamples:
         if self.samples is not None:

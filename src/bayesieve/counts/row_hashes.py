@@ -90,6 +90,7 @@ class RowSamples:
     rows: Rows
     at_most: int | None = None
     _lowest: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64), init=False, repr=False)
+    _lowest_of_classes: list[np.ndarray] = field(default_factory=list, init=False, repr=False)
 
     def row_hashes(self) -> np.ndarray:
         """Return the hashes of the rows, shape (n_rows,)."""
@@ -106,19 +107,44 @@ class RowSamples:
         if n_counted <= most:
             return np.arange(n_rows) if weights is None else np.flatnonzero(weights)
         if self._lowest.size < most:
-            self._lowest = self._lowest_keys(max(most, min(_FEWEST_DRAWN, n_counted)))
+            (self._lowest,) = self._lowest_keys([max(most, min(_FEWEST_DRAWN, n_counted))])
         return np.sort(self._lowest[:most])
 
-    def _lowest_keys(self, most: int) -> np.ndarray:
-        """Return the positions of the rows with the lowest keys, lowest first.
+    def drawn_balanced(self, most: int) -> np.ndarray:
+        """Draw ``most`` rows of positive weight as `drawn` does: all rows of rare classes, and equal numbers of the
+        others.
+
+        Rows of rare classes inform most: of 50,000 rows drawn at random, only 500 are of a class that has 1 % of all.
+        """
+        return self.drawn_by_class(_balanced_numbers(self.rows.n_of_classes, most))
+
+    def drawn_by_class(self, most: np.ndarray) -> np.ndarray:
+        """Draw up to ``most`` (n_classes,) rows of positive weight of each class, or all if there are fewer; return
+        their positions in ascending order.
+
+        Larger samples contain smaller ones.
+        """
+        most, weights = np.minimum(self.rows.n_of_classes, most), self.rows.weights
+        if self.at_most is not None and most.sum() > self.at_most:
+            most = _balanced_numbers(most, self.at_most)
+        if np.array_equal(most, self.rows.n_of_classes):
+            return np.arange(int(most.sum())) if weights is None else np.flatnonzero(weights)
+        drawn = self._lowest_of_classes
+        if not drawn or any(of_class.size < n for of_class, n in zip(drawn, most.tolist(), strict=True)):
+            self._lowest_of_classes = drawn = self._lowest_keys(most.tolist())
+        return np.sort(np.concatenate([of_class[:n] for of_class, n in zip(drawn, most.tolist(), strict=True)]))
+
+    def _lowest_keys(self, most: Sequence[int]) -> list[np.ndarray]:
+        """Return the positions of the rows with the lowest keys, lowest first: ``most[0]`` of all rows, or ``most[j]``
+        of each class j.
 
         For very many rows, only keys within one range are collected at a time, which bounds the memory.
         """
         hashes, classes, weights = self.row_hashes(), np.asarray(self.rows.class_codes), self.rows.weights
         n_ranges = -(-classes.size // _ROWS_AT_ONCE)
-        rows, lowest = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.uint64)
+        lowest = [(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.uint64)) for _ in most]
         for number in range(n_ranges):
-            rows_in_range, keys = [rows[:0]], [lowest[:0]]
+            rows_in_range, keys = list[np.ndarray](), list[np.ndarray]()
             for begin in range(0, classes.size, _KEYS_AT_ONCE):
                 block = slice(begin, begin + _KEYS_AT_ONCE)
                 block_keys = hash_codes([hashes[block]], classes[block])
@@ -128,10 +154,24 @@ class RowSamples:
                 keys.append(block_keys[at])
             some = np.concatenate(rows_in_range)
             numbered = _numbered(np.concatenate(keys), None if weights is None else weights[some])
-            rows, lowest = np.append(rows, some), np.append(lowest, numbered)
-            least = np.argpartition(lowest, most)[:most] if rows.size > most else slice(None)
-            rows, lowest = rows[least], lowest[least]
-        return rows[np.argsort(lowest)]
+            for j, n in enumerate(most):
+                of_part = slice(None) if len(most) == 1 else np.flatnonzero(classes[some] == j)
+                rows = np.append(lowest[j][0], some[of_part])
+                of_rows = np.append(lowest[j][1], numbered[of_part])
+                least = np.argpartition(of_rows, n)[:n] if rows.size > n else slice(None)
+                lowest[j] = rows[least], of_rows[least]
+        return [rows[np.argsort(of_rows)] for rows, of_rows in lowest]
+
+
+def _balanced_numbers(n_rows: np.ndarray, most: int) -> np.ndarray:
+    """Return how many of the ``n_rows`` (n_classes,) rows of each class to draw for a sample of ``most`` rows, at least
+    one of each class that has rows.
+    """
+    in_order = np.sort(n_rows[n_rows > 0])
+    rarer = np.cumsum(in_order) - in_order
+    of_each = (most - rarer) // np.arange(in_order.size, 0, -1)  # if all rows of the rarer classes are drawn
+    larger = np.flatnonzero(in_order > of_each)
+    return n_rows if larger.size == 0 else np.minimum(n_rows, max(1, int(of_each[larger[0]])))
 
 
 def hash_rows(table: Table, n_jobs: int | None = None) -> np.ndarray:

@@ -143,20 +143,21 @@ def table_in_files(
     values = CountedColumns(blocks, n_jobs, n_quantiles)
     repeated = scan_caution(table.names, values.columns, blocks.prints, rows)
     cautions = (*values.cautions(), *([] if repeated is None else [repeated]))
-    # Later steps use a sample of the rows, which stays in memory. If its texts do not fit, the sample is smaller, and
-    # so are the samples of later steps, which are parts of it: no row is read a second time.
-    sample_size, size_limit = MOST_JUDGED_ROWS, None
-    if coding.sample_size is not None:
-        sample_size = max(sample_size, coding.sample_size(table.n_columns, target.n_classes))
+    # Later steps use two samples of the rows, which stay in memory: one shows what columns are, and contributions are
+    # fitted to the other. If their texts do not fit, the samples are smaller, and so are those of later steps, which
+    # are parts of them: no row is read a second time.
+    n_fitted = 0 if coding.sample_size is None else coding.sample_size(table.n_columns, target.n_classes)
+    size_limit = None
     if engine.reading_bytes is not None:
-        room = max(FEWEST_SAMPLED_ROWS, int(engine.reading_bytes / table.row_bytes))
-        sample_size, size_limit = min(sample_size, room), room if room < sample_size else None
-    hashes = RowHashes(table, rows, n_jobs, blocks.prints, engine)
-    samples = RowSamples(hashes, rows, size_limit)
-    training = TrainingTable(
-        table, target, weights, order, rows, samples, engine, values=values, blocks=blocks, cautions=cautions
-    )
-    return replace(training, sample_rows=training.drawn(sample_size))
+        room = max(FEWEST_SAMPLED_ROWS, int(engine.reading_bytes / table.row_bytes) // 2)
+        size_limit = room if room < max(MOST_JUDGED_ROWS, n_fitted) else None
+    samples = RowSamples(RowHashes(table, rows, n_jobs, blocks.prints, engine), rows, size_limit)
+    sample = samples.drawn(MOST_JUDGED_ROWS)
+    if n_fitted:
+        sample = np.union1d(sample, samples.drawn_balanced(n_fitted))
+    sample = sample if rows.runs is None else np.sort(rows.runs.in_source(sample))
+    read: dict[str, Any] = {"values": values, "blocks": blocks, "sample_rows": sample, "cautions": cautions}
+    return TrainingTable(table, target, weights, order, rows, samples, engine, **read)
 
 
 def drawn_from_scan(table: ScannedTable, target: Target, weights: np.ndarray | None, most: int) -> np.ndarray:

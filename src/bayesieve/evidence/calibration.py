@@ -110,12 +110,12 @@ def calibrate(
     try:
         with one_blas_thread():
             every = CalibrationRows.of(coded, free, refitter, n_jobs)
-            rows, least, log_prior = every.few(), np.nan, class_log_prior(coded.counts.class_counts)
+            rows, least = every.few(), np.nan
             counts = [coded.counts.feature(k) for k in free.tolist()]
             # Naive Bayes counts shared information several times, even after averaging. A factor on all weights
             # corrects this on average; it is fitted for each smoothing.
             for choice in choices:
-                candidate = LeaveOneOutLoss(rows, counts, log_prior, choice)
+                candidate = LeaveOneOutLoss(rows, counts, choice)
                 value, by = candidate.least_by_factor(averaged[free])
                 if not value >= least:
                     least, loss, factor, smoothing = value, candidate, by, choice
@@ -168,7 +168,6 @@ class LeaveOneOutLoss:
     ----------
     rows : rows over which the loss is summed.
     counts : per feature of the rows, (n_levels, n_classes).
-    log_prior : (n_classes,).
     smoothing : smoothing of the counts.
 
     Attributes
@@ -176,12 +175,10 @@ class LeaveOneOutLoss:
     prior : log joint that contributions are added to, (n_classes,), or (n_rows, n_classes) with an offset.
     """
 
-    def __init__(
-        self, rows: CalibrationRows, counts: Sequence[np.ndarray], log_prior: np.ndarray, smoothing: Smoothing
-    ) -> None:
-        self.rows, self.log_prior, self._counts, self._smoothing = rows, log_prior, counts, smoothing
-        self.prior = log_prior if rows.offset is None else log_prior + rows.offset
-        n_classes = log_prior.size
+    def __init__(self, rows: CalibrationRows, counts: Sequence[np.ndarray], smoothing: Smoothing) -> None:
+        self.rows, self._counts, self._smoothing = rows, counts, smoothing
+        self.prior = rows.log_prior if rows.offset is None else rows.log_prior + rows.offset
+        n_classes = rows.n_classes
         (self._codes, self._codes_of_classes), self._slices = rows.codes, row_slices(rows.classes.size, n_classes)
         # One row to leave out has weight 1 if weights stand for repeated rows (so that a weight of 2 equals a repeated
         # row); its whole weight if weights are below 1; and the mean weight if weights differ.
@@ -213,7 +210,7 @@ class LeaveOneOutLoss:
         """Return the sum over rows of -log P(true class) in nats, and its gradient, at these weights."""
         from bayesieve.evidence._kernels import residuals, sum_by_level
 
-        rows, n_classes = self.rows, self.log_prior.size
+        rows, n_classes = self.rows, self.rows.n_classes
         prior = np.diff(self.prior, axis=-1) if n_classes == 2 else self.prior
 
         def of_slice(some: slice) -> tuple[float, np.ndarray]:
@@ -236,7 +233,7 @@ class LeaveOneOutLoss:
         """Return weighted log probabilities of a slice of rows, summed over the features, (n_rows, n_logits)."""
         from bayesieve.evidence._kernels import add_log_probabilities
 
-        classes, n_classes, of_entries = self.rows.classes[some], self.log_prior.size, weights[self._feature]
+        classes, n_classes, of_entries = self.rows.classes[some], self.rows.n_classes, weights[self._feature]
         same, sums = np.append(of_entries * self._same, 0.0), np.zeros((classes.size, 1))
         add_log_probabilities(self._codes_of_classes, some.start, self._n_levels * n_classes, self._starts, same, sums)
         if n_classes == 2:
@@ -254,13 +251,13 @@ class LeaveOneOutLoss:
         odds.
         """
         logits = np.concatenate(map_in_threads(partial(self._logits, weights), self._slices, self.rows.n_jobs))
-        return np.pad(logits, ((0, 0), (1, 0))) if self.log_prior.size == 2 else logits
+        return np.pad(logits, ((0, 0), (1, 0))) if self.rows.n_classes == 2 else logits
 
     def evidence_of(self, k: int, some: np.ndarray) -> np.ndarray:
         """Return the counted contributions, without weight, of the feature at position ``k`` to some rows, (n,
         n_classes).
         """
-        first, n_classes = int(self._starts[k]), self.log_prior.size
+        first, n_classes = int(self._starts[k]), self.rows.n_classes
         codes, classes = self._codes[k, some].astype(np.int64), self.rows.classes[some]
         known = np.flatnonzero(codes < self._n_levels[k])
         result = np.zeros((some.size, n_classes))
@@ -275,7 +272,7 @@ class LeaveOneOutLoss:
     def over(self, rows: CalibrationRows, kept: np.ndarray) -> LeaveOneOutLoss:
         """Return the loss over other rows, restricted to the features at ascending positions ``kept``."""
         counts = [self._counts[k] for k in kept.tolist()]
-        return LeaveOneOutLoss(rows.of_features(kept), counts, self.log_prior, self._smoothing)
+        return LeaveOneOutLoss(rows.of_features(kept), counts, self._smoothing)
 
     def weighing(self, weights: np.ndarray) -> LeaveOneOutLoss:
         """Return the loss with other row weights (n_rows,); counts remain those of all rows."""
@@ -337,7 +334,8 @@ def leave_one_out_logs(
 class CalibrationRows:
     """Codes, classes and weights of the training rows, or of a sample of them, for some features; see `of`.
 
-    In fits, a sampled row counts once; in displayed counts, as many times as the rows it represents.
+    A sample has larger shares of rare classes than the table; see `log_prior`. In fits, a sampled row counts once; in
+    displayed counts, as many times as the rows of its class that it represents.
 
     Parameters
     ----------
@@ -389,7 +387,8 @@ class CalibrationRows:
             raise ValueError("Weights are fitted to rows with known classes; code the table together with its target.")
         n_columns = coded.levels.n_columns if isinstance(coded.levels, TableLevels) else coded.n_features
         most_few = min(_MOST_ROWS, max(1000, _MOST_TERMS // max(1, features.size * coded.n_classes)))
-        rows = coded.drawn(max(most_few, most_last_rows(n_columns, coded.n_classes)))
+        most = max(most_few, most_last_rows(n_columns, coded.n_classes))
+        rows = coded.drawn_balanced(most)
         offsets = [coded.rows.columns[OFFSET][rows]] if OFFSET in coded.rows.columns else []
         known = coded.counts.class_counts.sum() * (1.0 - 1e-9)
         with_gaps = [k for k in features.tolist() if coded.counts.feature(k).sum() < known]
@@ -430,25 +429,59 @@ class CalibrationRows:
         return codes, codes.astype(kind) * kind.type(self.n_classes) + self.classes.astype(kind)
 
     def few(self) -> CalibrationRows:
-        """Return a sample that suffices to choose features: 50,000 rows, or fewer for many features."""
-        drawn = self.drawn(self.most_few)
+        """Return a sample that suffices to choose features: 50,000 rows, or fewer for many features; see
+        `CodedTable.drawn_balanced`.
+        """
+        drawn = np.searchsorted(self.positions, self.coded.drawn_balanced(self.most_few))
         offset = None if self.offset is None else self.offset[drawn]
         some = self.positions[drawn], self.classes[drawn], self.weights[drawn]
         return replace(self, positions=some[0], classes=some[1], weights=some[2], offset=offset)
 
     def drawn(self, most: int) -> np.ndarray:
-        """Return the positions of at most ``most`` of these rows, drawn by hashes of their contents."""
-        return np.searchsorted(self.positions, self.coded.drawn(min(most, self.positions.size)))
+        """Return the positions of at most ``most`` of these rows, the same share of each class, drawn by hashes of
+        their contents.
+        """
+        of_classes = np.maximum(1, self.n_of_classes * most // max(1, self.positions.size))
+        return np.searchsorted(self.positions, self.coded.drawn_by_class(np.minimum(self.n_of_classes, of_classes)))
+
+    def effective_counts(self, codes: np.ndarray, n_cells: int) -> np.ndarray:
+        """Return the effective number of these rows by cell and class, (n_cells, n_classes).
+
+        ``codes`` (n_rows,) are the cells of the rows; rows of higher codes are not counted.
+        """
+        at = np.minimum(codes, n_cells).astype(np.int64) * self.n_classes + self.classes
+        counts = np.bincount(at, self.weights, (n_cells + 1) * self.n_classes)
+        return counts.reshape(n_cells + 1, self.n_classes)[:-1]
 
     def count_classes(self, codes: np.ndarray, n_cells: int) -> np.ndarray:
         """Return the weight of the rows of the table by cell and class, (n_cells, n_classes), estimated from these
         rows.
         """
-        is_sample = self.positions.size < self.coded.n_rows
-        stands_for = self.total / float(self.weights.sum()) if is_sample else 1.0 / self.effective_share
-        at = np.minimum(codes, n_cells).astype(np.int64) * self.n_classes + self.classes
-        counts = np.bincount(at, self.weights * stands_for, (n_cells + 1) * self.n_classes)
-        return counts.reshape(n_cells + 1, self.n_classes)[:-1]
+        counts = self.effective_counts(codes, n_cells)
+        if not self.is_sample:
+            return counts / self.effective_share
+        of_classes = np.bincount(self.classes, self.weights, self.n_classes)
+        return counts * (self.coded.counts.class_counts / np.maximum(of_classes, 1e-300))
+
+    @cached_property
+    def n_of_classes(self) -> np.ndarray:
+        """Number of these rows by class, (n_classes,)."""
+        return np.bincount(self.classes, minlength=self.n_classes)
+
+    @cached_property
+    def is_sample(self) -> bool:
+        """Whether these are not all rows with a weight."""
+        return self.positions.size < int(self.coded.rows.n_of_classes.sum())
+
+    @cached_property
+    def log_prior(self) -> np.ndarray:
+        """Logarithms of the class shares of the rows, (n_classes,), which in a sample differ from those of the table.
+
+        Contributions are fitted beside these, so that they hold for the table (Prentice and Pyke 1979).
+        """
+        if not self.is_sample:
+            return class_log_prior(self.coded.counts.class_counts)
+        return class_log_prior(np.bincount(self.classes, self.weights, self.n_classes))
 
     def codes_by(self, cells: Mapping[int, FeatureLevels | None]) -> dict[int, np.ndarray]:
         """Return, for each feature position in ``cells``, the codes (n_rows,) by these cells; None stands for the

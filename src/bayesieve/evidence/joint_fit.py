@@ -13,7 +13,7 @@ from scipy.special import entr, expit, log_softmax, softmax
 
 from bayesieve.engine.base import one_blas_thread
 from bayesieve.engine.progress import Clock
-from bayesieve.evidence.calibration import ROWS_PER_WEIGHT, CalibrationRows, LeaveOneOutLoss
+from bayesieve.evidence.calibration import ROWS_PER_WEIGHT, CalibrationRows, LeaveOneOutLoss, informative_rows
 from bayesieve.evidence.inclusion import (
     LEAST_PROBABILITY,
     Effects,
@@ -25,7 +25,7 @@ from bayesieve.evidence.inclusion import (
 )
 from bayesieve.evidence.offset import intercept_for
 from bayesieve.evidence.problem import EvidenceProblem
-from bayesieve.evidence.shapes import N_COSINES
+from bayesieve.evidence.shapes import N_COSINES, Shape
 from bayesieve.evidence.solver import FEW_ROWS, Solution, deal_folds, solve, start_with_fewer, start_with_more
 from bayesieve.evidence.surfaces import Surface, SurfacePart, find_surfaces, surface_parts
 from bayesieve.evidence.terms import FitOptions, Term
@@ -38,6 +38,9 @@ CURVATURE_ROWS = 3000
 
 _NATS_PER_DEVIATION = 2.0  # that a feature must save for each effective coefficient, or
 _LEAST_SHARE = 3e-4  # of the nats that all features could save, if that is less
+_MOST_LOST = (
+    0.05  # share of the explained nats that dropped features may cost together (benchmarks/decisions/samples.md)
+)
 _NATS_PER_CHOICE = 1.5  # that a surface must save, times the logarithm of the features that it is the best of
 _LEAST_DEVIATION = 0.03  # of contributions that did not deviate in fewer rows
 _MOST_CONTRIBUTIONS = 1 << 24  # features x rows x classes
@@ -126,7 +129,7 @@ def fit_jointly(
         The terms and surfaces that stay, and their solution.
     """
     followed = every.positions.size > fit.loss.rows.positions.size
-    best, solution = fit_to_sample(fit, levels, options, clock, followed=followed)
+    best, solution = fit_to_sample(fit, levels, every, options, clock, followed=followed)
     if not (solution.complete and (best.terms or best.surfaces)):
         return best, solution
     if followed:
@@ -141,7 +144,13 @@ def fit_jointly(
 
 
 def fit_to_sample(
-    fit: JointFit, levels: Sequence[FeatureLevels], options: FitOptions, clock: Clock, *, followed: bool
+    fit: JointFit,
+    levels: Sequence[FeatureLevels],
+    every: CalibrationRows,
+    options: FitOptions,
+    clock: Clock,
+    *,
+    followed: bool,
 ) -> tuple[JointFit, Solution]:
     """Find surfaces, select terms, and fit their contributions to a sample of rows; parameters are those of
     `fit_jointly`.
@@ -167,13 +176,13 @@ def fit_to_sample(
     # Selection: features stay if their Bayes factors say that they matter, and if the others cannot make up for them.
     kept = np.ones(len(problem.shapes), dtype=bool)
     if drop:
-        fit, kept = select_features(fit, problem, solution, options.included)
+        fit, kept = select_features(fit, problem, solution, every, options.included)
         if not kept.any():  # chance does as well as any feature
             return fit, solution
 
     # Trust: counted contributions are discounted, because cuts lie where these rows make steps largest; deviations make
     # up for it. A fit to many rows reaches the same optimum sooner without discount.
-    if fit.loss.rows.classes.size <= FEW_ROWS:
+    if informative_rows(fit.loss.rows.n_of_classes) <= FEW_ROWS:
         trust = np.full(len(fit.terms), _TRUST)
         for i, term in enumerate(fit.terms):
             is_numeric = term.cells is not None and term.cells.kind == "numeric"
@@ -203,7 +212,7 @@ def held_out_factor(fit: JointFit, levels: Sequence[FeatureLevels], options: Fit
         if held_out.all():  # the rows of each class are equal, so that nothing is left to learn from
             continue
         others = replace(fit, loss=loss.weighing(np.where(held_out, 0.0, rows.weights)))
-        best, solution = fit_to_sample(others, levels, options, clock, followed=True)
+        best, solution = fit_to_sample(others, levels, others.loss.rows, options, clock, followed=True)
         if not solution.complete:
             return 1.0
         if best.terms or best.surfaces:
@@ -228,7 +237,7 @@ def held_out_factor(fit: JointFit, levels: Sequence[FeatureLevels], options: Fit
 def shrink(fit: JointFit, solution: Solution, factor: float, n_jobs: int | None) -> tuple[JointFit, Solution]:
     """Multiply all contributions by ``factor``, and adjust the intercept."""
     rows, loss, errors = fit.loss.rows, fit.loss, solution.errors
-    offset = factor * fit.contributions(solution, n_jobs) + loss.prior - loss.log_prior
+    offset = factor * fit.contributions(solution, n_jobs) + loss.prior - rows.log_prior
     intercept = factor * solution.intercept + intercept_for(offset, rows.classes, rows.weights)
     if errors is not None:
         variances = [factor**2 * array for array in errors.variances]
@@ -240,13 +249,14 @@ def shrink(fit: JointFit, solution: Solution, factor: float, n_jobs: int | None)
 
 
 def select_features(
-    fit: JointFit, problem: EvidenceProblem, solution: Solution, included: Collection[int]
+    fit: JointFit, problem: EvidenceProblem, solution: Solution, every: CalibrationRows, included: Collection[int]
 ) -> tuple[JointFit, np.ndarray]:
     """Drop the terms without effect, and the terms and surfaces that others make up for.
 
     Parameters
     ----------
     fit, problem, solution : terms and surfaces, and their rough fit.
+    every : all rows, by which terms are tested by themselves.
     included : features of the table that must stay.
 
     Returns
@@ -261,7 +271,8 @@ def select_features(
     # Terms are tested by themselves and beside all others. The mean of two Bayes factors reaches B without effect in at
     # most 1 of B tables, as each of them does. Surfaces are tested beside the terms only.
     log_bayes = solution.log_bayes.copy()
-    alone = np.array([log_bayes_alone(term, fit.loss.rows) for term in fit.terms])
+    counts = cell_counts(fit, every)
+    alone = np.array([log_bayes_alone(term.shape, table) for term, table in zip(fit.terms, counts, strict=True)])
     log_bayes[:n] = np.logaddexp(alone, log_bayes[:n]) - math.log(2.0)
     probabilities = inclusion_probabilities(log_bayes[:n], fit.n_candidates)
     kept = save_their_price(fit, problem, solution)
@@ -274,7 +285,7 @@ def select_features(
         # Cells of few rows are far from normal. A term that matters but was dropped is made up for by others, so only
         # its remaining effect is omitted.
         if probabilities[k] < LEAST_PROBABILITY and not fit.terms[k].shape.rare_single_cells:
-            squares[i] = expected_squares_of_cells(cell_counts(fit.terms[k], fit.loss.rows))
+            squares[i] = expected_squares_of_cells(counts[k])
     omitted = omitted_variances(effects, squares, probabilities[dropped])
 
     # Weights are refitted to compensate for the features that dropped out.
@@ -289,13 +300,25 @@ def select_features(
     return replace(smaller, omitted_variances=omitted), kept
 
 
-def log_bayes_alone(term: Term, rows: CalibrationRows) -> float:
+def cell_counts(fit: JointFit, every: CalibrationRows) -> list[np.ndarray]:
+    """Return the effective number of all rows by cell and class, (n_cells, n_classes), of each term."""
+    if every.positions.size == fit.loss.rows.positions.size:
+        return [fit.loss.rows.effective_counts(term.codes, term.shape.n_cells) for term in fit.terms]
+    codes = every.codes_by({term.feature: term.cells for term in fit.terms})
+    return [every.effective_counts(codes[term.feature], term.shape.n_cells) for term in fit.terms]
+
+
+def log_bayes_alone(shape: Shape, counts: np.ndarray) -> float:
     """Return the log Bayes factor of a term by itself against no effect.
 
     Numbers are tested as a curve and as single cells, because they may be codes of categories, whose effects follow no
     curve.
+
+    Parameters
+    ----------
+    shape : of the term.
+    counts : (n_cells, n_classes) rows.
     """
-    shape, counts = term.shape, cell_counts(term, rows)
     if not shape.rare_single_cells:
         return log_bayes_of_cells(counts)
     of_curve = log_bayes_of_curve(counts, shape.basis()[:, shape.groups < shape.n_groups - shape.n_jumps])
@@ -304,16 +327,12 @@ def log_bayes_alone(term: Term, rows: CalibrationRows) -> float:
     return float(np.logaddexp(of_curve, log_bayes_of_cells(counts))) - math.log(2.0)
 
 
-def cell_counts(term: Term, rows: CalibrationRows) -> np.ndarray:
-    """Return the effective number of rows by cell and class, (n_cells, n_classes)."""
-    return rows.effective_share * rows.count_classes(term.codes, term.shape.n_cells)
-
-
 def save_their_price(fit: JointFit, problem: EvidenceProblem, solution: Solution) -> np.ndarray:
     """Return a mask of the terms and surfaces worth keeping, shape (n,).
 
     A feature is dropped if its effective coefficients cost more nats than it saves beside the others, which are
-    rescaled to make up for it.
+    rescaled to make up for it. Many weak features together may be worth more than their price, so the dropped ones may
+    only save a small share of what all features save.
     """
     loss, n_terms, n = fit.loss, len(fit.terms), len(solution.tables)
     rows = loss.rows
@@ -340,7 +359,9 @@ def save_their_price(fit: JointFit, problem: EvidenceProblem, solution: Solution
     prior = loss.prior if rows.offset is None else loss.prior[some]
     joint = contributions.sum(axis=0) + prior + solution.intercept
     weights = rows.weights[some] * (total / rows.weights[some].sum())
-    return worth_keeping(contributions, joint, rows.classes[some], weights, prices, few)
+    explained = null + float(weights @ log_softmax(joint, axis=1)[np.arange(some.size), rows.classes[some]])
+    most = _MOST_LOST * max(0.0, explained)
+    return worth_keeping(contributions, joint, rows.classes[some], weights, prices, few, most)
 
 
 def fit_to_every_row(
@@ -373,6 +394,7 @@ def worth_keeping(
     weights: np.ndarray,
     prices: np.ndarray,
     some: np.ndarray | slice = slice(None),
+    most_lost: float = np.inf,
 ) -> np.ndarray:
     """Return a mask of the features that remain after dropping those whose cost is below their price, shape
     (n_features,).
@@ -389,6 +411,7 @@ def worth_keeping(
     weights : (n_rows,).
     prices : (n_features,) nats.
     some : positions of rows; `CURVATURE_ROWS` of them are enough.
+    most_lost : nats that all dropped features may cost together.
     """
     from bayesieve.evidence._kernels import residuals
 
@@ -403,6 +426,7 @@ def worth_keeping(
     few, prices = np.ascontiguousarray(centred[:, :, some]), prices.astype(np.float64)
     left, factors = np.arange(len(centred)), np.ones(len(centred))
     loss, at_once = residuals(joint.astype(np.float64, order="C"), classes, weights), max(1, left.size // _AT_ONCE)
+    highest = loss + most_lost
     inverse: np.ndarray | None = None
     with one_blas_thread():  # sums come in one order
         while left.size > 1:
@@ -415,7 +439,7 @@ def worth_keeping(
             following[left] *= changes
             without = others + np.tensordot(following.astype(few.dtype), centred, axes=1).T
             higher = residuals(without.astype(np.float64, order="C"), classes, weights)
-            if higher - loss <= prices[left[dropped]].sum():
+            if higher - loss <= prices[left[dropped]].sum() and higher <= highest:
                 joint, loss, inverse, factors = without, higher, None, following
                 left = np.delete(left, dropped)
             elif dropped.size == 1:

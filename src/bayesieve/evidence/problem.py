@@ -21,6 +21,7 @@ from scipy.special import expit, softmax
 
 from bayesieve.counts.row_hashes import drawn_by_content, hash_codes, mixed
 from bayesieve.engine.base import map_in_threads, row_slices
+from bayesieve.evidence.calibration import informative_rows
 from bayesieve.evidence.shapes import Shape
 
 N_FACTORS = 4
@@ -247,6 +248,7 @@ class EvidenceProblem:
     design : parameters of the shapes.
     n_classes : number of classes.
     n_rows, total : number and weight of the rows.
+    n_informative : number of rows of classes of equal size that would inform as well.
     expected_variance : prior variance of deviations that is tried first.
     n_jobs : threads that sum over chunks of rows; results do not depend on it.
     """
@@ -256,6 +258,7 @@ class EvidenceProblem:
     design: Design
     n_classes: int
     n_rows: int
+    n_informative: float
     total: float
     expected_variance: float
     n_jobs: int | None
@@ -296,7 +299,8 @@ class EvidenceProblem:
             for some in row_slices(classes.size, n_logits)
         ]
         design = build_design(shapes, n_logits)
-        return cls(chunks, shapes, design, n_classes, classes.size, total, expected, n_jobs)
+        n_informative = informative_rows(np.bincount(classes, minlength=n_classes))
+        return cls(chunks, shapes, design, n_classes, classes.size, n_informative, total, expected, n_jobs)
 
     def logits(self, table: np.ndarray, intercept: np.ndarray, rows: DesignRows) -> np.ndarray:
         """Return the logits of rows, (n_rows, n_logits): offset + intercept + the deviations of their cells.

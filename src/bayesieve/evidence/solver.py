@@ -131,7 +131,7 @@ def solve(
         first = np.where(design.is_jump, 0.0, _FIRST_DEVIATION)
     else:
         point, first = start[0], np.where(design.is_jump, 0.0, start[1]) if roughly else start[1]
-    few = not roughly and problem.n_rows <= FEW_ROWS
+    few = not roughly and problem.n_informative <= FEW_ROWS
     expected_variance = 0.0 if not few else problem.expected_variance if nearby is None else nearby.expected_variance
     errors, log_bayes, effects, complete = None, None, None, False
     jumps = np.zeros(design.n_groups, dtype=bool)
@@ -418,8 +418,6 @@ def choose_expected_variance(search: VarianceSearch, clock: Clock) -> VarianceSe
             if changed > loss - _LEAST_GAIN:
                 break
             best, loss = other, changed
-            if factor < 1.0:
-                return best
         if best is not search:
             break
     return best

@@ -430,6 +430,12 @@ class Rows:
         """Whether the rows are listed class after class."""
         return self.class_codes is not None and bool(np.all(self.class_codes[:-1] <= self.class_codes[1:]))
 
+    @cached_property
+    def n_of_classes(self) -> np.ndarray:
+        """Number of rows of positive weight of each class, (n_classes,)."""
+        codes = np.zeros(0, dtype=np.uint8) if self.class_codes is None else self.class_codes
+        return count_classes(codes if self.weights is None else codes[self.weights > 0], self.n_classes)
+
     def class_order(self) -> np.ndarray:
         """Return the positions of the rows sorted by class; rows of a class keep their order. ValueError without
         classes.
