@@ -12,6 +12,7 @@ from scipy.special import gammaln
 
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.counts.contingency import Shrinkage, class_log_prior, log_probabilities_of_tables
+from bayesieve.discretize.modl import group_prior
 from bayesieve.discretize.refitting import LevelRefitter
 from bayesieve.engine.progress import Clock
 from bayesieve.evidence.calibration import (
@@ -222,7 +223,7 @@ def fitted_by_value(
     wanted = features[(n_values > 0) & (n_values <= limits)].tolist()
     tried = [k for k in wanted if coded.levels[k].kind == "categorical"]  # pairs keep their groups
     if tried:
-        drawn = coded.drawn(_ROWS_OF_VALUES)
+        drawn = coded.drawn_balanced(_ROWS_OF_VALUES)
         rows, columns = coded.rows.take(drawn), refitter.raw_columns(tried, coded.rows.in_table(drawn))
         for k, (column,) in zip(tried, columns, strict=True):
             by_value[k] = values_explain_more(coded.levels[k], column, rows, coded.n_classes)
@@ -232,9 +233,8 @@ def fitted_by_value(
 def values_explain_more(level: FeatureLevels, column: Column, rows: Rows, n_classes: int) -> bool:
     """Return whether values of a categorical column explain the classes of rows better one by one than in their groups.
 
-    Both explanations have a marginal likelihood, with Dirichlet priors of the shares of the classes. That of the groups
-    is multiplied by the prior probability of the groups: any number of them, any sizes, and any values are equally
-    likely.
+    The marginal likelihood of both, with Dirichlet priors of the shares of the classes, is multiplied by their prior
+    probability: any number of groups, any sizes and any values are equally likely, and single values are groups, too.
 
     Parameters
     ----------
@@ -252,9 +252,9 @@ def values_explain_more(level: FeatureLevels, column: Column, rows: Rows, n_clas
     counts = np.bincount(cells, weights, values.n_levels * n_classes).reshape(-1, n_classes)
     of_level, of_groups = coarser_codes(values, level), np.zeros((level.n_levels, n_classes))
     np.add.at(of_groups, of_level, counts)
-    n, n_groups, sizes = values.n_levels, level.n_levels, np.bincount(of_level)
-    price = math.log(n * math.comb(n - 1, n_groups - 1)) + float(gammaln(n + 1) - gammaln(sizes + 1).sum())
-    return log_bayes_of_cells(counts) > log_bayes_of_cells(of_groups) - price
+    costs = group_prior(values.n_levels, values.n_levels, "sizes")
+    cost_of_groups = float(costs[level.n_levels] - gammaln(np.bincount(of_level) + 1.0).sum())
+    return log_bayes_of_cells(counts) - float(costs[-1]) > log_bayes_of_cells(of_groups) - cost_of_groups
 
 
 def _warn_of_end(fit: str, clock: Clock, consequence: str) -> None:
