@@ -211,6 +211,13 @@ def test_text_from_data_stays_text(model: SelectiveNB, text: str, n_classes: int
     assert html.count("sha256-") == 1
 
 
+@pytest.mark.parametrize("loss", [None, 0.5])
+def test_edits_say_where_measures_come_from_if_there_are_any(model: SelectiveNB, loss: float | None) -> None:
+    edit = replace(model.edits_[0], log_loss_before=loss, log_loss_after=loss)
+    source = render_document("x.md", replace(report_of("t", 2), edits=(edit,)))
+    assert ("measured on rows given, just before and after" in source) == (loss is not None)
+
+
 def hostile_data(text: str, n_classes: int, edit: Any) -> Any:
     """Data of a report with the text in every place that data can reach, also facts, edits and rules."""
     edit = replace(edit, **dict.fromkeys(("feature", "who", "why", "before", "after"), text))

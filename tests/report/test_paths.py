@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 
 from bayesieve.report import path_figure
 from bayesieve.report.charts import good_end, thinned
-from bayesieve.report.search import by_size, needs_logarithm, value_at
+from bayesieve.report.search import alternates, by_size, needs_logarithm, value_at
 from tests.report.paths import floating_trace, forward_trace, steps, wrapper_trace
 
 
@@ -125,3 +125,17 @@ def test_sizes_are_whole_on_the_axis() -> None:
         svg = figure.to_svg()
         assert ">2</text>" in svg
         assert not re.search(r">\d+\.5</text>", svg.partition("number of features")[0])
+
+
+@pytest.mark.parametrize(
+    ("moves", "expected"),
+    [
+        ([["add"], ["drop", "drop"], ["add"]], True),
+        ([["add"], [], ["drop"]], True),
+        ([["add"], ["add"]], False),
+        ([["add", "drop"]], False),
+    ],
+)
+def test_walks_that_alternate_add_or_drop_each(moves: list[list[str]], expected: bool) -> None:
+    walks = [[{"move": "start"}, *({"move": move} for move in walk)] for walk in moves]
+    assert alternates(walks) == expected
