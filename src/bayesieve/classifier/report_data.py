@@ -274,7 +274,7 @@ def _on_rows(
     groups = _groups(frame, _dated(model) if time is None else time, by)
     judged = replace(judged, moments=moments, positive=place, segments=groups)
     is_timed = bool(groups) and (not by or groups[0][0] != by[0])
-    wanted = checked_rows(explained, judged.n_rows)
+    wanted = None if explained is None else checked_rows(explained, judged.n_rows)
     parts: dict[str, Any] = {"performance": None, "explained": (), "samples": (), "segments": (), "stability": {}}
     warned = []
     deciding = None if benefit is None else Deciding(model, judged, benefit)
@@ -296,7 +296,7 @@ def _on_rows(
         warned.append(f"The report is without figures of performance: {reason}.")
     try:
         with silenced():  # these rows were predicted above
-            parts["explained"] = _explained_rows(model, judged, wanted)
+            parts["explained"] = () if wanted is None else _explained_rows(model, judged, wanted)
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # values that cannot be shown
         warned.append(f"The report explains no rows: {str(error).rstrip('.')}.")
     if challenger is not None:
@@ -506,8 +506,6 @@ def of_features(
 
 def checked_rows(rows: Any, n_rows: int) -> int | np.ndarray:
     """Return the rows to explain: their number, or their positions as an array. Raise ValueError for anything else."""
-    if rows is None:
-        return 0
     if isinstance(rows, Integral) and not isinstance(rows, bool) and int(rows) >= 0:
         return int(rows)
     with suppress(ValueError, TypeError, OverflowError):

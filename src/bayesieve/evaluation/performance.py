@@ -21,6 +21,7 @@ from bayesieve.evaluation.splits import log_proba_of_splits, time_splits
 from bayesieve.parts import options_of, require_objects
 from bayesieve.scorecard.look_up import RowReader
 from bayesieve.scorecard.reasons import columns_in_use
+from bayesieve.scorecard.record import Scorecard
 from bayesieve.scorecard.strategy import strategy_table
 from bayesieve.selection.row_splits import RowSplits, is_number_of_folds, is_splitter, row_splits
 from bayesieve.statistics import metrics
@@ -317,7 +318,7 @@ def _by_this_model(model: Any, rows: JudgedRows, trained_on: bool, held_out: boo
     if trained_on:
         return performance_on(rows, name, *words, is_training=True)
     total = rows.n_rows if rows.weights is None else rows.weights.sum()
-    losses = loss_without_features(model, rows.X, rows.classes[np.asarray(rows.labels)], rows.weights)
+    losses = loss_without_features(model.scorecard_, rows.cells, np.asarray(rows.labels), rows.weights)
     return performance_on(rows, name, *words, gains={name: loss / total for name, loss in losses.items()})
 
 
@@ -436,8 +437,11 @@ def _predicted_by_others(
 
         def look_at(fold_model: Any, X: Any, test: np.ndarray) -> None:
             used.append(frozenset(columns_in_use(fold_model.scorecard_)))
-            weights = None if rows.weights is None else rows.weights[test]
-            for name, gain in loss_without_features(fold_model, X, labels[test], weights).items():
+            card, table = fold_model.scorecard_, new_table(fold_model, X)
+            known = np.flatnonzero(np.isin(labels[test], card.classes))
+            weights = None if rows.weights is None else rows.weights[test][known]
+            codes = np.searchsorted(card.classes, labels[test][known])
+            for name, gain in loss_without_features(card, card.cells(table)[:, known], codes, weights).items():
                 sums[name] = sums.get(name, 0.0) + gain
 
         by_split = list(log_proba_of_splits(quiet, rows.X, as_target(labels), splits, rows.weights, fitted=look_at))
@@ -446,26 +450,26 @@ def _predicted_by_others(
     return by_split, tuple(used), {name: gain / total for name, gain in sums.items()}
 
 
-def loss_without_features(model: Any, X: Any, labels: np.ndarray, weights: np.ndarray | None) -> dict[str, float]:
-    """Return by how much the log loss of rows rises without each feature of a model, in nats per row, by name.
+def loss_without_features(
+    card: Scorecard, cells: np.ndarray, codes: np.ndarray, weights: np.ndarray | None
+) -> dict[str, float]:
+    """Return by how much the log loss of rows rises without each feature of a model, summed over rows, in nats, by
+    name.
 
-    The contribution of the feature is replaced by 0, its mean over the training rows; nothing is refitted. Rows of
-    classes that the model does not know are ignored.
+    The contribution of the feature is replaced by 0, its mean over the training rows; nothing is refitted.
+
+    Parameters
+    ----------
+    cells : (n_used, n_rows) cells of the features in the model.
+    codes : (n_rows,) positions of the rows' classes.
     """
-    card = model.scorecard_
-    cells = card.cells(new_table(model, X))
-    classes = np.full(labels.size, -1)
-    for j, label in enumerate(card.classes):
-        classes[labels == label] = j
-    labelled = np.flatnonzero(classes >= 0)
-    counted = np.ones(labelled.size) if weights is None else weights[labelled]
-    joint = card.tables.joint(cells)[labelled]
+    counted, joint = np.ones(codes.size) if weights is None else weights, card.tables.joint(cells)
 
     def loss(joint: np.ndarray) -> float:
-        return float(-counted @ log_softmax(joint, axis=1)[np.arange(labelled.size), classes[labelled]])
+        return float(-counted @ log_softmax(joint, axis=1)[np.arange(codes.size), codes])
 
     whole = loss(joint)
     return {
-        feature.name: loss(joint - feature.table[np.minimum(codes[labelled], feature.cells.n_levels)]) - whole
-        for feature, codes in zip(card.used_features, cells, strict=True)
+        feature.name: loss(joint - feature.table[np.minimum(of_rows, feature.cells.n_levels)]) - whole
+        for feature, of_rows in zip(card.used_features, cells, strict=True)
     }
