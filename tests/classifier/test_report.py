@@ -227,7 +227,7 @@ def test_without_rows_the_model_is_shown() -> None:
     assert notes["vide"] == "One level: no cut point pays for itself."
     report = report_data(fitted(), frame(), labels(), cv=0)
     assert report.performance is None
-    assert report.explained == []
+    assert report.explained == ()
 
 
 def test_features_of_one_level_are_not_said_to_be_without_information() -> None:

@@ -201,7 +201,7 @@ def test_no_row_without_asking() -> None:
     model = fitted()
     marked = X.with_columns(purpose=pl.when(pl.int_range(N) == 5).then(pl.lit("zeppelin")).otherwise(pl.col("purpose")))
     without = report_data(model, marked, TWO, cv=0)
-    assert without.explained == []
+    assert without.explained == ()
     some = report_data(model, marked, TWO, cv=0, rows=[5, -1])
     assert [row["row"] for row in some.explained] == [5, N - 1]
     assert "zeppelin" in [part["value"] for part in some.explained[0]["contributions"]]
