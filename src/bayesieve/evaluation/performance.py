@@ -20,6 +20,7 @@ from bayesieve.evaluation.judged import JudgedRows
 from bayesieve.evaluation.splits import log_proba_of_splits, time_splits
 from bayesieve.parts import options_of, require_objects
 from bayesieve.scorecard.look_up import RowReader
+from bayesieve.scorecard.probabilities import log_probabilities
 from bayesieve.scorecard.reasons import columns_in_use
 from bayesieve.scorecard.record import Scorecard
 from bayesieve.scorecard.strategy import strategy_table
@@ -435,16 +436,18 @@ def _predicted_by_others(
         labels = rows.classes[np.asarray(rows.labels)]
         sums: dict[str, float] = {}
 
-        def look_at(fold_model: Any, X: Any, test: np.ndarray) -> None:
-            used.append(frozenset(columns_in_use(fold_model.scorecard_)))
-            card, table = fold_model.scorecard_, new_table(fold_model, X)
+        def predicted(fold_model: Any, X: Any, test: np.ndarray) -> np.ndarray:
+            card = fold_model.scorecard_
+            used.append(frozenset(columns_in_use(card)))
+            cells, _ = card.reader.code(new_table(fold_model, X), model.n_jobs)
             known = np.flatnonzero(np.isin(labels[test], card.classes))
             weights = None if rows.weights is None else rows.weights[test][known]
             codes = np.searchsorted(card.classes, labels[test][known])
-            for name, gain in loss_without_features(card, card.cells(table)[:, known], codes, weights).items():
+            for name, gain in loss_without_features(card, cells[:, known], codes, weights).items():
                 sums[name] = sums.get(name, 0.0) + gain
+            return log_probabilities(card.tables.joint(cells))
 
-        by_split = list(log_proba_of_splits(quiet, rows.X, as_target(labels), splits, rows.weights, fitted=look_at))
+        by_split = list(log_proba_of_splits(quiet, rows.X, as_target(labels), splits, rows.weights, predicted))
     tested = np.concatenate([test for _, test in splits])
     total = tested.size if rows.weights is None else rows.weights[tested].sum()
     return by_split, tuple(used), {name: gain / total for name, gain in sums.items()}

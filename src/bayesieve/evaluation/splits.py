@@ -79,13 +79,13 @@ def log_proba_of_splits(
     target: Target,
     splits: Any,
     weights: Any,
-    fitted: Callable[[Any, Any, np.ndarray], None] | None = None,
+    predicted: Callable[[Any, Any, np.ndarray], np.ndarray] | None = None,
 ) -> Iterator[np.ndarray]:
     """Yield the log probabilities (n_test, n_classes) of the test rows of each split, by a clone of the estimator
     trained on its training rows.
 
-    ``fitted`` is called with each model, its test rows and their positions. A class missing from the training rows gets
-    the probability of half a row.
+    ``predicted`` returns them, given a model, its test rows and their positions; by default ``predict_log_proba`` does.
+    A class missing from the training rows gets the probability of half a row.
     """
     codes = target.codes.astype(np.int64)
     for train, test in splits:
@@ -98,9 +98,8 @@ def log_proba_of_splits(
             with silenced():
                 model.fit(take_rows(X, train), labels, **options)
                 rows = take_rows(X, test)
-                log_proba[:, present] = model.predict_log_proba(rows)
-            if fitted is not None:
-                fitted(model, rows, test)
+                of_rows = model.predict_log_proba(rows) if predicted is None else predicted(model, rows, test)
+                log_proba[:, present] = of_rows
         else:
             log_proba[:, present] = 0.0  # a single class is left in the training rows
         yield log_proba
