@@ -362,3 +362,22 @@ def test_bars_have_the_colours_of_the_theme(scheme: str, colour: str, pages: dic
     page.locator("#feature-panel figure").first.scroll_into_view_if_needed()
     page.wait_for_selector("#feature-panel svg")
     assert page.locator(f'#feature-panel svg path[fill="{colour}"]').count() > 0
+
+
+def test_contributions_are_seen_first_on_narrow_screens_and_levels_on_one_printed_page(
+    pages: dict[str, Path], visit: Visit
+) -> None:
+    page = visit(pages["german"], viewport={"width": 420, "height": 800})
+    heads = page.locator("#feature-panel th")
+    shown = heads.evaluate_all("all => all.filter((one) => one.getBoundingClientRect().width).map((o) => o.innerText)")
+    assert "Contribution" in shown
+    assert "Weight of evidence" not in shown
+    right = heads.filter(has_text="Contribution").evaluate("one => one.getBoundingClientRect().right")
+    assert right <= 420
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.locator("#all-levels").scroll_into_view_if_needed()
+    page.wait_for_selector("#all-levels svg")
+    height = page.locator("#all-levels svg").evaluate("one => one.getBoundingClientRect().height")
+    page.emulate_media(media="print")
+    printed = page.locator("#all-levels svg").evaluate("one => one.getBoundingClientRect().height")
+    assert printed <= min(height, 195 / 25.4 * 96 + 1)
