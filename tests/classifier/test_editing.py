@@ -279,6 +279,7 @@ def test_set_flatten_and_drop(kind: str, tmp_path: Path) -> None:
         at = codes.levels[:, list(codes.features).index(name)] == label
         first[at] = [-0.4, 0.4]
         edited = fitted.edit().set(name, {label: 0.4}).done()
+        assert edited.edits_[0].after.endswith(": +0.4")
         same = fitted.edit().set(name, {0: {"yes": 0.4}}).done()
         both = fitted.edit().set(name, {0: {"yes": 1.4, "no": 0.6}}).done()
         for one in (edited, same, both):
@@ -294,6 +295,7 @@ def test_levels_of_several_classes_and_of_values_never_seen() -> None:
     classes = fitted.classes_.tolist()
     before = fitted.scorecard_[name].by_level()[0]
     edited = fitted.edit().set(name, {0: {classes[1]: 0.8}}).done()
+    assert f", {classes[1]} +0.8, " in edited.edits_[0].after
     codes = fitted.scorecard_.explain(frame)
     at = codes.levels[:, list(codes.features).index(name)] == fitted.scorecard_[name].levels.labels[0]
     change = edited.predict_log_proba(frame.filter(at)) - fitted.predict_log_proba(frame.filter(at))
