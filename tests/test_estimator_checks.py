@@ -1,7 +1,7 @@
 """scikit-learn's own checks, over every public estimator.
 
 Selectors read raw tables and codes by one base class, and discretizers by another: `make test` checks some of each,
-`make test-all` the others and other options. Three selectors are checked with codes, too.
+`make test-all` the others, other options, and three selectors with codes.
 """
 
 from __future__ import annotations
@@ -18,10 +18,8 @@ import bayesieve as b
 
 ESTIMATORS = [
     b.AllFeatures(),
-    b.AllFeatures(encoder=None),
     b.BenefitClassifier(LogisticRegression()),
     b.DiscreteNB(),
-    b.IndicatorEncoder(thresholds=2),
     b.MODLDiscretizer(),
     b.SelectiveNB(),
     b.TableEncoder(),
@@ -29,6 +27,7 @@ ESTIMATORS = [
     b.WrapperSelector(),
 ]
 OTHERS = [
+    b.AllFeatures(encoder=None),
     b.AccuracySelector(),
     b.AUCSelector(),
     b.BayesianAveraging(),
@@ -40,6 +39,7 @@ OTHERS = [
     b.EqualFrequencyDiscretizer(),
     b.EqualWidthDiscretizer(),
     b.ImpreciseInformationGainSelector(),
+    b.IndicatorEncoder(thresholds=2),
     b.InformationGainSelector(),
     b.MDLPDiscretizer(),
     b.MODLGrouper(),

@@ -15,6 +15,7 @@ import bayesieve
 from bayesieve import AccuracySelector, MAPSelector, SelectiveNB, TableEncoder, as_published
 from bayesieve.classifier.published import PUBLISHED
 from bayesieve.cli import app
+from tests.cases import mostly_slow
 from tests.outputs import table
 
 PAGE = Path(__file__).parents[2] / "docs" / "as-published.md"
@@ -43,7 +44,7 @@ def test_methods_are_the_calls_of_the_page(name: str) -> None:
     assert described(as_published(name)) == described(call)
 
 
-@pytest.mark.parametrize("name", PUBLISHED)
+@pytest.mark.parametrize("name", mostly_slow(PUBLISHED, [*PUBLISHED][::3]))
 def test_methods_learn(name: str) -> None:
     X, y = table("hepatitis")
     model = as_published(name.upper()).fit(X, y)

@@ -104,7 +104,14 @@ PLAIN: dict[str, list[tuple[Any, Any]]] = {
 }
 
 
-@pytest.mark.parametrize(("name", "given", "read"), [(name, *pair) for name, own in PLAIN.items() for pair in own])
+@pytest.mark.parametrize(
+    ("name", "given", "read"),
+    [
+        pytest.param(name, *pair, marks=[pytest.mark.slow] * (pair is not own[0]))
+        for name, own in PLAIN.items()
+        for pair in own
+    ],
+)
 def test_plain_options_come_back_and_fit_the_same_model(tmp_path: Path, name: str, given: Any, read: Any) -> None:
     y = LABELS["str"](codes())
     quick = {} if name in ("calibrate", "monotone", "pairs") else {"calibrate": False, "pairs": 0}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from bayesieve import DiscreteNB, SelectiveNB, TableEncoder, WrapperSelector
 from bayesieve.counts import CodedTable
 from bayesieve.criteria import Benefit
 from bayesieve.search import BestFirst, ExhaustiveSearch, GreedySearch, MultiStart, Objective, evaluate_subsets
+from tests.cases import mostly_slow
 from tests.reference import wrapper
 
 MAILING = Benefit([[0, 0], [-1.0, -1.0]], amount_benefit=[[0, 0], [0, 1]])
@@ -44,10 +46,10 @@ def total(scored: wrapper.Scored, subset: tuple[int, ...], expected: np.ndarray,
 FOLDS = {"train": wrapper.training_rows, "loo": wrapper.leave_one_out}
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("n_decisions", [1, 2, 3])
-@pytest.mark.parametrize("evaluation", ["train", "loo", "folds"])
-@pytest.mark.parametrize("weighted", [False, True])
+EVERY = list(product([2, 3], [1, 2, 3], ["train", "loo", "folds"], [False, True]))
+
+
+@pytest.mark.parametrize(("n_classes", "n_decisions", "evaluation", "weighted"), mostly_slow(EVERY, EVERY[::5]))
 def test_whole_matrices_of_rows(n_classes: int, n_decisions: int, evaluation: str, weighted: bool) -> None:
     codes, y = draw(n_classes + 10 * n_decisions, n_classes)
     rng = np.random.default_rng(n_decisions)

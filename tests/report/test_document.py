@@ -16,6 +16,7 @@ from markdown_it import MarkdownIt
 
 from bayesieve import SelectiveNB, evaluate
 from bayesieve.report.document import render_document
+from tests.cases import mostly_slow
 from tests.report.markup import Element, read, texts
 from tests.report.test_pages import HOSTILE, TURNING, report_of
 
@@ -193,7 +194,10 @@ def test_training_rows_alone_show_no_drift(model: SelectiveNB, tmp_path: Path) -
     assert "Features: not measured." in section(html, "Stability")
 
 
-@pytest.mark.parametrize(("text", "n_classes"), [*((text, 2) for text in [*HOSTILE, *MARKDOWN]), (MARKDOWN[0], 9)])
+EVERY_TEXT = [*((text, 2) for text in [*HOSTILE, *MARKDOWN]), (MARKDOWN[0], 9)]
+
+
+@pytest.mark.parametrize(("text", "n_classes"), mostly_slow(EVERY_TEXT, EVERY_TEXT[::2]))
 def test_text_from_data_stays_text(model: SelectiveNB, text: str, n_classes: int) -> None:
     data = hostile_data(text, n_classes, model.edits_[0])
     html, source = (render_document(f"x.{ending}", data) for ending in ("html", "md"))

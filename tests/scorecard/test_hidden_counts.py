@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from bayesieve import IndicatorEncoder, SelectiveNB
 from bayesieve.classifier.report_data import report_data
 from bayesieve.classifier.scoring import with_card
 from bayesieve.scorecard.hidden_counts import with_hidden_counts
+from tests.cases import mostly_slow
 from tests.scorecard.test_counterfactuals import rows
 
 SEVERAL: list[dict[str, Any]] = [{"pairs": [["a", "b"], ["c", "d"]]}, {"calibrate": "levels"}, {"indicators": 9}]
@@ -37,8 +39,10 @@ def counts_in(part: Any, within: bool = False) -> list[float]:
     return [part] if within and isinstance(part, (int, float)) and not isinstance(part, bool) else []
 
 
-@pytest.mark.parametrize("options", SEVERAL)
-@pytest.mark.parametrize("n_fewest", [5, 12])
+@pytest.mark.parametrize(
+    ("options", "n_fewest"),
+    mostly_slow(product(SEVERAL, [5, 12]), [(SEVERAL[0], 5), (SEVERAL[1], 12), (SEVERAL[2], 5)]),
+)
 def test_a_file_tells_no_small_count_and_predicts_the_same(options: Any, n_fewest: int, tmp_path: Path) -> None:
     model, X, _ = fitted(**options)
     path = tmp_path / "model.json"

@@ -287,7 +287,7 @@ def test_of_subsets_that_miss_the_bounds_the_nearest_is_chosen(
 
 
 @each
-@pytest.mark.parametrize("measure", ["recall:1", "error"])
+@pytest.mark.parametrize("measure", mostly_slow(["recall:1", "error"], ["error"]))
 def test_a_measure_on_its_bound_misses_it(coded: CodedTable, search: Search, measure: str) -> None:
     criterion, sign = ("auc", -1.0) if measure == "error" else ("log_loss", 1.0)
     measures = evaluate_subsets(problem_by(coded, {measure: 0.0}, criterion).objective, SUBSETS).measures[measure]

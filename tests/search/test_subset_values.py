@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from bayesieve.counts import CodedTable
 from bayesieve.criteria import CRITERIA, make_criterion
 from bayesieve.search import Objective, ScoredRows, SearchState, SubsetProblem, evaluate_subsets
 from bayesieve.search.problem import Constraint
+from tests.cases import mostly_slow
 from tests.criteria.coded_tables import coded_table
 from tests.limits import Limits
 
@@ -30,8 +32,10 @@ def one_by_one(objective: Objective, coded: CodedTable, subsets: np.ndarray) -> 
     return np.array(values)
 
 
-@pytest.mark.parametrize("criterion", [name for name, part in CRITERIA.items() if not part.needs_options])
-@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+EVERY = list(product((name for name, part in CRITERIA.items() if not part.needs_options), [0.1, 0.5, 0.9]))
+
+
+@pytest.mark.parametrize(("criterion", "share"), mostly_slow(EVERY, EVERY[::2]))
 def test_values_are_those_of_each_subset_by_itself(coded: CodedTable, criterion: str, share: float) -> None:
     subsets = np.random.default_rng(1).random((120, 12)) < share
     objective = Objective.of(coded, criterion, 1.0)
