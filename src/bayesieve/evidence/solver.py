@@ -418,6 +418,8 @@ def choose_expected_variance(search: VarianceSearch, clock: Clock) -> VarianceSe
             if changed > loss - _LEAST_GAIN:
                 break
             best, loss = other, changed
+            if factor < 1.0:
+                return best
         if best is not search:
             break
     return best
