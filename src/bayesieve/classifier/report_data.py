@@ -32,7 +32,8 @@ from bayesieve.report.changes import change_data
 from bayesieve.report.feature_data import feature_data
 from bayesieve.report.page import in_five_digits
 from bayesieve.scorecard.explanation import UNSEEN
-from bayesieve.scorecard.export import export
+from bayesieve.scorecard.export.plan import Plan
+from bayesieve.scorecard.export.programs import JavaScript
 from bayesieve.scorecard.hidden_counts import with_hidden_counts
 from bayesieve.scorecard.reasons import columns_in_use
 from bayesieve.scorecard.wording import Wording
@@ -101,7 +102,7 @@ def report_data(
     by_rows = {name: parts.pop(name, None) for name in ("others", "gains", "effects")}
     data, told = of_features(model, positive, least, **by_rows), export_header(model)
     model_facts = _facts(model, place, told) | {str(name): str(value) for name, value in (facts or {}).items()}
-    program = _program(model, place, told) if hidden == 1 else ""
+    program = _program(model, place) if hidden == 1 else ""
     table = None if X is None else as_table(X)
     selector = model.scorecard_.provenance["selector"]
     chosen = {feature.name for feature in model.scorecard_.features if feature.search_weight > 0}
@@ -211,13 +212,13 @@ def _effects_of_rules(model: SelectiveNB, rows: JudgedRows, rules: TableRules) -
     return effects_of_rules(rows, ruled[:_MAX_SEGMENTED]) if ruled else None
 
 
-def _program(model: SelectiveNB, positive: int, facts: Mapping[str, str]) -> str:
+def _program(model: SelectiveNB, positive: int) -> str:
     """Return the model as JavaScript, or an empty text if JavaScript cannot read its columns or it has no features."""
     if not model.scorecard_.used.size:
         return ""
     with suppress(ValueError):
         target = model.classes_[positive] if len(model.classes_) == 2 else None
-        return str(export(model.scorecard_, "javascript", None, facts, {"target_class": target}))
+        return JavaScript(target_class=target).write(Plan.of(model.scorecard_, {}))
     return ""
 
 
