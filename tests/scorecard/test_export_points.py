@@ -259,3 +259,9 @@ def test_what_is_refused() -> None:
         model.points().loss(frame[:2], [0, 7])
     with pytest.raises(ValueError, match="infinite"):
         model.points().score(frame[:1].with_columns(number=pl.lit(math.inf)))
+
+
+def test_labels_without_rows_are_refused() -> None:
+    model, frame = case("numbers")
+    with pytest.raises(ValueError, match="Labels y belong to rows; give X as well"):
+        model.points(y=model.predict(frame))
