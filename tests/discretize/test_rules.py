@@ -536,3 +536,11 @@ def test_typing_errors_in_missing_get_a_caution_if_no_value_is_missing() -> None
             SelectiveNB(levels={"a": {"missing": missing}}).fit(frame, [0, 1, 1] * 20)
     fitted = SelectiveNB(levels={"a": {"missing": "red"}}).fit(frame, [0, 1, 1] * 20)
     assert not [caution for caution in fitted.cautions_ if caution.kind == "no such value"]
+
+
+@pytest.mark.parametrize("dtype", [pl.String, pl.Float64])
+def test_unseen_missing_values_are_the_one_level_of_a_column_without_others(dtype: Any) -> None:
+    frame = pl.DataFrame({"a": pl.Series([None] * 60, dtype=dtype), "b": np.arange(60) % 7})
+    model = SelectiveNB(levels={"a": {"missing": "unseen"}}).fit(frame, [0, 1, 1] * 20)
+    assert model.scorecard_["a"].levels.n_levels == 1
+    assert np.isfinite(model.predict_proba(frame)).all()

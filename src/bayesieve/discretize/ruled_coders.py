@@ -404,7 +404,8 @@ class RuledGroups(Ruled, GroupCoder):
         rule, missing = self.rule, position[None]
         joins = rule.missing not in (None, "apart", "unseen") and bool(counts[missing].any())
         if joins or rule.missing == "unseen":
-            groups = [known for group in groups if (known := group[group != missing]).size]
+            # A column of missing values only keeps them as its one level.
+            groups = [known for group in groups if (known := group[group != missing]).size] or groups
         if joins:
             levels = FeatureLevels(self.name, "categorical", self.type, None, ((*values, None),), 0)
             target = position.get(levels._category(rule.missing))

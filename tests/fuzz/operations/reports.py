@@ -49,7 +49,7 @@ def report(case: Case) -> None:
     if how in ("training rows", "other rows") and case.chance(0.4):
         n_classes = len(model.classes_)
         given["benefit"] = case.pick((np.eye(n_classes), 9 * np.eye(n_classes)[::-1] - 3, lambda X: np.eye(n_classes)))
-    case.note(f"{how} {given}")
+    case.note(f"{how} {list(given)}")  # not the rows: polars cannot print dates of any year
     try:
         must = how == "nothing" or (how == "training rows" and not {"cv", "time", "by", "test", "min_count"} & {*given})
         must = must and set(np.unique(labels)) <= set(model.classes_)  # not of rows of weight 0 only
