@@ -31,7 +31,7 @@ _DIGITS = 4  # of factors, in nats
 
 _RARE = 0.01  # expected variance of jumps and of cells off a curve, relative to others (benchmarks/decisions/curves.md)
 _INTERCEPT_VARIANCE = 1.0
-_MANY_FEATURES = 16  # more share the expected variance of so many (benchmarks/decisions/samples.md)
+_MANY_FEATURES = 16  # of two classes: more share the expected variance of so many (benchmarks/decisions/samples.md)
 _EXPECTED_VARIANCE = 0.0625  # of deviations, of two classes if they are equal: the first that is tried
 _STIFFNESS = 10.0  # curvature per row of the penalty on contributions that fall where they must not
 _CURVATURE_ROWS = 3000  # enough for the curvature, which sets variances and the way to the optimum, not the optimum
@@ -289,9 +289,10 @@ class EvidenceProblem:
         n_classes = offset.shape[1]
         n_logits, total = 1 if n_classes == 2 else n_classes, float(weights.sum())
         shares = np.bincount(classes, weights, n_classes) / total
-        # The rarer a class, the less its rows inform about weak features.
-        expected = _EXPECTED_VARIANCE * (4.0 * float(shares.prod()) if n_logits == 1 else 1.0)
-        expected *= min(1.0, _MANY_FEATURES / max(1, len(shapes)))
+        expected = _EXPECTED_VARIANCE
+        if n_logits == 1:
+            # The rarer a class, the less its rows inform about weak features; the more features, the smaller each is.
+            expected *= 4.0 * float(shares.prod()) * min(1.0, _MANY_FEATURES / max(1, len(shapes)))
         offset = np.diff(offset, axis=1) if n_logits == 1 else offset
         n_cells = np.array([shape.n_cells for shape in shapes], dtype=np.int64)
         if codes.size and (codes.max(axis=1) > n_cells).any():  # kernels look codes up as they are
