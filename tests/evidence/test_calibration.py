@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import warnings
 
 import numpy as np
@@ -25,8 +27,10 @@ from bayesieve.evidence.calibration import (
     fit_weights,
     share_of_effective_rows,
 )
-from bayesieve.evidence.fitting import fit_evidence, slope_variances
+from bayesieve.evidence.fitting import fit_evidence, slope_variances, values_explain_more
+from bayesieve.evidence.inclusion import log_bayes_of_cells
 from bayesieve.evidence.terms import FitOptions
+from bayesieve.table import FeatureLevels, Rows, as_table
 from tests.limits import Limits, interrupted
 
 
@@ -330,3 +334,26 @@ def test_without_time_features_that_are_fitted_by_value_keep_the_weights_of_the_
         assert np.ptp(fitted.features[0].table[:, 1]) > 0.5
         weights.append(fitted.features[0].weight)
     assert weights == [0.0, 0.6]
+
+
+def test_values_and_groups_are_compared_under_the_same_prior() -> None:
+    pairs, singles = (
+        (("a", "b"), ("c", "d"), ("e", "f"), ("g", "h"), ("i", "j")),
+        tuple((value,) for value in "abcdefghij"),
+    )
+    log_ways = math.log(math.factorial(10) / 2**5 / math.factorial(5))  # to deal ten values into five pairs
+    cost_of_pairs, cost_of_singles = math.log(10 * math.comb(9, 4)) + log_ways, math.log(10)
+    decisions = []
+    for seed, spread in itertools.product(range(8), (0.0, 0.02, 0.04, 0.06)):
+        rng = np.random.default_rng(seed)
+        values = rng.integers(0, 10, 40_000)
+        odds = values // 2 / 2 - 1 + spread * (values % 2 * 2 - 1)
+        rows = Rows((rng.random(40_000) < 1 / (1 + np.exp(-odds))).astype(np.uint8), np.array([0, 1]))
+        column = as_table(pl.DataFrame({"c": np.array(list("abcdefghij"))[values]})).column(0)
+        counts = np.array([np.bincount(rows.class_codes[values == k], minlength=2) for k in range(10)], dtype=float)
+        of_pairs, of_singles = (log_bayes_of_cells(some) for some in (counts[::2] + counts[1::2], counts))
+        level = FeatureLevels("c", "categorical", "text", groups=pairs)
+        decisions.append(values_explain_more(level, column, rows, 2))
+        assert decisions[-1] == (of_singles - cost_of_singles > of_pairs - cost_of_pairs)
+        assert not values_explain_more(FeatureLevels("c", "categorical", "text", groups=singles), column, rows, 2)
+    assert 5 < sum(decisions) < 27

@@ -138,6 +138,16 @@ def test_weaker_effects_are_expected_of_a_rarer_class() -> None:
     assert rare.expected_variance == pytest.approx(4 * 0.2 * 0.8 * even.expected_variance)
 
 
+def test_many_features_share_the_expected_variance_of_sixteen() -> None:
+    sizes = []
+    for n in (5, 16, 64):
+        of = problem(0, 2, shapes=[Shape.free(3)] * n)
+        share = rows_of(of).classes.mean()
+        sizes.append(of.expected_variance / (share * (1 - share)))
+    assert sizes == pytest.approx([sizes[0], sizes[0], sizes[0] / 4])
+    assert problem(0, 3, shapes=[Shape.free(3)] * 64).expected_variance == problem(0, 3).expected_variance
+
+
 def test_curvatures_of_two_classes_are_exact() -> None:
     of = problem(5, 2, shapes=[Shape.free(3), Shape.free(2)])
     variances = np.array([0.5, 0.1])

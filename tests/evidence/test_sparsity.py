@@ -5,12 +5,15 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from scipy.optimize import minimize
+from scipy.optimize import brentq, minimize
 from scipy.special import log_softmax
 
-from bayesieve import SelectiveNB
+from bayesieve import SelectiveNB, TableEncoder
+from bayesieve.evidence import joint_fit
+from bayesieve.evidence.calibration import CalibrationRows
 from bayesieve.evidence.joint_fit import worth_keeping
 from tests.cases import mostly_slow
+from tests.limits import Limits, Watch
 
 
 def rows_of(contributions: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -62,6 +65,55 @@ def test_what_goes_costs_less_than_its_price_and_what_stays_more(seed: int) -> N
         fewer = kept.copy()
         fewer[k] = False
         assert best_factors(contributions[fewer], prior, classes, weights).fun - left > 0.9 * prices[k]
+
+
+def test_all_dropped_features_together_cost_no_more_than_the_limit() -> None:
+    rng = np.random.default_rng(5)
+    contributions = informative(rng, 30, 3000, 2, 0.06)
+    classes, weights, prior = rows_of(contributions, rng), np.ones(3000), np.zeros(2)
+    contributions *= best_factors(contributions, prior, classes, weights).x[:, None, None]
+    joint, prices = contributions.sum(axis=0), np.full(30, 8.0)
+
+    def lost(kept: np.ndarray) -> float:
+        return float(
+            best_factors(contributions[kept], prior, classes, weights).fun + log_softmax(joint, axis=1)[every].sum()
+        )
+
+    every = np.arange(3000), classes
+    without = worth_keeping(contributions, joint, classes, weights, prices)
+    limited = worth_keeping(contributions, joint, classes, weights, prices, most_lost=10.0)
+    assert lost(without) > 15.0
+    assert 2.0 < lost(limited) <= 10.0
+    assert without.sum() < limited.sum() < 30
+
+
+def test_features_are_tested_by_themselves_on_more_rows_than_they_are_chosen_by(limits: Limits, watch: Watch) -> None:
+    limits(rows_of_evidence=1000)
+    seen = list[float]()
+    watch(joint_fit, "log_bayes_alone", lambda shape, counts: seen.append(float(counts.sum())))
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(6000, 2))
+    SelectiveNB().fit(X, X[:, 0] + rng.normal(size=6000) > 1)
+    assert seen == [6000.0, 6000.0]
+
+
+def test_what_features_explain_is_judged_beside_an_offset() -> None:
+    rng = np.random.default_rng(3)
+    X, offset = rng.normal(size=(4000, 3)), rng.normal(0.0, 2.0, 4000)
+    y = rng.random(4000) < 1 / (1 + np.exp(-X[:, 0] - offset))
+    coded, refitter = TableEncoder(pairs=0).fit_with_refitter(X, y)
+    rows = CalibrationRows.of(coded.with_columns(offset=np.stack([0 * offset, offset], axis=1)), np.arange(3), refitter)
+    logits = offset + intercept_of(offset, y)
+    assert joint_fit.loss_without_features(rows) == pytest.approx(np.logaddexp(0, np.where(y, -logits, logits)).sum())
+    share = y.mean()
+    plain = CalibrationRows.of(coded, np.arange(3), refitter)
+    entropy = -4000 * (share * np.log(share) + (1 - share) * np.log(1 - share))
+    assert joint_fit.loss_without_features(plain) == pytest.approx(entropy)
+
+
+def intercept_of(offset: np.ndarray, y: np.ndarray) -> float:
+    """Intercept of the most probable model of an offset alone."""
+    return float(brentq(lambda at: (1 / (1 + np.exp(-offset - at))).sum() - y.sum(), -20, 20))
 
 
 def test_of_copies_one_stays() -> None:

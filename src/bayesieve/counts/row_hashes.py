@@ -154,10 +154,13 @@ class RowSamples:
                 keys.append(block_keys[at])
             some = np.concatenate(rows_in_range)
             numbered = _numbered(np.concatenate(keys), None if weights is None else weights[some])
-            for j, n in enumerate(most):
-                of_part = slice(None) if len(most) == 1 else np.flatnonzero(classes[some] == j)
-                rows = np.append(lowest[j][0], some[of_part])
-                of_rows = np.append(lowest[j][1], numbered[of_part])
+            parts = [np.arange(some.size)]
+            if len(most) > 1:
+                by_class = np.argsort(classes[some], kind="stable")  # a radix sort for small codes
+                parts = np.split(by_class, np.cumsum(np.bincount(classes[some], minlength=len(most)))[:-1])
+            for j, (n, part) in enumerate(zip(most, parts, strict=True)):
+                rows = np.append(lowest[j][0], some[part])
+                of_rows = np.append(lowest[j][1], numbered[part])
                 least = np.argpartition(of_rows, n)[:n] if rows.size > n else slice(None)
                 lowest[j] = rows[least], of_rows[least]
         return [rows[np.argsort(of_rows)] for rows, of_rows in lowest]

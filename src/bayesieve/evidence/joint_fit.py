@@ -38,9 +38,7 @@ CURVATURE_ROWS = 3000
 
 _NATS_PER_DEVIATION = 2.0  # that a feature must save for each effective coefficient, or
 _LEAST_SHARE = 3e-4  # of the nats that all features could save, if that is less
-_MOST_LOST = (
-    0.05  # share of the explained nats that dropped features may cost together (benchmarks/decisions/samples.md)
-)
+_MOST_LOST = 0.05  # share of the explained nats that they may cost together (benchmarks/decisions/samples.md)
 _NATS_PER_CHOICE = 1.5  # that a surface must save, times the logarithm of the features that it is the best of
 _LEAST_DEVIATION = 0.03  # of contributions that did not deviate in fewer rows
 _MOST_CONTRIBUTIONS = 1 << 24  # features x rows x classes
@@ -256,7 +254,7 @@ def select_features(
     Parameters
     ----------
     fit, problem, solution : terms and surfaces, and their rough fit.
-    every : all rows, by which terms are tested by themselves.
+    every : rows of the last fit, by which terms are tested by themselves.
     included : features of the table that must stay.
 
     Returns
@@ -301,7 +299,7 @@ def select_features(
 
 
 def cell_counts(fit: JointFit, every: CalibrationRows) -> list[np.ndarray]:
-    """Return the effective number of all rows by cell and class, (n_cells, n_classes), of each term."""
+    """Return the effective number of rows by cell and class, (n_cells, n_classes), of each term, among ``every``."""
     if every.positions.size == fit.loss.rows.positions.size:
         return [fit.loss.rows.effective_counts(term.codes, term.shape.n_cells) for term in fit.terms]
     codes = every.codes_by({term.feature: term.cells for term in fit.terms})
@@ -331,8 +329,8 @@ def save_their_price(fit: JointFit, problem: EvidenceProblem, solution: Solution
     """Return a mask of the terms and surfaces worth keeping, shape (n,).
 
     A feature is dropped if its effective coefficients cost more nats than it saves beside the others, which are
-    rescaled to make up for it. Many weak features together may be worth more than their price, so the dropped ones may
-    only save a small share of what all features save.
+    rescaled to make up for it. Many weak features together may be worth more than their price, so all that are dropped
+    for it may only save a small share of what all features save.
     """
     loss, n_terms, n = fit.loss, len(fit.terms), len(solution.tables)
     rows = loss.rows
@@ -353,7 +351,7 @@ def save_their_price(fit: JointFit, problem: EvidenceProblem, solution: Solution
 
     # Prices: nats per effective coefficient; a surface costs more, the more pairs it was chosen from.
     total = rows.weights.sum()
-    null = float(entr(np.bincount(rows.classes, rows.weights) / total).sum() * total)
+    null = loss_without_features(rows)
     prices = np.minimum(_NATS_PER_DEVIATION * (1.0 + solution.effective), _LEAST_SHARE * null)
     prices[n_terms:] = 1.0 + solution.effective[n_terms:] + _NATS_PER_CHOICE * np.log(n)
     prior = loss.prior if rows.offset is None else loss.prior[some]
@@ -362,6 +360,16 @@ def save_their_price(fit: JointFit, problem: EvidenceProblem, solution: Solution
     explained = null + float(weights @ log_softmax(joint, axis=1)[np.arange(some.size), rows.classes[some]])
     most = _MOST_LOST * max(0.0, explained)
     return worth_keeping(contributions, joint, rows.classes[some], weights, prices, few, most)
+
+
+def loss_without_features(rows: CalibrationRows) -> float:
+    """Return the log loss of the rows, in nats, if all are predicted by the class shares, or by these and an offset."""
+    if rows.offset is None:
+        total = rows.weights.sum()
+        return float(entr(np.bincount(rows.classes, rows.weights) / total).sum() * total)
+    joint = rows.log_prior + rows.offset
+    joint = joint + intercept_for(rows.offset, rows.classes, rows.weights)
+    return -float(rows.weights @ log_softmax(joint, axis=1)[np.arange(rows.classes.size), rows.classes])
 
 
 def fit_to_every_row(
