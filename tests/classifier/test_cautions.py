@@ -239,7 +239,7 @@ def test_normalize_makes_rows_of_weights_again() -> None:
     assert model.scorecard_.class_counts.sum() == pytest.approx(np.count_nonzero(weights))
     encoder = TableEncoder()
     coded = encoder.fit_transform_coded(table(), Y, np.full(N, 2.0))
-    with pytest.raises(ValueError, match="normalize=True works with fit only"):
+    with pytest.raises(ValueError, match="fit_coded does not support normalize=True"):
         SelectiveNB(normalize=True).fit_coded(coded, encoder)
 
 

@@ -133,7 +133,7 @@ class _Columns:
         return (codes != codes[0]).tobytes() if self.levels.n_levels[k] == 2 else pattern(codes)
 
     def known(self, k: int, rows: np.ndarray) -> np.ndarray:
-        """Return a mask of the rows with a value in column k, shape (rows.size,), as far as its levels show."""
+        """Return a mask of the rows whose value in column k is neither unseen nor missing, shape (rows.size,)."""
         codes, missing = self.codes(k, rows), self.levels[k].missing_code
         has_value = codes < self.levels.n_levels[k]
         return has_value if missing is None else has_value & (codes != missing)

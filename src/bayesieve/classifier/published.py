@@ -26,7 +26,7 @@ from bayesieve.words import did_you_mean, named
 
 # Published methods use the papers' prior of levels, no pairs, and counted contributions.
 _AS_PRINTED: Mapping[str, Any] = {"prior": "published", "pairs": 0, "calibrate": False}
-# Boulle (2007) weighs a subset by how often the search evaluates it, and his K counts constant columns.
+# Boulle (2007) searches by algorithm 1, never over all subsets, and his K counts constant columns.
 _SEARCH: Mapping[str, Any] = {"exhaustive": False, "constant_columns": True}
 _ALPHA_IN_BITS = 0.01  # smallest threshold of Abellan & Castellano that their example 2 allows; theirs are lost
 _NEXT_TO_NONE = 1e-6  # rows added to a level that a class lacks, where Blanquero et al. have zero probabilities
@@ -67,7 +67,7 @@ PUBLISHED: Mapping[str, Callable[[], SelectiveNB]] = {
     "mRMR": lambda: _of_rabenoro(MRMRSelector),
     # Blanquero et al. (2021), algorithm 1
     "sparse-NB": lambda: _on_mdlp(DependenceClusterSelector(smoothing=_NEXT_TO_NONE), _NEXT_TO_NONE, "level"),
-    # Gidofalvi & Zadrozny, tables 1 and 2; their table 3 has 5, 10 and 20 features
+    # Gidofalvi & Zadrozny, tables 1 and 2, with 10 features; their table 3 has 5, 10 and 20
     "forward-MSE": lambda: _of_boulle(
         WrapperSelector("brier", direction="forward", evaluation="train", n_features_to_select=10)
     ),

@@ -329,7 +329,9 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
         """
         plan = FitPlan.of(self, encoder)
         if plan.normalize and coded.weights is not None:
-            raise ValueError("normalize=True works with fit only; divide the weights by their mean before coding.")
+            raise ValueError(
+                "fit_coded does not support normalize=True; divide sample_weight by its mean before coding."
+            )
         with fit_task(self, n_subtasks=2) as task:
             self._fit_codes(coded, refitter, plan, task)
         self.cautions_ = model_cautions(self.scorecard_, self.trace_, encoder.marks_, [weights_caution(coded.weights)])

@@ -30,7 +30,7 @@ def wrong_sums(ratios, codes, offsets, classes, weights, columns, lows, highs, k
                     first = starts[c] + (segment * n_others + other) * n_codes[c]
                     spread(factor, code, table[first : first + n_codes[c]], lows[c], highs[c], kinds[c])
                     ratio = ratios[other, begin : begin + n]
-                    # The factor breaks ties in favour of the lower class.
+                    # `scale` breaks ties in favour of the lower class.
                     scale = 1.0 / (1.0 - TIE) if other < true_class else 1.0 / (1.0 + TIE)
                     if other == 0:
                         for i in range(n):

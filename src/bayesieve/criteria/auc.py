@@ -66,8 +66,9 @@ class AUC(Criterion):
         return RowScores(block, tables, priors)  # every row counts in the order, however certain its class
 
     def sums(self, rows: RowScores, moves: AreaMoves) -> np.ndarray:
-        """Return the weight of the pairs in correct order, shape (n_moves, 1), or for each class against the rest
-        (n_moves, n_classes).
+        """Return the weight of the pairs of a positive and a negative row that each move ranks correctly.
+
+        The shape is (n_moves, 1) for two classes, otherwise (n_moves, n_classes), each class against the rest.
         """
         block, n_classes = rows.block, rows.tables.n_classes
         totals = block.class_totals(n_classes)

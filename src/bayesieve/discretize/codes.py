@@ -58,12 +58,11 @@ def read_codes(estimator: Any, X: Any, *, reset: bool) -> CodedTable:
         X = as_array(X)
     try:
         codes = validate_data(estimator, X, reset=reset, dtype=None, accept_sparse=False, ensure_all_finite=True)
-    except Exception as error:
+    except Exception as error:  # the conversion runs code of other libraries, which may raise any error
         if str(error).startswith("Complex data"):  # scikit-learn shows all of them
             raise ValueError(f"Complex data not supported; {_REMEDY}") from None
         if isinstance(X, np.ndarray) and X.dtype.kind != "O":
             raise
-        # The conversion runs code of other libraries, which may raise any error.
         _refuse_other_types(X)
         codes = validate_data(estimator, X, reset=reset, dtype=object, accept_sparse=False, ensure_all_finite=False)
     if codes.dtype.kind not in "biuf":

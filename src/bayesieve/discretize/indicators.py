@@ -150,8 +150,9 @@ class IndicatorEncoder(TableCoder):
         return CodedTable(codes, levels.n_levels, levels.names, levels=levels, unseen=unseen)
 
     def read(self, X: Any, owner: Any = None) -> Table:
-        """Return the scores of ``X`` as a table with one column each; messages name ``owner``, an estimator that
-        contains this encoder.
+        """Return ``X`` as a table with a column for each score.
+
+        Error messages name ``owner``, an estimator that contains this encoder, if it is given.
         """
         check_is_fitted(self, "levels_")
         return new_table(self if owner is None else owner, X)

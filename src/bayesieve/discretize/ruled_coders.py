@@ -323,7 +323,7 @@ class RuledGroups(Ruled, GroupCoder):
         return replace(table, values=[*table.values, *more], counts=np.concatenate([table.counts, nothing]))
 
     def _texts(self, table: ValueCounts) -> list[list[str | None]]:
-        """Return the groups by hand with each value as the text of the category that it stands for, as in a file.
+        """Return the groups that the user set, with each value replaced by the text of its category, as in a file.
 
         Missing values, and values that match no category, are None.
         """

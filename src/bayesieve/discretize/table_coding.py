@@ -143,9 +143,9 @@ def table_in_files(
     values = CountedColumns(blocks, n_jobs, n_quantiles)
     repeated = scan_caution(table.names, values.columns, blocks.prints, rows)
     cautions = (*values.cautions(), *([] if repeated is None else [repeated]))
-    # Later steps use two samples of the rows, which stay in memory: one shows what columns are, and contributions are
-    # fitted to the other. If their texts do not fit, the samples are smaller, and so are those of later steps, which
-    # are parts of them: no row is read a second time.
+    # Later steps use two samples of the rows, which stay in memory: one shows which columns are counters, identifiers
+    # or dates, and contributions are fitted to the other. If their texts need too much memory, both are smaller, and
+    # later steps draw parts of them, so that no row is read a second time.
     n_fitted = 0 if coding.sample_size is None else coding.sample_size(table.n_columns, target.n_classes)
     size_limit = None
     if engine.reading_bytes is not None:

@@ -199,7 +199,7 @@ class LeaveOneOutLoss:
         self._n_levels = np.array([len(others) for others, _ in tables], dtype=np.int64)
         self._starts = (np.cumsum(self._n_levels) - self._n_levels) * n_classes
         self._feature = np.repeat(np.arange(len(counts)), self._n_levels * n_classes)
-        # Concatenate the tables of all features, and the corrections for the class of the row at the same positions.
+        # `same` holds, for each entry of `table`, what to add to it if the row is of that class.
         table = np.concatenate([others for others, _ in tables])
         same = np.concatenate([same for _, same in tables]) - table
         if n_classes == 2:  # one number is enough: the second class less the first

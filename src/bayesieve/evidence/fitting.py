@@ -76,7 +76,8 @@ class FeatureEvidence:
         return replace(self, table=table)
 
     def with_neutral_cells(self, levels: FeatureLevels, is_empty: np.ndarray) -> FeatureEvidence:
-        """Return contributions in which cells of empty levels add the mean, or a value between their neighbours.
+        """Return the contributions with the cells of empty levels filled in: between their neighbours on a curve,
+        elsewhere by the mean of the feature.
 
         ``is_empty`` (n_levels,) marks the levels without training rows.
         """

@@ -42,7 +42,7 @@ _MOST_LOST = 0.05  # share of the explained nats that they may cost together (be
 _NATS_PER_CHOICE = 1.5  # that a surface must save, times the logarithm of the features that it is the best of
 _LEAST_DEVIATION = 0.03  # of contributions that did not deviate in fewer rows
 _MOST_CONTRIBUTIONS = 1 << 24  # features x rows x classes
-# Trust in counted contributions: less in those of cuts, which lie where these rows make the steps largest
+# Factors on counted contributions: smaller for numeric columns, whose cuts lie where these rows make the steps largest
 # (benchmarks/decisions/curves.md).
 _TRUST, _TRUST_IN_CUTS = 0.9, 0.4
 _FEWEST_ROWS = 500  # that show which features are worth keeping
@@ -280,8 +280,8 @@ def select_features(
     effects = Effects(*(of_features[dropped] for of_features in solution.effects))
     squares = effects.expected_squares()
     for i, k in enumerate(dropped.tolist()):
-        # Cells of few rows are far from normal. A term that matters but was dropped is made up for by others, so only
-        # its remaining effect is omitted.
+        # Levels may have few rows, for which the normal approximation is poor: use their counts. But a term that
+        # matters was dropped because others make up for it, so only its effect beside these is omitted.
         if probabilities[k] < LEAST_PROBABILITY and not fit.terms[k].shape.rare_single_cells:
             squares[i] = expected_squares_of_cells(counts[k])
     omitted = omitted_variances(effects, squares, probabilities[dropped])

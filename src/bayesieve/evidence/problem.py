@@ -719,13 +719,13 @@ class PosteriorErrors:
 def posterior_errors(
     problem: EvidenceProblem, metric: Metric, parameters: np.ndarray, matrix: np.ndarray
 ) -> PosteriorErrors:
-    """Return the posterior errors of the deviations, with those of each feature centred over the rows.
+    """Return posterior variances and common factors of the deviations, which are centred over the rows.
 
     Parameters
     ----------
     problem : the problem with all groups; groups that do not deviate add no error.
     metric : metric of the parameters at the positions ``parameters``.
-    matrix : (n_some_rows, n) values of their basis functions and the intercept in some rows.
+    matrix : (n_some_rows, n) values, in a sample of rows, of the basis functions of ``parameters`` and the intercept.
     """
     design, n = problem.design, metric.steps.shape[1] - 1
     rows, priors = problem.rows_of_cells(), metric.priors

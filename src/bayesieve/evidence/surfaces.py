@@ -43,7 +43,7 @@ class SurfacePart:
     bin_of_cell : (n_cells,) bin of each cell.
     basis : (n_bins, n_functions) basis functions over the bins, of mean 0 over the rows.
     rows : (n_cells,) number (or weight) of the rows of each cell.
-    is_limited : whether the user limited the number of cells, so that steps must lie between these.
+    is_limited : whether the user limited the number of cells; then steps lie at their bounds only.
     """
 
     feature: int

@@ -195,7 +195,9 @@ def cut(feature: Feature, old: Any, new: Any) -> tuple[Feature, str, str]:
     """
     _demand_numbers(feature, "cut")
     if feature.levels.column != feature.name:
-        raise ValueError(f"{feature.name!r} is an indicator, whose name holds its only cut; set its levels instead.")
+        raise ValueError(
+            f"The cut of the indicator {feature.name!r} is part of its name; fit a model with other thresholds."
+        )
     if old is None and new is None:
         raise ValueError(f"cut needs the old cut of {feature.name!r}, the new one, or both.")
     at = None if old is None else _own_cut(feature, old)

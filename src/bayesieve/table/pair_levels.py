@@ -92,7 +92,7 @@ class PairLevels(FeatureLevels):
 
     @cached_property
     def _level_of_codes(self) -> np.ndarray:
-        """Level for each pair of codes of the columns: the grid with a further row and column for unseen values."""
+        """Level of each pair of codes, (n_levels of the first column + 1, of the second + 1); the last are unseen."""
         return np.pad(self.grid, ((0, 1), (0, 1)), constant_values=self.n_levels).astype(self.code_dtype)
 
     def code_parts(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:

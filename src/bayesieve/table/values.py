@@ -16,7 +16,7 @@ Scalar = str | int | float | bool
 
 HIGHEST_SPECIAL = -1e308
 """Special values of a numeric column are read as numbers up to this one, below all others."""
-# Print whole floats beyond all integer types of tables as floats.
+# Whole floats from here on are printed as floats, because no integer type of tables holds them.
 _LARGEST_INTEGER = 2.0**64
 BLANKS = "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(
     map(chr, range(0x2000, 0x200B))
