@@ -412,7 +412,7 @@ def test_indicators_are_set_flattened_and_renamed(tmp_path: Path) -> None:
     merged = fitted.edit().merge(name, [0, 1]).done()
     check(merged)
     assert merged.scorecard_[name].cells.n_levels == fitted.scorecard_[name].cells.n_levels - 1
-    with pytest.raises(ValueError, match="is an indicator, whose name holds its only cut"):
+    with pytest.raises(ValueError, match="is part of its name; fit a model with other thresholds"):
         fitted.edit().cut(name, 0, 1)
 
 
