@@ -103,30 +103,36 @@ def report_data(
     data, told = of_features(model, positive, least, **by_rows), export_header(model)
     model_facts = _facts(model, place, told) | {str(name): str(value) for name, value in (facts or {}).items()}
     program = _program(model, place) if hidden == 1 else ""
-    table = None if X is None else as_table(X)
-    selector = model.scorecard_.provenance["selector"]
-    chosen = {feature.name for feature in model.scorecard_.features if feature.search_weight > 0}
     parts["facts"] = (*model_facts.items(), *parts.get("facts", ()))
     parts["warnings"] = (*parts.get("warnings", ()), *data.warnings)
     return replace(
         data,
         title=title or data.title,
         headline=model.scorecard_.describe(),
-        search=model.trace_,
-        selector=selector,
-        support=[name in chosen for name in model.trace_.names] if selector.get("chooses_on_path") else None,
-        # Clusters are known only if they were searched in this process; files do not keep the candidates.
-        clusters=model.selector_ if hasattr(getattr(model, "selector_", None), "cluster_candidates_") else None,
         settings=_settings(model),
-        left_out=summary.left_out(model),
         edits=model.edits_,
         intercept=tuple(model.scorecard_.intercept.tolist()),
         factors=in_five_digits(model.scorecard_.errors.intercept.tolist()),
         program=program,
-        changes=change_data(model.scorecard_, table) if program else (),
+        changes=change_data(model.scorecard_, None if X is None else as_table(X)) if program else (),
         created=local_now(),
+        **_of_search(model),
         **parts,
     )
+
+
+def _of_search(model: SelectiveNB) -> dict[str, Any]:
+    """Return the parts of a report about the search and about what it left out."""
+    selector = model.scorecard_.provenance["selector"]
+    chosen = {feature.name for feature in model.scorecard_.features if feature.search_weight > 0}
+    return {
+        "search": model.trace_,
+        "selector": selector,
+        "support": [name in chosen for name in model.trace_.names] if selector.get("chooses_on_path") else None,
+        "left_out": summary.left_out(model),
+        # Clusters are known only if they were searched in this process; files do not keep the candidates.
+        "clusters": model.selector_ if hasattr(getattr(model, "selector_", None), "cluster_candidates_") else None,
+    }
 
 
 def drift_of(model: SelectiveNB, data: ReportData) -> Any:

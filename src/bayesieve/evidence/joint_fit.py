@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import inv
@@ -358,8 +359,8 @@ def save_their_price(fit: JointFit, problem: EvidenceProblem, solution: Solution
     joint = contributions.sum(axis=0) + prior + solution.intercept
     weights = rows.weights[some] * (total / rows.weights[some].sum())
     explained = null + float(weights @ log_softmax(joint, axis=1)[np.arange(some.size), rows.classes[some]])
-    most = _MOST_LOST * max(0.0, explained)
-    return worth_keeping(contributions, joint, rows.classes[some], weights, prices, few, most)
+    predicted = PredictedRows(joint, rows.classes[some], weights, few)
+    return worth_keeping(contributions, predicted, prices, _MOST_LOST * max(0.0, explained))
 
 
 def loss_without_features(rows: CalibrationRows) -> float:
@@ -395,34 +396,43 @@ def fit_to_every_row(
     return more, solve(problem, clock, (solution.point, deviations), nearby=solution)
 
 
+class PredictedRows(NamedTuple):
+    """Rows and their predictions, by which `worth_keeping` judges features.
+
+    Parameters
+    ----------
+    joint : (n_rows, n_classes) log joint, contributions included.
+    classes : (n_rows,) int.
+    weights : (n_rows,).
+    few : positions of rows that are enough for curvatures, about `CURVATURE_ROWS`.
+    """
+
+    joint: np.ndarray
+    classes: np.ndarray
+    weights: np.ndarray
+    few: np.ndarray | slice = slice(None)
+
+
 def worth_keeping(
-    contributions: np.ndarray,
-    joint: np.ndarray,
-    classes: np.ndarray,
-    weights: np.ndarray,
-    prices: np.ndarray,
-    some: np.ndarray | slice = slice(None),
-    most_lost: float = np.inf,
+    contributions: np.ndarray, rows: PredictedRows, prices: np.ndarray, most_lost: float = np.inf
 ) -> np.ndarray:
     """Return a mask of the features that remain after dropping those whose cost is below their price, shape
     (n_features,).
 
     Features are dropped one after the other, the cheapest first. The cost of a feature is the rise of the log loss
-    without it, with all others rescaled to make up for it. It is estimated from the curvature of the loss over ``some``
+    without it, with all others rescaled to make up for it. It is estimated from the curvature of the loss over few
     rows, as in the optimal brain surgeon (Hassibi and Stork 1993), and confirmed by the loss of all rows.
 
     Parameters
     ----------
     contributions : (n_features, n_rows, n_classes) nats.
-    joint : (n_rows, n_classes) log joint, contributions included.
-    classes : (n_rows,) int.
-    weights : (n_rows,).
+    rows : predictions with all features.
     prices : (n_features,) nats.
-    some : positions of rows; `CURVATURE_ROWS` of them are enough.
     most_lost : nats that all dropped features may cost together.
     """
     from bayesieve.evidence._kernels import residuals
 
+    joint, classes, weights, some = rows
     # Rows come last, so that the long loops run over contiguous memory.
     centred = np.ascontiguousarray(contributions.transpose(0, 2, 1))
     if joint.shape[1] == 2:  # one logit: half the numbers
