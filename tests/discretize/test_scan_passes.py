@@ -221,10 +221,12 @@ def test_a_sample_of_long_texts_is_as_small_as_the_memory(tmp_path: Path) -> Non
     scan = bayesieve.scan(tmp_path / "rows.parquet")
     part, refitter = TableEncoder().fit_with_refitter(scan, "y", None, coding)
     sample = refitter.table.sample
-    assert sample.rows.size == 8_000_000 // 1216
+    room = 8_000_000 // 1216  # for two samples, which have most of their rows in common
+    assert room // 2 <= sample.rows.size <= room
     # polars would keep the texts of all rows, of which these are a view
     buffers = sample.frame["text"].to_arrow(compat_level=pl.CompatLevel.newest()).buffers()
     assert sum(buffer.size for buffer in buffers if buffer is not None) < 10_000_000
     # no later step asks for rows that are read again
     for most in (1000, 20_000):
         assert refitter.table.sample.at(part.drawn(most)) is not None
+        assert refitter.table.sample.at(part.drawn_balanced(most)) is not None

@@ -149,7 +149,7 @@ def table_in_files(
     n_fitted = 0 if coding.sample_size is None else coding.sample_size(table.n_columns, target.n_classes)
     size_limit = None
     if engine.reading_bytes is not None:
-        room = max(FEWEST_SAMPLED_ROWS, int(engine.reading_bytes / table.row_bytes) // 2)
+        room = max(FEWEST_SAMPLED_ROWS, int(engine.reading_bytes / table.row_bytes)) // 2
         size_limit = room if room < max(MOST_JUDGED_ROWS, n_fitted) else None
     samples = RowSamples(RowHashes(table, rows, n_jobs, blocks.prints, engine), rows, size_limit)
     sample = samples.drawn(MOST_JUDGED_ROWS)
