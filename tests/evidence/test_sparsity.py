@@ -11,7 +11,7 @@ from scipy.special import log_softmax
 from bayesieve import SelectiveNB, TableEncoder
 from bayesieve.evidence import joint_fit
 from bayesieve.evidence.calibration import CalibrationRows
-from bayesieve.evidence.joint_fit import PredictedRows, worth_keeping
+from bayesieve.evidence.joint_fit import JointRows, worth_keeping
 from tests.cases import mostly_slow
 from tests.limits import Limits, Watch
 
@@ -45,7 +45,7 @@ def test_features_of_noise_are_dropped_and_others_stay(n_classes: int) -> None:
     classes = rows_of(contributions, rng)
     noise = informative(rng, 7, 2000, n_classes, 0.01)
     every = np.concatenate([contributions, noise])
-    kept = worth_keeping(every, PredictedRows(every.sum(axis=0), classes, np.ones(2000)), np.full(12, 3.0))
+    kept = worth_keeping(every, JointRows(every.sum(axis=0), classes, np.ones(2000)), np.full(12, 3.0))
     assert kept.tolist() == [True] * 5 + [False] * 7
 
 
@@ -57,7 +57,7 @@ def test_what_goes_costs_less_than_its_price_and_what_stays_more(seed: int) -> N
     prices = rng.uniform(2.0, 20.0, 8)
     prior = rng.normal(size=3)
     contributions *= best_factors(contributions, prior, classes, weights).x[:, None, None]
-    kept = worth_keeping(contributions, PredictedRows(contributions.sum(axis=0) + prior, classes, weights), prices)
+    kept = worth_keeping(contributions, JointRows(contributions.sum(axis=0) + prior, classes, weights), prices)
     assert 1 < kept.sum() < 8
     full, left = (best_factors(some, prior, classes, weights).fun for some in (contributions, contributions[kept]))
     assert left - full <= prices[~kept].sum()
@@ -73,7 +73,7 @@ def test_all_dropped_features_together_cost_no_more_than_the_limit() -> None:
     classes, weights, prior = rows_of(contributions, rng), np.ones(3000), np.zeros(2)
     contributions *= best_factors(contributions, prior, classes, weights).x[:, None, None]
     joint, prices = contributions.sum(axis=0), np.full(30, 8.0)
-    rows = PredictedRows(joint, classes, weights)
+    rows = JointRows(joint, classes, weights)
 
     def lost(kept: np.ndarray) -> float:
         return float(
@@ -122,7 +122,7 @@ def test_of_copies_one_stays() -> None:
     one = informative(rng, 2, 1000, 2, 1.0)
     classes = rows_of(one, rng)
     copies = np.concatenate([one[:1] / 4] * 4 + [one[1:]])
-    kept = worth_keeping(copies, PredictedRows(copies.sum(axis=0), classes, np.ones(1000)), np.full(5, 2.0))
+    kept = worth_keeping(copies, JointRows(copies.sum(axis=0), classes, np.ones(1000)), np.full(5, 2.0))
     assert kept[:4].sum() == 1
     assert kept[4]
 
@@ -131,23 +131,23 @@ def test_weights_of_any_size_and_prices_in_their_unit_agree() -> None:
     rng = np.random.default_rng(2)
     contributions = informative(rng, 6, 500, 2, 0.3).astype(np.float32)
     classes, joint = rows_of(contributions, rng), contributions.sum(axis=0)
-    kept = worth_keeping(contributions, PredictedRows(joint, classes, np.ones(500)), np.full(6, 4.0))
+    kept = worth_keeping(contributions, JointRows(joint, classes, np.ones(500)), np.full(6, 4.0))
     repeated = worth_keeping(
         np.repeat(contributions, 3, axis=1),
-        PredictedRows(np.repeat(joint, 3, axis=0), np.repeat(classes, 3), np.ones(1500)),
+        JointRows(np.repeat(joint, 3, axis=0), np.repeat(classes, 3), np.ones(1500)),
         np.full(6, 12.0),
     )
     assert 0 < kept.sum() < 6
     for weight in (3.0, 1e30):
         assert np.array_equal(
-            worth_keeping(contributions, PredictedRows(joint, classes, np.full(500, weight)), np.full(6, 4.0 * weight)),
+            worth_keeping(contributions, JointRows(joint, classes, np.full(500, weight)), np.full(6, 4.0 * weight)),
             kept,
         )
     assert np.array_equal(repeated, kept)
 
 
 def test_one_feature_always_stays() -> None:
-    rows = PredictedRows(np.zeros((10, 2)), np.arange(10) % 2, np.ones(10))
+    rows = JointRows(np.zeros((10, 2)), np.arange(10) % 2, np.ones(10))
     assert worth_keeping(np.zeros((3, 10, 2)), rows, np.full(3, 9.0)).sum() == 1
 
 

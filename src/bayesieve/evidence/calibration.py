@@ -460,13 +460,17 @@ class CalibrationRows:
         counts = self.effective_counts(codes, n_cells)
         if not self.is_sample:
             return counts / self.effective_share
-        of_classes = np.bincount(self.classes, self.weights, self.n_classes)
-        return counts * (self.coded.counts.class_counts / np.maximum(of_classes, 1e-300))
+        return counts * (self.coded.counts.class_counts / np.maximum(self.weights_of_classes, 1e-300))
 
     @cached_property
     def n_of_classes(self) -> np.ndarray:
         """Number of these rows by class, (n_classes,)."""
         return np.bincount(self.classes, minlength=self.n_classes)
+
+    @cached_property
+    def weights_of_classes(self) -> np.ndarray:
+        """Weight of these rows by class, (n_classes,)."""
+        return np.bincount(self.classes, self.weights, self.n_classes)
 
     @cached_property
     def is_sample(self) -> bool:
@@ -481,7 +485,7 @@ class CalibrationRows:
         """
         if not self.is_sample:
             return class_log_prior(self.coded.counts.class_counts)
-        return class_log_prior(np.bincount(self.classes, self.weights, self.n_classes))
+        return class_log_prior(self.weights_of_classes)
 
     def codes_by(self, cells: Mapping[int, FeatureLevels | None]) -> dict[int, np.ndarray]:
         """Return, for each feature position in ``cells``, the codes (n_rows,) by these cells; None stands for the

@@ -359,7 +359,7 @@ def save_their_price(fit: JointFit, problem: EvidenceProblem, solution: Solution
     joint = contributions.sum(axis=0) + prior + solution.intercept
     weights = rows.weights[some] * (total / rows.weights[some].sum())
     explained = null + float(weights @ log_softmax(joint, axis=1)[np.arange(some.size), rows.classes[some]])
-    predicted = PredictedRows(joint, rows.classes[some], weights, few)
+    predicted = JointRows(joint, rows.classes[some], weights, few)
     return worth_keeping(contributions, predicted, prices, _MOST_LOST * max(0.0, explained))
 
 
@@ -367,9 +367,8 @@ def loss_without_features(rows: CalibrationRows) -> float:
     """Return the log loss of the rows, in nats, if all are predicted by the class shares, or by these and an offset."""
     if rows.offset is None:
         total = rows.weights.sum()
-        return float(entr(np.bincount(rows.classes, rows.weights) / total).sum() * total)
-    joint = rows.log_prior + rows.offset
-    joint = joint + intercept_for(rows.offset, rows.classes, rows.weights)
+        return float(entr(rows.weights_of_classes / total).sum() * total)
+    joint = rows.log_prior + rows.offset + intercept_for(rows.offset, rows.classes, rows.weights)
     return -float(rows.weights @ log_softmax(joint, axis=1)[np.arange(rows.classes.size), rows.classes])
 
 
@@ -396,8 +395,8 @@ def fit_to_every_row(
     return more, solve(problem, clock, (solution.point, deviations), nearby=solution)
 
 
-class PredictedRows(NamedTuple):
-    """Rows and their predictions, by which `worth_keeping` judges features.
+class JointRows(NamedTuple):
+    """Rows with their log joint, by which `worth_keeping` judges features.
 
     Parameters
     ----------
@@ -414,7 +413,7 @@ class PredictedRows(NamedTuple):
 
 
 def worth_keeping(
-    contributions: np.ndarray, rows: PredictedRows, prices: np.ndarray, most_lost: float = np.inf
+    contributions: np.ndarray, rows: JointRows, prices: np.ndarray, most_lost: float = np.inf
 ) -> np.ndarray:
     """Return a mask of the features that remain after dropping those whose cost is below their price, shape
     (n_features,).
