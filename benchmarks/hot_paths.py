@@ -53,7 +53,7 @@ def ratio(path: HotPath, rounds: int = 3) -> float:
 
 
 def stored_ratios() -> dict[str, float]:
-    """The ratios by name as they were last measured on an idle machine."""
+    """The lowest ratios measured on idle machines, by name."""
     ratios: dict[str, float] = json.loads(STORED.read_text(encoding="utf-8"))
     return ratios
 

@@ -1,6 +1,6 @@
 """No hot path loses half of its speed: it takes turns with a plain loop, and the ratio is compared with a stored one.
 
-`python -m benchmarks.bench_hot_paths --store` measures the ratios again, on an idle machine.
+`python -m benchmarks.bench_hot_paths --store` lowers the stored ratios to those of this machine, if it is idle.
 """
 
 import warnings
