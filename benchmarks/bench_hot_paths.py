@@ -15,7 +15,9 @@ from benchmarks.hot_paths import HOT_PATHS, STORED, measured, stored_ratios
 def main() -> None:
     """Measure all of them."""
     parser = options(__doc__)
-    parser.add_argument("--store", action="store_true", help="lower the ratios in benchmarks/results/hot_paths.json to these")
+    parser.add_argument(
+        "--store", action="store_true", help="lower the ratios in benchmarks/results/hot_paths.json to these"
+    )
     arguments = parser.parse_args()
     report = Report("hot_paths", "Hot paths", arguments)
     report.add("How many times faster than the plain loop, by processor time; more than half of the stored ratio.\n")
