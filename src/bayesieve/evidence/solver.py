@@ -26,7 +26,6 @@ from bayesieve.evidence.problem import (
     Curvature,
     Design,
     EvidenceProblem,
-    LossAtPoint,
     Metric,
     PosteriorErrors,
     Stop,
@@ -384,24 +383,19 @@ class VarianceSearch:
         """Return the posterior errors of the deviations. With ``settle``, converge to the optimum first."""
         if settle:  # rounds stop before their optimum: the order of sums must not show in where they stop
             self.variances = np.exp(np.round(np.log(self.variances), _DIGITS_OF_VARIANCES))
-        metric = self.metric()
+        metric, slope, problem = self.metric(), self._slope, self.problem
         if settle:
-            self.mode = self._settled(metric)
+            # A few steps reach the optimum with the curvature across classes, or of all rows, single cells included.
+            scale = metric
+            if problem.design.n_logits > 1:
+                assert self.curvature is not None
+                dense, contrasts = problem.contrast_curvature(self.mode.point, self.sample)
+                curvature, slope = Curvature(dense, self.curvature.single), max(slope, _SLOPE_OF_CLASSES)
+                scale = replace(laplace_metric(problem.design, curvature, self.variances), contrasts=contrasts)
+            elif slope == _LAST_SLOPE and (whole := problem.whole_curvature(self.mode.point)) is not None:
+                scale = laplace_metric(problem.design, whole, self.variances)
+            self.mode = find_mode(problem, self.mode, scale, Stop(_LAST_STEPS, slope, settle=True))
         return posterior_errors(self.whole, metric, self.parameters, self.sample.matrix)
-
-    def _settled(self, metric: Metric) -> LossAtPoint:
-        """Return the optimum for the current variances; ``metric`` comes from `metric`."""
-        problem, slope = self.problem, self._slope
-        if problem.design.n_logits > 1:
-            assert self.curvature is not None
-            dense, contrasts = problem.contrast_curvature(self.mode.point, self.sample)
-            curvature = Curvature(dense, self.curvature.single)
-            scale = replace(laplace_metric(problem.design, curvature, self.variances), contrasts=contrasts)
-            return find_mode(problem, self.mode, scale, Stop(_LAST_STEPS, max(slope, _SLOPE_OF_CLASSES), settle=True))
-        # With the curvature of all rows, single cells included, a few steps reach the optimum.
-        whole = problem.whole_curvature(self.mode.point) if slope == _LAST_SLOPE else None
-        scale = metric if whole is None else laplace_metric(problem.design, whole, self.variances)
-        return find_mode(problem, self.mode, scale, Stop(_LAST_STEPS, slope, settle=True))
 
 
 def choose_expected_variance(search: VarianceSearch, clock: Clock) -> VarianceSearch:

@@ -107,11 +107,6 @@ class Objective:
         """Sign of the criterion: 1 if lower is better, otherwise -1."""
         return 1.0 if self.criterion.lower_is_better else -1.0
 
-    @property
-    def total(self) -> float:
-        """Number (or weight) of the rows on which the criterion is measured."""
-        return float(self.rows.class_totals.sum())
-
     def follow(self, *, leave_out: bool = False, n_jobs: int | None = None) -> RunningCriterion:
         """Return the criterion as it follows the subset of a search, which is empty at first.
 
@@ -125,7 +120,7 @@ class Objective:
         return {
             "validation_name": self.criterion.name,
             "validation_lower_is_better": self.criterion.lower_is_better,
-            "validation_total": self.total,
+            "validation_total": float(self.rows.class_totals.sum()),
         }
 
     def by(self, criterion: Criterion) -> Objective:
@@ -454,7 +449,7 @@ class MultiStart(Search):
             workers = max(1, min(effective_jobs(self.n_jobs), _WAVE, most_states))
         n_starts = int(self.n_starts or 0)
         if not n_starts:
-            n_starts = max(1, math.ceil(math.log2(max(2.0, n_varied * problem.objective.total))))
+            n_starts = max(1, math.ceil(math.log2(max(2.0, n_varied * float(rows.class_totals.sum())))))
             n_starts *= _THOROUGH if self.thorough and is_quick else 1
 
         # A subset is identified by the exclusive or of random keys of its features (Zobrist hashing).

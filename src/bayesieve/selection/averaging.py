@@ -97,7 +97,10 @@ class SubsetSearchSelector(CodedSelector):
             problem = replace(problem, candidates=np.setdiff1d(problem.candidates, coded.levels.by_chance))
         with search_progress(f"{type(self).__name__}: searching", self.verbose) as shown:
             progress = shown if task is None else task.with_moves(shown)
-            n, row_work = problem.candidates.size, problem.objective.total * (coded.n_classes - 1)
+            n, row_work = (
+                problem.candidates.size,
+                float(problem.objective.rows.class_totals.sum()) * (coded.n_classes - 1),
+            )
             is_small = n <= _AUTO_FEATURES and 2.0**n * row_work <= _AUTO_WORK
             if is_small if self.exhaustive == "auto" else self.exhaustive:
                 trace = ExhaustiveSearch(self.max_seconds, self.n_jobs).run(problem, progress)
@@ -155,13 +158,6 @@ class ModelAveraging(SubsetSearchSelector):
     _: KW_ONLY
     count: Literal["distinct", "evaluations"] = "distinct"
 
-    def weigh(self, trace: SearchTrace) -> np.ndarray:
-        return trace.average(lambda costs: self.weights_of(costs, trace), distinct=self.count == "distinct")
-
-    @abstractmethod
-    def weights_of(self, costs: np.ndarray, trace: SearchTrace) -> np.ndarray:
-        """Return the weights of models in the average, (n_models,), from their costs in nats."""
-
 
 class BayesianAveraging(ModelAveraging):
     """Feature weights by Bayesian averaging of models: w_k = sum_M a_k e^-cost(M) / sum_M e^-cost(M).
@@ -191,9 +187,9 @@ class BayesianAveraging(ModelAveraging):
     title = "average of models by posterior probability"
     sentence = "Weights are posterior probabilities, averaged over the models of the search (Boullé 2007, SNB(BMA))."
 
-    def weights_of(self, costs: np.ndarray, trace: SearchTrace) -> np.ndarray:
+    def weigh(self, trace: SearchTrace) -> np.ndarray:
         # Costs are compared with the best one, so that the exponentials of good models do not underflow.
-        return np.exp(trace.best_criterion - costs)
+        return trace.average(lambda costs: np.exp(trace.best_criterion - costs), distinct=self.count == "distinct")
 
 
 class CompressionAveraging(ModelAveraging):
@@ -235,7 +231,8 @@ class CompressionAveraging(ModelAveraging):
     _: KW_ONLY
     exhaustive: bool | Literal["auto"] = False
 
-    def weights_of(self, costs: np.ndarray, trace: SearchTrace) -> np.ndarray:
-        if trace.null_criterion <= 0.0:
-            return np.zeros(costs.size)
-        return np.maximum(1.0 - costs / trace.null_criterion, 0.0)
+    def weigh(self, trace: SearchTrace) -> np.ndarray:
+        null = trace.null_criterion
+        if null <= 0.0:  # no model compresses
+            return np.zeros(len(trace.names))
+        return trace.average(lambda costs: np.maximum(1.0 - costs / null, 0.0), distinct=self.count == "distinct")
