@@ -145,7 +145,7 @@ class CommandRows:
         if isinstance(rows, Scan):
             with screen.working(f"Reading {quoted(target)} ..."), silenced():
                 labels = scanned_rows(rows.select([target]), target)
-            table = cls(path, columns, names, rows, labels.target, labels.table.known)
+            table = cls(path, columns, names, rows, labels.target, labels.table.row_mask)
         else:
             has_target = _known(rows[target].alias(""), quoted(target), screen)
             rows = rows if has_target is None else rows.filter(pl.Series(has_target))

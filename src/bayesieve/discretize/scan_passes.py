@@ -195,7 +195,7 @@ class ScannedBlocks:
         steps = []
         for columns in groups:
             n_rows = rows_of_part[columns.start]  # of a column of long texts, which is alone, or of a block
-            starts = _block_starts(self.table.known, self.table.source.n_rows, n_rows)
+            starts = _block_starts(self.table.row_mask, self.table.source.n_rows, n_rows)
             for number, (begin, end) in enumerate(pairwise(starts.tolist())):
                 rows = slice(number * n_rows, min((number + 1) * n_rows, self.table.n_rows))
                 steps.append(_Step(columns, rows, begin, end - begin))
@@ -207,7 +207,7 @@ class ScannedBlocks:
         """
         table, known = self.table, None
         if self._executor is None:
-            mask = None if table.known is None else table.known[step.first : step.first + step.n_rows]
+            mask = None if table.row_mask is None else table.row_mask[step.first : step.first + step.n_rows]
             weights = None if self._weights is None else self._weights[step.rows]
             known = KnownRows(mask, self._target.codes[step.rows], weights)
         names = [table.names[positions[at]] for at in step.columns]
@@ -215,8 +215,8 @@ class ScannedBlocks:
         kinds = {name: kind for name, kind in table.given_kinds.items() if name in schema}
         n_jobs = self._n_jobs if self._executor is None else 1
         chosen = None
-        if known is None and table.labels is None and table.known is not None:  # the target does not show these rows
-            chosen = np.packbits(table.known[step.first : step.first + step.n_rows])
+        if known is None and table.labels is None and table.row_mask is not None:  # the target does not show these rows
+            chosen = np.packbits(table.row_mask[step.first : step.first + step.n_rows])
         chunk = RowChunk(step.first, tuple(table.source.slices(step.first, step.n_rows)), known, chosen)
         return chunk, Reading(schema, kinds, self.n_classes, self._labels, n_jobs)
 

@@ -1,4 +1,4 @@
-"""Compiled loops of the table package: from numbers to codes of intervals, and from Python objects to codes."""
+"""Compiled loops that code numbers by intervals, and Python objects by their memory addresses."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ def code_numbers(
     codes: np.ndarray,
     columns: np.ndarray | None = None,
 ) -> None:
-    """Write the code of each value into ``codes``: the number of cut points of the feature below it.
+    """Write the interval code of each value into ``codes``: the number of the feature's cut points below the value.
 
     Parameters
     ----------
-    values : (n_columns, n_rows).
+    values : float64 array of shape (n_columns, n_rows); NaN = missing.
     cuts, starts : ``cuts[starts[i]:starts[i+1]]`` are the ascending cut points of feature i.
-    missing : (n_features,) code of NaN.
-    codes : (n_features, n_rows).
-    columns : (n_features,) column of each feature; None if feature i is of column i.
+    missing : array of shape (n_features,): the code of NaN for each feature.
+    codes : unsigned array of shape (n_features, n_rows), overwritten.
+    columns : array of shape (n_features,): the row of ``values`` with the column of each feature; None if feature i is
+        column i.
     """
     columns = np.arange(len(values)) if columns is None else columns
     _code_numbers(read_only(values), columns, read_only(cuts), starts, missing, codes)
@@ -36,11 +37,11 @@ def code_numbers(
 
 @jit
 def _code_numbers(values, columns, cuts, starts, missing, codes):
-    """Write the code of each value, without branches that depend on the data, so that the compiler emits vector
-    instructions.
+    """Write the interval code of each value, without branches that depend on the data, so that the compiler emits
+    vector instructions.
 
-    Few cut points are each compared with every value of a block of rows. Many cut points are searched by halving: they
-    are padded with +inf to one less than a power of two, so that every value takes the same number of steps.
+    Few cut points are each compared with every value of a block of rows. Many cut points are searched by bisection:
+    they are padded with +inf to one less than a power of two, so that every value takes the same number of steps.
     """
     position = np.empty(_BLOCK, np.int64)
     for i in range(columns.size):
@@ -75,9 +76,13 @@ def _code_numbers(values, columns, cuts, starts, missing, codes):
 
 @jit
 def code_addresses(addresses: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """Write codes of objects, given by their memory addresses, and return the first row of each distinct object.
+    """Write the code of each object into ``codes`` and return the first row of each distinct object.
 
-    Returns an empty array if there are more than `MOST_OBJECTS` distinct addresses: the caller then compares values.
+    Objects are given by their memory addresses, shape (n_rows,). Codes number the distinct addresses as they first
+    appear.
+
+    An empty array is returned if there are more than `MOST_OBJECTS` distinct addresses: the caller then compares
+    values.
     """
     keys = np.zeros(_SLOTS, np.int64)
     code_of_slot = np.empty(_SLOTS, np.int32)

@@ -1,4 +1,4 @@
-"""Reading of NumPy arrays, also of Python objects, and of SciPy sparse matrices."""
+"""Conversion of array-likes to 2-D NumPy arrays, and of SciPy sparse matrices to CSC format."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from bayesieve.table.values import unmasked
 
 
 def as_array(X: Any) -> np.ndarray:
-    """Return an array-like as a 2-D array of numbers, text or objects; errors have scikit-learn's wording."""
+    """Return an array-like as a 2-D array of numbers, text or objects.
+
+    Errors about other inputs have scikit-learn's wording.
+    """
     if isinstance(X, (str, bytes, Mapping)) or X is None:
         raise TypeError(f"Expected a dataframe or a 2-D array, got {type(X)} instead.")
     if isinstance(X, (list, tuple)) and len(X) > 0 and isinstance(X[0], Mapping):
@@ -29,7 +32,10 @@ def as_array(X: Any) -> np.ndarray:
 
 
 def _array_of_rows(rows: Sequence[Any]) -> np.ndarray:
-    """Return a list of rows as numbers if it holds only those, else as objects (NumPy would turn numbers into text)."""
+    """Return a list of rows as a 2-D array: of numbers if all values are, otherwise of objects.
+
+    NumPy by itself would turn numbers beside text into text.
+    """
     if any(isinstance(row, np.ma.MaskedArray) for row in rows):
         return unmasked(np.ma.stack(rows))
     if len({len(row) for row in rows if isinstance(row, (list, tuple)) or getattr(row, "ndim", False)}) > 1:
@@ -53,7 +59,8 @@ def _array_of_rows(rows: Sequence[Any]) -> np.ndarray:
 def holds_exactly(array: np.ndarray, values: Iterable[Any]) -> bool:
     """Return whether a NumPy array made from Python values represents each of them exactly.
 
-    NumPy converts booleans beside numbers to numbers, and large integers beside floats to floats, which may round them.
+    NumPy converts booleans to numbers if numbers are among the values, and large integers to floats, which may round
+    them, if floats are.
     """
     kinds = set(map(type, values))
     if len(kinds & {bool, np.bool_}) > 0 and array.dtype != bool:

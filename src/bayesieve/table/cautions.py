@@ -81,7 +81,7 @@ def silenced() -> Iterator[None]:
 
 
 def _callers_level() -> int:
-    """Return the stack level of the first frame outside the library and scikit-learn, for `warn_caller`."""
+    """Return the ``stacklevel`` of a warning that points to the caller of the library, outside scikit-learn, too."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _OURS:
         level, frame = level + 1, frame.f_back
@@ -91,7 +91,7 @@ def _callers_level() -> int:
 def about_columns(kind: str, columns: Sequence[str], sentence: str) -> list[Caution]:
     """Return a list of one caution about columns, or an empty list without columns.
 
-    ``sentence`` is a template for `agreeing`, which fills in the names and the singular or plural.
+    ``sentence`` is a template; `agreeing` fills in the column names and chooses singular or plural.
     """
     return [Caution(kind, tuple(columns), agreeing(columns, sentence))] if columns else []
 
@@ -117,7 +117,7 @@ def weights_caution(weights: np.ndarray | None) -> Caution | None:
 Mark = Literal["counter", "identifier", "date"]
 
 MOST_JUDGED_ROWS = 20_000
-"""Rows in which numbers are looked at."""
+"""Largest number of rows in which numeric columns are tested."""
 _FEWEST_ROWS = 20  # below, unique values are no surprise
 _GLANCES = (64, 1000)  # rows that tell most columns of measurements from those that may be marks
 _CELLS_AT_ONCE = 1 << 20  # glanced at
@@ -142,27 +142,29 @@ def marks(
     weight: float | None = None,
     absent: Mapping[int, int] | None = None,
 ) -> dict[str, Mark]:
-    """Return the columns that mark rows or times rather than describe them, by name: counters, identifiers and dates.
+    """Find counters, identifiers and dates: columns that label rows or times rather than describe them.
 
-    Numeric columns are judged by their whole numbers in 20,000 rows drawn at random:
+    Returns the mark of each such column by name: "counter", "identifier" or "date".
 
-    - A counter rises, or falls, evenly with the rows.
-    - An identifier fills its range evenly, or in blocks, and repeats or skips far fewer numbers than chance would; it
-      may have gaps, and a few rows per value.
+    Numeric columns of whole numbers are tested in up to 20,000 rows drawn at random:
+
+    - A counter increases, or decreases, evenly from row to row.
+    - An identifier fills its range evenly, or in blocks, and repeats or skips far fewer numbers than random numbers
+      would. It may have gaps, and a few rows per value.
     - A date is a date or datetime, seconds since 1970 (or milli-, micro-, nanoseconds), or written as 202401 or
       20240131.
 
-    Categories are an identifier if fewer than two rows share a value, on average. Amounts are none of these, even if
-    all are different or the rows are sorted by them.
+    A categorical column is an identifier if it has fewer than two rows per value on average. Amounts of money and the
+    like have no mark, even if all are different or the rows are sorted by them.
 
     Parameters
     ----------
     levels : levels of the columns, fitted to all rows.
-    drawn : function that returns ascending positions of up to a given number of the rows that count.
-    counted : positions of the rows that count; None for all.
-    weight : total weight of the rows; None for their number. A category of weight 2 is no identifier: two rows share
-        it.
-    absent : by position of the column, number of values in groups by hand that no row has.
+    drawn : function of a number n that returns the ascending positions of at most n random rows used in the fit.
+    counted : ascending positions of the rows used in the fit; None for all.
+    weight : total weight of these rows; None for their number. Weights count as repeated rows: a column whose values
+        each have weight 2 is no identifier.
+    absent : by column position, the number of values that the user listed in groups but that no row has.
     """
     n_rows = table.n_rows if counted is None else counted.size
     kinds, types = table.kinds(), table.types()
@@ -179,9 +181,9 @@ def marks(
     if table.reads_rows:  # once, not for each column
         table, rows = table.take(rows), np.arange(rows.size)
     by_position |= marks_of_numbers(table, numbers, rows, at, n_rows)
-    some = table.select(texts).take(rows) if texts else table
+    sample = table.select(texts).take(rows) if texts else table
     for k, i in enumerate(texts):
-        n_present = float(np.mean(some.column(k).categories().codes >= 0)) * (n_rows if weight is None else weight)
+        n_present = float(np.mean(sample.column(k).categories().codes >= 0)) * (n_rows if weight is None else weight)
         by_position |= {i: "identifier"} if _ROWS_PER_CATEGORY * n_values[i] > n_present else {}
     return {table.names[i]: by_position[i] for i in sorted(by_position)}
 
@@ -194,49 +196,49 @@ def marks_of_numbers(
 
     Parameters
     ----------
-    columns : positions of numeric columns.
-    rows : ascending rows of the table by which they are judged.
-    positions : positions of these rows among all rows that count.
-    n_rows : number of rows that count.
+    columns : positions of the numeric columns to test.
+    rows : ascending positions, in the table, of the rows to test.
+    positions : positions of these rows among all rows used in the fit.
+    n_rows : number of rows used in the fit.
     """
     candidates = possible_marks(table, columns, rows, n_rows)
-    some = table.select(candidates).take(rows) if candidates else table
-    marks = {i: mark_of_numbers(some.column(k).numbers(), positions) for k, i in enumerate(candidates)}
+    sample = table.select(candidates).take(rows) if candidates else table
+    marks = {i: mark_of_numbers(sample.column(k).numbers(), positions) for k, i in enumerate(candidates)}
     return {i: mark for i, mark in marks.items() if mark is not None}
 
 
 def possible_marks(table: Table, columns: Sequence[int], rows: np.ndarray, n_rows: int) -> list[int]:
-    """Return the positions of numeric columns that may mark rows or times, judged by up to 1,000 of these rows.
+    """Return the positions of numeric columns that may be counters, identifiers or dates, judging by up to 1,000 rows.
 
-    They hold whole numbers, which are all large enough for years with months, or of which many are different over a
-    range about as wide as ``n_rows``, or wider.
+    They hold whole numbers. Either all are large enough to be a year with a month (202401), or many are different and
+    their range is about as wide as ``n_rows``, or wider.
     """
     candidates = np.array(columns, dtype=np.int64)
     for n in _GLANCES:
         glance = rows[:: max(1, rows.size // n)][:n]
-        rest, at_once = [candidates[:0]], max(1, _CELLS_AT_ONCE // glance.size)
-        for begin in range(0, candidates.size, at_once):
-            some = candidates[begin : begin + at_once]
-            values = table.numbers(some, glance)
+        survivors, n_at_once = [candidates[:0]], max(1, _CELLS_AT_ONCE // glance.size)
+        for begin in range(0, candidates.size, n_at_once):
+            batch = candidates[begin : begin + n_at_once]
+            values = table.numbers(batch, glance)
             values = np.where((values > HIGHEST_SPECIAL) & (values < np.inf), values, np.nan)  # refused later
             whole = np.all((values == np.floor(values)) | np.isnan(values), axis=1)
-            some, values = some[whole], np.sort(values[whole], axis=1)  # NaN last
+            batch, values = batch[whole], np.sort(values[whole], axis=1)  # NaN last
             different = 1 + np.count_nonzero(values[:, 1:] > values[:, :-1], axis=1)
             share = np.mean(~np.isnan(values), axis=1)
             with np.errstate(over="ignore"):  # a range beyond all floats is wide
                 width = np.nanmax(values[share > 0], axis=1, initial=-np.inf) - values[share > 0, 0]
-            some, different, first, share = (each[share > 0] for each in (some, different, values[:, 0], share))
+            has_values = share > 0
+            batch, different, first, share = (each[has_values] for each in (batch, different, values[:, 0], share))
             many = (_MANY * different >= glance.size * share) & (width + 1.0 >= n_rows * share / (2 * _MANY))
-            rest.append(some[many | (first >= _MONTHS[0])])
-        candidates = np.concatenate(rest)
+            survivors.append(batch[many | (first >= _MONTHS[0])])
+        candidates = np.concatenate(survivors)
     return candidates.tolist()
 
 
 def mark_of_numbers(values: np.ndarray, rows: np.ndarray) -> Mark | None:
-    """Return the mark of a numeric column ("counter", "identifier" or "date"), or None.
+    """Return whether a numeric column is a "counter", an "identifier" or a "date"; None for other columns.
 
-    ``values`` are its numbers in the ascending ``rows``, NaN if missing. Numbers that stand for special values are
-    ignored.
+    ``values`` are its numbers in ``rows`` (ascending positions), NaN if missing. Codes of special values are ignored.
     """
     is_ordinary = values > HIGHEST_SPECIAL
     values, rows = values[is_ordinary], rows[is_ordinary]
@@ -253,7 +255,7 @@ def mark_of_numbers(values: np.ndarray, rows: np.ndarray) -> Mark | None:
 
 
 def _are_periods(distinct: np.ndarray) -> bool:
-    """Return whether all of these numbers, ascending, are years with months, or with months and days."""
+    """Return whether ascending numbers are all years with months (202401), or all with months and days (20240131)."""
     if distinct.size < _FEWEST_PERIODS:
         return False
     for (first, last), days in ((_MONTHS, False), (_DAYS, True)):
@@ -265,12 +267,12 @@ def _are_periods(distinct: np.ndarray) -> bool:
 
 
 def _are_seconds(distinct: np.ndarray) -> bool:
-    """Return whether these numbers, ascending, are seconds since 1970, or parts of seconds."""
+    """Return whether ascending numbers are times since 1970 in seconds, milli-, micro- or nanoseconds."""
     return any(_SECONDS[0] * unit <= distinct[0] and distinct[-1] <= _SECONDS[1] * unit for unit in _UNITS)
 
 
 def _rises_evenly(values: np.ndarray, rows: np.ndarray) -> bool:
-    """Return whether numbers follow the rows more evenly than sorted random numbers do.
+    """Return whether numbers increase or decrease with the row position more evenly than sorted random numbers do.
 
     Differences between neighbouring sorted random numbers are those of a Poisson process: the variance of a difference
     between two rows is its mean times the mean difference per row.
@@ -310,7 +312,7 @@ def _are_given_out(distinct: np.ndarray, counts: np.ndarray) -> bool:
 
 
 def _are_even(distinct: np.ndarray, counts: np.ndarray) -> bool:
-    """Return whether numbers, ascending, are spread evenly over their range, or in blocks without large gaps."""
+    """Return whether ascending numbers are spread evenly over their range, or in blocks without large gaps."""
     gaps, n = np.diff(distinct), counts.sum()
     even = (distinct - distinct[0]) / max(1.0, distinct[-1] - distinct[0])
     farthest = np.abs((np.cumsum(counts) - 0.5 * counts) / n - even).max()

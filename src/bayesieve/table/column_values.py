@@ -1,7 +1,7 @@
 """Values of columns of any library, read once: numbers, texts, or codes of distinct values.
 
-`read_values` is the only place that asks which library a column comes from. What is done with a column later (taking
-rows, categories, numbers) depends on the class of its values only.
+Only `read_values` depends on the dataframe library. Later steps (taking rows, categories, numbers) depend on the class
+of the values that it returns.
 """
 
 from __future__ import annotations
@@ -64,11 +64,12 @@ class NumberValues:
         Numbers and booleans as the caller's library stores them; dates and times as whole numbers; NaN for missing
         floats.
     missing : bool array, shape (n_rows,), or None
-        Which numbers are missing; None: those that are NaN.
+        Mask of missing numbers; None if the missing ones are those that are NaN.
     type_ : "number", "boolean", "date", "datetime", "duration" or "time"
     by_value : whether the data are Python objects, each of which is read by itself.
     exact : Encoding, function that returns it, or None
-        The exact raw values if ``numbers`` may merge two of them: Decimals, whole numbers beyond 64 bits.
+        Codes and distinct raw values, if ``numbers`` rounds and may merge two of them: Decimals, whole numbers beyond
+        64 bits.
     """
 
     def __init__(
@@ -87,7 +88,7 @@ class NumberValues:
 
     @property
     def encoded(self) -> Encoding:
-        """Codes of the rows, and the distinct values that they index; -1 = missing."""
+        """Codes of the rows (-1 = missing), and the distinct values that they index."""
         if self.exact is not None:
             return self.exact() if callable(self.exact) else self.exact
         codes, numbers = encode_plain(self.numbers, self.missing)
@@ -128,7 +129,7 @@ class EncodedValues:
 
     @cached_property
     def encoded(self) -> Encoding:
-        """Codes of the rows, and the distinct values that they index; -1 = missing."""
+        """Codes of the rows (-1 = missing), and the distinct values that they index."""
         return self._encode() if callable(self._encode) else self._encode
 
     def take(self, rows: np.ndarray) -> EncodedValues:
@@ -151,7 +152,7 @@ class TextValues:
 
     @property
     def encoded(self) -> Encoding:
-        """Codes of the rows, and the distinct texts that they index; -1 = missing."""
+        """Codes of the rows (-1 = missing), and the distinct texts that they index."""
         return encoded_series(self.series)
 
     def take(self, rows: np.ndarray) -> TextValues:
@@ -214,7 +215,7 @@ def read_values(column: Any) -> RawValues:
 
 
 def _read_array(column: np.ndarray) -> RawValues:
-    """Read an array of NumPy."""
+    """Read a NumPy array of any data type."""
     kind = column.dtype.kind
     if kind in "iufb" and column.dtype.itemsize <= 8:
         return NumberValues(column, None, "boolean" if kind == "b" else "number")
@@ -239,7 +240,9 @@ def _read_moments(moments: np.ndarray, type_: str) -> NumberValues:
 
 
 def _read_objects(column: np.ndarray, declared: str | None = None) -> RawValues:
-    """Read an array of Python objects; ``declared`` is the type of the column that they come from, if it has one."""
+    """Read an array of Python objects; ``declared`` is the `Column.type` of the source column, None if it is
+    untyped.
+    """
     by_identity, by_value = encoded_by_identity(column), declared is None
     encode = partial(encoded_objects, column) if by_identity is None else by_identity
     type_ = declared or _type_of_objects(column if by_identity is None else _as_objects(by_identity[1]))
@@ -298,7 +301,7 @@ def _read_series(column: Any) -> RawValues:
 
 
 def to_arrow(column: Any) -> Any:
-    """Return a column of pandas or pyarrow as chunks of Arrow in a layout that all of its functions accept: no views,
+    """Return a column of pandas or pyarrow as Arrow chunks in layouts that all Arrow functions accept: no view types,
     no run-end encoding.
     """
     import pyarrow as pa
@@ -328,7 +331,7 @@ def _runs(chunk: Any) -> np.ndarray:
 
 
 def _read_arrow(column: Any) -> RawValues:
-    """Read chunks of Arrow, in the layout of `to_arrow`."""
+    """Read the Arrow chunks that `to_arrow` returns."""
     import polars as pl
     import pyarrow.types as pt
 
@@ -351,7 +354,7 @@ def _read_arrow(column: Any) -> RawValues:
 
 
 def _encoded_arrow(column: Any) -> tuple[np.ndarray, list[Any]]:
-    """Return codes (-1 = missing) and distinct values of chunks of texts, or of a dictionary."""
+    """Return codes (-1 = missing) and distinct values of Arrow chunks of texts or of dictionary-encoded values."""
     import pyarrow as pa
     import pyarrow.types as pt
 
@@ -376,7 +379,7 @@ def _encoded_arrow(column: Any) -> tuple[np.ndarray, list[Any]]:
 
 
 def missing_objects(column: np.ndarray) -> np.ndarray:
-    """Return which entries of an object array are None, NaN, NaT or ``pandas.NA``."""
+    """Return a mask of the entries of an object array that are None, NaN, NaT or ``pandas.NA``."""
     pandas = sys.modules.get("pandas")
     if pandas is not None:
         try:
@@ -387,14 +390,14 @@ def missing_objects(column: np.ndarray) -> np.ndarray:
 
 
 def _as_objects(values: Sequence[Any]) -> np.ndarray:
-    """Return values as a 1-D array of Python objects, where NumPy would turn lists and tuples into further axes."""
+    """Return values as a 1-D array of Python objects; `numpy.array` would turn lists and tuples into further axes."""
     column = np.empty(len(values), dtype=object)
     column[:] = values
     return column
 
 
 def _type_of_objects(column: np.ndarray) -> str:
-    """Return the `Column.type` of an object array: that of all its values, or "mixed"."""
+    """Return the `Column.type` that all values of an object array share, or "mixed"."""
     if is_text_to_pandas(column):
         return "text"
     kinds = set(map(type, column))
@@ -424,7 +427,7 @@ def _name_of_type(kind: type) -> str:
 
 
 def _dtype_of_numbers(present: np.ndarray) -> type | None:
-    """Return the NumPy type that holds all of these numbers exactly, or None."""
+    """Return the NumPy type that holds all numbers of an object array exactly; None if there is none."""
     kinds = set(map(type, present))
     if all(issubclass(kind, float) for kind in kinds):  # shorter floats have other texts
         return np.float64
@@ -481,7 +484,10 @@ def is_text_to_pandas(column: np.ndarray) -> bool:
 
 
 def _encoded_one_by_one(values: Iterable[Any]) -> tuple[np.ndarray, list[Any]]:
-    """Encode any Python objects: True, 1 and 1.0 are three values; what cannot be hashed is encoded by its text."""
+    """Return codes (-1 = missing) and distinct values of any Python objects.
+
+    True, 1 and 1.0 are three values; objects that cannot be hashed are encoded by their text.
+    """
     index: dict[Any, int] = {}
     raw: list[Any] = []
     codes: list[int] = []
@@ -550,7 +556,7 @@ def encode_plain(values: np.ndarray, missing: np.ndarray | None) -> tuple[np.nda
 
 
 def _whole_offsets(values: np.ndarray) -> tuple[np.ndarray, range] | None:
-    """Return codes and distinct values of integers that span no more numbers than there are rows, without sorting them.
+    """Return codes and distinct values of integers whose range is no wider than the number of rows, without sorting.
 
     Codes are the distances to the lowest integer (int32), and the values are a range. Returns None for other arrays.
     """
@@ -576,8 +582,8 @@ def merge_values(raw: Iterable[Any]) -> tuple[list[Scalar], np.ndarray]:
     values : list of bool, int, float or str
         One representative per canonical text, in ascending order of that text.
     position : int32 array, one entry more than `raw`
-        Where each raw value went, -1 for missing ones. The extra last entry is -1, so that indexing this array with
-        codes maps the missing code -1 to itself.
+        Index in ``values`` of each raw value, -1 for missing ones. The extra last entry is -1, so that indexing this
+        array with codes maps the missing code -1 to itself.
     """
     scalars = [None if is_missing(value) else canonical_value(value) for value in raw]
     texts = [value if isinstance(value, str) or value is None else str(value) for value in scalars]
@@ -598,7 +604,7 @@ def merge_values(raw: Iterable[Any]) -> tuple[list[Scalar], np.ndarray]:
 
 
 def drop_unused(codes: np.ndarray, raw: Sequence[Any]) -> tuple[np.ndarray, list[Any]]:
-    """Return codes (-1 = missing) and distinct values without those values that no code refers to."""
+    """Return codes (-1 = missing) and distinct values after removing the values that no code refers to."""
     used = np.zeros(len(raw) + 1, dtype=bool)
     used[codes] = True
     rows = np.flatnonzero(used[:-1])  # the last entry stands for the missing code

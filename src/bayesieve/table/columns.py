@@ -68,7 +68,7 @@ class Categories:
 
 @dataclass(frozen=True)
 class SpecialValues:
-    """Kind of a numeric column in which some values, such as -999 or "refused", have levels of their own.
+    """Kind of a numeric column in which special values, such as -999 or "refused", have separate levels.
 
     Parameters
     ----------
@@ -79,9 +79,7 @@ class SpecialValues:
 
 
 def special_number(k: Any) -> Any:
-    """Return the number by which the special values with the name at position ``k`` are coded, below all other
-    numbers.
-    """
+    """Return the number that stands for the ``k``-th name of special values; it is below all other numbers."""
     return -1.7e308 + 1e303 * k
 
 
@@ -90,11 +88,11 @@ class ColumnError(ValueError):
 
 
 class ValueInRow(ColumnError):
-    """Error about an invalid value, which says in which row it is.
+    """Error whose message names the row of an invalid value.
 
     Parameters
     ----------
-    before, after : message before and after the place of the value
+    before, after : text of the message before and after the number of the row
     column : name of the column
     row : number of the row, from 0, among the rows that were given
     value : the raw value
@@ -112,7 +110,7 @@ class ValueInRow(ColumnError):
         return f"{self.before}{place}{self.after}"
 
     def in_row(self, row: int) -> ValueInRow:
-        """Return the error with another row number, that of the value in a larger table."""
+        """Return the error with another row number: the position of the value in a larger table."""
         return ValueInRow(self.before, self.after, self.column, row, self.value)
 
 
@@ -146,7 +144,7 @@ class Column:
     kind : "numeric", "categorical", SpecialValues or None
         None takes the kind that follows from the column's type.
     row_number : function
-        Number of a row of the data in the table that the data are a block of.
+        Maps a position in ``data`` to the number of the row in error messages, for data that are a block of a table.
     """
 
     def __init__(
@@ -169,7 +167,7 @@ class Column:
 
     @cached_property
     def values(self) -> RawValues:
-        """The values as they were read; ValueError, which names the column, if they cannot be read."""
+        """The values as `read_values` returns them; ValueError, which names the column, if they cannot be read."""
         try:
             return self._read()
         except Exception as error:
@@ -177,7 +175,7 @@ class Column:
 
     @property
     def kind(self) -> Kind:
-        """How the column is read: "numeric" or "categorical"."""
+        """Whether the column is read as "numeric" or "categorical"."""
         if self._kind is not None:
             return self._kind
         return "numeric" if self.values.type in ("number", *TEMPORAL) else "categorical"
@@ -193,7 +191,7 @@ class Column:
         return Column(name, lambda: self.values, self.given_kind if kind is None else kind, self.row_number)
 
     def take(self, rows: np.ndarray) -> Column:
-        """Return the column of these rows only (positions); the values are gathered when they are used."""
+        """Return the column restricted to the rows at some positions; the values are gathered when they are used."""
         number = self.row_number
         return Column(self.name, lambda: self.values.take(rows), self.given_kind, lambda row: number(int(rows[row])))
 
@@ -216,13 +214,13 @@ class Column:
         return values[0] if values else None
 
     def error_in_row(self, before: str, row: int, after: str) -> ValueInRow:
-        """Return the error about the value in this row; the message is ``before``, the number of the row, and
+        """Return an error about the value in ``row``; the message is ``before``, the number of the row, and
         ``after``.
         """
         return ValueInRow(before, after, self.name, self.row_number(row), self.value(row))
 
     def numbers(self, type_: str | None = None) -> np.ndarray:
-        """Return the column as float64, NaN = missing; without a copy if the memory allows it.
+        """Return the column as float64, NaN = missing; without a copy if the data are stored in this form.
 
         Parameters
         ----------
@@ -257,15 +255,16 @@ class Column:
     def read_numbers(
         self, type_: str, complaints: list[str] | None = None, day_first: bool | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return `numbers`, where each row depends only on its own value, and infinite numbers are kept.
+        """Return `numbers`, but read each value independently of the others, and allow infinite numbers.
 
         Parameters
         ----------
         type_ : str
+            Type to read the values as, such as "number" or "date"; see `type`.
         complaints : list of str, optional
             List that receives a sentence about unreadable values; None raises ValueError for them.
         day_first : bool, optional
-            The order of day and month in texts of dates, if it is known.
+            Whether the day comes before the month in texts of dates; None if it is unknown.
 
         Returns
         -------
@@ -276,8 +275,8 @@ class Column:
         Raises
         ------
         ValueError
-            If values are unreadable and ``complaints`` is None, or if the data type of the column, rather than single
-            values, is another one.
+            If values are unreadable and ``complaints`` is None, or if the whole column has a data type that cannot be
+            read as ``type_``.
         """
         values = self.values
         if isinstance(values, NumberValues) and (values.type == type_ or not values.by_value):
@@ -300,8 +299,8 @@ class Column:
         return numbers, unreadable
 
     def _read_special(self, numbers: np.ndarray, unreadable: np.ndarray, type_: str) -> None:
-        """Write the numbers of special values into ``numbers``. They are recognised by their number, or else by their
-        text.
+        """Replace special values in ``numbers`` by their `special_number`. They are recognised as numbers, or else by
+        their text.
         """
         import polars as pl
 
@@ -324,8 +323,8 @@ class Column:
         unreadable[is_special] = False
 
     def _typed_numbers(self, type_: str | None) -> np.ndarray:
-        """Return the numbers of a column of numbers, booleans, dates or times; ``type_`` may be another type to read
-        them as.
+        """Return the numbers of a column of numbers, booleans, dates or times, read as ``type_``; None for its own
+        type.
         """
         if not isinstance(self.values, NumberValues):  # Python objects
             self._refuse_unreadable(TooLarge(self.values.type))
@@ -367,7 +366,7 @@ class Column:
     def _numbers_of_texts(
         self, type_: str, complaints: list[str] | None, day_first: bool | None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the numbers in the canonical texts of the values, and which texts cannot be read."""
+        """Parse the canonical texts of the values; return the numbers and a mask of the rows that cannot be read."""
         import polars as pl
 
         from bayesieve.table.text_types import numbers_of_texts, other_order
@@ -404,7 +403,8 @@ class Column:
     def categories(self, *, merged: bool = True) -> Categories:
         """Return the column as codes of its distinct values, sorted by their canonical text.
 
-        With ``merged=False`` 2 and "2" among other objects stay two values, in any order.
+        With ``merged=False``, values of different types with equal texts, such as 2 and "2", stay apart, and their
+        order is arbitrary.
         """
         values = self.values
         try:
@@ -421,7 +421,7 @@ class Column:
             self._refuse_unreadable(error)
 
     def in_chunks(self) -> list[Column]:
-        """Return the column cut into chunks of at most 64 MiB of text, because conversion copies texts several times.
+        """Return the column cut into chunks of about 64 MiB of text, because conversion copies texts several times.
 
         Columns without text are one chunk.
         """
@@ -458,14 +458,17 @@ class Column:
 
 
 def column_of_series(name: str, values: Any) -> Column:
-    """Return a series of any dataframe library as a column."""
+    """Return a series of any dataframe library as a `Column`."""
     series = nw.from_native(values, series_only=True)
-    is_own = str(series.implementation.value) in ("pandas", "polars", "pyarrow")
-    return Column(name, series.to_native() if is_own else series.to_pandas())
+    is_supported = str(series.implementation.value) in ("pandas", "polars", "pyarrow")
+    return Column(name, series.to_native() if is_supported else series.to_pandas())
 
 
 def column_of(values: Any, name: str, n_rows: int) -> Column:
-    """Return an array-like as a column; ValueError, which names it, unless it has one value per row."""
+    """Return an array-like as a `Column`; ValueError, which names it, unless it has ``n_rows`` values.
+
+    A scalar is repeated for all rows.
+    """
     if nw.dependencies.is_into_series(values):
         column = column_of_series(name, values)
     else:
@@ -483,13 +486,13 @@ def column_of(values: Any, name: str, n_rows: int) -> Column:
 
 
 def duplicate_error(names: Sequence[Any]) -> ValueError:
-    """Return the error about the first of the names that appears more than once."""
+    """Return an error about the first duplicate among column names."""
     name = next(str(name) for i, name in enumerate(names) if name in names[:i])
     return ValueError(f"Column name {name!r} appears more than once; give every column its own name.")
 
 
 class Table:
-    """Named columns over one set of rows. Holds the caller's data, never a copy.
+    """Named columns with the same number of rows. A table refers to the caller's data and never copies them.
 
     Attributes
     ----------
@@ -499,7 +502,7 @@ class Table:
         Whether the names came with the data.
     n_rows, n_columns : int
     library : str
-        Dataframe library of the caller, in which results come: "pandas", "pyarrow", or "polars" for all other data.
+        Dataframe library of results for the caller: "pandas", "pyarrow", or "polars" for all other data.
     """
 
     names: tuple[str, ...]
@@ -534,8 +537,9 @@ class Table:
         return [column.type for column in self._columns]
 
     def numbers(self, positions: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
-        """Return columns (ascending positions) as float64, NaN = missing, shape (n, n_rows); ``rows`` are positions,
-        None for all.
+        """Return the columns at ascending ``positions`` as float64, NaN = missing, shape (n_positions, n_rows).
+
+        ``rows`` are the positions of the rows to return; None for all.
         """
         if self.reads_rows and rows is not None:  # once, not for each column
             return self.select(positions.tolist()).take(rows).numbers(np.arange(positions.size))
@@ -550,16 +554,20 @@ class Table:
         return values
 
     def read_as(self, names: Sequence[str], kinds: Mapping[str, Any]) -> Table:
-        """Return the same columns under other names; those in ``kinds`` are read as another kind."""
+        """Return the table with other column names; ``kinds`` maps some of these to the kind as which to read the
+        column.
+        """
         columns = [self.column(i).read_as(name, kinds.get(name)) for i, name in enumerate(names)]
         return Table(columns, self.n_rows, self.named, self.library)
 
     def select(self, positions: Sequence[int]) -> Table:
-        """Return the columns at these positions only."""
+        """Return the table restricted to the columns at some positions."""
         return Table([self.column(i) for i in positions], self.n_rows, self.named)
 
     def take(self, rows: Any) -> Table:
-        """Return the columns of these rows only (positions, a slice or a boolean mask), gathered when converted."""
+        """Return the table restricted to ``rows`` (positions, a slice or a boolean mask); values are gathered when they
+        are used.
+        """
         picked = np.arange(self.n_rows)[rows if isinstance(rows, slice) else np.asarray(rows)]
         return Table([self.column(i).take(picked) for i in range(self.n_columns)], len(picked), self.named)
 
@@ -573,14 +581,14 @@ class Table:
 
 
 class MatrixTable(Table):
-    """Named columns of one matrix of numbers, or of booleans.
+    """Table whose columns are those of one matrix of numbers or booleans.
 
     Parameters
     ----------
     matrix : array of shape (n_rows, n_columns), or the result of `as_csc`
     names : sequence of str
     named : whether the names came with the data
-    kinds : how to read the columns at some positions, if that does not follow from their type
+    kinds : mapping from column position to kind, for columns not to be read as the kind that follows from their type
     """
 
     def __init__(

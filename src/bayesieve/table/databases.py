@@ -39,23 +39,26 @@ WHEN {0} GLOB '*[0-9][-./][0-9]*[-./][0-9]*' THEN 'date' ELSE 'text' END"""
 
 
 def scan_database(file: Path, inside: str, copies: Copies, levels: Mapping[str, FeatureLevels] | None = None) -> Scan:
-    """Copy the rows of a table, a view or a query of a SQLite or DuckDB file.
+    """Copy the rows of a table, a view or a query of a SQLite or DuckDB file to Parquet, and return the scan of the
+    copy.
 
     Parameters
     ----------
     file : Path
     inside : str
         The name of a table or view, or a query; may be empty if the file has one table.
-    copies : where to write
+    copies : writer of the Parquet files
     levels : mapping from the names of a model's columns to their levels, optional
-        Types of columns that have none in the file follow from them instead of the values.
+        If given, columns of SQLite, which have no types, get the types of these levels instead of those of their
+        values.
 
     Raises
     ------
     FileNotFoundError
         If there is no such file.
     ValueError
-        If it is no database or cannot be read, if there is no such table, or none is named among several.
+        If the file is not a database or cannot be read, if there is no such table, or if there are several and none is
+        named.
     """
     if not checked_path(file).is_file():
         raise FileNotFoundError(f"There is no file {file}; check its name and folder.")
@@ -79,7 +82,9 @@ def scan_database(file: Path, inside: str, copies: Copies, levels: Mapping[str, 
 
 
 def _query_of(file: Path, inside: str, tables: Sequence[tuple[str, str]]) -> str:
-    """Return the query for a table, a view or a query, from the schemas and names of all tables."""
+    """Return a query for ``inside``: the name of a table or view, or a query. ``tables`` has the schema and name of all
+    tables.
+    """
     queries = {
         name if schema == "main" else f"{schema}.{name}": f"SELECT * FROM {quoted_name(schema)}.{quoted_name(name)}"
         for schema, name in tables
@@ -94,7 +99,10 @@ def _query_of(file: Path, inside: str, tables: Sequence[tuple[str, str]]) -> str
 
 
 def _scan_duckdb(file: Path, inside: str, copies: Copies) -> Scan:
-    """Copy rows from a DuckDB file, over a connection that can only access this file and the folder of the copy."""
+    """Copy the rows of ``inside`` (see `scan_database`) from a DuckDB file.
+
+    The connection can access only this file and the folder of the copy.
+    """
     import duckdb
 
     folder = "'" + str(copies.folder.path).replace("'", "''") + "'"
@@ -114,7 +122,7 @@ def _scan_duckdb(file: Path, inside: str, copies: Copies) -> Scan:
 
 
 def _relation_of(connection: Any, query: str) -> Any:
-    """Return a query as a relation of DuckDB."""
+    """Return a query as a DuckDB relation; ValueError if DuckDB cannot run it or it returns no rows."""
     import duckdb
 
     try:
@@ -127,7 +135,10 @@ def _relation_of(connection: Any, query: str) -> Any:
 
 
 def _scan_sqlite(file: Path, inside: str, copies: Copies, levels: Mapping[str, FeatureLevels] | None) -> Scan:
-    """Copy rows of a SQLite file, whose columns get the types of their values, or those of a model's levels."""
+    """Copy the rows of ``inside`` (see `scan_database`) from a SQLite file.
+
+    Columns get the types of their values, or those of a model's ``levels``.
+    """
     with (
         closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as connection,
         _stoppable(connection),
@@ -168,9 +179,9 @@ class _SqliteColumn:
     ----------
     name : str
     classes : set of str
-        Storage classes of the values: integer, real, text, blob, or date for texts that look like dates.
+        Storage classes that occur among the values: integer, real, text, blob, or date for texts that look like dates.
     level : FeatureLevels or None
-        Levels that values are to be coded by.
+        A model's levels of the column, if the values are read for scoring.
     """
 
     def __init__(self, name: str, classes: set[str], level: FeatureLevels | None) -> None:
@@ -198,7 +209,7 @@ class _SqliteColumn:
         return f"NULLIF({column}, '')" if self._number == pl.Int64 else f"CAST(NULLIF({column}, '') AS REAL)"
 
     def read(self, values: Sequence[Any]) -> pl.Series:
-        """Return some of the values as a series."""
+        """Return a block of values as a series."""
         if self._number is not None:
             return pl.Series(self.name, values, dtype=self._number)
         if self._classes - {"text", "date"}:
@@ -210,8 +221,9 @@ class _SqliteColumn:
 def _sqlite_columns(
     connection: sqlite3.Connection, rows: str, levels: Mapping[str, FeatureLevels] | None
 ) -> list[_SqliteColumn]:
-    """Return the columns of ``rows``, the FROM clause of a query, with types that hold their values, which are read for
-    this.
+    """Return the columns of a query, with types that hold all values; the values are read to find them.
+
+    ``rows`` is the FROM clause of the query.
     """
     names = [column[0] for column in connection.execute(f"SELECT * {rows} LIMIT 0").description]
     lists = ", ".join(f"group_concat(DISTINCT {_CLASS.format(quoted_name(name))})" for name in names)
@@ -233,7 +245,9 @@ def _sqlite_columns(
 def _sqlite_blocks(
     connection: sqlite3.Connection, rows: str, columns: Sequence[_SqliteColumn]
 ) -> Iterator[tuple[Sequence[Any], ...]]:
-    """Yield the values of columns, block after block."""
+    """Yield the values of the columns in blocks: a tuple with the values of each column. ``rows`` is the FROM
+    clause.
+    """
     if columns:
         cursor = connection.execute(f"SELECT {', '.join(column.sql for column in columns)} {rows}")
         yield from (tuple(zip(*block, strict=True)) for block in iter(partial(cursor.fetchmany, BLOCK_ROWS), []))

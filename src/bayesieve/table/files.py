@@ -1,4 +1,6 @@
-"""Reading of one file or stream that is no database; the format follows from its name or its first bytes."""
+"""Reading of a table from a file or stream other than a database. The format follows from its name or its first
+bytes.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,7 @@ def read_file(
 def _read_stream(
     path: Path, name: Path, levels: Mapping[str, FeatureLevels] | None, date_orders: dict[str, bool] | None
 ) -> pl.DataFrame:
-    """Return the table in a stream, in the format of its first bytes; messages use ``name``."""
+    """Return the table in a stream, whose format follows from its first bytes; error messages use ``name``."""
     with contextlib.ExitStack() as files:
         file = sys.stdin.buffer if str(path) in STANDARD_INPUT else files.enter_context(path.open("rb"))
         content = file.read(_FIRST_BYTES)
@@ -76,8 +78,8 @@ def _read_stream(
 
 
 def _whole(first: bytes, file: IO[bytes], name: Path) -> bytes:
-    """Return all bytes of a stream, of which ``first`` were read already; ValueError for a stream that may
-    never end.
+    """Return all bytes of a stream, of which ``first`` were read already; ValueError if it is longer than the limit, as
+    it may be endless.
     """
     pieces, size = [first], len(first)
     while piece := file.read(_PIECE):
@@ -109,7 +111,9 @@ def _parsed(
     levels: Mapping[str, FeatureLevels] | None,
     date_orders: dict[str, bool] | None,
 ) -> pl.DataFrame:
-    """Return the table in a file, or its content; messages use ``path``."""
+    """Return the table in ``source``, a file or its content, in a format that `format_of` names; error messages use
+    ``path``.
+    """
     import polars as pl
 
     if format == "text":

@@ -36,7 +36,7 @@ def as_table(X: Any, *, kinds: Mapping[str, Any] | None = None, feature_names: S
         Anything narwhals reads eagerly (pandas, polars, pyarrow, modin ...), a 2-D NumPy array of numbers, text or
         objects, a list of rows, or a SciPy sparse matrix or array of numbers or booleans, whose absent cells are zeros.
     kinds : mapping from column name to "numeric" or "categorical", optional
-        How to read these columns; the others follow from their type.
+        Kinds as which to read some columns; the kinds of the others follow from their types.
     feature_names : sequence of str, optional
         Names to use instead of those of `X`.
 
@@ -70,10 +70,9 @@ def as_table(X: Any, *, kinds: Mapping[str, Any] | None = None, feature_names: S
 
 
 def whole_frame(X: Any) -> Any:
-    """Convert a batch or a stream of Arrow data to a table, which dataframe libraries read; return anything else
-    unchanged.
+    """Convert a batch or a stream of Arrow data to a pyarrow table; return anything else unchanged.
 
-    TypeError if ``X`` is a frame that is not in memory.
+    Raises TypeError for frames that are not in memory.
     """
     X, dependencies = nw.to_native(X, pass_through=True), nw.dependencies
     if dependencies.is_polars_lazyframe(X) or dependencies.is_dask_dataframe(X) or dependencies.is_ibis_table(X):
@@ -88,9 +87,9 @@ def whole_frame(X: Any) -> Any:
 
 
 def is_scan(X: Any, y: Any) -> bool:
-    """Return whether ``X`` is a table to be scanned: a `Scan`, or a path or query if ``y`` names the target.
+    """Return whether ``X`` is a scan, or will be read as one: a path, list of paths or query if ``y`` names the target.
 
-    `scan` refuses some paths and queries.
+    `scan` may still raise an error for a path or query that it cannot read.
     """
     if isinstance(X, Scan) or not isinstance(y, str):
         return isinstance(X, Scan)
@@ -103,45 +102,48 @@ def is_scan(X: Any, y: Any) -> bool:
 
 
 def refuse_scan(X: Any, y: Any, what: str, remedy: str) -> None:
-    """Raise ValueError if ``X`` is to be scanned."""
+    """Raise ValueError if ``X`` is a scan, or would be read as one.
+
+    ``what`` names the function that needs rows in memory, and ``remedy`` completes the message.
+    """
     if is_scan(X, y):
         raise ValueError(f"{what} needs the rows in memory, not a scanned table; {remedy}.")
 
 
 class LabelledRows(NamedTuple):
-    """Labels and weights of rows; ``known`` (bool array) marks the rows of a scan that have a label, None for all."""
+    """Labels and weights of rows; ``row_mask`` marks the labelled rows of a scan, None if all rows have a label."""
 
     target: Target
     weights: np.ndarray | None
-    known: np.ndarray | None = None
+    row_mask: np.ndarray | None = None
 
     @classmethod
     def of(cls, X: Any, y: Any, sample_weight: Any) -> LabelledRows:
         """Return the given labels and weights, or those of the named columns if ``X`` is a scan."""
         if is_scan(X, y):
             rows = scanned_rows(X, y, sample_weight)
-            return cls(rows.target, rows.weights, rows.table.known)
+            return cls(rows.target, rows.weights, rows.table.row_mask)
         target = as_target(y)
         return cls(target, as_sample_weight(sample_weight, target.codes.size))
 
     def among(self, values: np.ndarray) -> np.ndarray:
-        """Return those ``values``, one per row of the table, that belong to labelled rows; ValueError for another
-        number of values.
+        """Return the entries of ``values``, one per row of the table, of labelled rows; ValueError if their number is
+        wrong.
         """
-        n_rows = self.target.codes.size if self.known is None else self.known.size
+        n_rows = self.target.codes.size if self.row_mask is None else self.row_mask.size
         if len(values) != n_rows:
             raise ValueError(f"X has {len(values):,} rows but y has {n_rows:,} labels.")
-        return values if self.known is None else values[self.known]
+        return values if self.row_mask is None else values[self.row_mask]
 
 
 def split_columns(X: Any, y: Any, *others: Any) -> tuple[Any, ...]:
-    """Split the columns that ``y`` and ``others`` name from a frame in memory.
+    """Take the columns that ``y`` and ``others`` name out of a frame in memory.
 
     Returns
     -------
     tuple
-        The frame without these columns, and the columns; all arguments unchanged if ``y`` is no name, or ``X`` is no
-        frame in memory.
+        The frame without these columns, and the columns. If ``y`` is not a name or ``X`` is not a frame in memory, the
+        arguments as they are.
 
     Raises
     ------
@@ -166,7 +168,7 @@ def split_columns(X: Any, y: Any, *others: Any) -> tuple[Any, ...]:
 
 
 def take_rows(X: Any, rows: np.ndarray) -> Any:
-    """Return rows of a dataframe, array or sparse matrix, as the same kind of table."""
+    """Return the rows at some positions of a dataframe, array or sparse matrix, as the same kind of table."""
     X = whole_frame(X)
     if nw.dependencies.is_into_dataframe(X):
         try:
@@ -195,7 +197,7 @@ def _in_arrow_layout(X: Any) -> Any:
 
 
 def select_columns(X: Any, positions: np.ndarray) -> Any:
-    """Return columns of a dataframe, array or sparse matrix, as the same kind of table."""
+    """Return the columns at some positions of a dataframe, array or sparse matrix, as the same kind of table."""
     if nw.dependencies.is_into_dataframe(X):
         return nw.from_native(X, eager_only=True)[:, positions.tolist()].to_native()
     if hasattr(X, "tocsc"):  # a sparse matrix of SciPy, which is not loaded to find out
@@ -204,9 +206,10 @@ def select_columns(X: Any, positions: np.ndarray) -> Any:
 
 
 def _read(X: Any, library: str | None = None) -> Table:
-    """Split a dataframe or array into columns; very many columns of numbers of one type stay a matrix.
+    """Convert a dataframe or array to a `Table`: of a matrix if it has very many numeric columns of one type, otherwise
+    of columns.
 
-    ``library`` : of the results; by default that of ``X``.
+    ``library`` is the dataframe library of results; by default that of ``X``.
     """
     X = nw.to_native(X, pass_through=True)
     names: list[str] | None = None
@@ -255,7 +258,9 @@ def _read_other(X: Any) -> Table:
 
 
 def _matrix_of_polars(frame: Any) -> np.ndarray | None:
-    """Return a frame of one data type as an array; None unless it holds numbers, and no null among whole ones."""
+    """Return a polars frame of one data type as an array; None if it holds other values than numbers, or nulls among
+    integers.
+    """
     dtype = frame.dtypes[0]
     if not (dtype.is_float() or dtype.is_integer()) or dtype.to_python() not in (int, float):
         return None
@@ -265,7 +270,9 @@ def _matrix_of_polars(frame: Any) -> np.ndarray | None:
 
 
 def _matrix_of_pandas(frame: Any) -> Any:
-    """Return a frame of one data type as an array or a sparse matrix, or None unless it holds plain numbers."""
+    """Return a pandas frame of one data type as an array or a sparse matrix; None if its type is not a NumPy type of
+    numbers.
+    """
     import pandas as pd
 
     dtype = frame.dtypes.iloc[0]
@@ -307,9 +314,10 @@ def _check_kinds(kinds: Mapping[str, Any], names: Sequence[str]) -> None:
 
 
 def results_frame(data: Any, library: str = "polars", **options: Any) -> Any:
-    """Return results as a dataframe of a library; ``options`` are those of polars.
+    """Return results as a dataframe of ``library``; ``options`` are passed to `polars.DataFrame`.
 
-    Half characters (lone surrogates) in texts that come from data, which polars cannot hold, are spelt out.
+    Lone surrogates (halves of characters) in texts that come from data are written as escapes, because polars cannot
+    hold them.
     """
     import polars as pl
 
@@ -320,21 +328,25 @@ def results_frame(data: Any, library: str = "polars", **options: Any) -> Any:
 
 
 def frame_of_columns(columns: Mapping[str, Any], texts: Collection[str]) -> Any:
-    """Build a results frame from columns, which is faster than from rows; ``texts`` names the columns of text."""
+    """Build a polars dataframe of results from columns, which is faster than from rows; ``texts`` names the text
+    columns.
+    """
     import polars as pl
 
-    def made(columns: Mapping[str, Any]) -> Any:
+    def frame_from(columns: Mapping[str, Any]) -> Any:
         of_text = {name: pl.String if name in texts else None for name in columns}
         return pl.DataFrame([pl.Series(name, values, dtype=of_text[name]) for name, values in columns.items()])
 
     try:
-        return made(columns)
+        return frame_from(columns)
     except UnicodeEncodeError:
-        return made(spelt_out(columns))
+        return frame_from(spelt_out(columns))
 
 
 def library_of(X: Any) -> str:
-    """Return the dataframe library of results on ``X``: "pandas", "pyarrow" or, by default, "polars"."""
+    """Return the dataframe library in which results for ``X`` are returned: that of ``X`` if it is "pandas" or
+    "pyarrow", otherwise "polars".
+    """
     X = nw.to_native(X, pass_through=True)
     return next((name for name, is_of_library in _LIBRARIES.items() if is_of_library(X)), "polars")
 
@@ -343,7 +355,7 @@ _LIBRARIES = {"pandas": nw.dependencies.is_pandas_dataframe, "pyarrow": nw.depen
 
 
 def in_library(frame: Any, library: str) -> Any:
-    """Return results (polars) as a dataframe of a library."""
+    """Convert a polars dataframe of results to the dataframe library ``library``."""
     if library == "pandas":
         import pandas as pd
 
@@ -353,7 +365,7 @@ def in_library(frame: Any, library: str) -> Any:
 
 
 def _array_of(column: Any) -> np.ndarray:
-    """Return a column (polars) as an array; equal texts are one object, as texts of results often repeat."""
+    """Return a polars column as an array. Equal texts share one object, because texts of results often repeat."""
     import polars as pl
 
     if column.dtype != pl.String:
@@ -364,7 +376,7 @@ def _array_of(column: Any) -> np.ndarray:
 
 
 def in_library_of(X: Any, frame: Any) -> Any:
-    """Return results (polars) as a dataframe of the library of ``X``.
+    """Convert a polars dataframe of results to the dataframe library of ``X``.
 
     For pandas the column ``row`` holds the index labels of ``X``.
     """
@@ -376,9 +388,9 @@ def in_library_of(X: Any, frame: Any) -> Any:
 
 
 def fit_table(estimator: Any, X: Any, *, kinds: Mapping[str, Any] | None = None) -> Table:
-    """Read the training table, and set the attributes of ``estimator`` that record its columns and dataframe library.
+    """Read the training table, and record its column names and dataframe library as attributes of ``estimator``.
 
-    Results come in this library.
+    Results of the estimator are returned in this library.
     """
     refuse_fork()
     require_table(estimator, X)
@@ -392,7 +404,9 @@ def fit_table(estimator: Any, X: Any, *, kinds: Mapping[str, Any] | None = None)
 
 
 def new_table(estimator: Any, X: Any) -> Table:
-    """Read ``X``; ValueError if its columns are not those that ``estimator`` was fitted to, in the same order."""
+    """Read new rows; ValueError unless the columns of ``X`` are those that ``estimator`` was fitted to, in the same
+    order.
+    """
     fitted_names = getattr(estimator, "feature_names_in_", None)
     table = as_table(X)
     owner = type(estimator).__name__
@@ -414,7 +428,7 @@ def new_table(estimator: Any, X: Any) -> Table:
 
 
 def require_table(estimator: Any, X: Any) -> None:
-    """Raise TypeError, which names the class of ``estimator``, for a dict or a list of dicts."""
+    """Raise TypeError, which names the class of ``estimator``, if ``X`` is a dict or a list of dicts."""
     has_dicts = isinstance(X, (list, tuple)) and len(X) > 0 and isinstance(X[0], Mapping)
     if has_dicts or (isinstance(X, Mapping) and not hasattr(X, "shape")):
         raise TypeError(
@@ -425,7 +439,7 @@ def require_table(estimator: Any, X: Any) -> None:
 
 
 def _other_names(fitted: list[str], given: list[str], owner: str) -> str:
-    """Return the error message for column names that differ from those of the fit."""
+    """Return the error message for column names (``given``) that differ from those of the fit (``fitted``)."""
     message = "The feature names should match those that were passed during fit.\n"
     unexpected = sorted(set(given) - set(fitted))
     missing = sorted(set(fitted) - set(given))

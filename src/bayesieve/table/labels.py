@@ -34,9 +34,10 @@ def interval_labels(
 
     Parameters
     ----------
-    special : names of the first intervals, which hold special values.
-    patterns : patterns of the first of the other intervals, of those between two cut points, and of the last.
-    unit : text after each label.
+    special : names of special values; they label the first intervals.
+    patterns : templates of the labels of the first interval of ordinary numbers, of intervals between two cut points,
+        and of the last one.
+    unit : text that is appended to each label, such as " EUR".
     """
     missing_first = len(cut_points) > 0 and cut_points[0] == -math.inf
     texts = cut_texts(cut_points[missing_first + len(special) :], type_)
@@ -65,24 +66,27 @@ def cut_texts(cut_points: np.ndarray, type_: str) -> list[str]:
 
 
 def _date_texts(cuts: Sequence[float]) -> list[str]:
-    """Return each cut between two days as the earlier day, because no date lies between them."""
+    """Return the text of each cut of a column of dates. A cut between two days is shown as the earlier day, because no
+    date lies between them.
+    """
     days = [math.floor(cut) for cut in cuts]
     distinct = len(set(days)) == len(days)
     return [format_temporal(day if distinct else cut, "date") for day, cut in zip(days, cuts, strict=True)]
 
 
 def _short_temporal(cut: float, type_: str, gap: float) -> str:
-    """Return the text of a date or time, without fractions of a second if ``gap``, the distance to the next cut, is
-    large.
+    """Return the text of a date or time, without fractions of a second if ``gap``, the distance to the nearest other
+    cut, is large.
     """
     seconds = round(cut / 1e6) * 1e6
     return format_temporal(seconds if abs(cut - seconds) <= gap / 100 else cut, type_)
 
 
 def _short_number(number: float, gap: float) -> str:
-    """Return a number with up to 7 digits if they are exact (a rounded 5119.5 would misplace 5120).
+    """Return the text of a cut point: with up to 7 digits if they are exact (5119.5 rounded to 5120 would misplace
+    5120).
 
-    Other numbers are rounded to a hundredth of ``gap``, the distance to the next cut.
+    Other cut points are rounded to a hundredth of ``gap``, the distance to the nearest other cut point.
     """
     exact = f"{number:.7g}"
     if float(exact) == number:
@@ -96,7 +100,7 @@ def _short_number(number: float, gap: float) -> str:
 
 
 def _plain_digits(text: str) -> str:
-    """Return a number without an exponent if that reads better: 1e+04 becomes 10000."""
+    """Return the text of a number without an exponent if that reads better: 1e+04 becomes 10000."""
     if "e" not in text:
         return "0" if text == "-0" else text
     number = float(text)
@@ -105,7 +109,11 @@ def _plain_digits(text: str) -> str:
 
 
 def group_labels(groups: Sequence[Sequence[object]], *, full: bool) -> tuple[str, ...]:
-    """Return labels of groups of values, such as ``"{a, b, +12 more}"``; a group of one value is the value itself."""
+    """Return labels of groups of values, such as ``"{a, b, +12 more}"``; the label of a single value is the value
+    itself.
+
+    With ``full``, labels list all values.
+    """
     return tuple(_group_label(group, full) for group in groups)
 
 
@@ -126,13 +134,15 @@ def _group_label(group: Sequence[object], full: bool) -> str:
 
 
 def cell_labels(parts: Sequence[Any], grid: np.ndarray, n_levels: int, *, full: bool) -> tuple[str, ...]:
-    """Return labels of groups of cells, such as ``"age <= 32.5 & job in {a, b} | age > 32.5 & job = c"``.
+    """Return a label for each level of a pair, such as ``"age <= 32.5 & job in {a, b} | age > 32.5 & job = c"``.
 
     Parameters
     ----------
     parts : the `FeatureLevels` of both columns.
-    grid : (levels of the first, levels of the second) group of each cell; cells of no group, ``n_levels``, are passed
-        over if that makes a label shorter.
+    grid : array of shape (levels of the first column, levels of the second): the level of each cell. Cells without
+        training rows have the entry ``n_levels``; a label may include them if that
+        makes it shorter.
+    full : whether labels list all values and cells.
     """
     named = [functools.cache(functools.partial(_named_levels, part, full)) for part in parts]
     labels = []
@@ -151,10 +161,12 @@ def cell_labels(parts: Sequence[Any], grid: np.ndarray, n_levels: int, *, full: 
 
 
 def _terms(inside: np.ndarray, free: np.ndarray) -> list[tuple[tuple[int, ...] | None, tuple[int, ...] | None]]:
-    """Group those rows of a grid of cells that mark the same columns, for short labels of a group of cells.
+    """Split a group of cells of a pair into rectangles, for a short label.
 
-    Returns pairs of rows and columns, None for all rows or all columns. ``inside`` marks the cells of the group,
-    ``free`` those without training rows, which may be included.
+    Rows of the grid in which the group has the same columns form one rectangle.
+
+    Returns the rows and columns of each rectangle, None for all rows or all columns. ``inside`` is a mask of the cells
+    of the group, ``free`` of cells without training rows, which may be included.
     """
     rows: dict[tuple[int, ...] | None, list[int]] = {}
     for i, row in enumerate(inside):
@@ -166,8 +178,9 @@ def _terms(inside: np.ndarray, free: np.ndarray) -> list[tuple[tuple[int, ...] |
 
 
 def _named_levels(part: Any, full: bool, codes: tuple[int, ...] | None) -> str:
-    """Return levels of a column (codes, None for all) as one condition, such as ``"age <= 32.5"``; empty for all
-    levels.
+    """Return the condition that a column has one of some levels, such as ``"age <= 32.5"``.
+
+    ``codes`` are the levels; None, for all levels, gives an empty text. With ``full``, all values are listed.
     """
     if codes is None:
         return ""
@@ -192,8 +205,9 @@ def _named_levels(part: Any, full: bool, codes: tuple[int, ...] | None) -> str:
 
 
 def _spans(codes: Sequence[int], n_apart: int) -> list[tuple[int, int]]:
-    """Return the first and last code of each run of neighbouring intervals; the first ``n_apart`` levels are no
-    intervals.
+    """Return the first and last code of each run of neighbouring intervals among ascending codes.
+
+    The first ``n_apart`` levels, of missing and special values, are not intervals and are skipped.
     """
     numbers = [code for code in codes if code >= n_apart]
     starts = [code for code in numbers if code - 1 not in numbers]

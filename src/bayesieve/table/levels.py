@@ -1,4 +1,4 @@
-"""`FeatureLevels`, which alone define how raw values become codes, and `TableLevels`, the levels of all features."""
+"""`FeatureLevels`, which define how raw values become codes, and `TableLevels`, the levels of all features."""
 
 from __future__ import annotations
 
@@ -51,27 +51,27 @@ class FeatureLevels(ShortRepr):
     groups : tuple of tuples or None
         Categorical: the values of each level; None inside a group stands for missing.
     missing_code : int or None
-        Level of missing values; None if they were never seen in training, and then they get the unseen code.
+        Code of the level of missing values; None if training had none, so that they are coded as unseen.
     counts : array, shape (n_levels, n_classes), or None
         Training rows (or weight) per level and class.
     level_score : float
-        Share of the null cost that the levels save, in [0, 1).
+        Share of the null cost (of the description with a single level) that the levels save, in [0, 1).
     special : tuple of pairs of a name and the values that it stands for
-        Numeric: values with a separate level, the first after that of missing values. Columns read them as numbers
-        below all others, up to `HIGHEST_SPECIAL`, with a cut point at each.
+        Numeric: special values with separate levels, which follow the level of missing values. Columns read them as
+            numbers below all others, up to `HIGHEST_SPECIAL`, with a cut point at each.
     renamed : tuple of str or None
-        Texts that stand for the labels of levels, None for a level that keeps its own; empty if all do.
+        Labels that replace the generated ones, None for a level that keeps its generated label; empty if all levels do.
     day_first : bool or None
         Dates: whether the day comes before the month in texts of the training table such as 31/12/2024; None if they
         did not show it. Texts of new rows with two readings, such as 03/04/2024, are read in this order.
     column : str
-        The column whose values the levels are of; the name unless several features are of one column, as indicators
-        "score <= threshold" are.
+        Name of the column that is coded. It equals ``name`` unless several features come from one column, such as
+        indicators "score <= threshold".
 
     Raises
     ------
     ValueError
-        If the parts are inconsistent; the message names the feature.
+        If the parameters contradict each other; the message names the feature.
     """
 
     name: str
@@ -174,23 +174,25 @@ class FeatureLevels(ShortRepr):
 
     @property
     def n_special_levels(self) -> int:
-        """Number of leading levels of a numeric column that are no intervals: missing and special values."""
+        """Number of levels of a numeric column that are not intervals, but hold missing or special values; they come
+        first.
+        """
         return len(self.special) + int(self.cut_points is not None and (self.cut_points[:1] == -math.inf).any())
 
     @property
     def has_level_below_numbers(self) -> bool:
-        """Whether level 0 holds missing values only, so that its interval lies below all numbers."""
+        """Whether level 0 holds missing values only; its interval then ends at -inf."""
         return self.cut_points is not None and self.cut_points[:1].tolist() == [-math.inf]
 
     @property
     def number_cuts(self) -> np.ndarray:
-        """Cut points between numbers, without those that separate missing and special values."""
+        """Cut points between ordinary numbers, without those that separate missing and special values."""
         assert self.cut_points is not None
         return self.cut_points[self.n_special_levels :]
 
     @property
     def n_values(self) -> int:
-        """Number of values that the levels are groups of; 0 for intervals."""
+        """Number of distinct values in the groups of a categorical feature; 0 for intervals."""
         return sum(map(len, self.groups or ()))
 
     @property
@@ -200,7 +202,7 @@ class FeatureLevels(ShortRepr):
 
     @property
     def code_dtype(self) -> np.dtype[Any]:
-        """The smallest unsigned type that holds the codes 0 .. n_levels."""
+        """Smallest unsigned integer type that holds the codes 0 to n_levels."""
         return smallest_unsigned(self.n_levels)
 
     @cached_property
@@ -236,8 +238,8 @@ class FeatureLevels(ShortRepr):
         Parameters
         ----------
         column : Column
-            Of any type that can be read as this feature: text is parsed for a numeric feature, numbers are compared as
-            text for a categorical one.
+            Column of any type that can be read as this feature: text is parsed for a numeric feature, numbers are
+            compared as text for a categorical one.
         complaints : list of str, optional
             List that receives a sentence about non-numeric text in a numeric feature, which is then coded as unseen;
             None raises ValueError for it.
@@ -245,15 +247,15 @@ class FeatureLevels(ShortRepr):
         Returns
         -------
         ndarray of uint8, uint16 or uint32, shape (n_rows,)
-            `unseen_code` for values of no level, for text that is no number of a numeric feature, and for missing
-            values if there were none in training.
+            `unseen_code` for values that belong to no level, for non-numeric text in a numeric feature, and for missing
+            values if training had none.
 
         Raises
         ------
         ValueError
-            If a numeric feature meets infinity, text that is no number (unless there are ``complaints``), or a column
-            of another type, such as dates for numbers; if a categorical one meets booleans that stand for none of its
-            values.
+            If a numeric feature is given infinity, non-numeric text (unless there are ``complaints``), or a column of
+            another type, such as dates for numbers; if a categorical one is given booleans but has no values for true
+            and false.
         """
         if self.kind == "categorical":
             is_boolean = column.values.type == "boolean" and not column.values.by_value
@@ -296,7 +298,7 @@ class FeatureLevels(ShortRepr):
         return self.missing_code is not None and self.groups is not None and len(self.groups[self.missing_code]) == 1
 
     def is_missing(self, column: Column) -> np.ndarray:
-        """Return (n_rows,) whether the value of each row is missing, as `code` reads it."""
+        """Return a mask (n_rows,) of the missing values of a column, read as `code` reads them."""
         if self.kind == "categorical":
             categories = column.categories(merged=False)
             missing: np.ndarray = np.array([*(self._category(value) is None for value in categories.values), True])
@@ -307,7 +309,7 @@ class FeatureLevels(ShortRepr):
         return np.isnan(numbers) & ~unreadable
 
     def texts(self, column: Column) -> list[str | None]:
-        """Return the value of every row as `code` reads it; None for a missing one."""
+        """Return the text of every row's value as `code` reads it; None if it is missing."""
         if self.kind == "categorical":
             categories = column.categories(merged=False)
             read = [*(self._category(value) for value in categories.values), None]
@@ -350,8 +352,9 @@ class FeatureLevels(ShortRepr):
         return lookup[categories.codes]
 
     def _category(self, value: Scalar) -> str | None:
-        """Return the canonical text of the category that a value stands for, of the value itself if it stands for none,
-        or None if it is missing.
+        """Return the canonical text of the category that a value stands for; None if it is missing.
+
+        If it stands for no category, its own canonical text is returned.
         """
         text = canonical_text(value)
         if text in self._code_of_text:
@@ -368,13 +371,15 @@ class FeatureLevels(ShortRepr):
 
     @cached_property
     def _truth(self) -> dict[bool, str]:
-        """Values that stand for true and false in a column of nothing else, such as yes and no; otherwise empty."""
+        """Categories that stand for true and false if the column has no others, such as yes and no; otherwise empty."""
         texts = {truth_of(text): text for text in self._code_of_text}
         return {} if None in texts or len(texts) < 2 else texts  # type: ignore[return-value]
 
     @cached_property
     def code_of_word(self) -> dict[str, int]:
-        """Code of each text of a category. Words for true and false, such as "yes", have the code of the boolean."""
+        """Code by canonical text of each category. In a boolean column, words such as "yes" have the code of their
+        boolean.
+        """
         words = {word: self._category(word) for word in TRUTH_WORDS}
         words |= {"true": self._category(True), "false": self._category(False)}  # as databases write booleans
         codes = {word: self._code_of_text[text] for word, text in words.items() if text in self._code_of_text}
@@ -386,13 +391,13 @@ class FeatureLevels(ShortRepr):
         return frozenset(type(canonical_value(value)) for group in self.groups for value in group if value is not None)
 
     def by_value(self) -> FeatureLevels:
-        """Return levels of a categorical column in which each value is a level."""
+        """Return the levels of a categorical column with one level for each value."""
         groups = [(value,) for group in self.groups or () for value in group]
         missing = groups.index((None,)) if (None,) in groups else None
         return FeatureLevels(self.name, self.kind, self.type, None, tuple(groups), missing, day_first=self.day_first)
 
     def first_values(self) -> Categories:
-        """Return the first value of each group, as categories whose rows are the levels."""
+        """Return the first value of each group as `Categories` with one row per level."""
         assert self.groups is not None
         values: list[Any] = [next((v for v in group if v is not None), None) for group in self.groups]
         present = [value for value in values if value is not None]
@@ -425,7 +430,7 @@ class FeatureLevels(ShortRepr):
 
     @staticmethod
     def from_saved(saved: SavedLevels) -> FeatureLevels:
-        """Return the levels that a file holds; ValueError if they contradict each other."""
+        """Convert levels as read from a model file; ValueError if their parts contradict each other."""
         counts = counts_of(saved.counts)
         if saved.sizes is not None:
             facts = (saved.name, saved.kind, saved.type, None, None, saved.missing_code, counts, saved.level_score)
@@ -438,14 +443,15 @@ class FeatureLevels(ShortRepr):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WithheldLevels(FeatureLevels):
-    """Groups of values of a categorical column that is not in the model. Model files save them without the values.
+    """Levels of a categorical column without its values, as model files save them for columns that the model does not
+    use.
 
     Parameters
     ----------
     sizes : tuple of int
         Number of values of each level, missing ones included.
     digest : str
-        SHA-256 of the values by level, by which files of several models are compared.
+        SHA-256 of the values by level; equal digests show that two models have the same levels.
     """
 
     sizes: tuple[int, ...] = ()
@@ -520,7 +526,7 @@ class SavedLevels(msgspec.Struct, forbid_unknown_fields=True):
 
 @contextmanager
 def saved_levels(data: Any, what: str) -> Iterator[None]:
-    """Turn damage to saved levels into a ValueError with one sentence that names them."""
+    """Convert errors about damaged saved levels into a ValueError that names the levels in one sentence."""
     try:
         yield
     except Damaged as error:
@@ -530,7 +536,9 @@ def saved_levels(data: Any, what: str) -> Iterator[None]:
 
 
 def counts_of(rows: Counts) -> np.ndarray | None:
-    """Return saved counts as an array (n_levels, n_classes): of whole numbers if all are; None without counts."""
+    """Return saved counts as an array of shape (n_levels, n_classes), of integers if all are whole; None if there are
+    none.
+    """
     if rows is None:
         return None
     counts = table(rows, (len(rows), len(rows[0]) if rows else 0), "counts")
@@ -545,7 +553,7 @@ def _value_to_json(value: object) -> Any:
 
 
 class TableLevels(ShortRepr, Sequence[FeatureLevels]):
-    """A sequence of `FeatureLevels` created on access: a table may have a hundred thousand.
+    """Sequence of the `FeatureLevels` of all features, created on access because there may be a hundred thousand.
 
     Parameters
     ----------
@@ -555,20 +563,21 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
     missing : int array, shape (n_features,)
         Code of missing values; -1 if there is none.
     cuts : float array
-        Cut points of all intervals of numbers, feature after feature.
-    counts : float array, shape (levels of those features, n_classes), or None
+        Cut points of all features whose levels are intervals, one feature after the other.
+    counts : float array, shape (levels of the features in ``cuts``, n_classes), or None
     others : mapping from position to FeatureLevels
-        The features that are not in ``cuts`` and ``counts``.
+        Levels of the features that are not in ``cuts`` and ``counts``, by position.
     pairs : sequence of PairLevels
-        Pairs of these features, which come after them.
+        Pairs of these features; their positions follow those of the features.
     n_constant : int
-        Number of columns with a single value in the rows that the levels were fitted to, as far as the prior shows.
+        Number of columns found to have a single value in the rows that the levels were fitted to; numeric columns are
+        counted only with the MODL prior "sizes".
     by_chance : sequence of int
-        Positions of columns that may well be cut by chance among as many columns in these rows.
+        Positions of columns whose cuts may be due to chance, given the number of columns and rows.
     existing : mapping from position to FeatureLevels, optional
-        Features that exist already, also of those in ``cuts`` and ``counts``.
+        Levels that have been created already, also of features in ``cuts`` and ``counts``.
     columns : sequence of str, optional
-        The column of each feature that is no pair, if several features are of one column; by default its name.
+        Column name of each feature that is not a pair; by default the name of the feature.
     """
 
     def __init__(
@@ -606,7 +615,7 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
 
     @classmethod
     def of(cls, levels: Sequence[FeatureLevels]) -> TableLevels:
-        """Return the levels of these features, with the cut points of all intervals in one array."""
+        """Return a sequence of levels as `TableLevels`, with the cut points of all intervals in one array."""
         if isinstance(levels, cls):
             return levels
         pairs: list[Any] = [level for level in levels if level.kind == "pair"]
@@ -651,9 +660,7 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
         return levels
 
     def replaced(self, pairs: Sequence[PairLevels] | None = None, by_chance: np.ndarray | None = None) -> TableLevels:
-        """Return the levels of the same columns with other ``pairs``, or other columns ``by_chance``; None keeps the
-        current ones.
-        """
+        """Return a copy with other ``pairs``, or other columns ``by_chance``; None keeps the current ones."""
         n = self.n_columns
         existing = {i: level for i, level in self._created.items() if i < n}
         others = {i: level for i, level in existing.items() if not self._in_arrays[i]}
@@ -668,11 +675,11 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
         column: Callable[[int], Column],
         put: Callable[[int, np.ndarray], None],
     ) -> None:
-        """Code rows by pairs of columns; parts that several pairs share are coded once.
+        """Code the rows of a table for all pairs. A column that several pairs cut in the same way is coded once.
 
         Parameters
         ----------
-        codes : function that returns the codes of the column at a position by its own levels.
+        codes : function that returns the codes of the column at a position, as a feature by itself.
         column : function that returns the raw values of the column at a position.
         put : function called with the position of a pair among the features, and with its codes.
         """
@@ -701,16 +708,18 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
 
     @property
     def created(self) -> list[FeatureLevels]:
-        """The features created so far, among them all groups of values."""
+        """Levels that exist already: those of all categorical features, and others created on access."""
         return list(self._created.values())
 
     def cut_points(self, first: int, stop: int) -> np.ndarray:
-        """Cut points of the features ``first`` to ``stop - 1``, one after another; see ``cut_starts``."""
+        """Cut points of the features ``first`` to ``stop - 1``, one feature after the other; ``cut_starts`` has where
+        each begins.
+        """
         return self._cuts[self.cut_starts[first] : self.cut_starts[stop]]
 
 
 def columns_of(levels: Sequence[FeatureLevels]) -> Sequence[FeatureLevels]:
-    """Return the features that are columns, without the pairs, which come after them."""
+    """Return the leading levels, which are those of columns, without the pairs after them."""
     n_columns = getattr(levels, "n_columns", None)  # of `TableLevels`, which makes its features on access
     if n_columns is None:
         n_columns = next((k for k, level in enumerate(levels) if level.kind == "pair"), None)
@@ -718,7 +727,7 @@ def columns_of(levels: Sequence[FeatureLevels]) -> Sequence[FeatureLevels]:
 
 
 def columns_behind(levels: Sequence[FeatureLevels], features: np.ndarray) -> np.ndarray:
-    """Return a mask (n_columns,) of the columns that some features use, given as a mask (n_features,)."""
+    """Return a mask (n_columns,) of the columns that a mask of features (n_features,) uses, alone or in pairs."""
     columns = columns_of(levels)
     if len(columns) == len(levels):
         return features

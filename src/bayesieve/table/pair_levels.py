@@ -22,16 +22,16 @@ class PairLevels(FeatureLevels):
     Parameters
     ----------
     parts : two FeatureLevels
-        Levels of both columns: those of the features of the same names or, if these have one level, finer ones.
+        Levels of both columns: those of the features of the same names or, if these have a single level, finer ones.
     grid : int array, shape (levels of the first, levels of the second)
-        The level of each cell; `n_levels` where no training row was, which adds nothing to any class.
+        The level of each cell; `n_levels` if it has no training rows, so that it contributes nothing to any class.
     cells : float array, shape (levels of the first, levels of the second, n_classes)
         Training rows (or weight) per cell and class.
 
     Attributes
     ----------
     counts : float array, shape (n_levels, n_classes)
-        The same per level.
+        Training rows (or weight) per level and class.
     """
 
     parts: tuple[FeatureLevels, ...] = ()
@@ -48,7 +48,7 @@ class PairLevels(FeatureLevels):
         name: str = "",
         **more: Any,
     ) -> PairLevels:
-        """Return the pair of these levels; by default its name combines theirs."""
+        """Return the pair of two columns given by their levels; the default name combines both names."""
         name = name or pair_name(*(part.name for part in parts))
         return cls(name, "pair", "pair", level_score=level_score, parts=tuple(parts), grid=grid, cells=cells, **more)
 
@@ -70,7 +70,7 @@ class PairLevels(FeatureLevels):
 
     @property
     def by_column(self) -> tuple[FeatureLevels, ...]:
-        """Both parts."""
+        """Levels of both columns."""
         return self.parts
 
     @property
@@ -85,14 +85,16 @@ class PairLevels(FeatureLevels):
         return int(np.count_nonzero(self.cells.any(axis=2)))
 
     def _own_labels(self, *, full: bool) -> tuple[str, ...]:
-        """Return labels such as ``"age <= 32.5 & job in {a, b} | age > 32.5 & job = c"``; ``full``: with all cells and
-        values.
+        """Return a label for each level, such as ``"age <= 32.5 & job = c"``; with ``full``, it lists all values and
+        cells.
         """
         return cell_labels(self.parts, self.grid, self.n_levels, full=full)
 
     @cached_property
     def _level_of_codes(self) -> np.ndarray:
-        """Level of each pair of codes, (n_levels of the first column + 1, of the second + 1); the last are unseen."""
+        """Level of each combination of codes, shape (n_levels + 1 of the first column, of the second); the last codes
+        are unseen.
+        """
         return np.pad(self.grid, ((0, 1), (0, 1)), constant_values=self.n_levels).astype(self.code_dtype)
 
     def code_parts(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
@@ -108,14 +110,14 @@ class PairLevels(FeatureLevels):
         return self.code_parts(*(part.code(one, complaints) for part, one in zip(self.parts, column, strict=True)))
 
     def texts(self, column: Any) -> list[str | None]:
-        """Return both values of every row as one text each, as the parts read them; ``column`` is a pair of columns."""
+        """Return the values of both columns as one text for each row; ``column`` is a pair of columns."""
         first, second = (part.texts(one) for part, one in zip(self.parts, column, strict=True))
         return [", ".join("missing" if v is None else v for v in both) for both in zip(first, second, strict=True)]
 
     def to_json(self, columns: Mapping[int, str] | None = None) -> dict[str, Any]:
         """Return a dictionary of plain values for JSON.
 
-        ``columns`` maps the `id` of levels of columns to their names: parts among them are saved as names.
+        ``columns`` maps the `id` of the levels of single columns to their names. Such levels are saved as the name.
         """
         names = columns or {}
         return {
@@ -141,9 +143,9 @@ class PairLevels(FeatureLevels):
 
         Parameters
         ----------
-        columns : levels of the columns, to which parts may refer by name.
-        shared : parts of the pairs so far, to which new ones are added. Pairs with equal parts share one object, so
-            that its column is coded once.
+        columns : levels of single columns, to which parts of a saved pair may refer by name.
+        shared : parts of the pairs read so far; new parts are added. Pairs with equal parts share one object, so that
+            its column is coded once.
         """
         named = {level.name: level for level in columns}
         parts = []
@@ -160,7 +162,7 @@ class PairLevels(FeatureLevels):
 
 
 class SavedPair(msgspec.Struct, forbid_unknown_fields=True):
-    """Content of `PairLevels.to_json`; a part is levels, or the name of a column."""
+    """Content of `PairLevels.to_json`. A part is the levels of a column, or the name of a column with these levels."""
 
     name: str
     parts: tuple[str | SavedLevels, str | SavedLevels]
@@ -176,7 +178,7 @@ def pair_name(first: str, second: str) -> str:
 
 
 def unused_pair_name(first: str, second: str, taken: Collection[str], more: str = " (pair)") -> str:
-    """Return the name of a pair, with a suffix from ``more`` if a column or another pair has that name."""
+    """Return the name of a pair, followed by ``more`` (repeatedly, if needed) if the name is in ``taken``."""
     name = pair_name(first, second)
     while name in taken:
         name += more

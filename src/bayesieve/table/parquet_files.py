@@ -1,4 +1,4 @@
-"""Search for the files that paths name, columns that several files share, and scans of Parquet files in place."""
+"""Finding the files of a scan, the common columns of several files, and scans of Parquet files in place."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def files_of(paths: Sequence[str | os.PathLike[str]]) -> list[Path]:
     FileNotFoundError
         If a path or pattern names no file.
     ValueError
-        If a folder holds no table, or a file is no table or named twice.
+        If a folder contains no table, or a file is not a table or is named twice.
     """
     files: list[Path] = []
     for path in map(checked_path, paths):
@@ -68,9 +68,9 @@ def _counts(path: Path) -> bool:
 
 
 def partitions(paths: Sequence[Path], levels: Collection[str] | None = None) -> pl.DataFrame:
-    """Return a column for each folder name of the form ``column=value``, with one row per file.
+    """Return a dataframe of the values in folder names of the form ``column=value``, with one row per file.
 
-    Their types are those of a text table; the columns named in ``levels``, which a model reads, are text.
+    Types are inferred as for text tables, except for columns named in ``levels``, which a model reads: they are text.
 
     Raises
     ------
@@ -96,7 +96,7 @@ def partitions(paths: Sequence[Path], levels: Collection[str] | None = None) -> 
 
 
 def unified(schemas: Sequence[pl.Schema], paths: Sequence[str | Path]) -> pl.Schema:
-    """Return the columns of the first file, with types that hold the values of all files.
+    """Return a schema with the columns of the first file, and types that hold the values of all files.
 
     Raises
     ------
@@ -186,9 +186,7 @@ def scan_parquet_files(paths: Sequence[Path], levels: Collection[str] | None = N
 def with_partitions(
     inside: pl.Schema, paths: Sequence[Path], levels: Collection[str] | None
 ) -> tuple[pl.Schema, list[tuple[tuple[str, Any], ...]]]:
-    """Return the columns of the files together with those of their folders, and the values of the latter for
-    each file.
-    """
+    """Return the schema of the files extended by columns from folder names, and the values of these for each file."""
     folders = partitions(paths, levels)
     folders = folders[:, [name for name in folders.columns if name not in inside]]  # `drop` takes some for patterns
     constants = folders.rows(named=True) if folders.width else [{} for _ in paths]
@@ -196,5 +194,5 @@ def with_partitions(
 
 
 def scannable_format(path: Path) -> str | None:
-    """Return the format of a file that can be scanned, by its name: that of `format_of`, or "Excel"."""
+    """Return the format of a file by its extension: that of `format_of`, or "Excel"; None if it cannot be scanned."""
     return "Excel" if path.suffix.lower() in EXCEL else format_of(path)

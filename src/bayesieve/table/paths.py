@@ -34,8 +34,9 @@ def checked_path(path: object) -> Path:
 
 
 def database_in(path: object) -> tuple[Path, str] | None:
-    """Return the file of a database, and the table or query named after ``::``, as in ``shop.db::customers``; None for
-    others, and for folders.
+    """Split ``shop.db::customers`` into the database file and the table or query; None if ``path`` is not a database.
+
+    The second text is empty if only a file is given.
 
     Examples
     --------
@@ -48,7 +49,7 @@ def database_in(path: object) -> tuple[Path, str] | None:
 
 
 def ending_of(path: Path) -> str:
-    """Return the file extension in small letters, without that of gzip."""
+    """Return the file extension in lower case, without that of gzip: ".csv" for "a.csv.gz"."""
     return (Path(path.stem).suffix if is_zipped(path) else path.suffix).lower()
 
 

@@ -27,8 +27,7 @@ def read_table(
     Text tables have a header line; the separator (comma, semicolon, tab or bar) is found from the first lines and the
     types from all of them. The text is UTF-8, with or without a byte order mark, or UTF-16; lines that are not are
     Western European. Text files may be compressed with gzip. In columns of numbers or dates, ``NA``, ``?`` and the like
-    are missing. Of a workbook the first sheet is read, as text tables are; this needs
-    ``pip install bayesieve[excel]``.
+    are missing. The first sheet of a workbook is read like a text table; this needs ``pip install bayesieve[excel]``.
 
     Parameters
     ----------
@@ -72,7 +71,7 @@ def read_header(path: str | os.PathLike[str]) -> list[str]:
     Raises
     ------
     FileNotFoundError, ValueError
-        As `read_table`, for what shows in the first lines.
+        Errors of `read_table` that the first lines of the file cause.
     """
     import polars as pl
 

@@ -1,4 +1,4 @@
-"""Reading of classes and weights together with rows of a scan."""
+"""Classes and weights of the rows of a scan, read again in later passes over the files."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 
 def plain_labels(labels: pl.Series, dtype: Any) -> pl.Series:
-    """Convert labels to ``dtype``, the type in which labels are compared; NaN becomes missing."""
+    """Convert labels to ``dtype``, the type in which labels are compared; NaN becomes null."""
     labels = labels.cast(dtype).alias("label")
     return labels.fill_nan(None) if labels.dtype.is_float() else labels
 
 
 def label_positions(labels: pl.Series, distinct: pl.Series) -> np.ndarray:
-    """Return the position of each label in ``distinct``; no label may be missing."""
+    """Return the position of each label in the series ``distinct``; labels must not be null."""
     import polars as pl
 
     position = distinct.to_frame().with_columns(code=pl.int_range(pl.len(), dtype=pl.Int32))
@@ -35,7 +35,7 @@ class KnownRows:
     Attributes
     ----------
     mask : bool array, shape (n_rows,), or None
-        The rows of the frame whose target is known; None if it is known in all.
+        Mask of these rows; None if the target of all rows is known.
     classes : unsigned array, shape (n_known,)
     weights : float array, shape (n_known,), or None
     """
@@ -45,8 +45,8 @@ class KnownRows:
     weights: np.ndarray | None
 
     def restricted_to(self, chosen: np.ndarray) -> KnownRows:
-        """Return only those rows that the mask ``chosen`` marks, (n_rows,) of the frame; their targets must be
-        known.
+        """Return the classes and weights of the rows in the mask ``chosen``, (n_rows,), which must have known
+        targets.
         """
         inside = chosen if self.mask is None else chosen[self.mask]
         return KnownRows(chosen, self.classes[inside], None if self.weights is None else self.weights[inside])
@@ -54,15 +54,15 @@ class KnownRows:
 
 @dataclass(frozen=True)
 class LabelReader:
-    """Reads `KnownRows` from the columns of the target and of the weights. It is small and can be pickled.
+    """Reader of `KnownRows` from the columns of the target and of the weights. It is small and can be pickled.
 
     Attributes
     ----------
     target, weight : names of the columns; ``weight`` may be None.
     schema : their types in the scan, by name.
     distinct : polars series of the distinct labels.
-    codes : (n_labels,) class of each label.
-    factor : number that weights are multiplied by.
+    codes : array of shape (n_labels,): the class code of each label in ``distinct``.
+    factor : number by which weights are multiplied.
     """
 
     target: str
@@ -86,13 +86,13 @@ class LabelReader:
 
 @dataclass(frozen=True, eq=False)
 class RowLabels:
-    """Target and weights of a scan, and a reader with which passes read them again for some of the rows.
+    """Target and weights of a scan, and a reader by which later passes over the files read them again.
 
     Attributes
     ----------
-    reader : reads the classes of ``target`` and the weights as they are in the scan.
+    reader : reader of the classes of ``target`` and of unscaled weights.
     target : classes of the rows whose target is known.
-    weights : weights of these rows as they are in the scan, or None.
+    weights : unscaled weights of these rows, or None.
     """
 
     reader: LabelReader
@@ -100,10 +100,9 @@ class RowLabels:
     weights: np.ndarray | None = None
 
     def reader_of(self, target: Target, weights: np.ndarray | None) -> LabelReader | None:
-        """Return a reader of these classes and weights, which belong to the same rows; None if they cannot be read from
-        columns.
+        """Return a reader of other classes and weights of the same rows; None if they do not follow from the columns.
 
-        A fit may leave out classes whose rows have weight 0, and divide weights by their mean.
+        A fit may drop classes whose rows have weight 0, and divide weights by their mean.
         """
         if self.target.codes.shape != target.codes.shape:
             return None

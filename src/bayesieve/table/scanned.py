@@ -28,7 +28,7 @@ class RowSample:
 
     Attributes
     ----------
-    rows : ascending positions among the rows that count, in the order of the source.
+    rows : ascending positions of the rows in the table, in the order of the source.
     frame : all columns of these rows.
     """
 
@@ -36,7 +36,9 @@ class RowSample:
     frame: pl.DataFrame
 
     def at(self, rows: np.ndarray) -> np.ndarray | None:
-        """Return the positions in the frame of ``rows``, which ascend; None if the frame lacks one of them."""
+        """Return the positions in the frame of ascending table positions ``rows``; None if the frame lacks one of
+        them.
+        """
         at = np.searchsorted(self.rows, rows)
         if not self.rows.size or (rows.size and at[-1] == self.rows.size):
             return None
@@ -50,14 +52,14 @@ class ScannedTable(Table):
     ----------
     source : Scan
         Its columns are those of the table.
-    known : bool array, shape (source.n_rows,), or None
-        The rows that count; None for all.
+    row_mask : bool array, shape (source.n_rows,), or None
+        Rows of the source that belong to the table, such as those with a known target; None for all.
     runs : ClassRuns or None
-        Rows are listed class after class; None: as in the source.
+        Order of the rows by class; None for the order of the source.
     kinds : mapping from name to kind
-        How to read columns whose kind does not follow from their type.
+        Kinds as which to read some columns; the kinds of the others follow from their types.
     labels : RowLabels or None
-        The target and the weights of the rows that count, as `scanned_rows` read them.
+        Target and weights of the rows, as read by `scanned_rows`.
     sample : RowSample or None
         Rows that are in memory and not read again.
     """
@@ -67,7 +69,7 @@ class ScannedTable(Table):
     def __init__(
         self,
         source: Scan,
-        known: np.ndarray | None = None,
+        row_mask: np.ndarray | None = None,
         runs: ClassRuns | None = None,
         kinds: Mapping[str, Any] | None = None,
         labels: RowLabels | None = None,
@@ -75,15 +77,15 @@ class ScannedTable(Table):
     ) -> None:
         import polars as pl
 
-        self.source, self.known, self.runs, self.labels, self.sample = source, known, runs, labels, sample
+        self.source, self.row_mask, self.runs, self.labels, self.sample = source, row_mask, runs, labels, sample
         self.given_kinds = dict(kinds or {})
-        # Types come from the schema, so that no row is read for them.
+        # Make the columns of an empty frame: their types follow from the schema, so no row is read.
         super().__init__(_columns_of(pl.DataFrame(schema=source.schema), self.given_kinds), 0, True)
-        self.n_rows = source.n_rows if known is None else int(np.count_nonzero(known))
+        self.n_rows = source.n_rows if row_mask is None else int(np.count_nonzero(row_mask))
 
     @property
     def block_rows(self) -> int:
-        """Number of rows in a block: lower for wide tables and for long texts."""
+        """Number of rows in a block: fewer for wide tables and for long texts, so that a block fits in memory."""
         n_cells = self.n_columns + sum(self.source.text_bytes.values()) / 8
         return max(1 << 12, min(1 << 18, int(_BLOCK_CELLS / max(1.0, n_cells))))
 
@@ -93,7 +95,9 @@ class ScannedTable(Table):
         return 8 * self.n_columns + sum(self.source.text_bytes.values())
 
     def blocks(self) -> Iterator[tuple[slice, Table]]:
-        """Yield the rows of the source, in its order, in blocks: their positions among all, and their values."""
+        """Yield the rows in blocks, in the order of the source: the slice of their positions, and their values in
+        memory.
+        """
         begin = 0
         for frame in self.frames():
             end = begin + frame.height
@@ -101,13 +105,13 @@ class ScannedTable(Table):
             begin = end
 
     def frames(self) -> Iterator[pl.DataFrame]:
-        """Yield the rows that count, a block at a time."""
+        """Yield the rows of the table in blocks, in the order of the source."""
         import polars as pl
 
         begin = 0
         for frame in self.source.blocks(self.names, self.block_rows):
             end = begin + frame.height
-            yield frame if self.known is None else frame.filter(pl.Series(self.known[begin:end]))
+            yield frame if self.row_mask is None else frame.filter(pl.Series(self.row_mask[begin:end]))
             begin = end
 
     def column(self, i: int) -> Column:
@@ -123,13 +127,13 @@ class ScannedTable(Table):
         return table if self.runs is None else table.take(self.runs.in_source(np.arange(self.n_rows)))
 
     def take(self, rows: Any) -> Table:
-        """Return these rows (positions, a slice or a boolean mask) in memory."""
-        picked = np.arange(self.n_rows)[rows] if isinstance(rows, slice) else np.asarray(rows)
-        return self._in_memory(self.frame(np.flatnonzero(picked) if picked.dtype == bool else picked))
+        """Return the given rows (positions, a slice or a boolean mask) as a table in memory."""
+        positions = np.arange(self.n_rows)[rows] if isinstance(rows, slice) else np.asarray(rows)
+        return self._in_memory(self.frame(np.flatnonzero(positions) if positions.dtype == bool else positions))
 
     def frame(self, positions: np.ndarray) -> pl.DataFrame:
-        """Return the rows at these positions as a dataframe, from memory if they are kept there, otherwise from the
-        source.
+        """Return the rows at some positions as a dataframe; they are read from the sample in memory if it has all of
+        them.
         """
         import polars as pl
 
@@ -140,7 +144,7 @@ class ScannedTable(Table):
         return self._read(ordered)[position]
 
     def _read(self, rows: np.ndarray) -> pl.DataFrame:
-        """Return rows of the source, given by ascending positions."""
+        """Return rows at ascending positions, in the order of the source, as a dataframe."""
         import polars as pl
 
         at = None if self.sample is None else self.sample.at(rows)
@@ -157,9 +161,9 @@ class ScannedTable(Table):
         return table_of_frame(frame, self.given_kinds, partial(self._row_in_source, first_row))
 
     def _row_in_source(self, first_row: int, row: int) -> int:
-        """Return the number in the source of a row among those that count."""
+        """Return the number in the source of row ``row`` of a block that begins at row ``first_row`` of the table."""
         row += first_row
-        return row if self.known is None else int(np.flatnonzero(self.known)[row])
+        return row if self.row_mask is None else int(np.flatnonzero(self.row_mask)[row])
 
     def read_as(self, names: Sequence[str], kinds: Mapping[str, Any]) -> Table:
         if tuple(names) != self.names:
@@ -170,17 +174,17 @@ class ScannedTable(Table):
         return self._with(source=self.source.select([self.names[i] for i in positions]))
 
     def restricted_to(self, rows: np.ndarray) -> ScannedTable:
-        """Return a table restricted to some rows, given by ascending positions."""
-        known = np.zeros(self.source.n_rows, dtype=bool)
-        known[rows if self.known is None else np.flatnonzero(self.known)[rows]] = True
-        return ScannedTable(self.source, known, kinds=self.given_kinds)
+        """Return a table restricted to the rows at ascending positions."""
+        row_mask = np.zeros(self.source.n_rows, dtype=bool)
+        row_mask[rows if self.row_mask is None else np.flatnonzero(self.row_mask)[rows]] = True
+        return ScannedTable(self.source, row_mask, kinds=self.given_kinds)
 
     def by_class(self, runs: ClassRuns) -> ScannedTable:
-        """Return the rows grouped by class."""
+        """Return the table with its rows sorted by class."""
         return self._with(runs=runs)
 
     def with_sample(self, sample: RowSample) -> ScannedTable:
-        """Return the table with some of its rows in memory."""
+        """Return the table with a sample of its rows in memory."""
         return self._with(sample=sample)
 
     def _with(
@@ -192,7 +196,7 @@ class ScannedTable(Table):
     ) -> ScannedTable:
         return ScannedTable(
             self.source if source is None else source,
-            self.known,
+            self.row_mask,
             self.runs if runs is None else runs,
             self.given_kinds if given_kinds is None else given_kinds,
             self.labels,
@@ -204,7 +208,10 @@ class ScannedTable(Table):
 
 
 def table_of_frame(frame: pl.DataFrame, kinds: Mapping[str, Any], row_number: Callable[[int], int] = int) -> Table:
-    """Return a dataframe with rows of a scan as a table; ``row_number`` maps its rows to rows of the scan."""
+    """Return a dataframe with rows of a scan as a table.
+
+    For error messages, ``row_number`` maps positions in the dataframe to rows of the scan.
+    """
     return Table(_columns_of(frame, kinds, row_number), frame.height, True)
 
 
@@ -216,7 +223,7 @@ def _columns_of(frame: pl.DataFrame, kinds: Mapping[str, Any], row_number: Calla
 
 
 class ScannedRows(NamedTuple):
-    """Columns for training, with the classes and weights of the rows whose target is known."""
+    """Training data of a scan: columns, classes, weights and groups of the rows whose target is known."""
 
     table: ScannedTable
     target: Target
@@ -225,7 +232,7 @@ class ScannedRows(NamedTuple):
 
 
 def scanned_rows(X: Any, target: Any, weight: Any = None, groups: Any = None) -> ScannedRows:
-    """Return the columns of a scan without the target, and the target, which is read in one pass over the files.
+    """Separate a scan into its feature columns and its target, weights and groups, which are read in one pass.
 
     Rows without target are skipped with a warning.
 
@@ -233,12 +240,12 @@ def scanned_rows(X: Any, target: Any, weight: Any = None, groups: Any = None) ->
     ----------
     X : Scan, or whatever `scan` accepts
     target, weight, groups : str
-        Names of columns; the last two may be None.
+        Names of columns; ``weight`` and ``groups`` may be None.
 
     Raises
     ------
     ValueError
-        If a column does not exist, or the target has no classes.
+        If a column does not exist, or the target is missing in all rows.
     """
     from bayesieve.table.scanning import scan
 
@@ -251,25 +258,27 @@ def scanned_rows(X: Any, target: Any, weight: Any = None, groups: Any = None) ->
             raise ValueError(f"{role} must be the name of a column of the scanned table, got {kind}.")
     names = [name for name in source.names if name not in given.values()]
     source.select(list(dict.fromkeys(given.values())))  # names the column that does not exist
-    read, known, columns = _labels(source, target, weight, [name for name in (weight, groups) if name is not None])
-    table = ScannedTable(source.select(names), known, labels=read)
+    read, row_mask, columns = _labels(source, target, weight, [name for name in (weight, groups) if name is not None])
+    table = ScannedTable(source.select(names), row_mask, labels=read)
     return ScannedRows(table, read.target, read.weights, columns.get(groups))
 
 
 def _labels(
     source: Scan, name: str, weight: str | None, others: Sequence[str]
 ) -> tuple[RowLabels, np.ndarray | None, dict[Any, Any]]:
-    """Read the target and weights in one pass; also return a mask of the rows with known target, and ``others`` in
-    these rows.
+    """Read the target ``name`` and other columns in one pass over the files.
+
+    Returns the target and weights, a mask of the rows with known target (None for all), and the values of the columns
+    ``others`` in these rows.
     """
     import polars as pl
 
     distinct = pl.Series("label", [], dtype=_plain(source.schema[name]))
-    codes, frames, known = [], [], []
+    codes, frames, masks = [], [], []
     for block in source.blocks(list(dict.fromkeys([name, *others]))):
         labels = plain_labels(block[name], distinct.dtype)
-        known.append(labels.is_not_null().to_numpy())
-        if not known[-1].all():
+        masks.append(labels.is_not_null().to_numpy())
+        if not masks[-1].all():
             block, labels = block.filter(labels.is_not_null()), labels.drop_nulls()
         new = labels.unique(maintain_order=True)
         distinct = distinct.append(new.filter(~new.is_in(distinct.implode())))
@@ -284,15 +293,15 @@ def _labels(
         raise ValueError(f"The target {name!r} is missing in all rows; check its name.")
     of_labels = as_target(distinct)
     target = Target(of_labels.codes[np.concatenate(codes)], of_labels.classes)
-    every = np.concatenate(known)
-    n_missing = every.size - int(np.count_nonzero(every))
+    row_mask = np.concatenate(masks)
+    n_missing = row_mask.size - int(np.count_nonzero(row_mask))
     if n_missing:
-        rows = f"{n_missing:,} row{'s' if n_missing > 1 else ''} of {every.size:,}"
+        rows = f"{n_missing:,} row{'s' if n_missing > 1 else ''} of {row_mask.size:,}"
         warn_caller(f"The target {name!r} is missing in {rows}, which {'are' if n_missing > 1 else 'is'} left out.")
     columns: dict[Any, Any] = {other: pl.concat([frame[other] for frame in frames]).to_numpy() for other in others}
     schema = source.select([name] if weight is None else list(dict.fromkeys([name, weight]))).schema
     reader = LabelReader(name, weight, schema, distinct, of_labels.codes)
-    return RowLabels(reader, target, columns.get(weight)), every if n_missing else None, columns
+    return RowLabels(reader, target, columns.get(weight)), row_mask if n_missing else None, columns
 
 
 def _plain(dtype: Any) -> Any:

@@ -43,7 +43,7 @@ def scan(
     source : path, list of paths, query or dataframe
         - Files (Parquet, Arrow, CSV or TSV, the last two also compressed with gzip): one file, a pattern such as
           ``claims/*.parquet``, or a folder with all files in it. Folders named ``column=value`` make a column. A list
-          of these may not mix formats. Of a workbook (.xlsx, .xls, .ods) the first sheet is read.
+          of these may not mix formats. The first sheet of a workbook (.xlsx, .xls, .ods) is read.
         - A table or view of a SQLite or DuckDB file (.db, .sqlite, .duckdb): ``shop.db::customers``, the file alone if
           it holds only one, or ``shop.db::SELECT ...``.
         - A polars LazyFrame or a DuckDB relation.
@@ -92,10 +92,10 @@ def scan(
 
 
 def scan_to_score(source: Any, levels: Mapping[str, FeatureLevels], progress: CopyProgress | None = None) -> Scan:
-    """Scan rows whose values are read by the levels of a model: no types are inferred from the rows.
+    """Scan rows to be scored: values are read by the levels of a model, and no types are inferred from the rows.
 
-    A scan of files whose types were inferred reads the files again if texts of the model were taken for something else:
-    the number 7 does not say whether it was written as 007.
+    If ``source`` is a scan whose types were inferred, its files are read again if a text column of the model was
+    inferred as another type: the number 7 does not show whether it was written as 007.
     """
     if not isinstance(source, Scan):
         return _scanned(source, None, None, progress, levels)
@@ -120,7 +120,9 @@ def _scanned(
     progress: CopyProgress | None,
     levels: Mapping[str, FeatureLevels] | None,
 ) -> Scan:
-    """Open or copy the files of a source that is no scan."""
+    """Return a scan of a source other than a scan: Parquet files in place, others after copying. ``levels``: see
+    `scan_to_score`.
+    """
     from bayesieve.table import to_parquet
 
     refuse_fork()
@@ -165,7 +167,9 @@ def _scanned_paths(
 
 
 def refuse_removed(source: Any) -> None:
-    """Raise TypeError, with the line that writes Parquet, for frames and datasets of other engines."""
+    """Raise TypeError for frames of Dask and Spark and for pyarrow datasets, with the line that writes them as
+    Parquet.
+    """
     for kind, (name, line) in _REMOVED.items():
         if getattr(nw.dependencies, f"is_{kind}")(source):
             raise TypeError(f"{name} cannot be scanned; write it as Parquet, {line}, and scan that folder.")
@@ -181,14 +185,14 @@ def _copy_files(paths: Sequence[Path], format: str, copies: Copies, levels: Mapp
     ----------
     paths : sequence of Path
     format : "text", "Arrow" or "Excel"
-    copies : where to write
+    copies : writer of the Parquet files
     levels : mapping from the names of a model's columns to their levels, optional
-        Values of text are then read by levels one by one: no types are inferred.
+        If given, values of text are read by the levels one by one, and no types are inferred.
 
     Raises
     ------
     ValueError
-        If a file is no table or does not fit the others; the message names it and its defect.
+        If a file is not a table or does not fit the others; the message names the file and its defect.
     """
     from bayesieve.table.arrow_files import lazy_file, look_at
     from bayesieve.table.files import read_file

@@ -35,9 +35,9 @@ class FileState:
     Attributes
     ----------
     path : Path
-        Absolute.
+        Absolute path.
     size : int
-        Bytes.
+        Size in bytes.
     changed : int
         Time of the last change, in nanoseconds.
     """
@@ -53,7 +53,7 @@ class FileState:
         return cls(path.absolute(), state.st_size, state.st_mtime_ns)
 
     def check_unchanged(self) -> None:
-        """Raise ValueError, which names the file, if it is gone or has another size or time of change."""
+        """Raise ValueError, which names the file, if it is gone or its size or time of change has changed."""
         try:
             now = self.path.stat()
         except OSError as error:
@@ -74,7 +74,8 @@ class DataFile(FileState):
     constants : tuple of pairs
         Names and values of the columns that folders named ``column=value`` stand for.
     origin : FileState or None
-        The file that the rows were copied from; None for a file that is read in place, and a copy of a query.
+        State of the file from which the rows were copied; None for a file that is read in place, and for a copy of a
+        query.
     """
 
     n_rows: int = 0
@@ -84,7 +85,7 @@ class DataFile(FileState):
 
 @dataclass(frozen=True)
 class FileRows:
-    """Consecutive rows of one file: ``n_rows`` rows that begin with row ``first``."""
+    """Consecutive rows of one file: ``n_rows`` rows, beginning with row ``first``."""
 
     file: DataFile
     first: int
@@ -99,11 +100,11 @@ class Scan:
     ----------
     files : tuple of DataFile
     schema : polars.Schema
-        Names and types of the columns; they hold the values of all files.
+        Names and types of the columns; the types hold the values of all files.
     folder : object or None
         The folder of copies, which is deleted with the last scan that holds it; None if files are read in place.
     untyped : tuple of paths
-        The files as they were given, if types of columns were inferred from their values; otherwise empty.
+        Source files whose column types were inferred from their values; empty if types were given.
     date_orders : mapping from str to bool
         For columns of dates whose texts prove an order of day and month, whether the day comes first.
     """
@@ -121,7 +122,7 @@ class Scan:
 
     @cached_property
     def _ends(self) -> list[int]:
-        """Cumulated number of rows up to the end of each file."""
+        """Cumulative number of rows up to the end of each file."""
         return list(accumulate(file.n_rows for file in self.files))
 
     @property
@@ -156,7 +157,7 @@ class Scan:
         return replace(self, schema=self.schema_of(names))
 
     def slices(self, first: int, n_rows: int) -> list[FileRows]:
-        """Return ``n_rows`` rows of the scan from row ``first`` on, or to its end, as rows of its files."""
+        """Return where up to ``n_rows`` rows of the scan, from row ``first`` on, are found: as rows of its files."""
         slices = []
         stop = min(first + n_rows, self.n_rows)
         i = bisect_right(self._ends, first)
@@ -168,7 +169,7 @@ class Scan:
         return slices
 
     def blocks(self, names: Sequence[str] | None = None, block_rows: int = BLOCK_ROWS) -> Iterator[pl.DataFrame]:
-        """Yield all rows in order, in blocks of ``block_rows`` rows, the last of fewer.
+        """Yield all rows in order, in blocks of ``block_rows`` rows; the last block may be shorter.
 
         Parameters
         ----------
@@ -198,7 +199,9 @@ class Scan:
         return {name: n / rows.height for name, n in n_bytes.items()}
 
     def check_unchanged(self) -> None:
-        """Raise ValueError, which names the file, if a file of the scan has changed, or one that was copied."""
+        """Raise ValueError, which names the file, if a file of the scan, or a file that was copied for it, has
+        changed.
+        """
         for file in self.files:
             (file.origin or file).check_unchanged()
 
@@ -217,7 +220,7 @@ class Scan:
 
 
 def read_rows(slices: Sequence[FileRows], schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
-    """Read columns of some rows, in the types of a schema.
+    """Read consecutive rows of files, with the columns and types of a schema.
 
     Parameters
     ----------
@@ -248,7 +251,7 @@ def _read_file_rows(rows: FileRows, schema: Mapping[str, pl.DataType]) -> pl.Dat
     frame = pl.DataFrame()
     if inside:
         try:
-            # `by_name` takes names as they are; `col` takes some of them for patterns.
+            # `by_name` reads names literally, while `col` reads some of them as patterns.
             query = lazy_file(file.path).slice(rows.first, rows.n_rows).select(selectors.by_name(*inside))
             frame = query.collect()
         except read_errors() as error:

@@ -1,4 +1,4 @@
-"""Class labels as codes, row weights, and `Rows`, which keeps everything that belongs to rows together."""
+"""Class labels as codes, row weights, and `Rows`, which holds all arrays with one entry per row."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _CONTINUOUS = (
     "regression target with continuous values."
 )
 _LEAST_WEIGHT, _MOST_WEIGHT = 1e-100, 1e18  # products must not vanish, and rounded it must fit into 64 bits
-# More classes than this only an identifier has.
+# Limits beyond which the target is taken for an identifier and refused.
 _IDENTIFIERS, _LEAST_ROWS = 200, 2
 _MANY_CLASSES, _FEW_ROWS, _MOST_GIBIBYTES = 1000, 5, 4
 _TOO_LARGE = "The labels in y are whole numbers beyond 64 bits; convert them to text, for example with y.astype(str)."
@@ -56,8 +56,7 @@ class Target(ShortRepr):
         return len(self.classes)
 
     def counted(self, weights: np.ndarray | None) -> Target:
-        """Return the target without classes whose rows all have weight 0; these rows do not count and get the first
-        class.
+        """Return the target without classes whose rows all have weight 0; such rows get the code of the first class.
 
         Parameters
         ----------
@@ -119,8 +118,8 @@ def as_target(y: Any) -> Target:
 
 
 def class_position(classes: Any, label: Any, option: str) -> int:
-    """Return the position of a class; ValueError, which names the ``option`` and lists the classes, if there is none of
-    this label.
+    """Return the position of the class with a label; ValueError, which names ``option`` and lists the classes, if there
+    is none.
     """
     labels = np.asarray(classes).tolist()
     try:
@@ -135,13 +134,14 @@ def positive_position(classes: Any, rows: np.ndarray, positive: Any) -> int:
 
     Parameters
     ----------
-    rows : (n_classes,) rows (or weight) of each class.
-    positive : label; or "majority", unless a class has this name, for the one of two classes with more rows.
+    rows : array of shape (n_classes,): number of rows (or weight) of each class.
+    positive : label of the positive class. "majority" stands for the one of two classes with more rows, unless it is a
+        label.
 
     Raises
     ------
     ValueError
-        If there is no such class, or "majority" is asked of more than two.
+        If there is no such class, or there are more than two for "majority".
     """
     labels = np.asarray(classes).tolist()
     if not isinstance(positive, str) or positive != MAJORITY or MAJORITY in labels:
@@ -155,7 +155,7 @@ def positive_position(classes: Any, rows: np.ndarray, positive: Any) -> int:
 
 
 def require_target(owner: Any, y: Any) -> None:
-    """Raise ValueError, which names the class of ``owner``, unless there is a target."""
+    """Raise ValueError, which names the estimator class of ``owner``, if ``y`` is None."""
     if y is None:
         raise ValueError(
             f"{type(owner).__name__} requires y to be passed, but the target y is None. Pass the class of every row, "
@@ -164,7 +164,7 @@ def require_target(owner: Any, y: Any) -> None:
 
 
 def require_classes(owner: Any, classes: np.ndarray | None) -> None:
-    """Raise ValueError, which names the class of ``owner``, unless there are two classes or more."""
+    """Raise ValueError, which names the estimator class of ``owner``, if there are fewer than two classes."""
     if classes is None or len(classes) == 0:
         raise ValueError(
             f"{type(owner).__name__} needs a target with classes; pass labels of at least two classes as y."
@@ -180,13 +180,16 @@ def require_classes(owner: Any, classes: np.ndarray | None) -> None:
 def sign_of_positive(classes: Any, positive: int | None) -> int:
     """Return -1 if the positive class is the first of two, otherwise 1.
 
-    Users give signs for the positive class, and contributions have those for the second.
+    Users give signs (of monotone effects) for the positive class, while contributions have the sign of the second
+    class.
     """
     return -1 if len(classes) == 2 and positive == 0 else 1
 
 
 def refuse_identifiers(target: Target) -> None:
-    """Raise ValueError for very many classes, before a fit takes all memory for one number per row and class."""
+    """Raise ValueError for a target with very many classes, before a fit runs out of memory with one number per row and
+    class.
+    """
     n_rows, n_classes = len(target.codes), len(target.classes)
     gibibytes = n_rows * n_classes * 8 / 2**30
     if n_classes > _IDENTIFIERS and n_rows < _LEAST_ROWS * n_classes:
@@ -207,8 +210,8 @@ def refuse_identifiers(target: Target) -> None:
 
 
 def _label_column(y: Any) -> tuple[Column, bool]:
-    """Return `y` as one column, and whether its labels become a NumPy text array (if they came as one, or as a
-    list).
+    """Return `y` as a `Column`, and whether its text labels become a NumPy text array, as they do for arrays of text
+    and lists.
     """
     if y is None:
         raise ValueError("This estimator requires y to be passed, but the target y is None.")
@@ -298,9 +301,7 @@ def _category_labels(column: Column, as_unicode: bool) -> tuple[np.ndarray, np.n
 
 
 def _refuse_other_labels(column: Column) -> None:
-    """Raise ValueError for labels that their text does not identify: 1 and "1" have the same text, but must not become
-    one class.
-    """
+    """Raise ValueError for labels of different types with equal texts: 1 and "1" must not become one class."""
     kinds = set(map(type, column.values.encoded[1]))
     for kind in sorted(kinds - {str, bytes}, key=str):
         if not issubclass(kind, (str, Number, np.number, np.bool_)):
@@ -335,7 +336,7 @@ def as_sample_weight(sample_weight: Any, n_rows: int) -> np.ndarray | None:
     Returns
     -------
     float64 array, shape (n_rows,), or None
-        None when every row counts once.
+        None if all weights are 1.
 
     Raises
     ------
@@ -376,8 +377,8 @@ def as_sample_weight(sample_weight: Any, n_rows: int) -> np.ndarray | None:
 
 
 def normalized_weights(sample_weight: Any) -> np.ndarray | None:
-    """Return row weights (array-like) divided by their mean over the rows of positive weight; None if every row counts
-    once.
+    """Return row weights divided by their mean over the rows of positive weight; None if all rows have the same weight
+    1.
     """
     weights = as_sample_weight(sample_weight, np.size(sample_weight))
     if weights is None or np.ndim(sample_weight) == 0:
@@ -394,15 +395,15 @@ class Rows:
     class_codes : unsigned array, shape (n_rows,), or None
     classes : array, shape (n_classes,), or None
     weights : float64 array, shape (n_rows,), or None
-        None: every row counts once.
+        None if all rows have weight 1.
     groups : array, shape (n_rows,), or None
         Rows of a group stay together when rows are split.
     columns : mapping of str to array, each of shape (n_rows, ...)
         Further arrays with an entry per row, such as benefits of decisions or fold numbers.
     runs : ClassRuns or None
-        Where the rows come from, when they were listed class after class while they were read.
+        Map to the row order of the source, if the rows were sorted by class while they were read; otherwise None.
     positions : int array, shape (n_rows,), or None
-        Positions of the rows in the table that was coded, from which they were taken; None: all of its rows, in order.
+        Positions of the rows in the coded training table; None for all of its rows, in order.
 
     Examples
     --------
@@ -422,17 +423,17 @@ class Rows:
 
     @property
     def n_classes(self) -> int:
-        """Number of classes; 0 when there is no target."""
+        """Number of classes; 0 if there is no target."""
         return 0 if self.classes is None else len(self.classes)
 
     @cached_property
     def is_sorted_by_class(self) -> bool:
-        """Whether the rows are listed class after class."""
+        """Whether the rows are sorted by class."""
         return self.class_codes is not None and bool(np.all(self.class_codes[:-1] <= self.class_codes[1:]))
 
     @cached_property
     def n_of_classes(self) -> np.ndarray:
-        """Number of rows of positive weight of each class, (n_classes,)."""
+        """Number of rows with positive weight in each class, shape (n_classes,)."""
         codes = np.zeros(0, dtype=np.uint8) if self.class_codes is None else self.class_codes
         return count_classes(codes if self.weights is None else codes[self.weights > 0], self.n_classes)
 
@@ -452,11 +453,11 @@ class Rows:
         return [np.flatnonzero((codes == code) & counted) for code in range(self.n_classes)]
 
     def in_table(self, rows: np.ndarray) -> np.ndarray:
-        """Return the positions of some of the rows (positions) in the table that was coded."""
+        """Return the positions in the coded training table of the rows at positions ``rows``."""
         return rows if self.positions is None else self.positions[rows]
 
     def take(self, positions: Any) -> Rows:
-        """Return these rows only (positions, a slice or a boolean mask)."""
+        """Return the rows at ``positions`` (positions, a slice or a boolean mask) as new `Rows`."""
         arrays = (self.class_codes, self.weights, self.groups)
         codes, weights, groups = (None if array is None else array[positions] for array in arrays)
         columns = {name: column[positions] for name, column in self.columns.items()}
@@ -484,9 +485,9 @@ def count_classes(codes: np.ndarray, n_classes: int) -> np.ndarray:
 
 
 class ClassRuns:
-    """Map between rows of a source and the same rows sorted by class, without storing an entry for each row.
+    """Map between the row order of a source and the order by class, without an array of positions of all rows.
 
-    Rows of a class keep the order of the source.
+    Rows of a class keep the order of the source. The map holds counts by class for runs of `_RUN` consecutive rows.
 
     Parameters
     ----------
@@ -498,7 +499,7 @@ class ClassRuns:
     def __init__(self, codes: np.ndarray, n_classes: int) -> None:
         self.codes = codes
         counts = [np.bincount(codes[at : at + _RUN], minlength=n_classes) for at in range(0, codes.size, _RUN)]
-        # Number of rows of each class before each run.
+        # For each run, the number of rows of each class that come before it.
         self._above = np.vstack([np.zeros((1, n_classes), dtype=np.int64), np.cumsum(counts, axis=0)])
         self.offsets = np.concatenate([[0], np.cumsum(self._above[-1])])
 
@@ -508,8 +509,9 @@ class ClassRuns:
         return np.repeat(np.arange(self.offsets.size - 1).astype(self.codes.dtype), np.diff(self.offsets))
 
     def starts(self, row: int) -> np.ndarray:
-        """Return for each class the position, among the rows sorted by class, of its first row from ``row`` of the
-        source on.
+        """Return where each class continues, shape (n_classes,), among the rows sorted by class.
+
+        That is the position of the first row of the class that comes at or after ``row`` in the source.
         """
         run = row // _RUN
         in_run = np.bincount(self.codes[run * _RUN : row], minlength=self.offsets.size - 1)
@@ -517,7 +519,7 @@ class ClassRuns:
         return starts
 
     def in_source(self, positions: np.ndarray) -> np.ndarray:
-        """Return the rows of the source at these positions among the rows sorted by class."""
+        """Convert positions among the rows sorted by class to rows of the source."""
         rows = np.empty(len(positions), dtype=np.int64)
         of_class = np.searchsorted(self.offsets, positions, side="right") - 1
         for code in np.unique(of_class).tolist():
@@ -531,7 +533,7 @@ class ClassRuns:
         return rows
 
     def by_class(self, rows: np.ndarray) -> np.ndarray:
-        """Return the positions, among the rows sorted by class, of these rows of the source."""
+        """Convert rows of the source to positions among the rows sorted by class."""
         positions = np.empty(len(rows), dtype=np.int64)
         runs = np.asarray(rows) // _RUN
         for run in np.unique(runs).tolist():

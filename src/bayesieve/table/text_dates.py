@@ -25,7 +25,7 @@ _OTHER_FORM = (
 
 
 class DayMonthOrder:
-    """Order of day and month in the dates of one text column, such as 31/12/2024, as far as its values prove it.
+    """Order of day and month in the dates of a text column, inferred from values such as 31/12/2024, which prove it.
 
     A number above 12 is a day: each value that has one proves the order for all values with the same separator. The
     year comes first or last; if it comes first, the month follows. In dates with points such as 31.12.2024 the day
@@ -34,7 +34,8 @@ class DayMonthOrder:
     Parameters
     ----------
     day_first : bool, optional
-        Order in the training table: values with one possible reading keep it, and all others are read in this order.
+        Whether the day comes first in the training table. Values with two possible readings are then read in this
+        order.
     """
 
     def __init__(self, day_first: bool | None = None) -> None:
@@ -42,7 +43,7 @@ class DayMonthOrder:
         self._proofs: dict[str, set[bool]] = {}  # by separator: whether the day comes first
 
     def add(self, texts: pl.Series) -> None:
-        """Examine more values for proofs of the order."""
+        """Examine more values for those that prove the order."""
         import polars as pl
 
         parts = _parts(texts.filter(texts.str.contains(_OTHER_FORM)), _YEAR_LAST)
@@ -54,7 +55,7 @@ class DayMonthOrder:
 
     @property
     def is_clear(self) -> bool:
-        """Whether the values prove one order for each separator that occurs."""
+        """Whether the order is proved for each separator that occurs in dates."""
         return all(proofs == {True} if mark == "." else len(proofs) == 1 for mark, proofs in self._proofs.items())
 
     @property
@@ -64,7 +65,7 @@ class DayMonthOrder:
         return proofs.pop() if len(proofs) == 1 else None
 
     def contradiction(self, texts: pl.Series) -> str | None:
-        """Return the first text that proves another order than in training; None if there is none."""
+        """Return the first text that proves the order opposite to that of training; None if there is none."""
         import polars as pl
 
         dated = texts.filter(texts.str.contains(_OTHER_FORM))
@@ -83,7 +84,7 @@ class DayMonthOrder:
         ----------
         texts : polars.Series of String
         default : bool, optional
-            Whether the day comes first if neither the value nor others prove it; None leaves such values unchanged.
+            Whether the day comes first if no value proves the order; None leaves such values unchanged.
         """
         import polars as pl
 
@@ -126,7 +127,7 @@ def _parts(texts: pl.Series, pattern: str) -> pl.DataFrame:
 
 
 def _named_iso(texts: pl.Series, pattern: str) -> pl.Series:
-    """Return texts that match ``pattern``, which have the name of a month, as ISO 8601; null for other texts."""
+    """Return dates with the name of a month that match ``pattern`` as texts in ISO 8601; null for other texts."""
     import polars as pl
 
     parts = texts.str.extract_groups(pattern).struct.unnest()
@@ -138,14 +139,18 @@ def _named_iso(texts: pl.Series, pattern: str) -> pl.Series:
 
 
 def _iso(month: pl.Expr, day: pl.Expr) -> pl.Expr:
-    """Return an expression for dates of numbers, whose separators are equal, as ISO 8601; null for other texts."""
+    """Return a polars expression that writes dates of numbers with equal separators as ISO 8601; null for other
+    texts.
+    """
     import polars as pl
 
     return pl.when(pl.col("mark") == pl.col("mark_again")).then(_iso_text(month, day)).alias("iso")
 
 
 def _iso_text(month: pl.Expr, day: pl.Expr) -> pl.Expr:
-    """Return dates, with their times if any, as texts in ISO 8601; null if any part of the date is null."""
+    """Return a polars expression that writes a date, and its time if any, as text in ISO 8601; null if a part of the
+    date is null.
+    """
     import polars as pl
 
     def padded(number: pl.Expr) -> pl.Expr:

@@ -1,4 +1,4 @@
-"""Text tables (CSV and the like) of any size: their separator, their encoding, and the types of their columns."""
+"""Reading of text tables (CSV and the like): separator, encoding, column types, and rows in blocks."""
 
 from __future__ import annotations
 
@@ -53,19 +53,19 @@ def read_csv(
 ) -> pl.DataFrame:
     """Read a text table. Raise ValueError, naming the file and its defect, if it is invalid.
 
-    Types are inferred from all rows, unless there are ``levels``. Then no types are inferred: columns of numbers whose
-    values are all readable come as floats; all others as text, which `FeatureLevels.code` reads by value. Lines that
-    are blank are no rows, but with ``levels`` those of separators only, and all lines of a single column, are.
+    Types are inferred from all rows, unless there are ``levels``. Then columns of numbers are floats if all values are
+    readable, and all other columns are text, which `FeatureLevels.code` reads value by value. Blank lines are skipped,
+    but with ``levels`` lines of separators only are rows, and so are blank lines in a table of one column.
 
     Parameters
     ----------
     path : Path
-        For messages.
+        Name of the file in error messages.
     source : Path or bytes
-        Where the table is: the file, or its content.
+        The file, or its content.
     levels : mapping from the names of a model's columns to their levels, optional
     date_orders : dict, optional
-        Receives the columns of dates that prove an order of day and month, and whether the day comes first.
+        Receives, for columns of dates that prove an order of day and month, whether the day comes first.
     """
     table = TextTable(path, source, None, levels)
     if date_orders is not None:
@@ -79,10 +79,10 @@ def read_header(path: Path) -> list[str]:
 
 
 def line_of(path: Path, column: str, is_it: Callable[[str], bool], labelled: str | None = None) -> int | None:
-    """Return the line number, from 1, of the first row for which ``is_it`` is true of the value in ``column``; None if
-    there is no such row.
+    """Return the line number, from 1, of the first row whose value in ``column`` satisfies ``is_it``; None if there is
+    none.
 
-    Rows without a value in the column ``labelled`` do not count.
+    Rows without a value in the column ``labelled`` (the target) are skipped.
     """
     text = open_text(path, path, in_memory)
     if column not in text.names:
@@ -100,18 +100,21 @@ def line_of(path: Path, column: str, is_it: Callable[[str], bool], labelled: str
 def text_blocks(
     paths: Sequence[Path], folder: Path, levels: Mapping[str, FeatureLevels] | None = None
 ) -> tuple[pl.Schema, list[Iterator[pl.DataFrame]], dict[str, bool]]:
-    """Return the columns of text tables, the blocks of each, and the orders of day and month that all prove, with
-    separators, encodings and types as `read_table` finds them.
+    """Open text tables for reading in blocks: return their common schema, the blocks of each, and orders of day and
+    month.
 
-    A type is that of all values of its file; integers of one file and numbers of another are numbers.
+    Separators, encodings and types are inferred as in `read_table`. The orders map columns of dates to whether the day
+    comes first, if the tables prove one order.
+
+    The type of a column fits all its values; integers in one file and other numbers in another are numbers.
 
     Parameters
     ----------
     paths : sequence of Path
     folder : Path
-        Where text that had to be decoded is kept.
+        Folder for copies of texts that are not in UTF-8.
     levels : mapping from the names of a model's columns to their levels, optional
-        Values are text that levels read one by one, as `read_csv` has it: no types are inferred.
+        If given, no types are inferred, as in `read_csv`: the levels read texts value by value.
 
     Raises
     ------
@@ -131,7 +134,10 @@ def text_blocks(
 
 
 def common_orders(orders: Sequence[Mapping[str, bool]]) -> dict[str, bool]:
-    """Return whether the day comes first, by column of dates, without columns for which tables prove both orders."""
+    """Merge the orders of day and month of several tables, without columns for which tables prove both orders.
+
+    An order maps columns of dates to whether the day comes first.
+    """
     proofs: dict[str, set[bool]] = {}
     for of_table in orders:
         for name, day_first in of_table.items():
@@ -140,11 +146,11 @@ def common_orders(orders: Sequence[Mapping[str, bool]]) -> dict[str, bool]:
 
 
 class TextTable:
-    """Text table, read at once or in blocks, and the types of its columns, which follow from all values.
+    """Text table that is read at once or in blocks, and the types of its columns, inferred from all values.
 
     Parameters
     ----------
-    path, source : as `read_csv` takes them
+    path, source : see `read_csv`
     folder : Path or None
         Where copies may be written; None to hold all rows in memory.
     levels : mapping from the names of a model's columns to their levels, optional
@@ -152,11 +158,11 @@ class TextTable:
     Attributes
     ----------
     schema : polars.Schema
-        The types of all values; Null for columns without any.
+        Types that fit all values of each column; Null for columns without values.
     marked : set of str
-        Columns that hold marks of missing numbers only.
+        Columns whose only values are marks of missing numbers, such as NA.
     date_orders : dict from str to bool
-        For columns of dates that prove an order of day and month, whether the day comes first; none with levels.
+        For columns of dates that prove an order of day and month, whether the day comes first; empty with ``levels``.
     """
 
     def __init__(
@@ -191,7 +197,10 @@ class TextTable:
             self._learn_types(text.query(infer_schema=False), numbers)
 
     def _learn_types(self, query: pl.LazyFrame, numbers: Collection[str]) -> None:
-        """Set the types of columns from the query, and infer those of text columns from all their values."""
+        """Set the column types: those of the query, and for text columns the types inferred from all their values.
+
+        ``numbers`` are the columns that a model reads as numbers.
+        """
         self._query, types = query, dict(query.collect_schema())
         self._texts = {name: self._text_type(name, numbers) for name in types if types[name] == pl.String}
         self._empty = pl.Series([], dtype=pl.Boolean)
@@ -275,7 +284,7 @@ class TextTable:
 
 @dataclass(frozen=True)
 class Text:
-    """Text table in UTF-8: its location (a path, or bytes in memory), and how lines are split into fields."""
+    """Text table in UTF-8: its location (a path, or bytes in memory), separator and header."""
 
     path: Path
     source: Path | bytes
@@ -288,7 +297,9 @@ class Text:
         return [name or f"column_{i + 1}" for i, name in enumerate(self.header)]
 
     def rows(self) -> Iterator[tuple[int, list[str]]]:
-        """Yield the first line number of each row, from 1, and its fields. Slow: used only to locate errors."""
+        """Yield the number of the first line (from 1) and the fields of each row. It is slow and used only to locate
+        errors.
+        """
         n_read = 0
 
         def counted(lines: Iterable[str]) -> Iterator[str]:
@@ -305,7 +316,7 @@ class Text:
     def query(self, as_text: Collection[str] = (), **options: Any) -> pl.LazyFrame:
         """Return a lazy frame of the rows; ``as_text`` names columns to read as text, ``options`` are passed to polars.
 
-        ValueError if the header does not fit.
+        Raises ValueError if the header does not fit the rows, or a column has no name.
         """
         read = partial(pl.scan_csv, self.source, separator=self.separator, glob=False)  # names may hold * and [1]
         as_written = read(infer_schema=False).collect_schema().names()
@@ -320,17 +331,18 @@ class Text:
 
 
 def open_text(path: Path, source: Path | bytes, keep: Keep, names: Collection[str] = ()) -> Text:
-    """Open a text table in UTF-8; encoding, separator and header follow from its beginning.
+    """Open a text table: infer its encoding, separator and header from its beginning, and convert it to UTF-8 if
+    needed.
 
     Parameters
     ----------
     path : Path
-        For messages, and for its file extension.
+        Name of the file in error messages; its extension shows compression and the preferred separator.
     source : Path or bytes
     keep : function
-        Keeps text that was decoded: `in_memory`, or in a file.
+        Stores decoded text: `in_memory`, or `in_folder` for a file.
     names : collection of str, optional
-        Names that should be in the header; they show the separator.
+        Expected column names; the separator is the one that splits them in the header.
     """
     sample = _beginning(source)
     if sample.startswith(_GZIP) or (path.suffix.lower() == ".gz" and isinstance(source, Path)):
@@ -384,9 +396,7 @@ def _chunks(source: Path | bytes) -> Iterator[bytes]:
 
 
 def _western(source: Path | bytes) -> Iterator[bytes]:
-    """Yield lines in UTF-8. Lines that are not UTF-8 are read one by one in the Western European
-    encoding of Windows.
-    """
+    """Yield lines in UTF-8. Lines in another encoding are taken for the Western European encoding of Windows."""
     with opened(source) as lines:
         for line in lines:
             yield line if line.isascii() else _line_in_utf8(line)
@@ -411,7 +421,7 @@ def _first_lines(source: Path | bytes) -> tuple[bytes, bool]:
 
 
 def look_at(path: Path, source: Path | bytes, names: Collection[str] = ()) -> Text:
-    """Infer the separator and the header from the first lines, or from the expected column names."""
+    """Infer the separator and the header from the first lines, and from the expected column ``names`` if given."""
     sample, is_cut = _first_lines(source)
     if not sample.strip(b" \t\r\n\xef\xbb\xbf"):
         raise ValueError(f"{path} is empty; a table needs a header line and at least one row.")
@@ -446,7 +456,7 @@ def _rows(text: str, separator: str) -> Iterator[list[str]]:
 
 
 def _fields(lines: Iterable[str], separator: str) -> Iterator[list[str]]:
-    """Yield the fields of each row; they may be of any length."""
+    """Yield the fields of each row of a text table; fields may be longer than the limit of `csv`."""
     before = csv.field_size_limit(_LONGEST_HEADER)
     try:
         yield from csv.reader(lines, delimiter=separator)
@@ -455,7 +465,7 @@ def _fields(lines: Iterable[str], separator: str) -> Iterator[list[str]]:
 
 
 def _separator_of(text: str, names: Collection[str], prefer: str) -> str | None:
-    """Return the separator that splits most of these names in the header, or None if none does. Rows are ignored."""
+    """Return the separator that finds most of the expected ``names`` in the header; None if none finds any."""
     wanted = set(names)
     counts = {}
     for separator in sorted(_SEPARATORS, key=lambda separator: separator != prefer):
@@ -499,7 +509,7 @@ def empty_rows(frame: pl.DataFrame) -> pl.Series:
 def blank_lines(text: Text, empty: pl.Series, n_last: int) -> pl.Series:
     """Return a mask of the rows that are blank lines; ValueError for the first row with fewer fields than the header.
 
-    Polars fills up both without an error; in both, the value of the last column is missing.
+    Polars reads both as rows with missing values. In both, the value of the last column is missing.
 
     Parameters
     ----------

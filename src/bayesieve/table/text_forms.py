@@ -1,4 +1,4 @@
-"""Detection of columns of numbers or dates that are read as text, because of some values or of an unusual notation."""
+"""Detection of text columns that hold numbers or dates, with a few other values or in an unusual notation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FORMATTED = r"^[€$£]?\s?[+-]?(\d{1,3}([,.'’ \x{a0}\x{202f}]\d{3})+|\d+)([.
 
 @dataclass(frozen=True)
 class TextForm:
-    """The form that at least 90 % of the different texts of a column have.
+    """Form (number or date) of at least 90 % of the distinct texts of a column.
 
     Attributes
     ----------
@@ -30,11 +30,11 @@ class TextForm:
     example : str
         A text of this form.
     others : list of str
-        Texts of other forms; none if all are numbers, except marks of missing ones.
+        Texts of other forms; empty if all are numbers or marks of missing numbers.
     n_texts : int
-        Number of different texts, without blanks and marks of missing numbers.
+        Number of distinct texts, without blanks and marks of missing numbers.
     is_ordered : bool
-        Whether values prove one order of day and month; True for numbers.
+        Whether the texts prove one order of day and month; True for numbers.
     """
 
     kind: Literal["number", "formatted number", "date", "short date"]
@@ -45,9 +45,9 @@ class TextForm:
 
 
 def form_of(texts: Sequence[str]) -> TextForm | None:
-    """Return the form of the different texts of a column of numbers or dates that is read as text; None for plain text.
+    """Return the form of a text column from its distinct texts, if they are numbers or dates; None for plain text.
 
-    Columns of whole codes, such as 007, are plain text if no mark of a missing number is among them.
+    Columns of codes of digits, such as 007, are plain text unless a mark of a missing number is among them.
     """
     import polars as pl
 

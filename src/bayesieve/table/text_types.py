@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Reader = Callable[["pl.Series"], "pl.Series"]
 _SAMPLE_ROWS = 100
-# Texts that other programs write for missing numbers; in text columns they are ordinary values.
+# Marks of missing numbers that other programs write; in text columns they are ordinary values.
 _MISSING_NUMBERS = (
     *("", "?", ".", "-", "NA", "N/A", "n/a", "na", "#N/A", "#NA", "<NA>", "NaN", "nan", "NAN", "-nan", "-NaN"),
     *("null", "NULL", "Null", "None", "none", "NONE"),
@@ -61,8 +61,8 @@ class TextType:
         self.has_values = False
 
     def add(self, column: pl.Series) -> pl.Series:
-        """Return further values, converted to the type that fits all values so far; text loses only surrounding
-        blanks.
+        """Return further values, converted to the type that fits all values so far; from text, only outer blanks are
+        removed.
         """
         trimmed = _trimmed(column)
         if trimmed.null_count() == len(trimmed):
@@ -82,11 +82,11 @@ class TextType:
 
     @property
     def day_first(self) -> bool | None:
-        """Whether dates begin with the day; None for other values, or if no value proves the order."""
+        """Whether dates begin with the day; None if the values are not dates, or no value proves the order."""
         return self._order.day_first if self.dtype.is_temporal() else None
 
     def read(self, column: pl.Series) -> pl.Series:
-        """Return some of the values, converted to the type that fits all values."""
+        """Return a chunk of the column, converted to the type that fits all values."""
         trimmed = _trimmed(column)
         if not self.has_text or (self.has_values and not (self._readers and self._order.is_clear)):
             return trimmed
@@ -101,7 +101,9 @@ class TextType:
         return self.read(pl.Series(dtype=pl.String)).dtype if self.has_values else pl.Null()
 
     def _in_order(self, reader: Reader, texts: pl.Series) -> pl.Series:
-        """Read dates. The day is taken to come first until a value proves the order of day and month."""
+        """Read dates by ``reader``. The day is assumed to come first until a value proves the order of day and
+        month.
+        """
         if not texts.str.contains(r"\d").all():  # words are no dates, which trying all forms takes longer to find out
             return texts.clear(len(texts))
         values = reader(texts)
@@ -121,7 +123,7 @@ class ScoredText:
     as_numbers : bool
         Whether `add` returns numbers if all values are numbers.
     as_dates : bool
-        Whether all values together show the order of day and month.
+        Whether the values are dates, whose order of day and month is inferred from all of them together.
     """
 
     has_text = has_values = True
@@ -157,7 +159,7 @@ class ScoredText:
 
 
 def decimal_points(column: pl.Series) -> pl.Series:
-    """Return numbers such as 1,5 with a decimal point; other texts are not changed."""
+    """Return texts with numbers such as 1,5 rewritten with a decimal point; other texts are not changed."""
     return column.str.replace(r"^\s*([+-]?\d*),(\d+)\s*$", "${1}.${2}")
 
 
@@ -169,15 +171,15 @@ def numbers_of_texts(column: pl.Series, type_: str, day_first: bool | None = Non
     column : polars.Series of String
     type_ : "number", "date", "datetime", "duration" or "time"
     day_first : bool, optional
-        The order of day and month in training; without it, the values must prove one.
+        Whether the day comes first in training; if None, the values must prove the order.
 
     Returns
     -------
     numbers : float array, shape (n_rows,)
-        As `Column.numbers` has them; NaN for missing values, blanks and what stands for missing numbers, and for
+        Numbers in the units of `Column.numbers`; NaN for missing values, blanks, marks of missing numbers and
         unreadable texts.
     unreadable : bool array, shape (n_rows,)
-        Where a text is neither a number of this type nor missing.
+        Mask of texts that are neither missing nor a number of this type.
     """
     if len(column) > FEW_ROWS:
         refuse_fork()
@@ -204,14 +206,16 @@ def numbers_of_texts(column: pl.Series, type_: str, day_first: bool | None = Non
 
 
 def other_order(column: pl.Series, day_first: bool) -> str | None:
-    """Return the first text that proves another order of day and month than in training; None if there is none."""
+    """Return the first text that proves the order of day and month opposite to that of training; None if there is
+    none.
+    """
     return DayMonthOrder(day_first).contradiction(trimmed_values(column))
 
 
 def other_texts(
     value: Scalar, type_: str, among: frozenset[type], day_first: bool | None = None
 ) -> Iterator[str | None]:
-    """Yield canonical texts of the categories that a value may stand for if its text is not a category; None stands for
+    """Yield other canonical texts under which a value may be a category, if its own text is not one; None stands for
     missing.
 
     Files, databases and dataframes write one value in many ways: 1 as "1.0" or "01", True as "true", "yes" or 1.
@@ -221,7 +225,7 @@ def other_texts(
     value : bool, int, float or str
     type_ : `Column.type` of the categories
     among : Python types of the categories
-    day_first : the order of day and month in training
+    day_first : whether the day comes first in dates of training; None if unknown
     """
     if isinstance(value, bool):
         yield from (_YES if value else _NO)
@@ -244,7 +248,7 @@ def other_texts(
 
 
 def truth_of(value: Scalar) -> bool | None:
-    """Return the boolean that a value represents in a boolean column; None for other values."""
+    """Return the boolean that a value such as "yes" or 0 represents in a boolean column; None for other values."""
     text = canonical_text(value).strip()
     return True if text in (*_YES, "1", "1.0") else False if text in (*_NO, "0", "0.0") else None
 
@@ -282,7 +286,7 @@ def number_of(value: Any, type_: str, day_first: bool | None = None) -> float:
 
 
 def _number_of_text(text: str, type_: str, day_first: bool | None = None) -> float | None:
-    """Return the number in a trimmed text in which `_fast_numbers` finds none; None if it is not a number."""
+    """Return the number in a trimmed text that `_fast_numbers` could not read; None if it is not a number."""
     import polars as pl
 
     if type_ == "number" and text in (*_TRUE, *_FALSE):
@@ -299,7 +303,7 @@ def _number_of_text(text: str, type_: str, day_first: bool | None = None) -> flo
 
 
 def _fast_numbers(cleaned: pl.Series, type_: str) -> np.ndarray:
-    """Return trimmed texts as numbers; NaN also for a text that the fast reader cannot read."""
+    """Convert trimmed texts to numbers by polars, which is fast; NaN for null and for texts that polars cannot read."""
     if type_ not in _READERS:
         return np.full(len(cleaned), np.nan)
     values = _READERS[type_](cleaned)
@@ -309,7 +313,7 @@ def _fast_numbers(cleaned: pl.Series, type_: str) -> np.ndarray:
 
 
 def trimmed_values(column: pl.Series) -> pl.Series:
-    """Return texts without surrounding blanks; texts that mean missing numbers become null."""
+    """Return texts without surrounding blanks; marks of missing numbers, such as NA, become null."""
     return _without_marks(_trimmed(column)).drop_nulls()
 
 
@@ -326,7 +330,7 @@ def _without_marks(trimmed: pl.Series) -> pl.Series:
 
 
 def _read_all(column: pl.Series, reader: Reader) -> pl.Series | None:
-    """Return the column as converted by ``reader``; None if a value does not fit.
+    """Convert the column by ``reader``; return None if a value does not fit.
 
     A few values are tried first, because they suffice to detect most misfits.
     """

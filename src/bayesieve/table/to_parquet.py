@@ -34,7 +34,7 @@ class Folder:
     Parameters
     ----------
     parent : path, optional
-        Where to make it; the system's folder for temporary files by default.
+        Folder in which it is created; by default the system's folder for temporary files.
     """
 
     def __init__(self, parent: Path | None = None) -> None:
@@ -58,9 +58,9 @@ class Copies:
     Parameters
     ----------
     parent : Path or None
-        Where to make the folder.
+        Folder in which the folder of the copies is created; None for the system's folder for temporary files.
     progress : callable or None
-        Called with the rows and bytes written so far.
+        Called with the number of rows and bytes written so far, after each block.
     """
 
     def __init__(self, parent: Path | None, progress: CopyProgress | None) -> None:
@@ -74,7 +74,7 @@ class Copies:
 
     @contextmanager
     def deleted_after_errors(self) -> Iterator[None]:
-        """Delete the folder if the block ends with an error or Ctrl-C."""
+        """Delete the folder if the ``with`` block ends with an error or Ctrl-C."""
         try:
             yield
         except BaseException:
@@ -83,7 +83,8 @@ class Copies:
             raise
 
     def write(self, frames: Iterable[pl.DataFrame], schema: pl.Schema, origin: FileState | None = None) -> DataFile:
-        """Write frames of one schema to a new file. A generator of frames is closed afterwards, which ends its query.
+        """Write frames of one schema to a new Parquet file. A generator of frames is closed afterwards, which ends its
+        query.
 
         Raises
         ------
@@ -108,7 +109,7 @@ class Copies:
         return self._written(path, n_rows, origin)
 
     def write_relation(self, relation: Any) -> DataFile:
-        """Write the rows of a DuckDB relation into a new file."""
+        """Write the rows of a DuckDB relation to a new Parquet file."""
         path = self._new_path()
         with _explained(self.folder.path):
             relation.write_parquet(str(path), compression="lz4", row_group_size=BLOCK_ROWS)
@@ -174,8 +175,8 @@ def blocks_of(frames: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
 def batches_of(query: pl.LazyFrame) -> Iterator[pl.DataFrame]:
     """Yield the rows of a query in order, in batches of any size.
 
-    This is the only use of `collect_batches`, which polars calls unstable. Its query runs on until the batches are
-    dropped, so that closing this generator, after an error or Ctrl-C, ends it.
+    Only this function uses `collect_batches`, which polars calls unstable. The query ends when the batches are dropped,
+    so closing this generator, after an error or Ctrl-C, ends it.
     """
     batches = query.collect_batches(chunk_size=BLOCK_ROWS, maintain_order=True, engine="streaming")
     try:
@@ -187,7 +188,7 @@ def batches_of(query: pl.LazyFrame) -> Iterator[pl.DataFrame]:
 
 
 def copy_object(source: Any, columns: Sequence[str] | None, copies: Copies) -> Scan:
-    """Copy a query, or a dataframe in memory; only some columns if ``columns`` names them.
+    """Copy a query, or a dataframe in memory, to Parquet; ``columns`` are the columns to copy, None for all.
 
     Raises
     ------
@@ -229,7 +230,7 @@ def frame_of(source: Any) -> pl.DataFrame:
 
 
 def _from_pandas(frame: Any) -> pl.DataFrame:
-    """Return a pandas dataframe as a polars dataframe. Categories become texts, as in columns read in memory.
+    """Convert a pandas dataframe to polars. Categories become texts, as in columns read in memory.
 
     Raises
     ------
@@ -263,12 +264,12 @@ def _schema_of_relation(relation: Any) -> pl.Schema:
 
 
 def quoted_name(name: str) -> str:
-    """Return a name in quotation marks, for SQL."""
+    """Return a name as a quoted identifier of SQL."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def _readable(relation: Any) -> Any:
-    """Return a DuckDB relation in which types that only DuckDB has are cast to text."""
+    """Return a DuckDB relation with columns of types that only DuckDB has cast to text."""
     columns = []
     for name, dtype in zip(relation.columns, map(str, relation.types), strict=True):
         if dtype == "INTERVAL":

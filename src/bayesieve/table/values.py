@@ -1,4 +1,4 @@
-"""Canonical texts of category values, by which equal values are recognised; and dates and times as numbers."""
+"""Canonical texts of category values, by which equal values are recognised, and conversion of dates and times."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Scalar = str | int | float | bool
 
 HIGHEST_SPECIAL = -1e308
 """Special values of a numeric column are read as numbers up to this one, below all others."""
-# Whole floats from here on are printed as floats, because no integer type of tables holds them.
+# Whole floats of this size or larger are printed as floats, because no integer type of dataframes holds them.
 _LARGEST_INTEGER = 2.0**64
 BLANKS = "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(
     map(chr, range(0x2000, 0x200B))
@@ -43,7 +43,7 @@ def is_missing(value: object) -> bool:
 
 
 def canonical_value(value: Any) -> Scalar:
-    """Return the plain Python scalar of a raw value: bool, int, float or str (any other value as text)."""
+    """Convert a raw value to a plain Python scalar: bool, int, float or str (any other value as text)."""
     if type(value) is str:  # nearly all categories are
         return value
     if isinstance(value, (bool, np.bool_)):
@@ -154,18 +154,18 @@ _MIDNIGHT = dt.datetime(1970, 1, 1)
 
 
 def count_moments(moments: np.ndarray, unit: str) -> np.ndarray:
-    """Return moments (datetime64) since 1970-01-01, or durations (timedelta64), as whole days ("D") or microseconds
+    """Convert moments (datetime64, since 1970-01-01) or durations (timedelta64) to whole days ("D") or microseconds
     ("us").
 
     Returns
     -------
     ndarray of int64, shape (n,)
-        The lowest number stands for NaT.
+        The lowest 64-bit integer stands for NaT.
 
     Raises
     ------
     OverflowError
-        If one does not fit into 64 bits: NumPy would wrap it around silently.
+        If a result does not fit into 64 bits; NumPy would wrap it around silently.
     """
     counts = moments.astype(f"{moments.dtype.kind}8[{unit}]", copy=False)
     if np.datetime_data(moments.dtype)[0] in _COARSE and not np.array_equal(
@@ -189,7 +189,7 @@ def date_to_days(date: dt.date) -> int:
 
 
 def datetime_to_microseconds(moment: dt.datetime) -> int:
-    """Return microseconds since 1970-01-01, in UTC where the datetime has a time zone."""
+    """Return microseconds since 1970-01-01, in UTC if the datetime has a time zone."""
     # Subtract before conversion: near the years 1 and 9999 a datetime may have no equivalent in UTC.
     midnight = _MIDNIGHT if moment.tzinfo is None else _MIDNIGHT.replace(tzinfo=dt.UTC)
     return (moment - midnight) // dt.timedelta(microseconds=1)
@@ -229,7 +229,7 @@ TYPES_OF_MOMENTS: tuple[tuple[Any, str], ...] = (
 
 
 def text_of_moment(value: Any, type_: str) -> str:
-    """Return the text of a date, time or duration; it is the same as `format_temporal` gives for its number."""
+    """Return the text of a date, time or duration, equal to that of `format_temporal` for its number."""
     try:
         return format_temporal(COUNT[type_](value), type_)
     except OverflowError:
@@ -247,7 +247,11 @@ def shorten_iso(text: str) -> str:
 
 
 def format_temporal(number: float, type_: str) -> str:
-    """Return the text of a number of type "date", "datetime", "duration" or "time"; fractions of days show a time."""
+    """Return the text of a "date", "datetime", "duration" or "time" given as a number; a fraction of a day is shown as
+    time.
+
+    The units are those of `Column.numbers`: days for dates, otherwise microseconds.
+    """
     if abs(number) * (MICROSECONDS_PER_DAY if type_ == "date" else 1) >= 2**63:
         return f"{number:g}"  # beyond any calendar
     if type_ == "date":
@@ -305,7 +309,7 @@ _PARSERS: dict[str, Callable[[str], float]] = {
 
 
 def number_type(type_: str) -> str:
-    """Return the type of the numbers that a column of this type is read as."""
+    """Return the type as which a numeric column of type ``type_`` is read."""
     return type_ if type_ in TEMPORAL else "number"
 
 
@@ -324,7 +328,9 @@ def parse_number(text: str, type_: str) -> float:
 
 
 def unmasked(X: Any) -> np.ndarray:
-    """Return an array-like as an array; masked values become missing ones: NaN or NaT, or None among objects."""
+    """Return an array-like as an array in which masked values are missing: NaN or NaT, or None in an array of
+    objects.
+    """
     if not isinstance(X, np.ma.MaskedArray):
         return np.asarray(X)
     if X.dtype.names is not None or not np.any(X.mask):

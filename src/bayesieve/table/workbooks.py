@@ -1,4 +1,6 @@
-"""First sheet of workbooks of Excel and LibreOffice as text, and checks against sheets that are too large to read."""
+"""Reading of the first sheet of Excel and LibreOffice workbooks as text, and checks against sheets too large for
+memory.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 _CHUNK = 1 << 20
-# The reader holds the whole rectangle around all cells in memory, with 32 bytes a cell.
+# Limits of the rectangle around all cells with values: the reader holds it in memory, with 32 bytes per cell.
 _MOST_CELLS = 10_000_000  # of a sheet of any shape
 _MOST_PER_CELL = 100  # cells of the rectangle for each cell with a value, beyond that
 _MOST_BYTES = 1 << 28  # of a sheet that is looked at as a whole, and of any workbook once it is unpacked
@@ -28,7 +30,7 @@ _TIME = r"^1899-12-3[01] (\d\d:\d\d:\d\d(?:\.\d+)?)$"
 _DATE = r"^(\d{4}-\d\d-\d\d) 00:00:00$"
 _MAX_ROW, _MAX_COLUMN = 1 << 20, 1 << 14
 _UNNAMED = "__UNNAMED__"  # begins the names that the reader gives to columns without one
-# A formula without the value that a spreadsheet program stores beside it; a stored empty text has the type "str".
+# XML of a formula without the value that a spreadsheet program stores beside it; a stored empty text has type "str".
 _FORMULA = re.compile(
     rb'<c r="([A-Z]{1,3})\d+"(?![^>]* t="str")[^>]*>\s*<f\b(?:[^>]*/>|[^>]*>[^<]*</f>)\s*(?:<v\s*/>|<v>\s*</v>)?\s*</c>'
 )
@@ -43,8 +45,8 @@ def first_sheet(path: Path) -> pl.DataFrame:
     Raises
     ------
     ValueError
-        If it cannot be read, a cell is so far from the others that the sheet does not fit into memory, a title stands
-        above the names of the columns, or formulas have no stored values.
+        If the workbook cannot be read, a cell is so far from the others that the sheet does not fit into memory, there
+        is a title above the column names, or formulas have no stored values.
     """
     import polars as pl
 
@@ -79,11 +81,12 @@ class HugeWorkbook(ValueError):
 
 
 def refuse_far_cells(path: Path, content: bytes) -> bytes:
-    """Check that a sheet fits into memory, and return its XML if it is a sheet of Excel of less than 256 MiB, otherwise
-    b"".
+    """Check that the first sheet fits into memory.
 
-    Raises HugeWorkbook if few cells span a rectangle of very many, or if the file unpacks to far more bytes than tables
-    do.
+    Returns the XML of the sheet if it is of Excel and smaller than 256 MiB, otherwise b"". ``content`` is the workbook.
+
+    Raises HugeWorkbook if a few values are spread over a very large rectangle of cells, or if the file unpacks to far
+    more bytes than a table of its size would.
     """
     if not zipfile.is_zipfile(io.BytesIO(content)):
         return b""  # of .xls, which has 16 million cells at most
@@ -110,11 +113,11 @@ def refuse_far_cells(path: Path, content: bytes) -> bytes:
 
 def _refuse_formulas(path: Path, sheet: bytes, names: list[str]) -> None:
     """Raise ValueError if formulas of a sheet have no stored values, as in files that no spreadsheet program saved."""
-    if b"<f" not in sheet or (found := _FORMULA.search(sheet)) is None:
+    if b"<f" not in sheet or (formula := _FORMULA.search(sheet)) is None:
         return
     first = min(map(_column_number, {letters.decode() for letters in _VALUED.findall(sheet)}))
-    at = _column_number(found[1].decode()) - first
-    name = quoted(names[at]) if at < len(names) else found[1].decode()
+    at = _column_number(formula[1].decode()) - first
+    name = quoted(names[at]) if at < len(names) else formula[1].decode()
     raise ValueError(
         f"Column {name} of {path} has formulas without stored values. Open the workbook in a spreadsheet program, save "
         "it, and read it again."
@@ -122,7 +125,9 @@ def _refuse_formulas(path: Path, sheet: bytes, names: list[str]) -> None:
 
 
 def _refuse_bomb(path: Path, archive: zipfile.ZipFile, size: int) -> None:
-    """Raise HugeWorkbook for an archive that unpacks to far more bytes than a table of its size would."""
+    """Raise HugeWorkbook for an archive of ``size`` bytes that unpacks to far more bytes than a table of this size
+    would.
+    """
     parts = archive.infolist()
     n_bytes = sum(part.file_size for part in parts)
     if n_bytes > max(_MOST_BYTES, _MOST_RATIO * size):
@@ -137,16 +142,18 @@ def _refuse_bomb(path: Path, archive: zipfile.ZipFile, size: int) -> None:
 
 
 def _most_cells(n_values: int) -> int:
-    """Return the largest accepted rectangle, in cells, around this number of values; larger ones would take too much
+    """Return how many cells the rectangle around ``n_values`` values may have; larger ones would take too much
     memory.
     """
     return max(_MOST_CELLS, _MOST_PER_CELL * n_values)
 
 
 def _is_dense(sheet: bytes) -> bool:
-    """Return whether a sheet of Excel is certainly not sparse, judging by its rows and the lengths of its column names.
+    """Return whether the XML of an Excel sheet certainly has no cells far from the others.
 
-    This takes a tenth of the time of reading its XML. False for XML that is not written in the usual way.
+    It is judged by the number of rows and the lengths of column names.
+
+    This takes a tenth of the time of parsing the XML. Returns False for XML in an unusual form.
     """
     n_named = sheet.count(b'<c r="')
     if sheet.count(b"<c ") + sheet.count(b"<c>") != n_named or sheet.count(b":c ") or sheet.count(b":c>"):
@@ -161,7 +168,7 @@ def _is_dense(sheet: bytes) -> bool:
 
 
 def _first_sheet_name(archive: zipfile.ZipFile) -> str | None:
-    """Return the name of the file that holds the first sheet; None if there is none."""
+    """Return the name of the file in the archive that holds the first sheet; None if there is none."""
     names = archive.namelist()
     if "content.xml" in names:
         return "content.xml"
@@ -197,10 +204,10 @@ def _sheet_of_records(book: bytes) -> str | None:
 
 
 def _records(file: IO[bytes]) -> Iterator[tuple[int, bytes]]:
-    """Yield the types and contents of the records of a part of a binary workbook (MS-XLSB, section 2.1.4)."""
+    """Yield the type and content of each record in a file of a binary workbook (MS-XLSB, section 2.1.4)."""
 
     def number(most_bytes: int) -> int:
-        """Read a number stored as seven bits per byte; the last byte has no high bit."""
+        """Read an integer stored as seven bits per byte; the high bit is set in all bytes but the last."""
         value = 0
         for k in range(most_bytes):
             byte = file.read(1)
@@ -216,12 +223,12 @@ def _records(file: IO[bytes]) -> Iterator[tuple[int, bytes]]:
 
 
 class _Cells:
-    """Counter of the cells of a sheet that have values, and the rectangle around them.
+    """Parser that counts the cells of a sheet with values, and finds the rectangle around them.
 
     Attributes
     ----------
     n_values : number of cells with a value, repeated ones counted once.
-    n_rows, n_columns : sides of the rectangle around them.
+    n_rows, n_columns : size of the rectangle around them.
     """
 
     def __init__(self) -> None:
@@ -238,7 +245,7 @@ class _Cells:
         return max(0, self._last_column - self._first_column + 1)
 
     def read(self, file: IO[bytes]) -> None:
-        """Read the XML of a sheet."""
+        """Parse the XML of a sheet and count its cells."""
         parser = expat.ParserCreate()
         parser.StartElementHandler, parser.EndElementHandler = self.start, self.end
         parser.EntityDeclHandler = _refuse_entities
@@ -249,10 +256,10 @@ class _Cells:
         parser.Parse(b"", True)
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
-        """Handle the start of an element."""
+        """Process the start of an XML element, for the parser."""
 
     def end(self, name: str) -> None:
-        """Handle the end of an element."""
+        """Process the end of an XML element, for the parser."""
 
     def _add(self, row: int, column: int, n_rows: int = 1, n_columns: int = 1) -> None:
         self.n_values += 1
@@ -271,7 +278,7 @@ def _refuse_entities(*_: Any) -> None:
 
 
 class _XlsbCells(_Cells):
-    """Cells of a binary sheet of Excel: records of rows, each followed by those of its cells."""
+    """Cells of a binary Excel sheet: a record for each row, followed by records of its cells."""
 
     def read(self, file: IO[bytes]) -> None:
         row = 0
@@ -284,7 +291,7 @@ class _XlsbCells(_Cells):
 
 
 class _XlsxCells(_Cells):
-    """Cells of a sheet of Excel, which may name their places."""
+    """Cells of an Excel sheet in XML; rows and cells may give their addresses, or follow one another."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -313,7 +320,9 @@ def _column_number(letters: str) -> int:
 
 
 class _OdsCells(_Cells):
-    """Cells of the first table of a sheet of LibreOffice, which repeats rows and cells."""
+    """Cells of the first table of a LibreOffice document, in which elements may stand for several equal rows or
+    cells.
+    """
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Writing of files that appear complete or not at all, in one call or frame after frame."""
+"""Atomic writing of files (complete or not at all), in one call or frame by frame."""
 
 from __future__ import annotations
 
@@ -63,14 +63,19 @@ _OTHERS = (  # formats that neither a model nor a table of text is
 
 
 def check_html(path: object) -> None:
-    """Raise ValueError, before any work is done, if the name of a page has the extension of another kind of file."""
+    """Raise ValueError if the name of an HTML page has the extension of another kind of file; called before any work is
+    done.
+    """
     suffix = checked_path(path).suffix
     if suffix[1:2].isalpha() and suffix.lower() not in HTML:  # `report-1.2` has no ending
         raise ValueError(f"A report is an HTML page, {path} ends in {suffix}; end the name in .html.")
 
 
 def refuse_other_format(path: object, format: str, ending: str) -> None:
-    """Raise ValueError if the name of a file has the extension of another format; unknown extensions are allowed."""
+    """Raise ValueError if a file for ``format`` has the extension of another format; unknown extensions are allowed.
+
+    The message recommends the extension ``ending``.
+    """
     suffix = checked_path(path).suffix
     if suffix.lower() in {*_OTHERS, ".json", ".csv", ".tsv"} - {ending}:
         raise ValueError(f"{path} ends in {suffix}, but would hold {format}; end the name in {ending}.")
@@ -79,7 +84,7 @@ def refuse_other_format(path: object, format: str, ending: str) -> None:
 def _lock(file: IO[bytes]) -> None:
     """Lock an open file until it is closed or the process ends, on systems that can.
 
-    OSError if another process has locked it, or the file system has no locks.
+    Raises OSError if another process has locked it, or the file system has no locks.
     """
     try:
         import fcntl
@@ -104,7 +109,7 @@ class _NewFile:
         self._temporary = self._target.with_name(f"{self._prefix}{secrets.token_hex(6)}.tmp")
 
     def open(self) -> IO[bytes]:
-        """Return the file under its temporary name, with the access rights of the one that it replaces."""
+        """Open the file under its temporary name, with the access rights of the file that it will replace."""
         mode = 0o666  # which the process's umask cuts
         with contextlib.suppress(OSError):
             mode = self._target.stat().st_mode & 0o777
@@ -115,7 +120,7 @@ class _NewFile:
         return file
 
     def put(self, file: IO[bytes]) -> None:
-        """Move the file to its final name, so that it survives a power failure."""
+        """Flush the file to disk and move it to its final name, so that it survives a power failure."""
         with file:
             file.flush()
             os.fsync(file.fileno())
@@ -143,7 +148,7 @@ class _NewFile:
 
     @contextlib.contextmanager
     def explained(self) -> Iterator[None]:
-        """Convert errors of the system and of polars into one clear message."""
+        """Convert errors of the operating system and of polars into a ValueError with one clear message."""
         try:
             yield
         except Exception as error:
@@ -171,7 +176,7 @@ def is_folder(path: str | os.PathLike[str]) -> bool:
 
 
 def mark_of(path: Path) -> str | None:
-    """Return the mark in the metadata of a Parquet file; None if there is none."""
+    """Return the text that `FrameFile` stored as ``mark`` in the metadata of a Parquet file; None if there is none."""
     import polars as pl
 
     try:
@@ -190,7 +195,7 @@ def csv_text(frame: pl.DataFrame, *, include_header: bool = True, **options: Any
         "-5", stay unchanged.
     include_header : bool, default=True
     **options
-        Of polars' `write_csv`.
+        Options of polars' `write_csv`.
     """
     import polars as pl
 
@@ -221,20 +226,20 @@ class FrameFile:
     """CSV, TSV, Parquet or Arrow file that is written frame by frame; use as a context manager.
 
     Rows go to a temporary file in the same folder, which replaces ``path`` when the block ends without an error; after
-    an error, and after Ctrl-C, nothing is left. What a killed process leaves is deleted by the next one that writes
-    the file. One frame at a time waits to be written.
+    an error, and after Ctrl-C, no file is left. Temporary files of killed processes are deleted when the file is next
+    written. At most one frame waits to be written.
 
     Parameters
     ----------
     path : str or path
-        Its ending chooses the format; text may end in .gz.
+        The extension determines the format; CSV and TSV may be compressed, with .gz at the end.
     mark : str or None, default=None
-        A text that a Parquet file keeps for `mark_of`.
+        A text stored in the metadata of a Parquet file, which `mark_of` reads.
 
     Raises
     ------
     ValueError
-        If the ending is not one of these, ``path`` is a folder, or it cannot be written.
+        If the extension is unknown, ``path`` is a folder, or it cannot be written.
     FileNotFoundError
         If the folder does not exist.
     """
@@ -250,7 +255,7 @@ class FrameFile:
         self._schema: pl.Schema | None = None
 
     def write(self, frame: pl.DataFrame) -> None:
-        """Add rows; the first frame fixes the columns and their types."""
+        """Append rows; the first frame determines the columns and their types."""
         if self._file is not None and frame.schema != self._schema:
             raise ValueError(
                 f"A frame for {self.path} has other columns than the first one, or of other types; "
@@ -288,7 +293,7 @@ class FrameFile:
 
 
 class _Text:
-    """Text file in which no text begins a spreadsheet formula."""
+    """Text file in which no text is read as a formula by spreadsheet programs."""
 
     def __init__(self, file: IO[bytes], separator: str, zipped: bool) -> None:
         self._file, self._separator, self._has_header = file, separator, False
@@ -309,10 +314,10 @@ class ColumnWriter:
     Parameters
     ----------
     file : open file
-    schema : of all frames
+    schema : names and types of the columns of all frames
     parquet : whether the format is Parquet; otherwise Arrow
-    mark : a text that a Parquet file keeps for `mark_of`
-    compression : of Parquet
+    mark : text stored in the metadata of a Parquet file, which `mark_of` reads
+    compression : compression of Parquet files
     """
 
     def __init__(

@@ -12,14 +12,13 @@ def read_yaml(path: str | os.PathLike[str], *, with_null: bool = False) -> dict[
 
     Parameters
     ----------
-    path : of a file in UTF-8.
-    with_null : whether ``null``, ``~`` or nothing without quotes as a value stands for None.
+    path : path of a file in UTF-8.
+    with_null : whether an unquoted ``null`` or ``~``, or no value at all, is read as None.
 
     Raises
     ------
     ValueError
-        If there is no such file, or no mapping in it, or a key is there twice; one sentence names the file and the
-        line.
+        If there is no such file, it is not a mapping, or a key appears twice; the message names the file and the line.
     """
     import yaml
 
@@ -59,11 +58,11 @@ def write_yaml(content: dict[str, Any]) -> str:
         pass
 
     def represent_text(dumper: Any, text: str) -> Any:
-        # A line break within single quotes, such as U+0085, is read back as a blank.
+        # In single quotes, a line break such as U+0085 would be read back as a blank.
         return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=None if text.isprintable() else '"')
 
     def represent_number(dumper: Any, number: float) -> Any:
-        # YAML reads 1e+300 as text, so that it can be written without quotes or a tag.
+        # YAML reads 1e+300 as text, so it needs neither quotes nor a tag.
         text = repr(number)
         return dumper.represent_scalar(f"tag:yaml.org,2002:{'float' if '.' in text else 'str'}", text)
 
@@ -88,7 +87,7 @@ class _NodeReader:
 
     Parameters
     ----------
-    with_null : as in `read_yaml`.
+    with_null : see `read_yaml`.
     """
 
     def __init__(self, with_null: bool) -> None:
