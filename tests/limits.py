@@ -73,7 +73,7 @@ LIMITS = {
     "chunk_bytes": "table.columns._CHUNK_BYTES",
     "stream_bytes": "table.files._MOST_BYTES",
     "stream_piece": "table.files._PIECE",
-    "judged_rows": "table.cautions.MOST_JUDGED_ROWS",
+    "evaluated_rows": "table.cautions.MOST_JUDGED_ROWS",
     "parquet_rows": "table.to_parquet.BLOCK_ROWS",
     "bytes_left": "table.to_parquet._BYTES_LEFT",
     "workbook_bytes": "table.workbooks._MOST_BYTES",

@@ -150,9 +150,9 @@ def test_any_selector_and_table_and_any_threads(selector: Any, tmp_path: Any) ->
 @pytest.mark.parametrize(
     ("sentence", "options"),
     [
-        (r"cv must be between 2 folds and the rows of the most frequent class \(50\), got 1", {"cv": 1}),
+        (r"cv must be between 2 and 50, the number of rows of the most frequent class, got 1", {"cv": 1}),
         ("Fold 1 of 1: .*at least 2 classes", {"cv": [(np.arange(40), np.arange(40, 150))]}),
-        ("some in every fold", {"cv": [([], [1])]}),
+        ("at least one in every fold", {"cv": [([], [1])]}),
         ("1", {"sample_weight": [1.0]}),
         ("n_jobs must be a positive number of threads", {"n_jobs": 0}),
         ("selector must be one of 'all'", {"selector": "best"}),

@@ -275,7 +275,7 @@ def test_errors() -> None:
     for models in ([], [first, "model"]):
         with pytest.raises(ValueError, match="merge takes a list of fitted SelectiveNB models"):
             bayesieve.merge(models)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="y holds the class 7 that the model does not know"):
+    with pytest.raises(ValueError, match="y contains the label 7, which is not a class of the model"):
         first.update(X, y + 7 * (y == 1) - (y == 1))
     with pytest.raises(ValueError, match="rows but y has"):
         first.update(X, y[1:])

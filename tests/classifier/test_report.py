@@ -166,12 +166,16 @@ def test_rows_labels_weights_and_options_are_checked() -> None:
         ((X, y[1:]), {}, rf"^X has {N} rows but y has {N - 1} labels\.$"),
         ((X, y, np.ones(3)), {}, "sample_weight"),
         *(
-            ((X, foreign), {}, "that the model does not know; leave its rows out")
+            ((X, foreign), {}, "which is not a class of the model; drop its rows")
             for foreign in (["autre"] * N, [1] * N)
         ),
-        ((X, np.where(two, "autre", y)), {"held_out": True}, "y holds the class 'autre' that the model does not know"),
-        ((X.filter(two), y[two]), {"cv": 5}, "classes of y are not those of the model"),
-        ((X, y), {"cv": 5, "held_out": True}, "give one of them"),
+        (
+            (X, np.where(two, "autre", y)),
+            {"held_out": True},
+            "y contains the label 'autre', which is not a class of the model",
+        ),
+        ((X.filter(two), y[two]), {"cv": 5}, "classes in y differ from those of the model"),
+        ((X, y), {"cv": 5, "held_out": True}, "give only one of them"),
         *((given, {}, "pass y together with X") for given in ((None, y), (X,))),
         *(((X, y), {"rows": wrong}, "rows must be") for wrong in ("a", -1, 1.5)),
         ((X, y), {"title": 1.5}, "title must be"),

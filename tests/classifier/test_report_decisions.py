@@ -92,7 +92,7 @@ def test_one_clear_sentence(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="benefit has 3 columns, but there are 2 classes"):
         fitted().report(tmp_path / "r.html", TEST, TRUTH, benefit=np.eye(3))
     estimated = BenefitClassifier(fitted(), benefit=COSTS, amount_estimator=LinearRegression())
-    with pytest.raises(ValueError, match="needs the true amounts, not estimates"):
+    with pytest.raises(ValueError, match="needs true amounts, not estimates"):
         fitted().report(tmp_path / "r.html", TEST, TRUTH, benefit=estimated)
     assert not list(tmp_path.iterdir())
 

@@ -549,7 +549,7 @@ def test_a_class_that_only_test_rows_have_loses_no_model(run: Run) -> None:
     campaign().with_columns(y=pl.lit("maybe")).write_csv("new.csv")
     result = run("fit", "rows.csv", "-t", "y", "-s", "map", "--test", "new.csv")
     assert result.exit_code == 2
-    assert "the class 'maybe' that the model does not know" in result.stderr.splitlines()[-1]
+    assert "the label 'maybe', which is not a class of the model" in result.stderr.splitlines()[-1]
     assert bayesieve.load("bayesieve-output/model.json").n_rows_ == 2000
 
 

@@ -225,12 +225,12 @@ ESTIMATED = {"benefit": LETTERS, "amount_estimator": LinearRegression()}
         ("name a decision for each row in decisions=", {"options": {"benefit": np.ones((3, 2))}}),
         ("class_prior must hold a positive share for each of [0, 1]", {"options": {"class_prior": [0.5, 0.4]}}),
         ("class_prior must hold a positive share", {"options": {"class_prior": {0: 1.0}}}),
-        ("amount_estimator needs amounts to learn from", {"options": {"amount_estimator": LinearRegression()}}),
-        ("X has no column 'gift', which amount= names", {"options": {"amount": "gift"}}),
+        ("amount_estimator needs amounts to train on", {"options": {"amount_estimator": LinearRegression()}}),
+        ("X has no column 'gift'; check the name given as amount=", {"options": {"amount": "gift"}}),
         ("amount_benefit must be a matrix of finite numbers, 2 rows", {"options": {"amount_benefit": [[1]]}}),
         ("amount_benefit needs the amounts of the rows", {"options": {"amount_benefit": np.eye(2)}}),
         (
-            "no amount is known where it matters",
+            "no amount is known in rows whose benefit depends on it",
             {"options": ESTIMATED, "fit": {"benefit": np.where(campaign(200, share=0.5).y == 1, np.nan, 1.0)}},
         ),
         ("benefit has 3 values, but there are 200 rows", {"options": ESTIMATED, "fit": {"benefit": [1.0, 2.0, 3.0]}}),
@@ -244,7 +244,7 @@ ESTIMATED = {"benefit": LETTERS, "amount_estimator": LinearRegression()}
             {"options": {"benefit": LETTERS}, "use": lambda model, X: model.predict(X, np.full(200, np.nan))},
         ),
         (
-            "needs two decisions, but there are 3",
+            "needs two decisions, but benefit has 3 rows",
             {
                 "options": {"benefit": np.ones((3, 2)), "decisions": [0, 1, 2]},
                 "use": lambda model, X: model.profit_curve(X, np.arange(200) % 2),
@@ -259,5 +259,5 @@ def test_one_clear_sentence(message: str, case: dict[str, Any]) -> None:
 
 def test_shares_of_training_are_needed_for_a_class_prior() -> None:
     fitted = LogisticRegression().fit(X3, Y3)
-    with pytest.raises(NotFittedError, match="class_prior needs the shares of the classes in training"):
+    with pytest.raises(NotFittedError, match="class_prior needs the class shares of the training rows"):
         BenefitClassifier(fitted, class_prior=[0.5, 0.4, 0.1]).predict(X3)

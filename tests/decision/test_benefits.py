@@ -77,7 +77,7 @@ def test_without_benefits_right_decisions_are_counted() -> None:
         ({"benefit": np.ones((3, 2))}, "benefit has 3 rows, but there are 2 classes; name a decision for each"),
         ({"benefit": np.eye(2), "decisions": ["a"]}, "benefit has 2 rows, but decisions is ['a']"),
         ({"benefit": [[0, 0], [np.nan, 1]]}, "The benefit of the decision in row 1 is missing"),
-        ({"benefit": lambda X: X}, "benefit is a function of the rows, which are not given here"),
+        ({"benefit": lambda X: X}, "benefit is a function of X, but there is no X here"),
         ({"decisions": ["b", "c"]}, "decided holds 'a', which is not one of ['b', 'c']"),
         ({"classes": ["b", "c"]}, "y holds 'a', which is not one of ['b', 'c']"),
         ({"sample_weight": [1, 2]}, "sample_weight.shape == (2,)"),

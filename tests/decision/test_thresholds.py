@@ -362,7 +362,10 @@ def test_recalls_of_several_classes_are_kept() -> None:
 def test_recalls_that_cannot_be_kept() -> None:
     bounds = dict.fromkeys(("bad", "good"), 0.999)
     tuner = ThresholdTuner(LogisticRegression(), cv="train", min_recall=bounds)
-    with pytest.warns(CautionWarning, match=r"No decision keeps the recalls .* the nearest has bad 0\..*good 0\."):
+    with pytest.warns(
+        CautionWarning,
+        match=r"No threshold or class weights reach the recalls .* the nearest ones reach bad 0\..*good 0\.",
+    ):
         tuner.fit(X, Y)
     assert tuner.best_score_ == pytest.approx(metrics.balanced_accuracy_score(Y, tuner.predict(X)))
 
@@ -380,9 +383,9 @@ def test_bounds_without_meaning(bounds: dict[str, float], message: str) -> None:
     ("options", "message"),
     [
         ({"scoring": "auc"}, "scoring must be one of accuracy, balanced_accuracy, f1"),
-        ({"scoring": "f1"}, "is for two classes, y has 3"),
+        ({"scoring": "f1"}, "needs two classes, but y has 3"),
         ({"cv": "prefit"}, 'cv must be a number of folds, a splitter, "train" or None'),
-        ({"scoring": lambda confusion: 1.0}, "scoring must return a number for each of the confusion matrices"),
+        ({"scoring": lambda confusion: 1.0}, "scoring must return one number for each of n confusion matrices"),
         ({"scoring": lambda confusion: np.full(len(confusion), np.nan)}, "with NaN"),
     ],
 )

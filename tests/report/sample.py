@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.special import log_softmax
 
-from bayesieve.evaluation.judged import JudgedRows
+from bayesieve.evaluation.judged import EvaluatedRows
 from bayesieve.evaluation.performance import Performance, performance_on
 from bayesieve.report import ReportData
 from tests.report.paths import wrapper_trace
@@ -67,7 +67,7 @@ def performance(classes: Sequence[str], n_rows: int, protocol: str = "Held-out r
     log_proba = log_softmax(rng.normal(size=(n_rows, n)) + 2.0 * np.eye(n)[labels], axis=1)
     cells, decided = np.zeros((0, n_rows), dtype=int), log_proba.argmax(axis=1)
     positive = 1 if n == 2 else None
-    rows = JudgedRows(np.array(classes, dtype=object), positive, labels, None, cells, log_proba, decided)
+    rows = EvaluatedRows(np.array(classes, dtype=object), positive, labels, None, cells, log_proba, decided)
     return performance_on(rows, "Test rows", protocol, "")
 
 

@@ -214,10 +214,10 @@ def test_a_search_object_is_the_search_that_it_stands_for() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"tol": 0.1}, "tol is an option of the search object"),
-        ({"direction": "fast"}, "direction is an option of the search object"),
-        ({"n_features_to_select": 2}, "n_features_to_select is an option of the search object"),
-        ({"search": "forward"}, "search must be a search such as BestFirst"),
+        ({"tol": 0.1}, "tol has no effect if search is given"),
+        ({"direction": "fast"}, "direction has no effect if search is given"),
+        ({"n_features_to_select": 2}, "n_features_to_select has no effect if search is given"),
+        ({"search": "forward"}, "search must be a search object such as BestFirst"),
     ],
 )
 def test_options_that_belong_to_the_search_object(options: dict[str, object], message: str) -> None:

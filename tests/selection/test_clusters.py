@@ -19,7 +19,7 @@ import bayesieve
 from bayesieve import DependenceClusterSelector, DiscreteNB, SelectiveNB
 from bayesieve.counts import CodedTable
 from bayesieve.criteria import ExpectedCost
-from bayesieve.evaluation.judged import judged_rows
+from bayesieve.evaluation.judged import evaluated_rows
 from bayesieve.evaluation.performance import are_training_rows
 from bayesieve.selection.row_splits import evaluation_rows
 from tests.cases import mostly_slow
@@ -159,8 +159,8 @@ def test_the_model_learns_from_two_thirds_of_the_rows_unless_refitted(recode: bo
     np.testing.assert_array_equal(again.predict_proba(X), kept.predict_proba(X))
     other_X, other_y = table(7)
     for model in (kept, again, refitted):
-        known = are_training_rows(model, judged_rows(model, X.reverse(), y[::-1]))
-        others = [judged_rows(model, X[:300], y[:300]), judged_rows(model, other_X, other_y)]
+        known = are_training_rows(model, evaluated_rows(model, X.reverse(), y[::-1]))
+        others = [evaluated_rows(model, X[:300], y[:300]), evaluated_rows(model, other_X, other_y)]
         assert known
         assert not any(are_training_rows(model, rows) for rows in others)
     assert "chose the features; the others" in kept.scorecard_.describe()

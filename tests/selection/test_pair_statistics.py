@@ -71,5 +71,5 @@ def test_bad_arguments(arguments: dict[str, Any], message: str) -> None:
 def test_a_coded_table_has_its_own_classes() -> None:
     X, y = load_iris(return_X_y=True)
     coded = TableEncoder().fit_transform_coded(X, y)
-    with pytest.raises(ValueError, match="leave y and sample_weight out"):
+    with pytest.raises(ValueError, match="omit y and sample_weight"):
         pair_statistics(coded, y)

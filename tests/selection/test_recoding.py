@@ -238,7 +238,7 @@ def test_a_refitter_of_other_features_or_rows_is_refused() -> None:
 def test_large_tables_and_codes_say_where_their_levels_come_from(limits: Limits) -> None:
     X, y = mixed_table()
     coded = TableEncoder().fit_transform_coded(X, y)
-    with pytest.raises(ValueError, match=r"recode=True learns levels again .* pass refitter= to fit_coded"):
+    with pytest.raises(ValueError, match=r"recode=True refits the levels .* pass refitter= to fit_coded"):
         WrapperSelector(encoder=None, recode=True).fit(coded.codes.T, y)
     assert WrapperSelector(encoder=None).fit(coded.codes.T, y).trace_.recoded is None
     assert WrapperSelector(recode=np.True_, evaluation=3).fit(X, y).trace_.recoded

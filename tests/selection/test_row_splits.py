@@ -118,14 +118,14 @@ def test_groups_stay_together_in_folds_of_a_number() -> None:
 @pytest.mark.parametrize(
     ("cv", "groups", "message"),
     [
-        (1, None, "cv must be between 2 folds and the rows of the most frequent class"),
-        (N, None, "cv must be between 2 folds and the rows of the most frequent class"),
+        (1, None, "cv must be between 2 and .*, the number of rows of the most frequent class"),
+        (N, None, "cv must be between 2 and .*, the number of rows of the most frequent class"),
         (5, np.arange(N) % 4, r"cv must be at most the number of groups \(4\), got 5"),
         (5, np.arange(N - 1), "inconsistent numbers of samples"),
         (True, None, "cv must be a number of folds"),
         ("five", None, "cv must be a number of folds"),
         ([], None, "cv must give at least one pair"),
-        ([(np.arange(3), [])], None, "cv must give test rows as positions from 0 to 599, and some in every fold"),
+        ([(np.arange(3), [])], None, "The test rows of cv must be positions from 0 to 599, at least one in every fold"),
     ],
 )
 def test_one_clear_sentence(cv: Any, groups: Any, message: str) -> None:

@@ -162,14 +162,14 @@ def test_a_criterion_of_ones_own_that_returns_nonsense(value: Any, told: str) ->
         ({"evaluation": 1}, "evaluation must be .* got 1"),
         ({"evaluation": True}, "evaluation must be .* got True"),
         ({"evaluation": 2.5}, "evaluation must be .* got 2.5"),
-        ({"evaluation": 10_000}, "evaluation must be between 2 folds and the rows of the most frequent class"),
+        ({"evaluation": 10_000}, "evaluation must be between 2 and .*, the number of rows of the most frequent class"),
         ({"evaluation": []}, "evaluation must give at least one pair"),
         ({"evaluation": (1, 2)}, "evaluation must give at least one pair"),
         (
             {"evaluation": [(np.arange(5), np.array([400]))]},
-            "evaluation must give test rows as positions from 0 to",
+            "The test rows of evaluation must be positions from 0 to",
         ),
-        ({"evaluation": [(np.arange(5), np.array([], int))]}, "and some in every fold"),
+        ({"evaluation": [(np.arange(5), np.array([], int))]}, "at least one in every fold"),
         ({"n_features_to_select": 9}, "n_features_to_select=9 is more than the 5 features"),
         ({"validation": "loss"}, "validation: 'loss' must be one of"),
     ],
@@ -188,10 +188,12 @@ def test_an_array_is_no_criterion() -> None:
 
 
 def test_too_few_rows_to_hold_out_or_leave_out() -> None:
-    with pytest.raises(ValueError, match=r"too few rows \(2\) to hold 0.5 of them out; use evaluation='loo'"):
+    with pytest.raises(
+        ValueError, match=r"too few rows \(2\) to hold out a share of 0.5 of each class; use evaluation='loo'"
+    ):
         WrapperSelector(encoder=None).fit([[0], [1]], [0, 1])
     X, y = np.arange(12).reshape(12, 1) % 2, np.array([0] * 6 + [1] * 5 + [2])
-    with pytest.raises(ValueError, match="row of the class 2 would be scored without any row of that class"):
+    with pytest.raises(ValueError, match="Rows of class 2 would be scored without any training row of that class"):
         WrapperSelector("log_loss", evaluation="loo", encoder=None).fit(X, y)
     assert WrapperSelector("error", evaluation="loo", encoder=None).fit(X, y).trace_.complete
     weights = np.linspace(1, 2, 3000)

@@ -183,7 +183,7 @@ def test_rows_of_weight_zero_are_none() -> None:
 @pytest.mark.parametrize("weighted", [False, True])
 def test_marks_do_not_depend_on_where_the_rows_are(weighted: bool, tmp_path: Path, limits: Limits) -> None:
     n = 2500
-    limits(judged_rows=1000)
+    limits(evaluated_rows=1000)
     rng = np.random.default_rng(4)
     columns = marked(n, 4) | unmarked(n, 4) | {"y": rng.integers(0, 2, n)}
     frame = pl.DataFrame(columns).with_columns(weight=pl.Series(rng.integers(0, 3, n).astype(float)))

@@ -119,11 +119,11 @@ class ModelEditor:
         priors of ``fit``. Levels, cells, counts, selected features and smoothing stay unchanged. Unlike in ``fit``,
         rows are not left out of their own prediction, because the model no longer knows what each row added.
         """
-        from bayesieve.evaluation.judged import judged_rows
+        from bayesieve.evaluation.judged import evaluated_rows
 
         model = with_card(self._model, self._card)
         with silenced():
-            rows = judged_rows(model, X, y, sample_weight)
+            rows = evaluated_rows(model, X, y, sample_weight)
         cells, labels = rows.cells, np.asarray(rows.labels)
         fixed = {edit.feature for edit in (*model.edits_, *(edit for edit, _ in self._steps)) if edit.what in FIXED}
         at = [i for i, k in enumerate(self._card.used.tolist()) if self._card.features[k].name not in fixed]
@@ -192,12 +192,12 @@ class ModelEditor:
         """Return AUC and log loss on rows before the edits and after each of them; None for values that are not
         finite.
         """
-        from bayesieve.evaluation.judged import judged_rows
+        from bayesieve.evaluation.judged import evaluated_rows
         from bayesieve.statistics import metrics
 
         model = self._model
         with silenced():
-            rows, table = judged_rows(model, X, y), table_of_rows(model, X)
+            rows, table = evaluated_rows(model, X, y), table_of_rows(model, X)
         figures, labels = [], np.asarray(rows.labels)
         for card in (model.scorecard_, *(card for _, card in self._steps)):
             logs = log_probabilities(card.joint(table))

@@ -21,7 +21,7 @@ from bayesieve.counts import SymmetricalUncertainty
 from bayesieve.evaluation.deciding import Deciding
 from bayesieve.evaluation.drift import drift
 from bayesieve.evaluation.evaluating import Estimate, Segment
-from bayesieve.evaluation.judged import JudgedRows, groups_of, judged_rows, scorecard_in
+from bayesieve.evaluation.judged import EvaluatedRows, evaluated_rows, groups_of, scorecard_in
 from bayesieve.evaluation.performance import Performance, Unmeasured, measure
 from bayesieve.evaluation.periods import challenged, score_by_period
 from bayesieve.evaluation.rule_effects import RuleEffect, effects_of_rules
@@ -206,7 +206,7 @@ def _without(X: Any, names: set[str]) -> Any:
     return X
 
 
-def _effects_of_rules(model: SelectiveNB, rows: JudgedRows, rules: TableRules) -> dict[str, RuleEffect] | None:
+def _effects_of_rules(model: SelectiveNB, rows: EvaluatedRows, rules: TableRules) -> dict[str, RuleEffect] | None:
     """Return the effect of each rule for the levels of a column in the model, compared with the levels that the rows
     would give without it.
     """
@@ -263,7 +263,7 @@ def _on_rows(
     held_out: bool = False,
     explained: Any = None,
     challenger: Any = None,
-    baseline: JudgedRows | None = None,
+    baseline: EvaluatedRows | None = None,
 ) -> dict[str, Any]:
     """Return the components of the report that need rows and their classes, by name.
 
@@ -275,7 +275,7 @@ def _on_rows(
         X = _without(X, _columns_of_challenger(model, challenger) - {*by})
     for name in by:
         X = X if name in needed else split_columns(X, name)[0]
-    judged = judged_rows(model, X, *rows[1:])
+    judged = evaluated_rows(model, X, *rows[1:])
     if moments is not None and moments.size != judged.n_rows:
         raise ValueError(f"X has {judged.n_rows:,} rows but time has {moments.size:,} values; give one for each row.")
     groups = _groups(frame, _dated(model) if time is None else time, by)
@@ -363,7 +363,7 @@ def _tenths(numbers: np.ndarray) -> tuple[np.ndarray, list[str | None]]:
     return codes, [*labels, *([None] if np.isnan(numbers).any() else [])]
 
 
-def _rows_of_cells(model: SelectiveNB, rows: JudgedRows) -> dict[int, np.ndarray]:
+def _rows_of_cells(model: SelectiveNB, rows: EvaluatedRows) -> dict[int, np.ndarray]:
     """Return the number (or weight) of the rows by cell and class of each feature in the model, unseen values last."""
     card, n_classes, counts = model.scorecard_, model.classes_.size, {}
     for k, codes in zip(card.used.tolist(), rows.cells, strict=True):
@@ -373,7 +373,7 @@ def _rows_of_cells(model: SelectiveNB, rows: JudgedRows) -> dict[int, np.ndarray
     return counts
 
 
-def _levels_of_rows(model: SelectiveNB, rows: JudgedRows, k: int) -> np.ndarray:
+def _levels_of_rows(model: SelectiveNB, rows: EvaluatedRows, k: int) -> np.ndarray:
     """Return the level of each row for feature k, (n_rows,); values never seen in training get the number of levels."""
     card = model.scorecard_
     feature, codes = card.features[k], rows.cells[int(np.searchsorted(card.used, k))]
@@ -419,7 +419,9 @@ def _segments(model: SelectiveNB, performance: Performance) -> list[tuple[str, l
     return segments
 
 
-def _dependence(model: SelectiveNB, rows: JudgedRows) -> tuple[tuple[str, ...], tuple[tuple[float, ...], ...]] | None:
+def _dependence(
+    model: SelectiveNB, rows: EvaluatedRows
+) -> tuple[tuple[str, ...], tuple[tuple[float, ...], ...]] | None:
     """Return the names of the most important columns, and the symmetrical uncertainty between their levels.
 
     Similar columns are placed side by side.
@@ -523,7 +525,7 @@ def checked_rows(rows: Any, n_rows: int) -> int | np.ndarray:
     raise ValueError(f"rows must be a number of rows, or positions below {n_rows:,}, got {rows!r:.80}.")
 
 
-def _explained_rows(model: SelectiveNB, rows: JudgedRows, wanted: int | np.ndarray) -> list[dict[str, Any]]:
+def _explained_rows(model: SelectiveNB, rows: EvaluatedRows, wanted: int | np.ndarray) -> list[dict[str, Any]]:
     """Return explanations of rows as dicts. If ``wanted`` is a count, the rows are a clear case, a close call and the
     most confident mistake first.
     """

@@ -11,14 +11,12 @@ from sklearn.utils import get_tags
 
 
 class ClassifierWrapper(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
-    """Base of meta-estimators that fit and use another classifier, the parameter ``estimator``."""
+    """Base class of meta-estimators that wrap another classifier, their parameter ``estimator``."""
 
     estimator: Any
 
     def _adopt(self, classifier: Any) -> None:
-        """Set ``classes_`` and, if known, ``n_features_in_`` and ``feature_names_in_`` to those of the fitted
-        classifier.
-        """
+        """Copy ``classes_`` and, if present, ``n_features_in_`` and ``feature_names_in_`` from a fitted classifier."""
         self.classes_ = np.asarray(classifier.classes_)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self, name):

@@ -1,5 +1,5 @@
 """`BenefitClassifier`, which takes the decision with the largest expected benefit, and `BenefitRule`, which stores such
-a rule as plain values in files.
+a rule as plain values in JSON files.
 """
 
 from __future__ import annotations
@@ -43,30 +43,34 @@ _EXAMPLE = '"benefit": [[0, 0], [-1, 5]], "classes": ["no", "yes"], "decisions":
 @with_shared_docs
 @dataclass(eq=False, repr=False)
 class BenefitClassifier(ClassifierWrapper):
-    """Classifier that takes the decision of largest expected benefit: argmax_i sum_j P(j | x) B(i, j, x).
+    """Classifier that takes the decision with the largest expected benefit: argmax_i sum_j P(j | x) B(i, j, x).
+
+    B(i, j, x) is the benefit of decision i in a row x whose true class is j, in any unit, such as money.
 
     Parameters
     ----------
     estimator : classifier with ``predict_proba``
-        Of scikit-learn or like it. A fitted one decides at once, without ``fit``; ``fit`` trains a copy, or keeps it
-        as it is inside scikit-learn's ``FrozenEstimator``.
+        Classifier that predicts the probabilities P(j | x). If it is fitted already, decisions need no ``fit``. ``fit``
+        trains a clone, unless the classifier is wrapped in scikit-learn's ``FrozenEstimator``.
     benefit : matrix, cells, function or None, default=None
-        B, a row for each decision and a column for each true class (in the order of ``classes_``): an array
-        (n_decisions, n_classes), or a function of the rows ``X`` that returns one, or an array (n_rows, n_decisions,
-        n_classes), or a list of rows whose cells are numbers or columns of n_rows numbers. None: 1 for a decision that
-        names the true class, 0 otherwise, which decides for the most probable class.
+        Benefits B, with a row for each decision and a column for each true class (in the order of ``classes_``): an
+        array of shape (n_decisions, n_classes) or (n_rows, n_decisions, n_classes); a list of rows whose cells are
+        numbers or columns of n_rows numbers; or a function that returns one of these from ``X``. None: 1 for the
+        decision that names the true class, otherwise 0, so that the most probable class is predicted.
     amount : str or None, default=None
-        Column of ``X`` that holds the amount at stake, if it is known when decisions are taken; it remains a
-        feature. Amounts that are known only in training are passed to ``fit`` as ``benefit=``.
+        Name of the column of ``X`` that holds the amount at stake, if it is known when decisions are taken; the column
+        remains a feature. None: there is no such column. Pass amounts that are known only in training to ``fit`` as
+        ``benefit=``.
     amount_benefit : matrix, shape (n_decisions, n_classes), or None, default=None
-        Benefit per unit of the amount, added to ``benefit``. None: of two decisions and two classes, 1 for the second
-        of each and 0 elsewhere.
+        Benefit per unit of the amount; multiplied by the amount of the row and added to ``benefit``. None: 1 for the
+        second decision in rows of the second class, otherwise 0 (two decisions and two classes only).
     amount_estimator : regressor or None, default=None
-        Estimates unknown amounts. ``fit`` fits a copy to the rows whose amount is known and matters in their class,
-        such as donors.
+        Regressor that estimates unknown amounts. ``fit`` trains a clone on the rows whose amount is known and affects
+        the benefit in their class, such as donors. None: unknown amounts raise an error.
     class_prior : array-like, shape (n_classes,), dict from classes, or None, default=None
-        Shares of the classes where decisions are taken, if they are not those of the training rows, such as a sample
-        with as many rows of both classes: P(j | x) is multiplied by the share over that in training, and normalised.
+        Shares of the classes where decisions are taken, if they differ from the training rows, such as a sample
+        balanced by class. P(j | x) is multiplied by the ratio of the new share to the share in training, then
+        normalised. None: the shares are as in training.
     decisions : array-like, shape (n_decisions,), or None, default=None
         Names of the decisions; None: the classes.
 
@@ -75,9 +79,11 @@ class BenefitClassifier(ClassifierWrapper):
     estimator_ : the fitted classifier.
     amount_estimator_ : the fitted regressor, or None.
     classes_ : array, shape (n_classes,)
+        Class labels, in the order of the columns of ``benefit``.
     decisions_ : array, shape (n_decisions,)
+        Names of the decisions, in the order of the rows of ``benefit``.
     training_prior_ : float array, shape (n_classes,)
-        Shares of the classes in the training rows, by weight.
+        Weighted shares of the classes in the training rows.
 
     References
     ----------
@@ -111,14 +117,14 @@ class BenefitClassifier(ClassifierWrapper):
     def fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, benefit: Any = None, **fit_params: Any
     ) -> BenefitClassifier:
-        """Fit the classifier, and the regressor of unknown amounts, if any.
+        """Fit the classifier and, if there is one, the regressor of unknown amounts.
 
         Parameters
         ----------
-        X : table that the classifier takes, shape (n_rows, n_features)
+        X : table that the classifier accepts, shape (n_rows, n_features)
         benefit : array-like, shape (n_rows,), optional
-            Amounts of the rows, missing where unknown; needed by ``amount_estimator``.
-        **fit_params : passed to ``fit`` of the classifier; with scikit-learn's metadata routing, as it is requested.
+            Amount at stake in each row, missing where unknown; required by ``amount_estimator``.
+        **fit_params : parameters for ``fit`` of the classifier, selected by scikit-learn's metadata routing if enabled.
 
         Returns
         -------
@@ -150,24 +156,30 @@ class BenefitClassifier(ClassifierWrapper):
         return self
 
     def keep(self, classifier: Any, class_count: Any) -> BenefitClassifier:
-        """Use a fitted classifier without refitting it; ``class_count`` holds its training rows of each class."""
+        """Use a fitted classifier without refitting it.
+
+        ``class_count`` holds the number of training rows of each class, shape (n_classes,).
+        """
         self.estimator_, self.amount_estimator_ = classifier, None
         self._adopt(classifier)
         self.training_prior_ = np.asarray(class_count) / np.sum(class_count)
         return self
 
     def names_of_decisions(self, n_decisions: int) -> np.ndarray:
-        """Return the names of the decisions, (n_decisions,); raise ValueError if their number is wrong."""
+        """Return the names of the decisions, shape (n_decisions,). Raise ValueError if ``decisions`` has another
+        length.
+        """
         return decision_names(self.decisions, self._classes(), n_decisions)
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Return probabilities of the classes, with the correction for ``class_prior``, shape (n_rows, n_classes)."""
+        """Return the class probabilities, corrected for ``class_prior``, shape (n_rows, n_classes)."""
         return self.corrected(np.asarray(self._fitted().predict_proba(X), dtype=np.float64))
 
     def corrected(self, probability: np.ndarray) -> np.ndarray:
-        """Convert probabilities (n_rows, n_classes) from the class shares in training to the shares ``class_prior``.
+        """Correct probabilities (n_rows, n_classes) for ``class_prior``; return them unchanged if it is None.
 
-        Each is multiplied by the ratio of both shares, and rows are normalised.
+        Each is multiplied by the ratio of the class's share in ``class_prior`` to its share in training, then rows are
+        normalised.
         """
         ratio = self._prior_ratio()
         if ratio is None:
@@ -176,19 +188,20 @@ class BenefitClassifier(ClassifierWrapper):
         return product / product.sum(axis=1, keepdims=True)
 
     def expected_benefit(self, X: Any, benefit: Any = None) -> np.ndarray:
-        """Return sum_j P(j | x) B(i, j, x) of each decision, shape (n_rows, n_decisions).
+        """Return the expected benefit sum_j P(j | x) B(i, j, x) of each decision i, shape (n_rows, n_decisions).
 
         Parameters
         ----------
-        X : table that the classifier takes, shape (n_rows, n_features)
+        X : table that the classifier accepts, shape (n_rows, n_features)
         benefit : array-like, optional
-            Shape (n_rows,): amounts of the rows; missing ones are estimated. Otherwise it takes the place of the
-            constructor's ``benefit``, amounts included.
+            If of shape (n_rows,): amount at stake in each row; missing amounts are estimated. Any other shape replaces
+            the constructor's ``benefit`` and must include the effect of the amounts. None: the constructor's
+            ``benefit``.
 
         Raises
         ------
         ValueError
-            If shapes do not fit, or an amount is unknown and there is no ``amount_estimator``.
+            If shapes do not match, or an amount is unknown and there is no ``amount_estimator``.
         """
         self._refuse_scan(X, "")
         probability = self.predict_proba(X)
@@ -204,26 +217,27 @@ class BenefitClassifier(ClassifierWrapper):
         return names[expected.argmax(axis=1)]
 
     def total_benefit(self, X: Any, y: Any, benefit: Any = None, sample_weight: Any = None) -> float:
-        """Return the sum of the benefits of the decisions in rows whose true classes and amounts are known by now.
+        """Return the total benefit of this classifier's decisions in rows whose true classes and amounts are known.
 
-        If there is an ``amount_estimator``, decisions are based on its estimates; ``benefit`` then only values them.
+        If there is an ``amount_estimator``, the decisions use its estimates, and the true amounts only measure their
+        benefit.
 
         Parameters
         ----------
-        X : table that the classifier takes, shape (n_rows, n_features)
+        X : table that the classifier accepts, shape (n_rows, n_features)
         y : array-like, shape (n_rows,)
             True classes.
         benefit : array-like, optional
-            As in `expected_benefit`, but the true amounts.
+            True amounts or benefits, in the shapes that `expected_benefit` accepts.
         sample_weight : array-like, shape (n_rows,), optional
-            Times that each row counts.
+            Weight of each row: a weight of 2 equals the row repeated.
         """
         realised, weights = self._realised(X, y, benefit, sample_weight)
         return float(realised.sum() if weights is None else realised @ weights)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, benefit: Any = None) -> float:
-        """Return the mean benefit per row of the decisions; with ``benefit=None`` in the constructor, that is the
-        accuracy.
+        """Return the mean benefit of the decisions per row. It is the accuracy if the constructor's ``benefit`` is
+        None.
         """
         realised, weights = self._realised(X, y, benefit, sample_weight)
         return float(np.average(realised, weights=weights))
@@ -231,17 +245,18 @@ class BenefitClassifier(ClassifierWrapper):
     def profit_curve(
         self, X: Any, y: Any, benefit: Any = None, sample_weight: Any = None, **options: Any
     ) -> ProfitCurve:
-        """Compute the profit of taking the second of two decisions for the rows where it gains most, for every share of
-        rows.
+        """Compute the profit of taking the second of two decisions for the rows that gain most by it, for every share
+        of rows.
 
         Parameters are those of `total_benefit`; ``options`` are those of `bayesieve.profit_curve`. Rows are ranked by
-        the expected gain of the second decision over the first, and the thresholds of the curve are such gains, in the
-        unit of the benefits.
+        the expected gain of the second decision over the first. The thresholds of the curve are such gains, in the unit
+        of the benefits.
         """
         rows, expected, benefits = self._outcomes(X, y, benefit, sample_weight)
         if expected.shape[1] != 2:
             raise ValueError(
-                f"A profit curve needs two decisions, but there are {expected.shape[1]}; fit with benefits of two."
+                f"A profit curve needs two decisions, but benefit has {expected.shape[1]} rows; set a benefit matrix "
+                "with two rows."
             )
         gain, target = expected[:, 1] - expected[:, 0], rows.target
         options |= {"classes": self._classes(), "sample_weight": rows.weights}
@@ -253,9 +268,7 @@ class BenefitClassifier(ClassifierWrapper):
         return benefits.realised(expected.argmax(axis=1), codes), rows.weights
 
     def _outcomes(self, X: Any, y: Any, benefit: Any, sample_weight: Any) -> tuple[LabelledRows, np.ndarray, Benefits]:
-        """Return the labelled rows, the expected benefit of each decision (from estimated amounts, if there is an
-        estimator), and the true benefits.
-        """
+        """Return the labelled rows, the expected benefits on which decisions are based, and the true benefits."""
         self._refuse_scan(X, y)
         probability, rows = self.predict_proba(X), LabelledRows.of(X, y, sample_weight)
         benefits = self.benefits_of(X, benefit, len(probability), estimate=False)
@@ -276,16 +289,16 @@ class BenefitClassifier(ClassifierWrapper):
         """Return ``class_prior`` as a checked array, shape (n_classes,); None if it is not set."""
         if self.class_prior is None:
             return None
-        classes, given = self._classes().tolist(), self.class_prior
-        if isinstance(given, Mapping):
-            given = [given.get(label, np.nan) for label in classes]
+        classes, class_prior = self._classes().tolist(), self.class_prior
+        if isinstance(class_prior, Mapping):
+            class_prior = [class_prior.get(label, np.nan) for label in classes]
         try:
-            shares = np.asarray(given, dtype=np.float64)
+            shares = np.asarray(class_prior, dtype=np.float64)
         except (TypeError, ValueError):
             shares = np.zeros(0)
         if shares.shape != (len(classes),) or not (shares > 0).all() or not np.isclose(shares.sum(), 1.0, atol=1e-6):
             raise ValueError(
-                f"class_prior must hold a positive share for each of {classes!r:.80} that add up to 1, got "
+                f"class_prior must hold a positive share for each of the classes {classes!r:.80}, with a sum of 1, got "
                 f"{self.class_prior!r:.80}."
             )
         return shares
@@ -299,15 +312,17 @@ class BenefitClassifier(ClassifierWrapper):
             return None
         if not hasattr(self, "training_prior_"):
             raise NotFittedError(
-                "class_prior needs the shares of the classes in training: call fit on the training rows, around "
-                "FrozenEstimator(estimator) for a classifier that is to remain as it is."
+                "class_prior needs the class shares of the training rows, which are not known: call fit on these rows. "
+                "Wrap the classifier in FrozenEstimator to keep it as it is."
             )
         trained = self.training_prior_
         return np.divide(shares, trained, out=np.zeros_like(shares), where=trained > 0)
 
     def benefits_of(self, X: Any, benefit: Any, n_rows: int, *, estimate: bool = True) -> Benefits:
-        """Return the benefits of all decisions in these rows. Unknown amounts are estimated if ``estimate`` is True and
-        there is an estimator; otherwise they are NaN.
+        """Return the benefits of all decisions in the rows of ``X``.
+
+        ``benefit`` holds known amounts (n_rows,) or replaces the constructor's benefits. Unknown amounts are estimated
+        if ``estimate`` is True and there is an ``amount_estimator``, otherwise NaN.
         """
         n_classes = self._classes().size
         if benefit is not None and not is_column(benefit):
@@ -327,7 +342,7 @@ class BenefitClassifier(ClassifierWrapper):
             return None
         table = ScannedTable(scan(X)) if is_scan(X, "") else as_table(X)
         if self.amount not in table.names:
-            raise ValueError(f"X has no column {self.amount!r}, which amount= names; check its name.")
+            raise ValueError(f"X has no column {self.amount!r}; check the name given as amount=.")
         return table.column(table.names.index(self.amount)).numbers()
 
     def _refuse_scan(self, X: Any, y: Any) -> None:
@@ -336,16 +351,21 @@ class BenefitClassifier(ClassifierWrapper):
             refuse_scan(X, y, "A function of the rows as benefit", remedy)
 
     def _fit_amounts(self, X: Any, matters: np.ndarray, weights: np.ndarray | None, benefit: Any) -> None:
-        """Fit a copy of ``amount_estimator`` to the rows with a known amount that affects the benefit in their
-        class.
+        """Fit a clone of ``amount_estimator`` to the rows whose amount is known.
+
+        ``matters`` is a mask of the rows whose benefit depends on the amount, shape (n_rows,); other rows are ignored.
         """
         amounts = self._known_amounts(X, benefit, matters.size)
         if amounts is None:
-            raise ValueError("amount_estimator needs amounts to learn from; pass them as benefit=, or name a column.")
+            raise ValueError(
+                "amount_estimator needs amounts to train on; pass them to fit as benefit=, or name their column as "
+                "amount=."
+            )
         rows = np.flatnonzero(matters & ~np.isnan(amounts) & (True if weights is None else weights > 0))
         if not rows.size:
             raise ValueError(
-                "amount_estimator has no row to fit: no amount is known where it matters; give amounts of some rows."
+                "amount_estimator has no row to train on: no amount is known in rows whose benefit depends on it; give "
+                "amounts for some of these rows."
             )
         estimator, options = clone(self.amount_estimator), {}
         if weights is not None and has_fit_parameter(estimator, "sample_weight"):
@@ -358,11 +378,11 @@ class BenefitClassifier(ClassifierWrapper):
         if get_config()["enable_metadata_routing"]:
             return dict(process_routing(self, "fit", **fit_params).estimator.fit) if fit_params else {}
         if "sample_weight" in fit_params and not has_fit_parameter(self.estimator_, "sample_weight"):
-            raise ValueError(f"{type(self.estimator_).__name__} takes no sample_weight; leave it out.")
+            raise ValueError(f"{type(self.estimator_).__name__} does not accept sample_weight; omit it.")
         return fit_params
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Return scikit-learn's routing: ``benefit`` goes to this object, other fit parameters and weights to the
+        """Return scikit-learn's routing: ``benefit`` goes to this object, all other fit parameters go to the
         classifier.
         """
         mapping = MethodMapping().add(caller="fit", callee="fit")
@@ -388,10 +408,10 @@ class BenefitRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
 
     Attributes
     ----------
-    benefit : a row for each decision, a column for each of ``classes``
-    classes : names of the classes in the order of the columns; if a file lacks them, those of the model
-    decisions : names of the decisions in the order of the rows; if a file lacks them, the classes
-    amount : column of the rows that holds the amount at stake, or None
+    benefit : matrix with a row for each decision and a column for each of ``classes``
+    classes : names of the classes in the order of the columns; if a file omits them, the classes of the model
+    decisions : names of the decisions in the order of the rows; if a file omits them, the classes
+    amount : name of the column that holds the amount at stake, or None
     amount_benefit : benefit per unit of the amount, or None
     class_prior : shares of the classes where decisions are taken; None if they are as in training
     """
@@ -405,8 +425,8 @@ class BenefitRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
 
     @classmethod
     def read(cls, path: str | os.PathLike[str], classes: Any) -> BenefitRule:
-        """Return the rule in a JSON file, for a model with these classes. Raise ValueError, naming the file, if it is
-        invalid.
+        """Return the rule in a JSON file, for a model with the given classes. Raise ValueError, naming the file, if the
+        file is invalid.
         """
         file = checked_path(path)
         try:
@@ -418,12 +438,14 @@ class BenefitRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
         try:
             return cls.from_json(data, classes)
         except Damaged as error:
-            raise ValueError(f"{file} holds no benefits of decisions: {error}; correct the file.") from None
+            raise ValueError(f"{file} is not a valid file of benefits: {error}; correct the file.") from None
 
     @classmethod
     def from_json(cls, data: Any, classes: Any) -> BenefitRule:
-        """Return the rule from parsed JSON. Raise `Damaged`, whose message is half a sentence for the caller to
-        complete, if values are invalid.
+        """Return the rule from parsed JSON, for a model with the given classes.
+
+        Raise `Damaged` if values are invalid. Its message is part of a sentence that the caller completes with the
+        file.
         """
         labels = tuple(str(label) for label in classes)
         rule = converted(data, cls, "rule")
@@ -439,7 +461,7 @@ class BenefitRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
                     "each class"
                 )
         if (rule.amount is None) != (slope is None):
-            raise Damaged("amount and amount_benefit need each other")
+            raise Damaged("amount and amount_benefit must be given together")
         if prior is not None and (set(prior) != set(order) or abs(sum(prior.values()) - 1) > 1e-6):
             raise Damaged(
                 f"class_prior needs a positive share for each of {list(order)!r:.80} and no others, with a sum of 1"
@@ -448,13 +470,13 @@ class BenefitRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
         return msgspec.structs.replace(rule, classes=order, decisions=decisions, class_prior=shares)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the rule as plain values, which `from_json` reads."""
+        """Return the rule as plain values that `from_json` reads."""
         return json.loads(json.dumps(msgspec.to_builtins(self)))
 
     def around(self, model: Any, class_count: Any) -> BenefitClassifier:
         """Return a `BenefitClassifier` that applies this rule to a fitted model.
 
-        ``class_count`` holds the training rows of each class, shape (n_classes,).
+        ``class_count`` holds the number of training rows of each class, shape (n_classes,).
         """
         texts = [str(label) for label in model.classes_]
         columns = [self.classes.index(text) for text in texts]
@@ -469,8 +491,8 @@ class BenefitRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
         ).keep(model, class_count)
 
 
-def _names(given: tuple[Any, ...], default: tuple[str, ...], what: str) -> tuple[str, ...]:
-    names = tuple(map(str, given)) or default
+def _names(labels: tuple[Any, ...], default: tuple[str, ...], what: str) -> tuple[str, ...]:
+    names = tuple(map(str, labels)) or default
     if len(set(names)) != len(names):
-        raise Damaged(f"{what} has a name twice")
+        raise Damaged(f"{what} contains a name twice")
     return names

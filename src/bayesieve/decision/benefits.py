@@ -21,12 +21,12 @@ _SHAPES = (
 
 @dataclass(frozen=True)
 class Benefits:
-    """Benefits of decisions, all in the same unit, such as money.
+    """Benefits of decisions, all in one unit, such as money.
 
     Attributes
     ----------
     values : float array, shape (n_decisions, n_classes) or (n_rows, n_decisions, n_classes)
-        Row i is a decision, column j a true class. NaN where unknown.
+        Benefit of each decision for each true class; NaN where unknown.
     """
 
     values: np.ndarray
@@ -41,7 +41,10 @@ class Benefits:
         return self.values.ndim == 3
 
     def expected(self, probability: np.ndarray) -> np.ndarray:
-        """Return the expected benefits, sum_j P(j | x) B(i, j, x), (n_rows, n_decisions)."""
+        """Return the expected benefits sum_j P(j | x) B(i, j, x), shape (n_rows, n_decisions).
+
+        Raise ValueError if a benefit is missing or infinite.
+        """
         if not np.isfinite(self.values).all():
             row = f" (first in row {int(np.argwhere(~np.isfinite(self.values))[0][0])})" if self.by_row else ""
             raise ValueError(
@@ -53,9 +56,10 @@ class Benefits:
         return probability @ self.values.T
 
     def realised(self, decided: np.ndarray, codes: np.ndarray) -> np.ndarray:
-        """Return the benefit B(decision, true class, x) that each row brought, shape (n_rows,).
+        """Return the benefit B(decision, true class, x) of the decision taken in each row, shape (n_rows,).
 
-        ``decided`` and ``codes`` are positions of decisions and classes. Raise ValueError if a benefit is missing.
+        ``decided`` and ``codes`` are the positions of each row's decision and true class. Raise ValueError if a benefit
+        is missing.
         """
         gained = self.values[np.arange(codes.size), decided, codes] if self.by_row else self.values[decided, codes]
         if not np.isfinite(gained).all():
@@ -67,14 +71,16 @@ class Benefits:
 def read_benefits(
     benefit: Any, n_classes: int, n_rows: int, *, X: Any = None, amount: Any = None, amount_benefit: Any = None
 ) -> Benefits:
-    """Return checked benefits, from a matrix, nested lists of cells, or a function of the rows ``X``.
+    """Return checked benefits from a matrix, nested lists of cells, or a function of the rows ``X``.
 
-    ``amount_benefit`` times the amount of each row is added. Raise ValueError, listing the supported shapes, for any
-    other shape.
+    If ``amount`` is given, ``amount_benefit`` times the amount of each row is added. Raise ValueError, listing the
+    supported shapes, for any other shape.
     """
     if callable(benefit):
         if X is None:
-            raise ValueError("benefit is a function of the rows, which are not given here; pass its values instead.")
+            raise ValueError(
+                "benefit is a function of X, but there is no X here; pass the values of the function instead."
+            )
         benefit = benefit(X)
     values = np.eye(n_classes) if benefit is None else _values(benefit, n_rows)
     if values.shape[-1] != n_classes:
@@ -92,23 +98,24 @@ def read_benefits(
 
 
 def amount_slope(amount_benefit: Any, shape: Sequence[int]) -> np.ndarray:
-    """Return the benefit per unit of the amount, shape (n_decisions, n_classes), checked.
+    """Return the checked benefit per unit of the amount, for a benefit matrix of the given shape (n_decisions,
+    n_classes).
 
-    By default, with two decisions and two classes, only the second decision in rows of the second class gains the
-    amount.
+    If ``amount_benefit`` is None, only the second decision gains the amount, in rows of the second class. Raise
+    ValueError then unless there are two decisions and two classes.
     """
     if amount_benefit is None:
         if tuple(shape) != (2, 2):
             raise ValueError(
-                f"amounts with {shape[0]} decisions and {shape[1]} classes need amount_benefit, a matrix of their "
-                "benefit per unit."
+                f"With {shape[0]} decisions and {shape[1]} classes, amounts need amount_benefit: a matrix of that "
+                "shape with the benefit per unit of the amount."
             )
         return np.array([[0.0, 0.0], [0.0, 1.0]])
     return as_benefits(amount_benefit, "amount_benefit", shape[1], shape[0])
 
 
 def is_column(values: Any) -> bool:
-    """Return whether ``benefit`` values are one number per row (amounts), rather than a matrix, cells or a function."""
+    """Return whether ``benefit`` holds one number (an amount) per row, rather than a matrix, cells or a function."""
     if isinstance(values, (list, tuple)):
         return len(values) == 0 or not isinstance(values[0], (Sequence, np.ndarray))
     return not callable(values) and np.ndim(values) == 1
@@ -133,7 +140,7 @@ def _values(benefit: Any, n_rows: int) -> np.ndarray:
 
 
 def _of_cells(benefit: Sequence[Any], n_rows: int) -> np.ndarray:
-    """Return benefits as an array, from a list of rows whose cells are numbers or columns of n_rows numbers."""
+    """Return benefits as an array, from a list of rows whose cells are numbers or columns of ``n_rows`` numbers."""
     rows = [list(row) for row in benefit if isinstance(row, (list, tuple, np.ndarray)) and len(row) > 0]
     if not rows or len(rows) < len(benefit) or {len(row) for row in rows} != {len(rows[0])}:
         raise ValueError(f"benefit must be {_SHAPES}, with as many cells in every row; got {benefit!r:.80}.")
@@ -141,7 +148,7 @@ def _of_cells(benefit: Sequence[Any], n_rows: int) -> np.ndarray:
         try:
             values = np.array(rows, dtype=np.float64)
         except (TypeError, ValueError):
-            values = np.zeros(0)  # some cells are columns
+            values = np.zeros(0)  # not a matrix: some cells are columns
         if values.ndim == 2:
             return values
     values = np.empty((n_rows, len(rows), len(rows[0])))
@@ -154,7 +161,7 @@ def _of_cells(benefit: Sequence[Any], n_rows: int) -> np.ndarray:
 def positions_in(labels: Any, classes: np.ndarray, name: str) -> np.ndarray:
     """Return the position of each label in ``classes``, shape (n_rows,).
 
-    Raise ValueError for an unknown label; ``name`` is the argument that the message blames.
+    Raise ValueError for an unknown label; ``name`` is the argument that the message names.
     """
     target = as_target(labels)
     positions = {label: i for i, label in enumerate(np.asarray(classes).tolist())}
@@ -184,30 +191,30 @@ def total_benefit(
     decided : array-like, shape (n_rows,)
         Decision taken in each row.
     benefit : matrix, cells or None, default=None
-        Row i is a decision, column j a true class: an array (n_decisions, n_classes) or (n_rows, n_decisions,
-        n_classes), or a list of rows whose cells are numbers or columns of n_rows numbers. None: 1 for a decision that
-        names the true class, 0 otherwise.
+        Benefits with a row for each decision and a column for each true class: an array of shape (n_decisions,
+        n_classes) or (n_rows, n_decisions, n_classes), or a list of rows whose cells are numbers or columns of n_rows
+        numbers. None: 1 for the decision that names the true class, otherwise 0.
     amount : array-like, shape (n_rows,), optional
-        Amount at stake in each row; may be missing if it does not count.
+        Amount at stake in each row; may be missing in rows whose benefit does not depend on it.
     amount_benefit : matrix, shape (n_decisions, n_classes), optional
-        Benefit per unit of the amount, added to ``benefit``; by default, of two decisions and two classes, 1 for the
-        second of each and 0 elsewhere.
+        Benefit per unit of the amount; multiplied by the amount of the row and added to ``benefit``. By default 1 for
+        the second decision in rows of the second class, otherwise 0 (two decisions and two classes only).
     classes : array-like, optional
-        Classes in the order of the columns; by default the sorted labels of ``y``.
+        Classes in the order of the columns of ``benefit``; by default the sorted labels of ``y``.
     decisions : array-like, optional
-        Decisions in the order of the rows of the matrix; by default the classes.
+        Decisions in the order of the rows of ``benefit``; by default the classes.
     sample_weight : array-like, shape (n_rows,), optional
-        Times that each row counts.
+        Weight w_n of each row: a weight of 2 equals the row repeated.
 
     Returns
     -------
     float
-        In the unit of ``benefit``.
+        Total benefit, in the unit of ``benefit``.
 
     Raises
     ------
     ValueError
-        If shapes do not fit, labels are unknown, or the benefit of a decision taken is missing.
+        If shapes do not match, labels are unknown, or the benefit of a decision taken is missing.
 
     Examples
     --------
@@ -233,9 +240,12 @@ def total_benefit(
 
 
 def decision_names(decisions: Any, classes: np.ndarray, n_decisions: int) -> np.ndarray:
-    """Return the names of the decisions, by default those of the classes. Raise ValueError if their number is wrong."""
+    """Return the checked names of the decisions, shape (n_decisions,); by default the classes.
+
+    Raise ValueError if their number is not ``n_decisions`` or a name occurs twice.
+    """
     names = np.asarray(classes if decisions is None else decisions)
     if names.ndim != 1 or len(names) != n_decisions or len(set(names.tolist())) != n_decisions:
-        given = f"there are {len(names)} classes" if decisions is None else f"decisions is {decisions!r:.80}"
-        raise ValueError(f"benefit has {n_decisions} rows, but {given}; name a decision for each row in decisions=.")
+        other = f"there are {len(names)} classes" if decisions is None else f"decisions is {decisions!r:.80}"
+        raise ValueError(f"benefit has {n_decisions} rows, but {other}; name a decision for each row in decisions=.")
     return names

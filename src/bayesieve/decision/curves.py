@@ -19,21 +19,22 @@ _BAND_POINTS = 1000
 
 @dataclass(frozen=True, repr=False)
 class ProfitCurve(ShortRepr):
-    """Profit against the share of rows contacted, highest scores first: one entry per distinct score, and one for
-    nobody.
+    """Profit against the share of rows contacted, highest scores first.
+
+    The first entry is for contacting nobody, then there is one entry per distinct score.
 
     Attributes
     ----------
     share : float array, shape (n_points,)
-        Rows contacted over all rows, by weight, from 0 to 1.
+        Weighted share of the rows that are contacted, from 0 to 1.
     threshold : float array, shape (n_points,)
-        Rows with at least this score are contacted; infinite for nobody. In the unit of the scores: a probability only
-        if the scores are probabilities, an amount of benefit if they are expected gains, as those of
-        `BenefitClassifier.profit_curve` are.
+        Score from which rows are contacted, in the unit of the scores; infinite for nobody. It is a probability only if
+        the scores are probabilities. For `BenefitClassifier.profit_curve`, it is an expected gain in the unit of the
+        benefits.
     profit : float array, shape (n_points,)
-        Benefit of contacting these rows and no others, summed over all rows.
+        Benefit of contacting exactly these rows, summed over all rows, in the unit of the benefits.
     low, high : float arrays, shape (n_points,)
-        Pointwise bootstrap band of ``profit`` at the same threshold.
+        Pointwise bootstrap interval of ``profit`` at the same threshold.
     """
 
     share: np.ndarray
@@ -44,7 +45,7 @@ class ProfitCurve(ShortRepr):
 
     @property
     def best(self) -> int:
-        """Position of the largest profit; the smallest share on ties."""
+        """Position of the entry with the largest profit; of several, the one with the smallest share."""
         return int(self.profit.argmax())
 
     def _facts(self) -> dict[str, Any]:
@@ -62,11 +63,12 @@ class GainsCurve(ShortRepr):
     Attributes
     ----------
     share, threshold : float arrays, shape (n_points,)
-        The threshold is a score, in the unit of the scores.
+        Share of rows contacted, and the score from which rows are contacted.
     gain : float array, shape (n_points,)
-        Positive rows contacted over all positive rows.
+        Share of all positive rows that are contacted.
     lift : float array, shape (n_points,)
-        ``gain / share``: the rate of positive rows among those contacted over the rate among all; NaN for nobody.
+        ``gain / share``: the rate of positive rows among the contacted rows divided by their rate among all rows; NaN
+        for nobody.
     """
 
     share: np.ndarray
@@ -83,7 +85,7 @@ class GainsCurve(ShortRepr):
 
 
 def _evenly(curve: ProfitCurve | GainsCurve) -> dict[str, Any]:
-    """Return the points of a curve at every tenth of the rows, for the short table that notebooks show."""
+    """Return the points of a curve at every tenth of the rows, for the short table shown in notebooks."""
     at = np.unique(np.searchsorted(curve.share, np.arange(1, 11) / 10 - 1e-9))
     return {name: values[at] for name, values in vars(curve).items()}
 
@@ -111,15 +113,15 @@ def profit_curve(
     score : array-like, shape (n_rows,)
         Expected gain from contact, or a probability; rows of equal score are contacted together.
     benefit : matrix or cells
-        As `total_benefit` takes it, of two decisions: leave the row, or contact it.
+        Benefits of two decisions, in the order not to contact the row, to contact it; shapes as for `total_benefit`.
     amount, amount_benefit, classes : optional
         As in `total_benefit`.
     sample_weight : array-like, shape (n_rows,), optional
-        Times that each row counts.
+        Weight of each row: a weight of 2 equals the row repeated.
     n_bootstrap : int, default=200
-        Resamples of the rows behind the band; 0: none, the band is NaN.
+        Number of bootstrap samples for the interval; with 0, its ends are NaN.
     confidence : float, default=0.95
-        Share of the resamples within the band at each threshold.
+        Share of the bootstrap samples within the interval at each threshold.
 
     Returns
     -------
@@ -128,7 +130,7 @@ def profit_curve(
     Raises
     ------
     ValueError
-        If shapes do not fit, scores are missing, or there are not two decisions.
+        If shapes do not match, scores are missing, or there are not two decisions.
 
     Examples
     --------
@@ -145,7 +147,9 @@ def profit_curve(
         benefit, len(classes_of_benefits), codes.size, amount=amount, amount_benefit=amount_benefit
     )
     if benefits.n_decisions != 2:
-        raise ValueError(f"A profit curve needs two decisions, but benefit has {benefits.n_decisions} rows; give two.")
+        raise ValueError(
+            f"A profit curve needs two decisions, but benefit has {benefits.n_decisions} rows; give two rows."
+        )
     if not isinstance(n_bootstrap, (int, np.integer)) or n_bootstrap < 0:
         raise ValueError(f"n_bootstrap must be a whole number, at least 0, got {n_bootstrap!r:.80}.")
     if not 0 < confidence < 1:
@@ -168,11 +172,12 @@ def gains_curve(y: Any, score: Any, *, pos_label: Any = None, sample_weight: Any
     y : array-like, shape (n_rows,)
         True classes.
     score : array-like, shape (n_rows,)
-        Such as the probability of the positive class; rows of equal score are contacted together.
+        Score by which rows are ranked, such as the probability of the positive class; rows of equal score are contacted
+        together.
     pos_label : label, optional
-        The positive class; by default the second of two.
+        Positive class; by default the second of two classes.
     sample_weight : array-like, shape (n_rows,), optional
-        Times that each row counts.
+        Weight of each row: a weight of 2 equals the row repeated.
 
     Returns
     -------
@@ -181,7 +186,7 @@ def gains_curve(y: Any, score: Any, *, pos_label: Any = None, sample_weight: Any
     Raises
     ------
     ValueError
-        If shapes do not fit, scores are missing, or no row is positive.
+        If shapes do not match, scores are missing, or no row is positive.
 
     Examples
     --------
@@ -201,10 +206,10 @@ def gains_curve(y: Any, score: Any, *, pos_label: Any = None, sample_weight: Any
 
 
 def _ranked(score: Any, n_rows: int, sample_weight: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Sort the rows of positive weight by descending score.
+    """Rank the rows of positive weight by descending score.
 
-    Returns their positions, the end of each run of equal scores in that order, the distinct scores from infinity down,
-    and the sorted weights.
+    Returns their positions in ``score``, the end of each run of equal scores in the ranking, the distinct scores
+    (infinity first, then descending), and the ranked weights.
     """
     scores = column_of_numbers(score, "score", n_rows)
     if np.isnan(scores).any():
@@ -220,7 +225,7 @@ def _ranked(score: Any, n_rows: int, sample_weight: Any) -> tuple[np.ndarray, np
 def _band(
     uncontacted: np.ndarray, gained: np.ndarray, ends: np.ndarray, n_bootstrap: int, confidence: float, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the lower and upper ends of a pointwise bootstrap band of the profit.
+    """Return the lower and upper ends of a pointwise bootstrap interval of the profit, two arrays of shape (n_points,).
 
     Quantiles are computed at about `_BAND_POINTS` thresholds and interpolated between them, which bounds the time.
     """
@@ -248,20 +253,21 @@ class Calibration(ShortRepr):
     Attributes
     ----------
     predicted, observed : float arrays, shape (n_bins,)
-        Mean predicted probability, and share of the class, in every bin that has rows.
+        Mean predicted probability and observed share of the class in each bin that has rows.
     low, high : float arrays, shape (n_bins,)
         Wilson's confidence interval of ``observed``.
     count : int array, shape (n_bins,)
-        Rows.
+        Number of rows in each bin.
     brier : float
-        Mean of (P(class | x) - 1 if the row is of the class else 0)^2.
+        Brier score: mean over rows of (P(class | x) - t)^2, where t is 1 for rows of the class, otherwise 0.
     calibration : float
-        Mean over rows of (predicted - observed)^2 in their bin, 0 if the probabilities are calibrated.
+        Mean over rows of (predicted - observed)^2 of their bin; 0 if the probabilities are calibrated.
     refinement : float
-        Mean over rows of observed (1 - observed), 0 if every bin holds rows of one kind only. ``brier`` is
-        ``calibration + refinement`` plus the variation of predictions within bins (DeGroot & Fienberg 1983).
+        Mean over rows of observed (1 - observed) of their bin; 0 if each bin contains only rows of the class or none.
+        ``brier`` is ``calibration + refinement`` plus the variation of predictions within bins (DeGroot & Fienberg
+        1983).
     expected_calibration_error : float
-        Mean over rows of \\|predicted - observed\\|.
+        Mean over rows of \\|predicted - observed\\| of their bin.
     """
 
     predicted: np.ndarray
@@ -299,15 +305,17 @@ def calibration_summary(
     y : array-like, shape (n_rows,)
         True classes.
     probability : array-like, shape (n_rows,)
-        Predicted probability of the class ``pos_label``, in [0, 1]; best of rows that the model was not trained on.
+        Predicted probability of the class ``pos_label``, in [0, 1], preferably for rows that the model was not trained
+        on.
     pos_label : label, optional
-        By default the second of two classes.
+        Class that ``probability`` refers to; by default the second of two classes.
     n_bins : int or None, default=10
-        Bins of equal width in [0, 1]. None: one for each distinct probability, for models that predict few.
+        Number of bins of equal width in [0, 1]. None: one bin per distinct probability, for models that predict few
+        distinct values.
     confidence : float, default=0.95
-        Level of the interval in each bin.
+        Confidence level of the interval in each bin.
     sample_weight : array-like, shape (n_rows,), optional
-        Times that each row counts.
+        Weight of each row: a weight of 2 equals the row repeated.
 
     Returns
     -------
@@ -316,7 +324,7 @@ def calibration_summary(
     Raises
     ------
     ValueError
-        If shapes do not fit, a probability is missing or outside [0, 1], or the class is unknown.
+        If shapes do not match, a probability is missing or outside [0, 1], or the class is unknown.
 
     References
     ----------

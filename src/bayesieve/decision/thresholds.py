@@ -1,5 +1,5 @@
-"""Search for the threshold (or class weights) that maximises a measure of the confusion matrix, by trying every
-distinct value.
+"""Search for the decision threshold (or class weights) that maximises a measure of the confusion matrix, by trying
+every distinct value.
 
 A measure is a function from confusion matrices, shape (n, true class, predicted class), to n values; higher is better.
 """
@@ -24,27 +24,27 @@ from bayesieve.table.frames import LabelledRows, is_scan, refuse_scan, require_t
 from bayesieve.table.target import require_classes, require_target
 
 Measure = Callable[[np.ndarray], np.ndarray]
-"""From confusion matrices (n, true class, predicted class) to values (n,); higher is better."""
+"""Function from confusion matrices (n, true class, predicted class) to n values; higher is better."""
 
-_INFEASIBLE = -1e100  # below each measure, so that decisions that miss a bound are compared by how far they do
-_BLOCK = 2**14  # confusion matrices made at once, so that they stay in the cache
+_INFEASIBLE = -1e100  # times (1 + shortfall): value of decisions that miss a bound, below every measure
+_BLOCK = 2**14  # confusion matrices computed at once, so that they fit in the cache
 _MAX_ROUNDS = 100
 _TOL = 1e-12
-_FAR = math.e  # from the last row to the weight beyond it
+_FAR = math.e  # ratio of a class weight beyond all rows to the weight at which the last row changes
 OF_TWO_CLASSES = ("f1", "jaccard")
 _N_FOLDS = 5
 
 
 def accuracy(confusion: np.ndarray) -> np.ndarray:
     """Return the share of correctly predicted rows for each confusion matrix, shape (n,)."""
-    return _rightly(confusion).sum(axis=1) / confusion.sum(axis=(1, 2))
+    return _correct(confusion).sum(axis=1) / confusion.sum(axis=(1, 2))
 
 
 def balanced_accuracy(confusion: np.ndarray) -> np.ndarray:
     """Return the mean recall of the classes for each confusion matrix, shape (n,); 1 minus the balanced error rate."""
-    rows = confusion[0].sum(axis=1)  # every matrix has the same rows of each class
-    there = rows > 0
-    return (_rightly(confusion)[:, there] / rows[there]).mean(axis=1)
+    rows = confusion[0].sum(axis=1)  # the number of rows per true class is equal in all matrices
+    has_rows = rows > 0
+    return (_correct(confusion)[:, has_rows] / rows[has_rows]).mean(axis=1)
 
 
 def f1_macro(confusion: np.ndarray) -> np.ndarray:
@@ -64,12 +64,12 @@ def jaccard(confusion: np.ndarray) -> np.ndarray:
 
 
 def matthews_corrcoef(confusion: np.ndarray) -> np.ndarray:
-    """Return Matthews' correlation for each confusion matrix, shape (n,), for several classes as defined by Gorodkin
-    (2004). It is 0 if all rows are predicted as one class.
+    """Return Matthews' correlation coefficient for each confusion matrix, shape (n,); for several classes as in
+    Gorodkin (2004). It is 0 if all rows are predicted as one class.
     """
     true, predicted = confusion.sum(axis=2), confusion.sum(axis=1)
     total = true.sum(axis=1)
-    product = _rightly(confusion).sum(axis=1) * total - (true * predicted).sum(axis=1)
+    product = _correct(confusion).sum(axis=1) * total - (true * predicted).sum(axis=1)
     spread = (total**2 - (predicted**2).sum(axis=1)) * (total**2 - (true**2).sum(axis=1))
     return np.divide(product, np.sqrt(np.maximum(spread, 0)), out=np.zeros_like(product), where=spread > 0)
 
@@ -84,19 +84,19 @@ def recalls_of(confusion: np.ndarray) -> np.ndarray:
     without rows.
     """
     rows = confusion.sum(axis=2)
-    return np.divide(_rightly(confusion), rows, out=np.full(rows.shape, np.nan), where=rows > 0)
+    return np.divide(_correct(confusion), rows, out=np.full(rows.shape, np.nan), where=rows > 0)
 
 
 def within_recalls(measure: Measure, least: np.ndarray) -> Measure:
-    """Return a measure that prefers any decision whose recalls reach lower bounds to any that does not.
+    """Return a measure that ranks decisions whose recalls reach their lower bounds above all others.
 
     Decisions that miss a bound are ranked by the sum of their shortfalls.
 
     Parameters
     ----------
-    measure : function of confusion matrices.
+    measure : function of confusion matrices that ranks the decisions that reach all bounds.
     least : float array, shape (n_classes,)
-        Lowest recall of each class; 0 for no bound.
+        Lowest allowed recall of each class; 0 for no bound.
     """
 
     def bounded(confusion: np.ndarray) -> np.ndarray:
@@ -110,38 +110,40 @@ def within_recalls(measure: Measure, least: np.ndarray) -> Measure:
 def best_threshold(
     score: np.ndarray, positive: np.ndarray, measure: Measure, weights: np.ndarray | None = None
 ) -> tuple[float, float]:
-    """Return the threshold with the largest measure, and that largest value. Rows of at least this score are positive.
+    """Return the threshold with the largest measure, and that measure. Rows with at least this score are predicted
+    positive.
 
-    After one sort, every distinct cut is tried. If several are best, the one closest to 1/2 is taken. Thresholds lie
-    halfway between neighbouring scores; 0 makes all rows positive, and a threshold just above 1 and all scores makes
-    none.
+    Every threshold that separates two scores is tried, after one sort. If several are best, the one closest to 1/2 is
+    returned. Thresholds lie halfway between neighbouring scores. At 0 all rows are predicted positive; at a threshold
+    just above 1 and all scores, none.
 
     Parameters
     ----------
     score : float array, shape (n_rows,), in [0, 1]
-    positive : bool array, shape (n_rows,)
+    positive : bool array, shape (n_rows,), true class
     measure : function of confusion matrices, higher is better.
-    weights : float array, shape (n_rows,), optional
+    weights : float array, shape (n_rows,), or None for equal weights
     """
     order = np.argsort(score)
     score, positive = score[order].astype(np.float64), positive[order]
     above_all = float(np.nextafter(max(1.0, score[-1]), 2.0))
     counted = np.ones(score.size) if weights is None else weights[order]
-    # A cut separates negative rows (before it) from positive ones. Cuts between equal scores are impossible.
+    # A cut is a position in the sorted rows: rows before it are predicted negative, the others positive. No cut
+    # separates equal scores.
     cuts = np.r_[0, np.flatnonzero(score[1:] != score[:-1]) + 1, score.size]
-    below = np.stack([np.r_[0.0, np.cumsum(counted * of_class)][cuts] for of_class in (~positive, positive)])
+    below = np.stack([np.r_[0.0, np.cumsum(counted * is_class)][cuts] for is_class in (~positive, positive)])
     total = below[:, -1:]
     values = np.empty(cuts.size)
     for first in range(0, cuts.size, _BLOCK):
-        some_below = below[:, first : first + _BLOCK]
-        # The transposition makes each cell contiguous over all cuts, so that sums over classes run along memory.
-        confusion = np.stack([some_below, total - some_below], axis=1).transpose(2, 0, 1)
-        values[first : first + _BLOCK] = _checked(measure(confusion), some_below.shape[1])
+        block_below = below[:, first : first + _BLOCK]
+        # Stack the matrices along the last axis and transpose, so that sums over classes run along contiguous memory.
+        confusion = np.stack([block_below, total - block_below], axis=1).transpose(2, 0, 1)
+        values[first : first + _BLOCK] = _checked(measure(confusion), block_below.shape[1])
     best = np.flatnonzero(values == values.max())
     low = np.r_[0.0, score][cuts[best]]
     high = np.r_[score, above_all][cuts[best]]
     middle = low + (high - low) / 2
-    threshold = np.where(middle > low, middle, high)  # neighbouring floats have no middle
+    threshold = np.where(middle > low, middle, high)  # no float lies between two neighbouring floats
     threshold[cuts[best] == 0], threshold[cuts[best] == score.size] = 0.0, above_all
     chosen = int(np.abs(threshold - 0.5).argmin())
     return float(threshold[chosen]), float(values[best[chosen]])
@@ -150,8 +152,8 @@ def best_threshold(
 def best_class_weights(
     probability: np.ndarray, codes: np.ndarray, measure: Measure, weights: np.ndarray | None = None
 ) -> tuple[np.ndarray, float]:
-    """Return factors of the class probabilities, with mean 1, that give `weighted_class` a large measure, and its
-    value.
+    """Return factors of the class probabilities, shape (n_classes,) with mean 1, that give `weighted_class` a large
+    measure, and that measure.
 
     Coordinate ascent: one factor after the other is set to its best value, found by one sort, until none improves the
     measure. It starts from equal factors and from the inverse class shares; the better local optimum is returned.
@@ -165,14 +167,16 @@ def best_class_weights(
 
 
 def weighted_class(probability: np.ndarray, class_weights: np.ndarray) -> np.ndarray:
-    """Return the position of the class with the largest weight_j P(j | x) in each row, the first on ties."""
+    """Return the position of the class j with the largest class_weights[j] P(j | x) in each row; the first one on
+    ties.
+    """
     return (np.asarray(probability, dtype=np.float64) * class_weights).argmax(axis=1)
 
 
 def confusion_of(codes: np.ndarray, predicted: np.ndarray, n_classes: int, weights: np.ndarray) -> np.ndarray:
     """Return the confusion matrix: summed weights by true and predicted class, shape (n_classes, n_classes)."""
     cells = np.bincount(codes * n_classes + predicted, weights, minlength=n_classes**2)
-    return cells.reshape(n_classes, n_classes).astype(np.float64)  # sums of no rows are integers
+    return cells.reshape(n_classes, n_classes).astype(np.float64)  # bincount returns integers if there are no rows
 
 
 def _ascent(
@@ -189,14 +193,14 @@ def _ascent(
     for _ in range(_MAX_ROUNDS):
         before = value
         for j in range(n_classes):
-            weight, promised = _best_weight_of(j, probability, class_weights, codes, counted, measure)
-            if promised > value + _TOL:
-                tried = class_weights.copy()
-                tried[j] = weight
-                tried /= tried.mean()
-                reached = value_of(tried)  # rounding may break ties between other classes another way
-                if reached > value + _TOL:
-                    class_weights, value = tried, reached
+            weight, expected_value = _best_weight_of(j, probability, class_weights, codes, counted, measure)
+            if expected_value > value + _TOL:
+                candidate = class_weights.copy()
+                candidate[j] = weight
+                candidate /= candidate.mean()
+                new_value = value_of(candidate)  # evaluate again: rounding may break ties of other classes differently
+                if new_value > value + _TOL:
+                    class_weights, value = candidate, new_value
         if value <= before + _TOL:
             break
     return class_weights, value
@@ -205,16 +209,18 @@ def _ascent(
 def _best_weight_of(
     j: int, probability: np.ndarray, class_weights: np.ndarray, codes: np.ndarray, counted: np.ndarray, measure: Measure
 ) -> tuple[float, float]:
-    """Return the best factor for class j while the other factors stay fixed, and the value of the measure there."""
+    """Return the best factor for class j while the other factors stay fixed, and the measure that it reaches."""
     others = probability * class_weights
     others[:, j] = -1.0
     rival = others.argmax(axis=1)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        needed = others[np.arange(codes.size), rival] / probability[:, j]  # rows with less are predicted as j
+        needed = (
+            others[np.arange(codes.size), rival] / probability[:, j]
+        )  # factor of class j from which the row is predicted as j
     needed[np.isnan(needed)] = np.inf
     order = np.argsort(needed)
     needed, rival, codes, counted = needed[order], rival[order], codes[order], counted[order]
-    # Cuts closer than rounding errors would split rows whose probabilities are equal in exact arithmetic.
+    # Skip cuts between factors that only differ by rounding errors: the probabilities of these rows are equal.
     cuts = np.r_[0, np.flatnonzero(needed[1:] > needed[:-1] * (1 + _TOL)) + 1, needed.size]
     cuts = cuts[(np.r_[0.0, needed][cuts] < np.inf) & (np.r_[needed, np.inf][cuts] > 0)]
     n_classes = class_weights.size
@@ -241,36 +247,35 @@ def _best_weight_of(
     return float(np.sqrt(low) * np.sqrt(high) or high / _FAR), float(joined[best])
 
 
-def _rightly(confusion: np.ndarray) -> np.ndarray:
+def _correct(confusion: np.ndarray) -> np.ndarray:
     return np.diagonal(confusion, axis1=1, axis2=2)
 
 
 def _f1(confusion: np.ndarray) -> np.ndarray:
     rows = confusion.sum(axis=1) + confusion.sum(axis=2)
-    return np.divide(2 * _rightly(confusion), rows, out=np.zeros(rows.shape), where=rows > 0)
+    return np.divide(2 * _correct(confusion), rows, out=np.zeros(rows.shape), where=rows > 0)
 
 
 def _checked(values: Any, n: int) -> np.ndarray:
-    """Return the values of a user's measure as an array. Raise ValueError unless there is one number per confusion
-    matrix.
+    """Return the values of a user's measure as an array of shape (n,). Raise ValueError unless there is one number per
+    confusion matrix.
     """
     array = np.asarray(values, dtype=np.float64)
     if array.shape != (n,) or np.isnan(array).any():
         raise ValueError(
-            "scoring must return a number for each of the confusion matrices (n, true class, predicted class) that it "
-            f"is given, got an array of shape {array.shape}{' with NaN' if np.isnan(array).any() else ''}."
+            "scoring must return one number for each of n confusion matrices, shape (n, true class, predicted class), "
+            f"got an array of shape {array.shape}{' with NaN' if np.isnan(array).any() else ''}."
         )
     return array
 
 
 @with_shared_docs
 class ThresholdTuner(ClassifierWrapper):
-    """Classifier that predicts by the threshold on P(positive class | x) that maximises a measure of the confusion
-    matrix.
+    """Classifier with the threshold on P(positive class | x) that maximises a measure of the confusion matrix.
 
-    Every threshold that makes a difference is tried, in O(n log n) after one sort. For several classes, factors of the
-    class probabilities are tuned instead, and predictions are argmax_j weight_j P(j | x): one factor after the other
-    takes its best value until none improves the measure, which is a local optimum.
+    Every threshold that changes a prediction is tried, in O(n log n) by one sort. For more than two classes, class
+    weights are tuned instead, and predictions are argmax_j weight_j P(j | x). One weight after the other is set to its
+    best value until none improves the measure, which gives a local optimum.
 
     scikit-learn's ``TunedThresholdClassifierCV`` tries a grid of 100 thresholds in every fold and averages the curves,
     for any scorer and two classes. Use it for scorers that need more than a confusion matrix, such as those with
@@ -280,37 +285,41 @@ class ThresholdTuner(ClassifierWrapper):
     Parameters
     ----------
     estimator : classifier with ``predict_proba``
-        Of scikit-learn or like it; a copy is fitted to all rows.
+        Classifier to tune; a clone is fitted to all rows.
     scoring : str or function, default="balanced_accuracy"
-        ``"balanced_accuracy"`` (1 minus the balanced error rate), ``"accuracy"``, ``"f1"`` and ``"jaccard"`` (of the
-        positive of two classes), ``"f1_macro"``, ``"matthews_corrcoef"``, or a function from confusion matrices (n,
-        true class, predicted class) to values (n,), of which higher is better; the positive of two classes comes last.
+        Measure to maximise: ``"balanced_accuracy"`` (1 minus the balanced error rate), ``"accuracy"``, ``"f1"`` and
+        ``"jaccard"`` (of the positive one of two classes), ``"f1_macro"``, ``"matthews_corrcoef"``, or a function from
+        confusion matrices (n, true class, predicted class) to n values, higher is better; of two classes, the positive
+        one comes last.
     cv : int, splitter, "train" or None, default=None
-        Rows that tune the threshold are predicted by models of the other folds: the number of folds (None: 5),
-        stratified and, unlike scikit-learn's, shuffled by a fixed seed, as tables may be sorted;
-        or a scikit-learn splitter, taken as it is. "train": by the model itself, as Boulle (2007) does, which is
-        optimistic on training rows; with scikit-learn's ``FrozenEstimator``, the threshold of a fitted model on further
-        rows.
+        Models that predict the rows on which the threshold is tuned. A number of folds (None: 5) or a scikit-learn
+        splitter: each row is predicted by a model that was trained on other folds; numbered folds are stratified and,
+        unlike scikit-learn's, shuffled by a fixed seed, because tables may be sorted. "train": all rows are predicted
+        by the model fitted to them, as in Boulle (2007), which is optimistic. Use "train" with scikit-learn's
+        ``FrozenEstimator`` to tune the threshold of a fitted model on new rows.
     pos_label : label, default=None
-        The positive of two classes. None: ``positive`` of the classifier, or else the second of ``classes_``.
+        Positive one of two classes. None: the attribute ``positive`` of the classifier if it has one, otherwise the
+        second of ``classes_``.
     min_recall : dict from class to float, or None, default=None
-        Lowest recalls of some classes on the rows that tune, such as ``{"bad": 0.8}``: the best threshold or weights
-        that keep them are chosen. If none do, the nearest are, with a warning.
+        Lower bounds for the recalls of classes on the rows used for tuning, such as ``{"bad": 0.8}``: the best
+        threshold or class weights that satisfy them are chosen. If none do, those with the smallest total shortfall are
+        chosen, with a warning. None: no bounds.
 
     Attributes
     ----------
     estimator_ : the classifier fitted to all rows.
     classes_ : array, shape (n_classes,)
+        Class labels.
     pos_label_ : label or None
         The positive class; None unless there are two classes.
     best_threshold_ : float or None
-        Rows with at least this probability of the positive class are predicted as it; None unless there are two.
+        Probability of the positive class from which rows are predicted positive; None unless there are two classes.
     class_weights_ : float array, shape (n_classes,), or None
-        Factors of the probabilities, with a mean of 1; None for two classes.
+        Weights of the class probabilities, with a mean of 1; None for two classes.
     best_score_ : float
-        The measure, on the rows that tuned.
+        Largest measure on the rows used for tuning.
     recalls_ : float array, shape (n_classes,)
-        Recalls of the classes, on the rows that tuned.
+        Recalls of the classes on the rows used for tuning.
 
     References
     ----------
@@ -350,11 +359,11 @@ class ThresholdTuner(ClassifierWrapper):
 
         Parameters
         ----------
-        X : table that the classifier takes, shape (n_rows, n_features)
+        X : table that the classifier accepts, shape (n_rows, n_features)
         sample_weight : array-like, shape (n_rows,), optional
             Weights of the rows, in the measure and for the classifier.
         groups : array-like, shape (n_rows,), optional
-            A number of folds, and splitters made for it, keep the rows of a group together.
+            Group of each row; a number of folds, and group splitters, keep the rows of a group in one fold.
 
         Returns
         -------
@@ -386,8 +395,8 @@ class ThresholdTuner(ClassifierWrapper):
         return self
 
     def _tune(self, probability: np.ndarray, codes: np.ndarray, weights: np.ndarray | None, measure: Measure) -> None:
-        """Set the threshold or the class weights from out-of-fold probabilities, and the score and recalls they reach
-        there.
+        """Set the threshold or the class weights, and the score and the recalls that they reach, from out-of-fold
+        probabilities (n_rows, n_classes).
         """
         least = self._least_recalls(np.bincount(codes, weights, minlength=self.classes_.size))
         bounded = within_recalls(measure, least) if least.any() else measure
@@ -408,8 +417,8 @@ class ThresholdTuner(ClassifierWrapper):
             self.best_score_ = float(_checked(measure(confusion), 1)[0])
             reached = ", ".join(f"{self.classes_[k]} {self.recalls_[k]:.3g}" for k in np.flatnonzero(least))
             warnings.warn(
-                f"No decision keeps the recalls of min_recall on the rows that tune; the nearest has {reached}. Lower "
-                "the bounds, or bound fewer classes.",
+                f"No threshold or class weights reach the recalls of min_recall; the nearest ones reach {reached}. "
+                "Lower the bounds, or bound fewer classes.",
                 CautionWarning,
                 stacklevel=3,
             )
@@ -422,7 +431,7 @@ class ThresholdTuner(ClassifierWrapper):
             if not 0 <= bound <= 1:
                 raise ValueError(f"min_recall of class {label!r} must be between 0 and 1, got {bound!r}.")
             if rows[place] == 0:
-                raise ValueError(f"min_recall names class {label!r}, which has no row to tune on; leave it out.")
+                raise ValueError(f"min_recall names class {label!r}, which has no rows for tuning; omit this class.")
             least[place] = bound
         return least
 
@@ -450,18 +459,18 @@ class ThresholdTuner(ClassifierWrapper):
         if not is_choice(self.scoring, MEASURES):
             raise ValueError(f"scoring must be one of {', '.join(MEASURES)} or a function, got {self.scoring!r:.80}.")
         if self.scoring in OF_TWO_CLASSES and n_classes != 2:
-            raise ValueError(f'scoring={self.scoring!r} is for two classes, y has {n_classes}; take "f1_macro".')
+            raise ValueError(f'scoring={self.scoring!r} needs two classes, but y has {n_classes}; use "f1_macro".')
         return MEASURES[self.scoring]
 
     def _out_of_fold(
         self, X: Any, labels: np.ndarray, weights: np.ndarray | None, groups: Any
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the positions of the test rows of all folds, and their probabilities by models that were not trained
-        on them.
+        """Return the positions of the test rows of all folds, and their class probabilities by models trained on the
+        other folds.
         """
         rows, probabilities = [], []
         for train, test in row_splits(_N_FOLDS if self.cv is None else self.cv, labels, groups, weights=weights):
-            with silenced():  # the model of all rows has warned
+            with silenced():  # the model fitted to all rows has issued the warnings
                 model = self._trained(take_rows(X, train), labels[train], None if weights is None else weights[train])
                 probability = np.zeros((test.size, self.classes_.size))
                 probability[:, positions_in(model.classes_, self.classes_, "y")] = model.predict_proba(

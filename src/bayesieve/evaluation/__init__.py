@@ -1,4 +1,4 @@
-"""Evaluation of fitted models on rows: performance, segments, drift, and comparison with a challenger."""
+"""Evaluation of fitted models on labelled rows: performance, segments, drift, and comparison with a challenger."""
 
 from bayesieve.evaluation.drift import Drift, drift
 from bayesieve.evaluation.evaluating import Challenge, Evaluation, challenge, evaluate

@@ -12,7 +12,7 @@ from scipy.special import betainc
 from scipy.stats import false_discovery_control
 
 from bayesieve.evaluation.evaluating import Segment, labelled
-from bayesieve.evaluation.judged import JudgedRows, grouped_rows, scorecard_in
+from bayesieve.evaluation.judged import EvaluatedRows, grouped_rows, scorecard_in
 from bayesieve.parts import Allowed, check_allowed
 from bayesieve.scorecard import Scorecard
 from bayesieve.scorecard.explanation import UNSEEN
@@ -24,17 +24,17 @@ from bayesieve.words import ShortRepr
 
 _LEVEL = 0.95
 _LARGEST = {"": "psi", "_feature": "feature", "_period": "by"}
-_ROUNDING = 1e-9  # of sums of row weights
-_FEW = 40.0  # rows: from here on, numbers of rows are normal to within their rounding
+_ROUNDING = 1e-9  # relative rounding error of sums of row weights
+_FEW = 40.0  # number of rows from which the normal approximation of a Poisson count is accurate enough
 _MEASURES = ("auc", "gini", "ks", "log_loss", "brier", "calibration", "calibration_slope")
 _ENDS = ("", "_low", "_high")
-_IDEAL = {"ks": 1.0, "calibration": 0.0, "calibration_slope": 1.0}  # of measures that each of several classes has
+_IDEAL = {"ks": 1.0, "calibration": 0.0, "calibration_slope": 1.0}  # best value of measures computed for each class
 _OF_LEVELS = ("by", "feature", "level", "class", "train", "now")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Drift(ShortRepr):
-    """Changes of rows since training, the result of `drift`.
+    """Changes of new rows compared with the training rows of a model, the result of `drift`.
 
     Attributes
     ----------
@@ -42,14 +42,15 @@ class Drift(ShortRepr):
         Table of `to_frame`, always as a polars dataframe.
     periods : polars.DataFrame
         One row per group: ``by``, ``rows``, the ``shift`` of the mean score and, with labels, ``labelled`` (rows),
-        ``auc``, ``gini``, ``ks``, ``log_loss`` and ``brier``, and ``calibration``: the mean predicted probability of
-        the positive class less its share, with the ``calibration_slope``. For more than two classes, ``ks`` and
-        calibration are those of the worst class. ``_low`` and ``_high`` are bounds of 95 % intervals.
+        ``auc``, ``gini``, ``ks``, ``log_loss``, ``brier``, ``calibration`` (mean predicted probability of the positive
+        class minus its share) and ``calibration_slope``. For more than two classes, ``ks`` and the calibration columns
+        are those of the worst class. Columns ending in ``_low`` and ``_high`` are bounds of 95 % intervals.
     levels : polars.DataFrame
-        One row per group, feature and level: the shares of the rows in the level in training (``train``) and ``now``.
-        With labels also, for the positive of two classes or each of more, its share among the rows of the level in
-        training (``rate_train``), now (``observed``) and as ``predicted``, the ``p_value`` of observed against
-        predicted, and ``p_adjusted`` for the number of tests (Benjamini and Hochberg 1995).
+        One row per group, feature and level: the share of the rows in the level in training (``train``) and in the new
+        rows (``now``). With labels, one row also per class (of two classes, only the positive one): the share of the
+        class among the rows of the level in training (``rate_train``), in the new rows (``observed``) and as
+        ``predicted``, the ``p_value`` of observed against predicted, and ``p_adjusted`` for the number of tests
+        (Benjamini and Hochberg 1995).
     n_training : float
         Number (or weight) of the training rows.
     """
@@ -66,14 +67,16 @@ class Drift(ShortRepr):
         return facts | {f"largest_psi{name}": row[key] for row in most for name, key in _LARGEST.items()}
 
     def to_frame(self) -> Any:
-        """Return one row per group and feature, the most important feature first: ``by``, ``feature``, ``rows``,
-        ``psi`` with the bounds ``psi_low`` and ``psi_high``, ``psi_chance``, ``unseen``, ``missing`` and ``shift``; a
-        pandas or pyarrow dataframe if the rows were one, otherwise polars.
+        """Return one row per group and feature, the most important feature first, with the columns described in
+        `drift`.
+
+        The result is a pandas or pyarrow table if the rows were one, otherwise a polars dataframe.
         """
         return in_library(self.features, self.library)
 
     def report(self, path: str | os.PathLike[str]) -> None:
-        """Write a self-contained HTML page: stability by group, shifts of the score, measures, and levels that changed.
+        """Write a self-contained HTML page: stability by group, shifts of the score, performance measures, and changed
+        levels.
 
         Raise ValueError if ``path`` does not end in .html or .htm, or cannot be written.
         """
@@ -102,50 +105,56 @@ def drift(
     n_resamples: int = 200,
     random_state: Any = 0,
 ) -> Drift:
-    """Compare rows with the training rows of a model, on the levels of the model, period by period.
+    """Compare new rows with the training rows of a model, level by level and period by period.
 
     The population stability index (PSI) of a feature is the sum over its levels of (share now - share in training) x
-    ln(share now / share in training), as in optbinning. Values that are in no level, because they were never seen in
-    training or were never missing then, count as one more level. A level without rows counts as half a row, unless it
-    has none in training either. Of a feature with a single level, the cells of the scorecard are taken.
+    ln(share now / share in training), as in optbinning. Values without a level, because they (or missing values) did
+    not occur in training, form one more level. A level without rows counts as half a row, unless it has no training
+    rows either. If a feature has a single level, the cells of the scorecard are used instead of levels.
 
-    Columns with many values that are in no level raise a warning, as in ``predict_proba``.
+    Columns with many values without a level raise a warning, as in ``predict_proba``.
 
     Parameters
     ----------
     model : SelectiveNB or Scorecard
+        Fitted model.
     X : dataframe or array
-        Rows of today, in memory. Columns may be in any order; those that are not in the model are ignored.
+        New rows, in memory. Columns may be in any order; columns that are not in the model are ignored.
     y : array-like or str, optional
-        Labels, or the name of their column. Rows without a label are ignored in measures.
+        Class labels, or the name of their column. Rows without a label are ignored in performance measures. None: no
+        performance is measured.
     by : array-like or str, optional
-        Groups of rows, or the name of their column: dates are grouped by ``every``, other values as they are. By
-        default all rows are one group, ``"all"``.
-    every : {"day", "week", "month", "quarter", "year"}, default="month"
+        Groups of the rows, or the name of their column. Dates are grouped by the period ``every``; of other values,
+        each distinct one is a group. By default all rows form one group, ``"all"``.
+        every : {"day", "week", "month", "quarter", "year"}, default="month"
+            Period by which dates are grouped.
     sample_weight : array-like or str, optional
-        Times that each row counts, or the name of their column.
+        Weights of the rows, or the name of their column; a weight of 2 equals the row repeated.
     n_resamples : int, default=200
-        Resamples of the rows of a group, and of training, behind ``psi_low``, ``psi_high`` and ``psi_chance``; 0: none.
-    random_state : int, RandomState or None, default=0
-        Seed of the resamples.
+        Number of bootstrap samples of a group and of the training rows, for ``psi_low``, ``psi_high`` and
+        ``psi_chance``; with 0, these are missing.
+        random_state : int, RandomState or None, default=0
+            Seed of the bootstrap samples.
 
     Returns
     -------
     Drift
-        With ``to_frame()``, ``periods``, ``levels`` and ``report(path)``. Of the frame:
+        Result with ``to_frame()``, ``periods``, ``levels`` and ``report(path)``. Columns of the frame:
 
-        - ``psi``: as above. Few rows make it large: ``psi_chance`` is what 95 % of as many rows from the distribution
-          of training stay below. ``psi_low`` and ``psi_high`` bound the PSI of the distribution behind the rows in 95 %
-          of cases, without what chance adds, so that a small sample has a low bound near 0.
+        - ``by``, ``feature``, ``rows``: group, feature, and number (or weight) of the rows.
+        - ``psi``: see above. Small samples have a large PSI by chance: ``psi_chance`` is the 95 % quantile of the PSI
+          of samples of the same size from the training distribution. ``psi_low`` and ``psi_high`` are bounds of a
+          95 % interval for the PSI of the underlying distribution, corrected for chance.
         - ``unseen``, ``missing``: shares of the rows whose value has no level, or is missing.
-        - ``shift``: what the feature adds to the mean log odds of the positive class, less what it added in training,
-          in nats. Shifts of all features add up to the shift of the mean score. More classes have a ``shift_<class>``
-          each, of the log joint, and ``shift`` is the largest of them in size.
+        - ``shift``: mean contribution of the feature to the log odds of the positive class in the new rows, minus
+          that in training, in nats. The shifts of all features add up to the shift of the mean score. With more than
+          two classes, ``shift_<class>`` is the shift of the log joint of each class, and ``shift`` the largest in
+          absolute value.
 
     Raises
     ------
     ValueError
-        If the model has no scorecard, a column is missing, or a label is no class of the model.
+        If the model has no scorecard, a column is missing, or a label is not a class of the model.
 
     Examples
     --------
@@ -188,35 +197,39 @@ def drift(
     return Drift(*frames, float(card.class_counts.sum()), library_of(X))
 
 
-def _sums(rows: JudgedRows, codes: Any = 0, n: int = 1, values: Any = None, among: Any = slice(None)) -> np.ndarray:
-    """Sum the weights of rows, or weighted values, by group and code; shape (n_groups, n)."""
+def _sums(rows: EvaluatedRows, codes: Any = 0, n: int = 1, values: Any = None, among: Any = slice(None)) -> np.ndarray:
+    """Sum the row weights, times ``values`` if given, by group and code; shape (n_groups, n).
+
+    ``among`` selects the rows that ``codes`` belong to.
+    """
     weights = rows.weights if values is None else values if rows.weights is None else values * rows.weights
-    at = rows.group[among] * np.int32(n) + codes
-    sums = np.bincount(at, None if weights is None else weights[among], minlength=n * len(rows.names))
+    bins = rows.group[among] * np.int32(n) + codes
+    sums = np.bincount(bins, None if weights is None else weights[among], minlength=n * len(rows.names))
     return sums.reshape(len(rows.names), n).astype(float)
 
 
 def _over(numerators: np.ndarray, whole: np.ndarray) -> np.ndarray:
-    """Divide sums by the totals of their groups, broadcast over the other axes; NaN if a total is 0."""
+    """Divide sums by the totals ``whole`` of their groups, broadcast over the remaining axes; NaN if a total is 0."""
     whole = np.broadcast_to(whole.reshape(whole.shape + (1,) * (numerators.ndim - whole.ndim)), numerators.shape)
     return np.divide(numerators, whole, out=np.full(numerators.shape, np.nan), where=whole > 0)
 
 
 def _training_rows(card: Scorecard, feature: Feature) -> np.ndarray:
-    """Return the training rows of each cell, shape (n_cells + 1,). The last entry counts rows whose value has
-    no cell.
+    """Return the number (or weight) of training rows in each cell, shape (n_cells + 1,). The last entry counts rows
+    whose value has no cell.
     """
     rows, n_rows = feature.counts.sum(axis=1), float(card.class_counts.sum())
-    # Rounding counts (min_count) moves each by up to half a multiple; a smaller difference is no sign of rows in no
-    # cell.
+    # With the option min_count, each count is rounded to a multiple of it, an error of up to half of it. Differences
+    # that rounding explains do not count as rows without a cell.
     rounding = max(_ROUNDING * n_rows, card.provenance.get("min_count", 0) / 2 * feature.counts.size)
-    others = n_rows - float(rows.sum())
-    return np.append(rows, others if others > rounding else 0.0)
+    without_cell = n_rows - float(rows.sum())
+    return np.append(rows, without_cell if without_cell > rounding else 0.0)
 
 
 def _shifts(card: Scorecard, shift: np.ndarray) -> dict[str, np.ndarray]:
-    """Convert shifts of the log joint, (n_groups, n_classes), to columns of the frame: the shift of the log odds for
-    two classes; otherwise one column per class and the largest in size.
+    """Convert shifts of the log joint, shape (n_groups, n_classes), to columns of the frame.
+
+    For two classes, return the shift of the log odds; otherwise one column per class and the largest in absolute value.
     """
     if card.classes.size == 2:
         return {"shift": card.log_odds(shift)}
@@ -240,14 +253,16 @@ def population_stability(now: np.ndarray, before: np.ndarray) -> np.ndarray:
 
 
 def _level_of_cell(feature: Feature) -> np.ndarray:
-    """Return the level of each cell, shape (n_cells,). If the feature has a single level, each cell counts as a
-    level.
+    """Return the position of the level of each cell, shape (n_cells,). If the feature has a single level, each cell
+    counts as a level.
     """
     return feature.level_of_cell if feature.levels.n_levels > 1 else np.arange(len(feature.labels))
 
 
 def _by_level(feature: Feature, counts: np.ndarray) -> np.ndarray:
-    """Sum counts by cell, (..., n_cells + 1), to counts by level, (..., n_levels + 1). Rows in no cell remain last."""
+    """Sum counts by cell, shape (..., n_cells + 1), to counts by level, shape (..., n_levels + 1). The last entry
+    counts rows without a cell.
+    """
     level = _level_of_cell(feature)
     level = np.append(level, level.max(initial=-1) + 1)
     return np.asarray(counts @ (level[:, None] == np.arange(level[-1] + 1)))
@@ -256,12 +271,11 @@ def _by_level(feature: Feature, counts: np.ndarray) -> np.ndarray:
 def _stability(
     feature: Feature, trained: np.ndarray, now: np.ndarray, n_resamples: int, rng: np.random.Generator
 ) -> dict[str, np.ndarray]:
-    """Return the population stability index (PSI) of each group, with its confidence bounds and its 95 % quantile by
-    chance.
+    """Return the population stability index (PSI) of each group, its 95 % interval, and its 95 % quantile by chance.
 
-    ``trained`` has the training rows by cell, (n_cells + 1,); ``now`` those of each group, (n_groups, n_cells + 1).
-    Resampling inflates the index once more, by as much as sampling did. The bounds therefore subtract the mean excess
-    of the resamples over the sample.
+    ``trained`` holds the training rows by cell, shape (n_cells + 1,); ``now`` the new rows, shape (n_groups, n_cells +
+    1). Sampling inflates the index, and bootstrap sampling inflates it again by about as much. The bounds therefore
+    subtract the mean excess of the bootstrap samples over the sample.
     """
     now, before = _by_level(feature, np.nan_to_num(now)), _by_level(feature, trained)
     has_rows = (before > 0) | (now > 0).any(axis=0)
@@ -280,59 +294,59 @@ def _stability(
 
 
 def _resampled(rng: np.random.Generator, n_resamples: int, *tables: np.ndarray) -> list[np.ndarray]:
-    """Draw resampled counts for each table of counts, shape (n_resamples, n_groups, n_levels).
+    """Draw bootstrap samples of each table of counts (n_groups, n_levels); return arrays (n_resamples, n_groups,
+    n_levels).
 
-    Counts are drawn as Poisson, which needs no loop over rows; large ones from the normal approximation, which is
-    faster.
+    Counts are drawn from Poisson distributions, which needs no loop over rows. Large counts use the normal
+    approximation, which is faster.
     """
-    deviates, drawn = rng.standard_normal((n_resamples, *tables[0].shape), dtype=np.float32), []
+    deviates, samples = rng.standard_normal((n_resamples, *tables[0].shape), dtype=np.float32), []
     for counts in tables:
-        drawn.append(deviates * np.sqrt(counts, dtype=np.float32) + counts.astype(np.float32))
+        samples.append(deviates * np.sqrt(counts, dtype=np.float32) + counts.astype(np.float32))
         few = counts < _FEW
-        drawn[-1][:, few] = rng.poisson(counts[few], (n_resamples, np.count_nonzero(few)))
-    return drawn
+        samples[-1][:, few] = rng.poisson(counts[few], (n_resamples, np.count_nonzero(few)))
+    return samples
 
 
 def _levels(
-    card: Scorecard, rows: JudgedRows, feature: Feature, codes: np.ndarray, now: np.ndarray, before: np.ndarray
+    card: Scorecard, rows: EvaluatedRows, feature: Feature, codes: np.ndarray, now: np.ndarray, before: np.ndarray
 ) -> list[dict[str, Any]]:
-    """Return the rows of `Drift.levels` of one feature, as columns."""
+    """Return the part of `Drift.levels` for one feature, as one mapping of columns per class."""
     labels = feature.levels.labels if feature.levels.n_levels > 1 else feature.labels
     n_groups, n = len(rows.names), len(labels) + 1
     line: dict[str, Any] = {"by": [name for name in rows.names for _ in range(n)], "feature": feature.name}
     line["level"] = [*labels, UNSEEN] * n_groups
-    shares = (np.broadcast_to(_by_level(feature, part), (n_groups, n)) for part in (before, now))
-    line["train"], line["now"] = (part.ravel() for part in shares)
+    shares = (np.broadcast_to(_by_level(feature, cells), (n_groups, n)) for cells in (before, now))
+    line["train"], line["now"] = (levels.ravel() for levels in shares)
     if rows.labels is None:
         return [line]
     level = np.append(_level_of_cell(feature), n - 1)[np.minimum(codes, len(feature.labels))]
     has_label, result = (rows.labels >= 0).astype(float), []
     trained = _by_level(feature, np.pad(feature.counts.T, ((0, 0), (0, 1))))
-    n_known, squares = (
-        _sums(rows, level, n, has_label * (1.0 if part is None else part)) for part in (None, rows.weights)
+    # Sums of weights and of squared weights of the labelled rows. Their ratio converts weights to effective rows.
+    n_labelled, squares = (
+        _sums(rows, level, n, has_label * (1.0 if factor is None else factor)) for factor in (None, rows.weights)
     )
     for j in [rows.positive] if card.classes.size == 2 else range(card.classes.size):
-        p, scale = (
-            np.exp(rows.log_proba[:, j]) * has_label,
-            np.nan_to_num(_over(n_known, squares)),
-        )  # of weights to rows
+        p, scale = np.exp(rows.log_proba[:, j]) * has_label, np.nan_to_num(_over(n_labelled, squares))
         sums = [_sums(rows, level, n, values) for values in ((rows.labels == j).astype(float), p, p**2)]
         columns = {"class": str(card.classes[j]), **line}
         columns["rate_train"] = np.tile(_over(trained[j], trained.sum(axis=0)), n_groups)
-        columns["observed"], columns["predicted"] = (_over(part, n_known).ravel() for part in sums[:2])
-        p_value = calibration_p_value(*(part * scale for part in sums))
-        result.append(columns | {"p_value": np.where(n_known > 0, p_value, np.nan).ravel()})
+        columns["observed"], columns["predicted"] = (_over(total, n_labelled).ravel() for total in sums[:2])
+        p_value = calibration_p_value(*(total * scale for total in sums))
+        result.append(columns | {"p_value": np.where(n_labelled > 0, p_value, np.nan).ravel()})
     return result
 
 
 def calibration_p_value(events: np.ndarray, expected: np.ndarray, squares: np.ndarray) -> np.ndarray:
-    """Return two-sided p-values for the number of events among rows with given probabilities.
+    """Return two-sided p-values for the number of events among rows with given event probabilities.
 
-    The number of events is taken as binomial, with the mean and variance of the sum over the rows.
+    The number of events is approximated by a binomial distribution with the mean and variance of the sum over the rows.
 
     Parameters
     ----------
-    events, expected, squares : sums over rows of events, their probabilities, and the squares of these.
+    events, expected, squares : arrays of one shape
+        Number of events, sum of the probabilities of the rows, and sum of their squares.
 
     Examples
     --------
@@ -347,9 +361,9 @@ def calibration_p_value(events: np.ndarray, expected: np.ndarray, squares: np.nd
     return np.asarray(np.clip(2 * np.minimum(at_least, 1.0 - more), 0.0, 1.0))
 
 
-def _measures(rows: JudgedRows) -> dict[str, Any]:
-    """Return the measures of each group on its labelled rows, as columns. For more than two classes, the class with the
-    worst value counts.
+def _measures(rows: EvaluatedRows) -> dict[str, Any]:
+    """Return the performance measures of each group on its labelled rows, as columns. For more than two classes, take
+    the class with the worst value.
     """
     labelled_rows, lines = labelled(rows), []
     for k in range(len(rows.names)):
@@ -365,7 +379,9 @@ def _measures(rows: JudgedRows) -> dict[str, Any]:
 
 
 def _joined(lines: Sequence[dict[str, Any]], first: Sequence[str]) -> Any:
-    """Concatenate mappings of columns to one frame, with the columns ``first`` in front; NaN becomes null."""
+    """Concatenate mappings of columns to one polars dataframe, with the columns ``first`` in front; NaN becomes
+    null.
+    """
     import polars as pl
 
     schema = {name: pl.String if name in _OF_LEVELS[:4] else pl.Float64 for name in first}
@@ -375,7 +391,7 @@ def _joined(lines: Sequence[dict[str, Any]], first: Sequence[str]) -> Any:
 
 
 def _with_adjusted(levels: Any) -> Any:
-    """Drop levels without rows now and in training, and add p-values adjusted for the number of tests."""
+    """Drop levels without rows in both the new rows and training, and add p-values adjusted for the number of tests."""
     import polars as pl
 
     levels = levels.filter((pl.col("level") != UNSEEN) | (pl.col("now") > 0) | (pl.col("train") > 1e-9))

@@ -1,4 +1,6 @@
-"""Measures of a model on labelled rows, overall and by segment, with confidence intervals; comparison of two models."""
+"""Performance measures of a model on labelled rows, overall and by segment, with confidence intervals; comparison of
+two models.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri, stdtr, stdtrit
 
-from bayesieve.evaluation.judged import JudgedRows, grouped_rows
+from bayesieve.evaluation.judged import EvaluatedRows, grouped_rows
 from bayesieve.forking import refuse_fork
 from bayesieve.parts import Allowed, check_allowed
 from bayesieve.scorecard.probabilities import check_level
@@ -22,7 +24,7 @@ from bayesieve.table.values import canonical_text
 from bayesieve.words import ShortRepr, named
 
 Estimate = tuple[float, float, float]
-"""A value and the ends of its interval."""
+"""Estimated value and the lower and upper end of its confidence interval."""
 RATES = ("selection_rate", "true_positive_rate", "false_positive_rate")
 _UNKNOWN: Estimate = (float("nan"),) * 3
 _SHARE = Allowed("lie between 0 and 1", (None,), Real, 0.0, 1.0)
@@ -31,15 +33,15 @@ _HEAD, _ENDS = ("segment", "by", "rows", "class", "measure"), ("value", "low", "
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Evaluation(ShortRepr):
-    """Measures of a model by segment, the result of `evaluate`.
+    """Performance measures of a model by segment, the result of `evaluate`.
 
     Attributes
     ----------
     measures : polars.DataFrame
         Table of `to_frame`, always as a polars dataframe.
     gaps : polars.DataFrame
-        One row per segment, class and rate: its ``value`` in the segment and in all ``others``, their difference
-        ``gap``, and its interval from ``low`` to ``high`` (Newcombe 1998).
+        One row per segment, class and rate: its ``value`` in the segment, its value in all ``others``, their difference
+        ``gap``, and the interval of the gap from ``low`` to ``high`` (Newcombe 1998).
     """
 
     measures: Any
@@ -51,9 +53,11 @@ class Evaluation(ShortRepr):
         return {"segments": n_segments} | dict(self.measures.select("measure", "value").head(4).iter_rows())
 
     def to_frame(self) -> Any:
-        """Return one row per segment and measure, all rows first: ``segment`` (text), ``by``, ``rows``, ``class``,
-        ``measure``, ``value``, ``low`` and ``high``, which are null if there are too few rows; a pandas or pyarrow
-        dataframe if the rows were one, otherwise polars.
+        """Return one row per segment and measure, starting with the measures of all rows.
+
+        Columns are ``segment`` (text), ``by``, ``rows``, ``class``, ``measure``, ``value``, ``low`` and ``high``; the
+        last two are null if there are too few rows for an interval. The result is a pandas or pyarrow table if the rows
+        were one, otherwise a polars dataframe.
         """
         return in_library(self.measures, self.library)
 
@@ -61,37 +65,41 @@ class Evaluation(ShortRepr):
 def evaluate(
     model: Any, X: Any, y: Any, by: Any = None, level: float = 0.95, sample_weight: Any = None, *, every: str = "month"
 ) -> Evaluation:
-    """Measure a model on labelled rows, overall and segment by segment.
+    """Measure the performance of a model on labelled rows, overall and by segment.
 
     Parameters
     ----------
     model : SelectiveNB, Scorecard, or any classifier with ``predict_proba`` and ``classes_``
+        Fitted model.
     X : dataframe or array
+        Rows, preferably not used in training.
     y : array-like or str
-        Labels, or the name of their column; rows without a label are skipped.
+        Class labels, or the name of their column; rows without a label are skipped.
     by : array-like or str, optional
-        Segments of the rows, or the name of their column; dates are grouped by ``every``.
+        Segment of each row, or the name of the column; dates are grouped by ``every``. None: only all rows together.
     level : float, default=0.95
-        Share of the intervals that hold the true value.
+        Confidence level of the intervals.
     sample_weight : array-like or str, optional
-        Times that each row counts, or the name of their column.
+        Weights of the rows, or the name of their column; a weight of 2 equals the row repeated.
     every : {"day", "week", "month", "quarter", "year"}, default="month"
+        Period by which dates in ``by`` are grouped.
 
     Returns
     -------
     Evaluation
-        With ``to_frame()`` and ``gaps``. The measures of all classes together are ``accuracy``, ``balanced_accuracy``,
-        ``auc`` (DeLong's intervals; of several classes, one against rest weighted by their shares), ``gini``,
-        ``log_loss`` (nats), ``brier`` (as in scikit-learn) and ``compression_rate``. Those of the positive of two
-        classes, or of each of more against the rest: ``ks``, ``calibration`` (mean probability less share),
-        ``calibration_slope`` and ``calibration_intercept`` (1 and 0 for calibrated probabilities; the
-        intercept is that of slope 1), and at the decisions of the model ``selection_rate``, ``true_positive_rate`` and
+        Result with ``to_frame()`` and ``gaps``. Measures of all classes together are ``accuracy``,
+        ``balanced_accuracy``, ``auc`` (with DeLong's interval; for more than two classes, one against the rest,
+        weighted by class share), ``gini``, ``log_loss`` (nats per row), ``brier`` (as in scikit-learn) and
+        ``compression_rate`` (1 minus log loss divided by the entropy of the classes). Measures of the positive one of
+        two classes, or of each of more classes against the rest, are ``ks``, ``calibration`` (mean probability minus
+        share), ``calibration_slope`` and ``calibration_intercept`` (1 and 0 for calibrated probabilities; the intercept
+        is estimated with slope 1) and, for the predicted classes, ``selection_rate``, ``true_positive_rate`` and
         ``false_positive_rate``.
 
     Raises
     ------
     ValueError
-        If a column is missing, no row has a label, or a label is no class of the model.
+        If a column is missing, no row has a label, or a label is not a class of the model.
 
     Examples
     --------
@@ -99,7 +107,7 @@ def evaluate(
     >>> from sklearn.datasets import load_breast_cancer
     >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
     >>> model = SelectiveNB().fit(X[::2], y[::2])
-    >>> auc = evaluate(model, X[1::2], y[1::2]).to_frame().query("measure == 'auc'")  # of pandas, as X is
+    >>> auc = evaluate(model, X[1::2], y[1::2]).to_frame().query("measure == 'auc'")  # a pandas dataframe, like X
     >>> auc["low"].item() > 0.9
     True
     """
@@ -122,14 +130,14 @@ def evaluate(
 
 
 def framed(lines: Sequence[tuple[Any, ...]], names: Sequence[str]) -> Any:
-    """Return rows of values as a polars dataframe with these column names; NaN becomes null."""
+    """Return tuples of values as the rows of a polars dataframe with the given column names; NaN becomes null."""
     import polars as pl
 
     frame = results_frame(lines, schema=list(names), orient="row", infer_schema_length=None, strict=False)
     return frame.with_columns(pl.col(pl.Float64).fill_nan(None))
 
 
-def labelled(rows: JudgedRows) -> np.ndarray:
+def labelled(rows: EvaluatedRows) -> np.ndarray:
     """Return the positions of the rows with a label and a positive weight. Raise ValueError if there are none."""
     if rows.labels is None:
         raise ValueError("y is None; give the labels of the rows.")
@@ -143,8 +151,8 @@ def labelled(rows: JudgedRows) -> np.ndarray:
 class Segment:
     """Labelled rows of one segment with their predictions, from which measures and intervals are computed.
 
-    Weights are scaled to add up to the effective number of rows (Kish 1965), so that intervals are as wide as they
-    should be for weighted rows.
+    Weights are scaled to add up to the effective number of rows (Kish 1965), so that intervals take the loss of
+    precision by unequal weights into account.
     """
 
     log_proba: np.ndarray
@@ -156,8 +164,8 @@ class Segment:
     positive: int | None
 
     @classmethod
-    def of(cls, rows: JudgedRows, positions: np.ndarray | slice, level: float) -> Segment:
-        """Return the segment of the rows at some positions; without weights, every row counts once."""
+    def of(cls, rows: EvaluatedRows, positions: np.ndarray | slice, level: float) -> Segment:
+        """Return the segment of the rows at the given positions; ``level`` is the confidence level of its intervals."""
         assert rows.labels is not None
         codes = rows.labels[positions]
         weights = np.ones(codes.size) if rows.weights is None else rows.weights[positions]
@@ -167,12 +175,16 @@ class Segment:
 
     @property
     def shown(self) -> list[int]:
-        """Positions of the classes that are measured one against rest: the positive one of two, or each of more."""
+        """Positions of the classes that are measured against the rest: the positive one of two classes, or each of
+        more.
+        """
         n_classes = self.classes.size
         return [self.positive] if n_classes == 2 and self.positive is not None else list(range(n_classes))
 
     def share(self, hit: np.ndarray, among: Any = slice(None)) -> Estimate:
-        """Return the weighted share of rows with ``hit`` among the given rows, with Wilson's interval."""
+        """Return the weighted share of rows with ``hit`` among the rows ``among`` (all by default), with Wilson's
+        interval.
+        """
         hit, weights = hit[among], self.weights[among]
         if not weights.size:
             return _UNKNOWN
@@ -180,10 +192,10 @@ class Segment:
         return value, *metrics.wilson_interval(value, metrics.effective_rows(weights, weights.size), self.level)
 
     def mean(self, values: np.ndarray, about: float | None = None, least: float | np.ndarray = 0.0) -> Estimate:
-        """Return the weighted mean of ``values``, one per row, with Student's interval.
+        """Return the weighted mean of ``values``, shape (n_rows,), with Student's interval.
 
-        ``about`` is an estimate to return in place of the mean, with the width of the interval around the mean.
-        ``least`` are lower bounds on the variances of rows, so that few equal rows do not get an interval of width 0.
+        If ``about`` is given, return it in place of the mean, with an interval of the same width around it. ``least``
+        is a lower bound on the variance of each row, so that a few equal values do not get an interval of width 0.
         """
         n, mean = metrics.effective_rows(self.weights, values.size), float(np.average(values, weights=self.weights))
         value = mean if about is None else about
@@ -196,17 +208,17 @@ class Segment:
         return value, value - half, value + half
 
     def rates(self, j: int) -> dict[str, Estimate]:
-        """Return how often class j is decided among all rows, among its own rows, and among all others, by name of the
-        rate.
+        """Return how often class j is predicted, as rates by name: among all rows, the rows of class j, and all other
+        rows.
         """
         hit, decided = self.codes == j, self.decided == j
         return dict(zip(RATES, (self.share(decided), self.share(decided, hit), self.share(decided, ~hit)), strict=True))
 
     def measures(self, wanted: Collection[str] = ()) -> Iterator[tuple[str | None, str, Estimate]]:
-        """Yield triples of class (None for measures of all classes), name of the measure, and estimate with its
-        interval.
+        """Yield triples of class, name of the measure, and estimate with its interval. The class is None for measures
+        of all classes.
 
-        ``wanted`` restricts the measures by name. A segment without rows yields nothing.
+        ``wanted`` restricts the measures by name; empty means all. A segment without rows yields nothing.
         """
         if not self.codes.size:
             return
@@ -270,30 +282,31 @@ class Segment:
         if entropy <= 0:
             return _UNKNOWN
         shares = np.bincount(self.codes, self.weights) / self.weights.sum()
-        surprise = -np.log(shares[self.codes])  # its mean is the entropy, which is estimated, too
+        surprise = -np.log(shares[self.codes])  # its mean is the entropy, whose sampling error the interval includes
         ratio = float(np.average(loss, weights=self.weights)) / entropy
         return self.mean((ratio * surprise - loss) / entropy, about=1.0 - ratio)
 
     def _ks(self, score: np.ndarray, hit: np.ndarray) -> Estimate:
-        """Return the Kolmogorov-Smirnov statistic: the largest difference of the shares of both classes above a score.
+        """Return the Kolmogorov-Smirnov statistic: the largest difference, over scores, between the shares of the two
+        classes above the score.
 
-        Its interval is that of the difference at this score.
+        Its interval is that of the difference of the two shares at this score.
         """
         if hit.all() or not hit.any():
             return _UNKNOWN
-        _, at = np.unique(score, return_inverse=True)
-        sides = [np.bincount(at, np.where(own, self.weights, 0.0)) for own in (~hit, hit)]
-        least = int(np.subtract(*(np.cumsum(side) / side.sum() for side in sides)).argmax())
-        return _difference(self.share(at > least, hit), self.share(at > least, ~hit))
+        _, ranks = np.unique(score, return_inverse=True)
+        sides = [np.bincount(ranks, np.where(is_class, self.weights, 0.0)) for is_class in (~hit, hit)]
+        best = int(np.subtract(*(np.cumsum(side) / side.sum() for side in sides)).argmax())
+        return _difference(self.share(ranks > best, hit), self.share(ranks > best, ~hit))
 
     def _normal(self, value: float, error: float) -> Estimate:
-        """Return an estimate with its interval, for normally distributed errors of this standard deviation."""
+        """Return an estimate with its interval, for normal errors with standard deviation ``error``."""
         half = float(ndtri(0.5 + self.level / 2)) * error
         return value, value - half, value + half
 
 
 def _difference(first: Estimate, second: Estimate) -> Estimate:
-    """Return the difference of two shares, of different rows, with Newcombe's interval (1998)."""
+    """Return the difference of two shares of different rows, with Newcombe's interval (1998)."""
     (a, low, high), (b, least, most) = first, second
     return a - b, a - b - float(np.hypot(a - low, most - b)), a - b + float(np.hypot(high - a, b - least))
 
@@ -313,13 +326,14 @@ class Challenge(ShortRepr):
     ----------
     tests : polars.DataFrame
         One row per measure (``log_loss``, ``brier`` and, for one class against all others, ``auc``): the values of
-        ``champion`` and ``challenger``, the ``difference`` (challenger less champion), its interval from ``low`` to
-        ``high``, and the ``p_value`` of no difference. Tests are paired over the rows: Student's for losses, DeLong's
-        for areas.
+        ``champion`` and ``challenger``, the ``difference`` (challenger minus champion), its interval from ``low`` to
+        ``high``, and the ``p_value`` of no difference. Tests are paired over the rows: Student's test for losses,
+        DeLong's for the AUC.
     swaps : polars.DataFrame or None
-        One row per group of rows: selected by ``"both"``, by the challenger only (``"swap in"``), by the champion only
-        (``"swap out"``), by ``"neither"``. Columns are ``rows``, ``events`` (rows of the class, by weight) and their
-        ``event_rate`` with Wilson's interval. None for more than two classes without ``positive``.
+        One row per ``set`` of rows: selected by ``"both"`` models, by the challenger only (``"swap in"``), by the
+        champion only (``"swap out"``), or by ``"neither"``. Further columns are ``rows``, ``events`` (weight of the
+        rows of the positive class), and ``event_rate`` with Wilson's interval from ``low`` to ``high``. None for more
+        than two classes without ``positive``.
     """
 
     tests: Any
@@ -349,24 +363,27 @@ def challenge(
     Parameters
     ----------
     champion, challenger : SelectiveNB, Scorecard, or classifiers with ``predict_proba`` and ``classes_``
-        Of the same classes.
+        Fitted models of the same classes.
     X : dataframe or array
-        Rows that neither model was trained on; ``y`` and ``sample_weight`` are as in `evaluate`.
+        Rows that neither model was trained on.
+        y, sample_weight : array-like or str
+            Class labels and weights of the rows, or the names of their columns, as in `evaluate`.
     share : float, optional
-        Share of the rows, by weight, that each selects: those of the largest probabilities; among equal ones those
-        that the other prefers. By default as many as the champion decides to be of the class.
+        Share of the rows, by weight, that each model selects: those with the largest probability of ``positive``. Ties
+        are resolved by the probability of the other model. By default the share that the champion predicts to be of
+        this class.
     threshold : float, optional
-        Each selects the rows of at least this probability instead.
+        Alternative to ``share``: each model selects the rows with at least this probability of ``positive``.
     positive : class label, optional
-        The class whose rows are selected; by default the positive class of the champion. Without one of more than two
-        classes, the models are compared by log loss and Brier score only.
+        Class whose rows are selected; by default the positive class of the champion. If there is none, because there
+        are more than two classes, the models are compared by log loss and Brier score only.
     level : float, default=0.95
-        Share of the intervals that hold the true value.
+        Confidence level of the intervals.
 
     Returns
     -------
     Challenge
-        With ``tests`` and ``swaps``.
+        Result with the tables ``tests`` and ``swaps``.
 
     Raises
     ------
@@ -385,7 +402,7 @@ def challenge(
     """
     refuse_fork()
     if share is not None and threshold is not None:
-        raise ValueError("share and threshold both choose the rows; give one of them.")
+        raise ValueError("share and threshold both define the selected rows; give only one of them.")
     check_allowed({"share": share, "threshold": threshold}, dict.fromkeys(("share", "threshold"), _SHARE))
     level = check_level(level)
     old, new = (grouped_rows(model, X, y, None, sample_weight) for model in (champion, challenger))
@@ -393,7 +410,7 @@ def challenge(
     if sorted(texts[0]) != sorted(texts[1]):
         raise ValueError(
             f"The classes of the champion are {named(texts[0])}, those of the challenger {named(texts[1])}; "
-            "compare models of the same classes."
+            "pass two models of the same classes."
         )
     order = [texts[1].index(text) for text in texts[0]]
     new = replace(new, labels=old.labels, log_proba=new.log_proba[:, order], decided=np.argsort(order)[new.decided])
@@ -401,7 +418,7 @@ def challenge(
     if positive is not None:
         j = class_position(texts[0], canonical_text(positive), "positive")
     if j is None and (share is not None or threshold is not None):
-        raise ValueError(f"There are {len(order)} classes; name the one whose rows are selected: positive=.")
+        raise ValueError(f"There are {len(order)} classes; name the class whose rows are selected as positive=.")
     with_labels = labelled(old)
     segments = [Segment.of(rows, with_labels, level) for rows in (old, new)]
     if j is None:
@@ -420,8 +437,8 @@ def challenge(
 
 
 def _tests(segments: Sequence[Segment], j: int, odds: Sequence[np.ndarray]) -> Any:
-    """Return the table of paired tests: of both losses and, if log odds of class ``j`` are given, of the area
-    for it.
+    """Return the table of paired tests: of log loss and Brier score and, if ``odds`` holds the log odds of class ``j``
+    by both models, of the AUC.
     """
     first, lines = segments[0], list[tuple[Any, ...]]()
     n = metrics.effective_rows(first.weights, first.codes.size)
@@ -455,10 +472,10 @@ def _swaps(segment: Segment, weights: np.ndarray, hit: np.ndarray, chosen: Seque
 
 
 def _best(score: np.ndarray, other: np.ndarray, weights: np.ndarray, most: float) -> np.ndarray:
-    """Return a mask of the rows with the largest scores, until their weights reach the target ``most``.
+    """Return a mask of the rows with the largest scores whose weights add up to at most ``most``.
 
-    Among rows of equal score, those with the larger score by the ``other`` model come first.
+    Of rows with equal scores, those with the larger ``other`` score come first.
     """
-    order, chosen = np.lexsort((-other, -score)), np.zeros(score.size, dtype=bool)
-    chosen[order[np.cumsum(weights[order]) <= most * (1 + 1e-9)]] = True
-    return chosen
+    order, is_selected = np.lexsort((-other, -score)), np.zeros(score.size, dtype=bool)
+    is_selected[order[np.cumsum(weights[order]) <= most * (1 + 1e-9)]] = True
+    return is_selected

@@ -37,27 +37,27 @@ _DAY = re.compile(r"\d{4}-\d\d-\d\d(?:[T ].*)?")
 
 
 @dataclass(frozen=True, eq=False)
-class JudgedRows:
+class EvaluatedRows:
     """Rows on which a model is evaluated, with its predictions.
 
     Attributes
     ----------
-    classes : (n_classes,) labels.
+    classes : (n_classes,) class labels.
     positive : position of the class that measures describe; None if they describe each class.
     labels : (n_rows,) positions of the true classes, -1 if unknown; None if there are no labels.
     weights : (n_rows,) row weights, or None.
-    cells : (n_used, n_rows) cells of the features in a scorecard.
-    log_proba : (n_rows, n_classes) log probabilities.
+    cells : (n_used, n_rows) position of the cell of each row, for each feature that the scorecard uses.
+    log_proba : (n_rows, n_classes) log probabilities of the classes.
     decided : (n_rows,) positions of the predicted classes.
-    exact : (n_rows, n_classes) probabilities that equal those of ``predict_proba`` to the bit, if known.
+    exact : (n_rows, n_classes) probabilities that equal those of ``predict_proba`` to the bit; None if not computed.
     names : names of the groups of rows.
     group : (n_rows,) position of the group of each row.
-    missing : for each feature of a scorecard, a mask of the rows without a value.
-    X : the rows in the form in which the caller passed them.
-    segments : further groupings of the rows: name, group of each row, and labels of the groups.
+    missing : for each feature that the scorecard uses, the positions of the rows without a value.
+    X : the rows as passed by the caller.
+    segments : further groupings of the rows, each a tuple of name, group of each row, and labels of the groups.
     moments : (n_rows,) times as numbers that order the rows; None without times.
-    benefits : (n_rows, n_decisions, n_classes) benefits of decisions.
-    copies : (n_rows,) number of the distinct row that each row is a copy of; None if all are distinct.
+    benefits : (n_rows, n_decisions, n_classes) benefits of decisions, or None.
+    copies : (n_rows,) number that identical rows share; None if all rows are distinct.
     """
 
     classes: np.ndarray
@@ -86,8 +86,8 @@ class JudgedRows:
         """Probabilities of the classes, shape (n_rows, n_classes)."""
         return np.exp(self.log_proba) if self.exact is None else self.exact
 
-    def take(self, rows: np.ndarray) -> JudgedRows:
-        """Return the rows at these positions, without ``group`` and ``missing``."""
+    def take(self, rows: np.ndarray) -> EvaluatedRows:
+        """Return the rows at the given positions, without ``group`` and ``missing``."""
         names = ("labels", "weights", "log_proba", "decided", "exact", "moments", "benefits", "copies")
         of_rows = {name: getattr(self, name) for name in names}
         fields: dict[str, Any] = {name: None if values is None else values[rows] for name, values in of_rows.items()}
@@ -97,20 +97,22 @@ class JudgedRows:
 
 
 def scorecard_in(model: Any) -> Scorecard | None:
-    """Return the scorecard of a fitted model, or the argument if it is a scorecard; None for other classifiers."""
+    """Return the scorecard of a fitted model or, if the argument is a scorecard, the argument; None for other
+    classifiers.
+    """
     card = getattr(model, "scorecard_", model)
     return card if isinstance(card, Scorecard) else None
 
 
 def grouped_rows(
     model: Any, X: Any, y: Any, by: Any, sample_weight: Any, every: str = "month", *, predicts: bool = True
-) -> JudgedRows:
+) -> EvaluatedRows:
     """Read rows, predict them with a model, and group them.
 
-    ``y``, ``by`` and ``sample_weight`` are arrays, or names of columns of ``X``; ``every`` is the period by which dates
-    are grouped. With ``predicts=False`` predictions are omitted. A warning names columns of which many values have no
+    ``y``, ``by`` and ``sample_weight`` are arrays, names of columns of ``X``, or None; ``every`` is the period by which
+    dates are grouped. With ``predicts=False``, predictions are omitted. Warn about columns of which many values have no
     level in the scorecard, as in ``predict_proba``. Raise ValueError if a column does not exist or has another length,
-    a label is no class of the model, or ``by`` has too many values.
+    a label is not a class of the model, or ``by`` has too many values.
     """
     refuse_fork()
     refuse_scan(X, "", "Watching a model", "pass a dataframe, such as polars.read_parquet(path)")
@@ -127,16 +129,16 @@ def grouped_rows(
     elif predicts:
         log_proba = log_probabilities(card.tables.joint(cells))
         decided = log_proba.argmax(axis=1)
-    counted = None if weights is None else as_sample_weight(weights.numbers(), table.n_rows)
-    codes = None if labels is None else _positions(labels, classes, counted)
+    row_weights = None if weights is None else as_sample_weight(weights.numbers(), table.n_rows)
+    codes = None if labels is None else _positions(labels, classes, row_weights)
     positive = (1 if classes.size == 2 else None) if card is None else card.positive
-    return JudgedRows(classes, positive, codes, counted, cells, log_proba, decided, None, names, group, missing)
+    return EvaluatedRows(classes, positive, codes, row_weights, cells, log_proba, decided, None, names, group, missing)
 
 
-def judged_rows(model: Any, X: Any, y: Any, sample_weight: Any = None) -> JudgedRows:
-    """Read rows and predict them with a `SelectiveNB`; every row needs a label that the model knows.
+def evaluated_rows(model: Any, X: Any, y: Any, sample_weight: Any = None) -> EvaluatedRows:
+    """Read rows and predict them with a `SelectiveNB`. Each row needs a label that is a class of the model.
 
-    Raise ValueError if the numbers of labels, weights and rows differ, or a label is no class of the model.
+    Raise ValueError if the numbers of labels, weights and rows differ, or a label is not a class of the model.
     """
     table = new_table(model, X)
     _, codes, weights = known_labels(model, table, y, sample_weight)
@@ -145,14 +147,16 @@ def judged_rows(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Judged
     warn_of_unseen(card, table, unseen)
     joint = card.tables.joint(cells)
     predictions = joint.argmax(axis=1), probabilities(joint.copy())
-    return JudgedRows(model.classes_, card.positive, codes, weights, cells, log_probabilities(joint), *predictions, X=X)
+    return EvaluatedRows(
+        model.classes_, card.positive, codes, weights, cells, log_probabilities(joint), *predictions, X=X
+    )
 
 
 def known_labels(model: Any, table: Table, y: Any, sample_weight: Any) -> tuple[Target, np.ndarray, np.ndarray | None]:
     """Read the labels and weights of the rows of a table for a fitted `SelectiveNB`.
 
-    Returns the target, the positions of the labels among the classes of the model, and the weights. Raise ValueError
-    for wrong lengths or unknown labels.
+    Returns the target, the positions of the labels among the classes of the model, shape (n_rows,), and the weights
+    (None if there are none). Raise ValueError for wrong lengths or unknown labels.
     """
     target = as_target(y)
     if table.n_rows != target.codes.size:
@@ -161,18 +165,22 @@ def known_labels(model: Any, table: Table, y: Any, sample_weight: Any) -> tuple[
     if model.normalize and weights is not None:
         weights = normalized_weights(weights)
     target = target.counted(weights)
-    positions = {canonical_text(label): j for j, label in enumerate(model.classes_.tolist())}  # files may hold texts
+    positions = {
+        canonical_text(label): j for j, label in enumerate(model.classes_.tolist())
+    }  # as texts: classes read from files may be texts
     labels = target.classes.tolist()
     texts = [canonical_text(label) for label in labels]
     unknown = [label for label, text in zip(labels, texts, strict=True) if text not in positions]
     if unknown:
-        raise ValueError(f"y holds the class {unknown[0]!r} that the model does not know; leave its rows out.")
-    at = np.array([positions[text] for text in texts], dtype=np.int64)
-    return replace(target, classes=model.classes_[at]), at[target.codes], weights
+        raise ValueError(f"y contains the label {unknown[0]!r}, which is not a class of the model; drop its rows.")
+    class_positions = np.array([positions[text] for text in texts], dtype=np.int64)
+    return replace(target, classes=model.classes_[class_positions]), class_positions[target.codes], weights
 
 
 def _column(table: Table, role: str, value: Any) -> Column | None:
-    """Return a column of the table by name, or given values as a column; None if ``value`` is None."""
+    """Return a column of the table if ``value`` is its name, otherwise the values as a column; None if ``value`` is
+    None.
+    """
     if value is None:
         return None
     if isinstance(value, str):
@@ -184,8 +192,8 @@ def _column(table: Table, role: str, value: Any) -> Column | None:
 
 
 def _coded(model: Any, card: Scorecard, X: Any, table: Table) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Return the cell of each row for each feature in use, (n_used, n_rows), and a mask of missing values per
-    feature.
+    """Return the cell of each row for each feature that the scorecard uses, shape (n_used, n_rows), and per feature the
+    positions of the rows with a missing value.
     """
     reader = card.reader
     cells, unseen = reader.code(table)
@@ -201,16 +209,17 @@ def _coded(model: Any, card: Scorecard, X: Any, table: Table) -> tuple[np.ndarra
                     )
             rows.append(np.flatnonzero(masks[level.parts[0].name] | masks[level.parts[1].name]))
             continue
-        found = np.flatnonzero(codes == (level.n_levels if level.missing_code is None else level.missing_code))
-        if found.size and not level.has_missing_level:
-            found = found[level.is_missing(raw_columns.column(position[level.column]).take(found))]
-        rows.append(found)
+        candidates = np.flatnonzero(codes == (level.n_levels if level.missing_code is None else level.missing_code))
+        if candidates.size and not level.has_missing_level:
+            # Missing values share this code with unseen ones, so read the raw values of these rows.
+            candidates = candidates[level.is_missing(raw_columns.column(position[level.column]).take(candidates))]
+        rows.append(candidates)
     return cells, rows
 
 
 def groups_of(column: Column, every: str) -> tuple[np.ndarray, list[Any]]:
-    """Return the group of each row, (n_rows,), and the values of the groups in ascending order, missing values last as
-    None.
+    """Return the group of each row, shape (n_rows,), and the values of the groups in ascending order. The group of
+    missing values comes last, with the value None.
 
     Dates, and texts that begin with a date, are grouped by the period ``every``.
     """
@@ -222,20 +231,22 @@ def groups_of(column: Column, every: str) -> tuple[np.ndarray, list[Any]]:
         categories = column.categories()
         codes, values = categories.codes, list(categories.values)
         if values and all(isinstance(value, str) and _DAY.fullmatch(value) for value in values):
-            with suppress(ValueError):  # such as 2024-02-31
+            with suppress(ValueError):  # texts such as 2024-02-31 are no dates
                 values = [dt.date.fromisoformat(value[:10]) for value in values]
     values = [_PERIODS[every](value) if isinstance(value, dt.date) else value for value in values]
     groups = sorted(set(values), key=str if any(isinstance(value, str) for value in values) else None)
     if len(groups) > _MOST_GROUPS:
         most = f"at most {format_count(_MOST_GROUPS)} groups are supported"
-        raise ValueError(f"by has {format_count(len(groups))} values, but {most}; join some, or dates by every=.")
+        raise ValueError(
+            f"by has {format_count(len(groups))} values, but {most}; merge values, or group dates by every=."
+        )
     position = {value: i for i, value in enumerate(groups)}
     group = np.array([*(position[value] for value in values), len(groups)], dtype=np.int32)[codes]
     return group, [*groups, None] if (codes < 0).any() else groups
 
 
 def _days(column: Column) -> tuple[np.ndarray, list[Any]]:
-    """Return the position of the day of each row, (n_rows,), -1 if missing, and the days as dates."""
+    """Return the position of the day of each row, shape (n_rows,), -1 if missing, and the distinct days as dates."""
     import polars as pl
 
     days = np.floor(column.numbers() / (MICROSECONDS_PER_DAY if column.type == "datetime" else 1.0))
@@ -245,9 +256,9 @@ def _days(column: Column) -> tuple[np.ndarray, list[Any]]:
 
 
 def _positions(column: Column, classes: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
-    """Return the position of each label among the classes, (n_rows,), compared as texts.
+    """Return the position of each label among the classes, shape (n_rows,); labels are compared as texts.
 
-    Missing labels get -1, and so do unknown ones in rows of weight 0. Raise ValueError for any other unknown label.
+    Missing labels get -1, as do unknown labels in rows of weight 0. Raise ValueError for any other unknown label.
     """
     categories, position = column.categories(), {canonical_text(c): j for j, c in enumerate(classes.tolist())}
     texts = [canonical_text(value) for value in categories.values]
@@ -255,12 +266,15 @@ def _positions(column: Column, classes: np.ndarray, weights: np.ndarray | None) 
     unknown = np.flatnonzero(codes == -2 if weights is None else (codes == -2) & (weights > 0))
     if unknown.size:
         text = texts[categories.codes[unknown[0]]]
-        raise ValueError(f"y holds the class {text!r} that the model does not know; it knows {named(position)}.")
+        raise ValueError(f"y contains the label {text!r}, which is not a class of the model; it has {named(position)}.")
     return np.maximum(codes, -1)
 
 
 def _predicted(model: Any, X: Any, classes: np.ndarray, names: list[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Return log probabilities and predicted positions by any classifier, given the columns on which it was fitted."""
+    """Return log probabilities (n_rows, n_classes) and positions of the predicted classes (n_rows,) by any classifier.
+
+    The classifier gets the columns on which it was fitted; if it does not name them, all columns except ``names``.
+    """
     X = whole_frame(X)
     if nw.dependencies.is_into_dataframe(X):
         frame = nw.from_native(X, eager_only=True)

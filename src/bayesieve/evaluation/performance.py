@@ -16,7 +16,7 @@ from bayesieve.counts import CodedTable
 from bayesieve.discretize import TableEncoder
 from bayesieve.discretize.repeats import REPEATED, find_repeats
 from bayesieve.evaluation.evaluating import Estimate, Segment
-from bayesieve.evaluation.judged import JudgedRows
+from bayesieve.evaluation.judged import EvaluatedRows
 from bayesieve.evaluation.splits import log_proba_of_splits, time_splits
 from bayesieve.parts import options_of, require_objects
 from bayesieve.scorecard.look_up import RowReader
@@ -34,14 +34,16 @@ from bayesieve.table.pair_levels import PairLevels
 from bayesieve.words import ShortRepr, plural
 
 TIME = "time"
-"""Value of ``cv`` for blocks of rows in the order of time."""
-_N_FOLDS = 5  # unless ``cv`` gives another number
+"""Value of ``cv`` for splits into earlier training rows and later test rows."""
+_N_FOLDS = 5  # default number of folds
 _N_STEPS = 101
-_SAME = 1e-9  # relative difference of sums of weights that differ by rounding only
+_SAME = 1e-9  # largest relative difference of two sums of weights that is attributed to rounding
 
 
 class Unmeasured(Exception):
-    """Raised if a valid call cannot measure a model, with the reason as message, such as too few rows for folds."""
+    """Exception for a valid call that cannot measure a model, such as too few rows for folds; its message is the
+    reason.
+    """
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,30 +55,32 @@ class Performance(ShortRepr):
     name : str
         Name of the rows, such as ``"Folds"``.
     protocol, measured : str
-        How the model was measured, as a sentence and in a few words.
-    rows : JudgedRows
+        Rows and models on which the performance was measured, as a sentence and in a few words.
+    rows : EvaluatedRows
         Rows of positive weight, with their predictions.
     n_rows : int
         Number of rows predicted, including those of weight 0.
     columns : tuple of frozenset of str
-        Columns in use by the models of each fold.
+        Names of the columns that the model of each fold uses; empty without folds.
     gains : mapping, optional
-        By feature, the mean nats by which it lowers the log loss of rows on which the model was not trained.
+        Nats per row by which each feature lowers the log loss of rows on which the model was not trained, by name. None
+        for training rows.
     is_training : bool
         Whether the model was trained on these rows.
     training : Performance, optional
-        Performance on the training rows themselves, for comparison with that on their folds.
+        Performance of the model on its own training rows, for comparison with that of cross-validation. None otherwise.
     later : Performance, optional
-        Performance on the last rows of a model trained on earlier ones, if the order of the rows matters.
+        Performance on the last rows of a model trained on earlier rows; None unless rows have times or their order
+        matters.
     accuracy, auc, log_loss, compression_rate, brier : float
-        ``log_loss`` in nats per row; ``compression_rate`` is 1 - log_loss / class_entropy; ``brier`` as scikit-learn's
-        `brier_score_loss`.
+        Measures on ``rows``. ``log_loss`` is in nats per row; ``compression_rate`` is 1 - log_loss / class_entropy;
+        ``brier`` is scikit-learn's `brier_score_loss`.
     """
 
     name: str
     protocol: str
     measured: str
-    rows: JudgedRows
+    rows: EvaluatedRows
     n_rows: int
     columns: tuple[frozenset[str], ...] = ()
     gains: Mapping[str, float] | None = None
@@ -90,8 +94,8 @@ class Performance(ShortRepr):
 
     @cached_property
     def estimates(self) -> dict[str, Estimate]:
-        """Measures by name as (value, low, high) with 95 % intervals: of all classes and, for two, of the positive
-        class.
+        """Measures by name as (value, low, high) with 95 % intervals: those of all classes and, for two classes, of the
+        positive one.
         """
         two, segment = self.rows.classes.size == 2, Segment.of(self.rows, slice(None), 0.95)
         return {measure: estimate for label, measure, estimate in segment.measures() if label is None or two}
@@ -139,13 +143,13 @@ class Performance(ShortRepr):
 
     @property
     def confusion(self) -> list[list[int]]:
-        """Number of rows by true class and predicted class."""
+        """Number (or weight) of rows by true class and predicted class, as nested lists."""
         counts: list[list[int]] = metrics.confusion(self.rows.log_proba, self.labels).tolist()
         return counts
 
     @property
     def never_predicted(self) -> list[str]:
-        """Classes that have rows but are never predicted."""
+        """Labels of the classes that have rows but are never predicted."""
         n_classes = self.rows.classes.size
         decided = np.bincount(self.rows.decided, minlength=n_classes)
         return [str(self.rows.classes[j]) for j in np.flatnonzero((decided == 0) & (self.class_rows > 0))]
@@ -163,23 +167,24 @@ class Performance(ShortRepr):
         return [(label, metrics.roc_points(p, hit, self.rows.weights)) for label, p, hit in self._curves()]
 
     def _curves(self, *, every: bool = True) -> list[tuple[str, np.ndarray, np.ndarray]]:
-        """Return label, probabilities and hits of each class that has a curve.
+        """Return tuples of label, probabilities (n_rows,) and class membership (n_rows,) of each class that has a
+        curve.
 
-        For two classes that is the positive one, because the other curve says the same. A class with no rows, or with
-        all of them, has no curve.
+        Of two classes, only the positive one has a curve, because the other curve is its mirror image. With ``every``,
+        classes without rows or with all rows are skipped.
         """
         rows, n_classes = self.rows, self.rows.classes.size
-        shown = [1 if rows.positive is None else rows.positive] if n_classes == 2 else range(n_classes)
-        hits = [(j, self.labels == j) for j in shown]
+        positions = [1 if rows.positive is None else rows.positive] if n_classes == 2 else range(n_classes)
+        hits = [(j, self.labels == j) for j in positions]
         hits = [(j, hit) for j, hit in hits if (n_classes == 2 and not every) or 0 < np.count_nonzero(hit) < hit.size]
         return [(str(rows.classes[j]), rows.probability[:, j], hit) for j, hit in hits]
 
     @cached_property
     def thresholds(self) -> list[tuple[float, float, float]]:
-        """Thresholds on the probability of the positive of two classes, in about `_N_STEPS` steps from the highest down
-        to 0.
+        """Thresholds on the probability of the positive class, about `_N_STEPS` of them, from the highest to the
+        lowest; empty unless there are two classes.
 
-        Each comes with the number (or weight) of the positive rows and of the other rows that reach it.
+        Each is a tuple with the number (or weight) of the positive rows and of the other rows that reach the threshold.
         """
         rows = self.rows
         if rows.classes.size != 2 or rows.positive is None:
@@ -188,15 +193,16 @@ class Performance(ShortRepr):
         order = np.argsort(-score, kind="stable")
         score, weights = score[order], np.ones(score.size) if rows.weights is None else rows.weights[order]
         hits, others = np.cumsum(weights * positive[order]), np.cumsum(weights * ~positive[order])
-        last = np.flatnonzero(np.append(np.diff(score) != 0, True))  # of equal scores
-        shown = last[np.unique(np.linspace(0, last.size - 1, min(last.size, _N_STEPS)).astype(int))]
-        return list(zip(score[shown].tolist(), hits[shown].tolist(), others[shown].tolist(), strict=True))
+        last = np.flatnonzero(np.append(np.diff(score) != 0, True))  # last row of each run of equal scores
+        steps = last[np.unique(np.linspace(0, last.size - 1, min(last.size, _N_STEPS)).astype(int))]
+        return list(zip(score[steps].tolist(), hits[steps].tolist(), others[steps].tolist(), strict=True))
 
     def bands(self) -> list[dict[str, Any]]:
         """Return up to ten bands of the predicted probability of the positive class, of about equal size, as dicts.
 
-        Each is a row of `strategy_table`, where events are rows of the other class, plus ``ks``: the difference of the
-        shares of both classes among the rows from the lower end of the band upwards.
+        Each dict is a row of `strategy_table`, where events are rows of the other class, plus ``ks``: the share of the
+        positive rows minus the share of the other rows at or above the lower end of the band. Empty unless there are
+        two classes.
         """
         rows = self.rows
         if rows.classes.size != 2 or rows.positive is None:
@@ -213,20 +219,22 @@ class Performance(ShortRepr):
         return bands
 
 
-def performance_on(rows: JudgedRows, name: str, protocol: str, measured: str, **more: Any) -> Performance:
-    """Return the performance on predicted rows; rows of weight 0 are dropped."""
+def performance_on(rows: EvaluatedRows, name: str, protocol: str, measured: str, **more: Any) -> Performance:
+    """Return the performance on predicted rows, ignoring rows of weight 0. ``more`` holds further fields of
+    `Performance`.
+    """
     n_rows = rows.n_rows
     if rows.weights is not None and not rows.weights.all():
         rows = rows.take(np.flatnonzero(rows.weights > 0))
     return Performance(name, protocol, measured, rows, **{"n_rows": n_rows, **more})
 
 
-def are_training_rows(model: Any, rows: JudgedRows) -> bool:
+def are_training_rows(model: Any, rows: EvaluatedRows) -> bool:
     """Return whether the model was trained on exactly these rows, in any order.
 
-    The counts of each level by class that a model keeps serve as a fingerprint of its training rows. A model trained on
-    a sample of the rows is recognised if none of its counts exceeds theirs. Surfaces are skipped, because their counts
-    may come from a sample. If no feature has two levels, only the class shares can be compared.
+    The class counts of each level that a model stores serve as a fingerprint of its training rows. If a model was
+    trained on a sample of the rows, none of its counts may exceed theirs. Surfaces are skipped, because their counts
+    may come from a sample. If no feature has two levels, only the class counts are compared.
     """
     card, labels = model.scorecard_, np.asarray(rows.labels)
     levels = [feature.levels for feature in card.features]
@@ -254,24 +262,25 @@ def are_training_rows(model: Any, rows: JudgedRows) -> bool:
 
 
 def _is_counted(level: FeatureLevels, cut: Collection[Any]) -> bool:
-    """Return whether the training counts of a feature can be compared with those of rows.
+    """Return whether the training counts of a feature can be compared with those of new rows.
 
-    Surfaces have no complete counts, levels read from a file may lack their values, and ``cut`` names features whose
-    cuts were edited.
+    Surfaces have no complete counts, levels read from a file may lack their values, and ``cut`` names the features
+    whose cut points were edited.
     """
     is_surface = isinstance(level, PairLevels) and level.level_score == 0
     withheld = any(isinstance(column_levels, WithheldLevels) for column_levels in level.by_column)
     return not (is_surface or withheld or level.name in cut)
 
 
-def measure(model: Any, rows: JudgedRows, cv: Any, held_out: bool) -> Performance | None:
+def measure(model: Any, rows: EvaluatedRows, cv: Any, held_out: bool) -> Performance | None:
     """Measure the model on the rows, or models refitted in cross-validation; return None if ``cv`` is 0.
 
-    Raise ValueError if ``cv`` cannot split the rows. Raise `Unmeasured` if there are too few rows, or the models of
-    some folds cannot be fitted.
+    ``held_out`` states that the model was not trained on the rows. If ``cv`` is None, training rows are measured by
+    cross-validation and other rows with the model itself. Raise ValueError if ``cv`` cannot split the rows. Raise
+    `Unmeasured` if there are too few rows, or the model of a fold cannot be fitted.
     """
     if cv is not None and held_out:
-        raise ValueError("held_out=True evaluates the fitted model, cv= models refitted on folds; give one of them.")
+        raise ValueError("held_out=True evaluates the fitted model, cv= refits models on folds; give only one of them.")
     if is_number_of_folds(cv) and cv == 0:
         return None
     trained_on = are_training_rows(model, rows)
@@ -287,15 +296,15 @@ def measure(model: Any, rows: JudgedRows, cv: Any, held_out: bool) -> Performanc
     if is_informative and (cv is None or is_number_of_folds(cv)):
         try:
             return replace(measured, later=_of_folds(model, rows, TIME, trained_on, last=True))
-        except (Unmeasured, ValueError):  # all rows are of one time
+        except (Unmeasured, ValueError):  # for example, if all rows have the same time
             return measured
     return measured
 
 
-def _counted_once(model: Any, rows: JudgedRows) -> JudgedRows | None:
-    """Return training rows with the weights that the fit used, which counts repeated rows once.
+def _counted_once(model: Any, rows: EvaluatedRows) -> EvaluatedRows | None:
+    """Return the rows with the weights used in the fit, in which repeated rows count once.
 
-    None if the rows are not those of training, or none of them are copies.
+    Return None if the rows are not the training rows, or none of them is repeated.
     """
     if not any(caution.kind == REPEATED for caution in model.cautions_):
         return None
@@ -308,12 +317,15 @@ def _counted_once(model: Any, rows: JudgedRows) -> JudgedRows | None:
 
 
 def _splits_of_copies(groups: np.ndarray, n_folds: int) -> RowSplits:
-    """Return shuffled folds (train, test) in which all copies of a row are in the same fold."""
+    """Return shuffled (train, test) folds in which all copies of a row are in the same fold.
+
+    ``groups`` holds the number that copies of a row share, shape (n_rows,).
+    """
     fold = np.random.default_rng(0).permutation(int(groups.max()) + 1)[groups] % n_folds
     return [(np.flatnonzero(fold != i), np.flatnonzero(fold == i)) for i in range(n_folds)]
 
 
-def _by_this_model(model: Any, rows: JudgedRows, trained_on: bool, held_out: bool) -> Performance:
+def _by_this_model(model: Any, rows: EvaluatedRows, trained_on: bool, held_out: bool) -> Performance:
     name = "Training rows" if trained_on else "Test rows" if held_out else "These rows"
     words = _of_this_model(model, rows, trained_on, held_out)
     if trained_on:
@@ -323,8 +335,8 @@ def _by_this_model(model: Any, rows: JudgedRows, trained_on: bool, held_out: boo
     return performance_on(rows, name, *words, gains={name: loss / total for name, loss in losses.items()})
 
 
-def _of_this_model(model: Any, rows: JudgedRows, trained_on: bool, held_out: bool) -> tuple[str, str]:
-    """Describe in a sentence, and in a few words, that the fitted model itself was measured, and on which rows."""
+def _of_this_model(model: Any, rows: EvaluatedRows, trained_on: bool, held_out: bool) -> tuple[str, str]:
+    """Describe in a sentence, and in a few words, on which rows the fitted model itself was measured."""
     n_rows = f"{rows.n_rows:,} rows"
     if trained_on:
         return (
@@ -345,8 +357,8 @@ def _of_this_model(model: Any, rows: JudgedRows, trained_on: bool, held_out: boo
     return f"This very model, measured on {n_rows}{caution}", f"this model on {n_rows}"
 
 
-def _of_folds(model: Any, rows: JudgedRows, cv: Any, trained_on: bool, last: bool = False) -> Performance:
-    """Measure models refitted on folds of the rows. With ``last=True``, only the model of the last fold is measured."""
+def _of_folds(model: Any, rows: EvaluatedRows, cv: Any, trained_on: bool, last: bool = False) -> Performance:
+    """Measure models refitted on folds of the rows. With ``last=True``, only measure the model of the last fold."""
     try:
         require_objects(options_of(model))
     except ValueError as error:
@@ -355,7 +367,7 @@ def _of_folds(model: Any, rows: JudgedRows, cv: Any, trained_on: bool, last: boo
         raise
     in_time = isinstance(cv, str) and cv == TIME
     if rows.weights is not None and not rows.weights.all() and (cv is None or in_time or is_number_of_folds(cv)):
-        rows = rows.take(np.flatnonzero(rows.weights))  # rows of weight 0 do not count, also not in folds
+        rows = rows.take(np.flatnonzero(rows.weights))  # rows of weight 0 must not fill folds
     codes = np.asarray(rows.labels)
     largest = int(np.bincount(codes).max())
     if cv is None and largest < 2:
@@ -369,8 +381,8 @@ def _of_folds(model: Any, rows: JudgedRows, cv: Any, trained_on: bool, last: boo
     if np.unique(codes).size != model.classes_.size:
         if not trained_on:
             needed = "cross-validation needs the training table and its target"
-            raise ValueError(f"The classes of y are not those of the model; {needed}.")
-        raise Unmeasured("a class has no row of any weight")
+            raise ValueError(f"The classes in y differ from those of the model; {needed}.")
+        raise Unmeasured("a class has no rows with a weight above 0")
     what = f"the {rows.n_rows:,} training rows" if trained_on else f"{rows.n_rows:,} rows"
     words, measured = _in_words(cv, splits, what, rows.n_rows)
     try:
@@ -390,7 +402,7 @@ def _of_folds(model: Any, rows: JudgedRows, cv: Any, trained_on: bool, last: boo
 
 
 def _in_words(cv: Any, splits: RowSplits, what: str, n_rows: int) -> tuple[str, str]:
-    """Describe in a sentence (without full stop), and in a few words, by which folds the models were measured."""
+    """Describe the folds in which models were measured: in a sentence without full stop, and in a few words."""
     n, tests = len(splits), np.concatenate([test for _, test in splits])
     if isinstance(cv, str) and n == 1:
         share = f"the last {100 * tests.size / n_rows:.0f} % of"
@@ -416,55 +428,59 @@ def _in_words(cv: Any, splits: RowSplits, what: str, n_rows: int) -> tuple[str, 
 
 
 def _predicted_by_others(
-    model: Any, rows: JudgedRows, splits: RowSplits
+    model: Any, rows: EvaluatedRows, splits: RowSplits
 ) -> tuple[list[np.ndarray], tuple[frozenset[str], ...], dict[str, float]]:
     """Predict the test rows of each split by a model refitted on its training rows.
 
-    Returns the log probabilities of the test rows of each split, the columns in use by each refitted model, and by
-    feature name the mean nats that the feature saves on test rows (0 for models without it).
+    Returns the log probabilities of the test rows of each split, the names of the columns that each refitted model
+    uses, and by feature name the nats per row by which the feature lowers the log loss of test rows (0 in models
+    without it).
     """
-    encoder = clone(model.encoder_) if hasattr(model, "encoder_") else TableEncoder()  # of a model from a file
+    encoder = (
+        clone(model.encoder_) if hasattr(model, "encoder_") else TableEncoder()
+    )  # models from files have no encoder
     if isinstance(encoder, TableEncoder):
-        # Kinds of columns are fixed to those of the whole table: the rows of a fold might look like numbers by chance.
+        # Keep the column kinds of the whole table: the categories of a column might all look like numbers in a fold.
         columns = columns_of([feature.levels for feature in model.scorecard_.features])
         encoder.set_params(kinds={level.name: level.kind for level in columns})
     quiet = model.__class__(**{**model.get_params(deep=False), "encoder": encoder, "verbose": 0})
     with warnings.catch_warnings():
         # Refitted models would repeat the warnings of the fit.
         warnings.simplefilter("ignore", UserWarning)
-        used: list[frozenset[str]] = []
+        columns_by_fold: list[frozenset[str]] = []
         labels = rows.classes[np.asarray(rows.labels)]
         sums: dict[str, float] = {}
 
         def predicted(fold_model: Any, X: Any, test: np.ndarray) -> np.ndarray:
             card = fold_model.scorecard_
-            used.append(frozenset(columns_in_use(card)))
+            columns_by_fold.append(frozenset(columns_in_use(card)))
             cells, _ = card.reader.code(new_table(fold_model, X), model.n_jobs)
-            known = np.flatnonzero(np.isin(labels[test], card.classes))
-            weights = None if rows.weights is None else rows.weights[test][known]
-            codes = np.searchsorted(card.classes, labels[test][known])
-            for name, gain in loss_without_features(card, cells[:, known], codes, weights).items():
+            # A class may have no training rows in this fold; its test rows cannot measure the features.
+            usable = np.flatnonzero(np.isin(labels[test], card.classes))
+            weights = None if rows.weights is None else rows.weights[test][usable]
+            codes = np.searchsorted(card.classes, labels[test][usable])
+            for name, gain in loss_without_features(card, cells[:, usable], codes, weights).items():
                 sums[name] = sums.get(name, 0.0) + gain
             return log_probabilities(card.tables.joint(cells))
 
         by_split = list(log_proba_of_splits(quiet, rows.X, as_target(labels), splits, rows.weights, predicted))
     tested = np.concatenate([test for _, test in splits])
     total = tested.size if rows.weights is None else rows.weights[tested].sum()
-    return by_split, tuple(used), {name: gain / total for name, gain in sums.items()}
+    return by_split, tuple(columns_by_fold), {name: gain / total for name, gain in sums.items()}
 
 
 def loss_without_features(
     card: Scorecard, cells: np.ndarray, codes: np.ndarray, weights: np.ndarray | None
 ) -> dict[str, float]:
-    """Return by how much the log loss of rows rises without each feature of a model, summed over rows, in nats, by
-    name.
+    """Return the increase of the log loss without each feature of a model, by name, summed over rows, in nats.
 
     The contribution of the feature is replaced by 0, its mean over the training rows; nothing is refitted.
 
     Parameters
     ----------
-    cells : (n_used, n_rows) cells of the features in the model.
-    codes : (n_rows,) positions of the rows' classes.
+    cells : (n_used, n_rows) position of the cell of each row, for each feature in the model.
+    codes : (n_rows,) positions of the true classes.
+    weights : (n_rows,) row weights, or None.
     """
     counted, joint = np.ones(codes.size) if weights is None else weights, card.tables.joint(cells)
 

@@ -1,4 +1,4 @@
-"""Scores of a model period by period, and the comparison with a challenger in each period."""
+"""Scores of a model period by period, and comparison with a challenger in each period."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from scipy.stats import chi2
 
 from bayesieve.evaluation.drift import population_stability
 from bayesieve.evaluation.evaluating import Challenge, Segment, challenge
-from bayesieve.evaluation.judged import JudgedRows
+from bayesieve.evaluation.judged import EvaluatedRows
 from bayesieve.evaluation.performance import Performance
 from bayesieve.statistics import metrics
 from bayesieve.table.frames import take_rows
 
 
-def score_by_period(performance: Performance, baseline: JudgedRows | None = None) -> list[dict[str, Any]]:
-    """Return measures of the score for each period of the rows, as dicts.
+def score_by_period(performance: Performance, baseline: EvaluatedRows | None = None) -> list[dict[str, Any]]:
+    """Return measures of the score for each period, as dicts.
 
-    Periods are the groups of the first of ``performance.rows.segments``.
+    Periods are the groups of the first entry of ``performance.rows.segments``.
 
     Parameters
     ----------
-    baseline : rows whose scores are the standard of the stability index, such as those of training; by default those of
-        the first period.
+    baseline : rows whose scores are the reference of the stability index, such as the training rows; None for the rows
+        of the first period.
 
     Returns
     -------
     list of dict
-        ``period``, ``rows``, mean ``predicted`` probability of the positive class (of more classes, of the predicted
-        one) and the ``observed`` share, ``auc`` with the ends ``low`` and ``high`` of its 95 % interval, and ``psi``,
-        the population stability index of ten bands of the score; 95 % of samples of as many rows from the standard stay
-        below ``psi_chance``.
+        ``period``, ``rows``, mean ``predicted`` probability of the positive class (with more than two classes, of the
+        predicted class) and ``observed`` share, ``auc`` with its 95 % interval from ``low`` to ``high``, and ``psi``,
+        the population stability index of ten bands of the score. ``psi_chance`` is the 95 % quantile of the index for
+        samples of the same size from the baseline.
     """
     rows = performance.rows
     _, group, labels = rows.segments[0]
@@ -63,9 +63,9 @@ def score_by_period(performance: Performance, baseline: JudgedRows | None = None
     return periods
 
 
-def _scores(rows: JudgedRows) -> np.ndarray:
-    """Return the score of each row, (n_rows,): the probability of the positive of two classes, otherwise that of the
-    predicted class.
+def _scores(rows: EvaluatedRows) -> np.ndarray:
+    """Return the score of each row, shape (n_rows,): the probability of the positive one of two classes, otherwise that
+    of the predicted class.
     """
     probability = rows.probability
     if rows.classes.size != 2:
@@ -75,20 +75,21 @@ def _scores(rows: JudgedRows) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Challenged:
-    """Comparison of a model in use with a challenger: ``whole`` on all rows, and ``periods`` as one dict per period.
+    """Comparison of a champion (the model in use) with a challenger: ``whole`` on all rows, and ``periods`` as one dict
+    per period.
 
-    A period has ``period``, ``rows``, the AUC of both models and, for the rows that only the challenger selects (swap
-    in) and that only the champion selects (swap out), their number and share of the class.
+    Each dict has ``period``, ``rows`` and the AUC of both models. It also has the number and the positive rate of the
+    rows that only the challenger selects (swap in), and of those that only the champion selects (swap out).
     """
 
     whole: Challenge
     periods: Sequence[dict[str, Any]]
 
 
-def challenged(champion: Any, challenger: Any, X: Any, rows: JudgedRows, by_period: bool) -> Challenged:
-    """Compare two models on the same rows, overall and for each group of the first of ``rows.segments``.
+def challenged(champion: Any, challenger: Any, X: Any, rows: EvaluatedRows, by_period: bool) -> Challenged:
+    """Compare a challenger with the champion on the same rows, overall and by period if ``by_period``.
 
-    ``X`` has the columns of both models.
+    Periods are the groups of the first entry of ``rows.segments``. ``X`` holds the columns of both models.
     """
     labels = rows.classes[np.asarray(rows.labels)]
     positive = rows.classes[rows.positive] if rows.classes.size == 2 and rows.positive is not None else None

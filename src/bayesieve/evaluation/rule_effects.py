@@ -1,4 +1,4 @@
-"""Effect of a user's rules for levels: the predictive power of a column with levels by hand and with learnt levels."""
+"""Effect of a user's rules for levels: predictive power of a column with its levels by hand and with learnt levels."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sklearn.model_selection import StratifiedKFold
 from bayesieve.counts import log_probabilities
 from bayesieve.counts.contingency import class_log_prior
 from bayesieve.discretize import TableEncoder
-from bayesieve.evaluation.judged import JudgedRows
+from bayesieve.evaluation.judged import EvaluatedRows
 from bayesieve.table import FeatureLevels
 from bayesieve.table.cautions import silenced
 from bayesieve.table.frames import as_table
@@ -21,10 +21,10 @@ _FOLDS = 5
 
 
 class RuleEffect(NamedTuple):
-    """Effect of a rule for the levels of one column, measured on held-out rows.
+    """Effect of a user's rule for the levels of one column, measured on held-out rows.
 
-    ``by_hand`` and ``learnt`` are the mean nats per row by which the column alone lowers the log loss of the class
-    shares, with levels by hand and with learnt levels; ``n_learnt`` is the number of levels learnt from all rows.
+    ``by_hand`` and ``learnt`` are the nats per row by which the column alone lowers the log loss of the class shares:
+    with levels by hand, and with learnt levels. ``n_learnt`` is the number of levels learnt from all rows.
     """
 
     by_hand: float
@@ -32,9 +32,8 @@ class RuleEffect(NamedTuple):
     n_learnt: int
 
 
-def effects_of_rules(rows: JudgedRows, levels: Sequence[FeatureLevels]) -> dict[str, RuleEffect]:
-    """Compare the levels of each ruled column with those that the same rows give without the rule, on folds of the
-    rows.
+def effects_of_rules(rows: EvaluatedRows, levels: Sequence[FeatureLevels]) -> dict[str, RuleEffect]:
+    """Compare the levels by hand of each column in ``levels`` with levels learnt without the rule, by cross-validation.
 
     Returns
     -------
@@ -56,8 +55,8 @@ def effects_of_rules(rows: JudgedRows, levels: Sequence[FeatureLevels]) -> dict[
         encoder = TableEncoder(kinds={level.column: level.kind}, n_jobs=1)
         with silenced():
             for train, test in folds:
-                learnt = encoder.fit(column.take(train), classes[train], weights[train])
-                learnt_codes = learnt.transform_coded(column).codes[0].astype(np.int64)
+                fitted = encoder.fit(column.take(train), classes[train], weights[train])
+                learnt_codes = fitted.transform_coded(column).codes[0].astype(np.int64)
                 for k, level_codes in enumerate((codes, learnt_codes)):
                     gains[k] += _gain(level_codes, classes, weights, train, test)
             n_learnt = int(encoder.fit(column, classes, weights).levels_[0].n_levels)
@@ -67,12 +66,12 @@ def effects_of_rules(rows: JudgedRows, levels: Sequence[FeatureLevels]) -> dict[
 
 
 def _gain(codes: np.ndarray, classes: np.ndarray, weights: np.ndarray, train: np.ndarray, test: np.ndarray) -> float:
-    """Return the nats that one coded column saves on the test rows against the class shares, counted on the training
-    rows.
+    """Return the nats by which one coded column lowers the log loss of the test rows, compared with the class shares of
+    the training rows.
     """
     counts = np.zeros((int(codes.max()) + 1, int(classes.max()) + 1))
     np.add.at(counts, (codes[train], classes[train]), weights[train])
     prior = class_log_prior(counts.sum(axis=0))
     logs = log_softmax(prior + log_probabilities(counts, float(counts.sum()), "m-estimate"), axis=1)
-    at = classes[test]
-    return float(weights[test] @ (logs[codes[test], at] - prior[at]))
+    labels = classes[test]
+    return float(weights[test] @ (logs[codes[test], labels] - prior[labels]))

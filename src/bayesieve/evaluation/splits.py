@@ -20,11 +20,11 @@ from bayesieve.words import did_you_mean, named
 
 
 def time_splits(moments: np.ndarray, n_blocks: int = 5) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Split rows by time into up to ``n_blocks`` blocks, and return (train, test) positions for all blocks but the
+    """Split rows by time into up to ``n_blocks`` blocks. Return (train, test) row positions for each block but the
     first.
 
-    Each block is tested once, with all earlier rows for training. Rows of equal time stay together, which may leave
-    fewer blocks.
+    Each block is tested once, with all earlier rows for training. Rows with equal times stay together, which may reduce
+    the number of blocks. ``moments`` holds the times as numbers, shape (n_rows,).
     """
     order = np.argsort(moments, kind="stable")
     ordered = moments[order]
@@ -35,15 +35,15 @@ def time_splits(moments: np.ndarray, n_blocks: int = 5) -> list[tuple[np.ndarray
         edges |= set(sorted((e for e in around if 0 < e < ordered.size), key=lambda e: abs(e - target))[:1])
     ends = sorted(edges)
     if len(ends) < 3:
-        raise ValueError("All rows have the same time, so that none are later; name another column.")
+        raise ValueError("All rows have the same time, so that no row is later than another; name another column.")
     return [(np.sort(order[:i]), np.sort(order[i:j])) for i, j in pairwise(ends[1:])]
 
 
 def moments_of(X: Any, time: Any, needed: Sequence[str] = ()) -> tuple[Any, np.ndarray]:
-    """Return rows without their column of times, and the times as numbers, shape (n_rows,).
+    """Return the rows without their column of times, and the times as numbers, shape (n_rows,).
 
-    ``time`` is an array or the name of a column, which stays in the rows if it is ``needed``. Raise ValueError if times
-    are neither numbers nor dates, or one is missing.
+    ``time`` is an array or the name of a column. The column stays in the rows if its name is in ``needed``. Raise
+    ValueError if times are neither numbers nor dates, or one is missing.
     """
     import polars as pl
 
@@ -60,8 +60,8 @@ def moments_of(X: Any, time: Any, needed: Sequence[str] = ()) -> tuple[Any, np.n
 
 
 def read_moments(column: Column) -> tuple[np.ndarray, str]:
-    """Return a column of times as numbers, and the type of the column. Raise ValueError, naming the column, if it has
-    other values or a missing one.
+    """Return a column of times as numbers, shape (n_rows,), and the type of the column. Raise ValueError, naming the
+    column, if a time is missing, or neither a number nor a date.
     """
     type_ = column.type if column.kind == "numeric" else "datetime"
     try:
@@ -69,7 +69,7 @@ def read_moments(column: Column) -> tuple[np.ndarray, str]:
     except ValueError:
         raise ValueError(f"Column {column.name!r} must hold numbers or dates such as 2024-01-31.") from None
     if np.isnan(moments).any():
-        raise ValueError(f"Column {column.name!r} is missing in row {np.isnan(moments).argmax()}; leave such rows out.")
+        raise ValueError(f"Column {column.name!r} is missing in row {np.isnan(moments).argmax()}; drop such rows.")
     return moments, type_
 
 
@@ -82,10 +82,11 @@ def log_proba_of_splits(
     predicted: Callable[[Any, Any, np.ndarray], np.ndarray] | None = None,
 ) -> Iterator[np.ndarray]:
     """Yield the log probabilities (n_test, n_classes) of the test rows of each split, by a clone of the estimator
-    trained on its training rows.
+    trained on the training rows.
 
-    ``predicted`` returns them, given a model, its test rows and their positions; by default ``predict_log_proba`` does.
-    A class missing from the training rows gets the probability of half a row.
+    ``predicted`` is a function of the trained model, its test rows and their positions that returns the log
+    probabilities; None means the model's ``predict_log_proba``. A class without training rows gets the probability of
+    half a row.
     """
     codes = target.codes.astype(np.int64)
     for train, test in splits:
@@ -101,14 +102,14 @@ def log_proba_of_splits(
                 of_rows = model.predict_log_proba(rows) if predicted is None else predicted(model, rows, test)
                 log_proba[:, present] = of_rows
         else:
-            log_proba[:, present] = 0.0  # a single class is left in the training rows
+            log_proba[:, present] = 0.0  # the training rows contain a single class
         yield log_proba
 
 
 def fingerprint(X: Any, codes: np.ndarray, classes: np.ndarray, weights: np.ndarray | None) -> str:
     """Return a hash of a table with its classes and row weights, as 32 hexadecimal digits.
 
-    Equal values give the same hash, whichever library holds the table.
+    Equal values give equal hashes, whichever dataframe library holds the table.
     """
     table = as_table(X)
     digest = hashlib.sha256(repr((table.n_rows, table.names, classes.tolist())).encode())
@@ -120,7 +121,7 @@ def fingerprint(X: Any, codes: np.ndarray, classes: np.ndarray, weights: np.ndar
         digest.update(column.kind.encode())
         if column.kind == "numeric":
             type_ = column.type if column.type in TEMPORAL else "number"
-            numbers = column.read_numbers(type_, [])[0] + 0.0  # no minus zero
+            numbers = column.read_numbers(type_, [])[0] + 0.0  # turns -0.0 into 0.0
             numbers[np.isnan(numbers)] = np.nan
             digest.update(numbers.tobytes())
         else:

@@ -1,4 +1,4 @@
-"""Selectors: estimators that code a table, search, and give each feature a weight."""
+"""Selectors: estimators that code a table, search for good feature subsets, and give each feature a weight."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Selectors by the most probable subset, by averages over the models of a search, or with all features."""
+"""Selectors that take the most probable subset, average over the subsets of a search, or keep all features."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from bayesieve.search import (
 from bayesieve.selection.base import SHARED_OPTIONS, CodedSelector, seed_of
 from bayesieve.table.levels import TableLevels
 
-_AUTO_FEATURES = 15  # features up to which exhaustive="auto" enumerates ...
+_AUTO_FEATURES = 15  # largest number of features for which exhaustive="auto" enumerates all subsets ...
 _AUTO_WORK = 1_500_000_000  # ... unless subsets x rows x (classes - 1) exceed about a second of work
-_ADDED_AT_ONCE = 1000  # features added between two readings of the clock
+_ADDED_AT_ONCE = 1000  # features added between two checks of the time limit
 
 
 class AllFeatures(CodedSelector):
@@ -63,9 +63,11 @@ class AllFeatures(CodedSelector):
 
 
 class SubsetSearchSelector(CodedSelector):
-    """Base class of selectors that read weights from the trace of a search by the cost of Boulle (2007), equation 4."""
+    """Base class of selectors that search for subsets of low cost (Boulle 2007, equation 4) and derive the weights from
+    them.
+    """
 
-    chooses_on_path = False  # weights are read from all models together
+    chooses_on_path = False  # weights come from all evaluated subsets, not from one on the path
     kernel_families = ("search",)
     _allowed = SHARED_OPTIONS | {
         "n_starts": Allowed.count(None),
@@ -87,10 +89,10 @@ class SubsetSearchSelector(CodedSelector):
     verbose: int = 0
 
     def _search(self, coded: CodedTable, *, thorough: bool = False, task: FitTask | None = None) -> np.ndarray:
-        """Search, and return the weights of the features, shape (n_features,).
+        """Search for subsets, set ``trace_``, and return the weights of the features, shape (n_features,).
 
-        ``thorough`` takes more starts than the paper, for better predictions, and a fixed seed, so that the model
-        depends on the rows alone.
+        With ``thorough``, the search makes more starts than the paper, for better predictions, and its seed is fixed,
+        so that the model depends on the rows alone.
         """
         problem = SubsetProblem.of(coded, self.smoothing, constant_columns=self.constant_columns)
         if isinstance(coded.levels, TableLevels):
@@ -151,7 +153,9 @@ class MAPSelector(SubsetSearchSelector):
 
 
 class ModelAveraging(SubsetSearchSelector):
-    """Base class of selectors whose weights are averages over the models of a search."""
+    """Base class of selectors that average over the evaluated subsets: a feature weighs as much as the subsets that
+    contain it.
+    """
 
     _allowed = SubsetSearchSelector._allowed | {"count": Allowed.choice("distinct", "evaluations")}
 
@@ -162,9 +166,10 @@ class ModelAveraging(SubsetSearchSelector):
 class BayesianAveraging(ModelAveraging):
     """Feature weights by Bayesian averaging of models: w_k = sum_M a_k e^-cost(M) / sum_M e^-cost(M).
 
-    The weight of a feature is the posterior probability of the models that contain it (a_k = 1 for these, 0 for
-    others). Each distinct subset that the search evaluated counts once; with ``count="evaluations"`` as often as it was
-    met.
+    The sums run over the models (subsets) M that the search evaluated; cost(M) is the cost of Boulle (2007), equation
+    4, in nats, and a_k is 1 if M contains feature k, otherwise 0. The weight of a feature is therefore the posterior
+    probability that the model contains it. Each distinct subset counts once; with ``count="evaluations"``, as often as
+    the search evaluated it.
 
     Attributes
     ----------
@@ -195,13 +200,14 @@ class BayesianAveraging(ModelAveraging):
 class CompressionAveraging(ModelAveraging):
     """Feature weights by compression-based averaging of models: w_k = sum_M a_k c(M) / sum_M c(M).
 
-    The sum runs over models (subsets) M that the search evaluated; a_k is 1 if M contains feature k, otherwise 0. The
-    compression is c(M) = 1 - cost(M) / cost(empty subset). Only models that compress (c > 0) count, each distinct
-    subset once, or as often as it was met with ``count="evaluations"``. Nearly equivalent models thus share the weight,
-    where posterior probabilities would give almost all of it to one.
+    The sums run over the models (subsets) M that the search evaluated; a_k is 1 if M contains feature k, otherwise 0.
+    The compression is c(M) = 1 - cost(M) / cost(empty subset). Only models that compress (c > 0) count, each distinct
+    subset once; with ``count="evaluations"``, as often as the search evaluated it. Nearly equivalent models thus share
+    the weight, whereas posterior probabilities would give almost all of it to one of them.
 
-    The search visits good models and their neighbours only, which keeps the weights sharp. With ``exhaustive=True`` the
-    sum runs over all subsets: exact, but flatter (most subsets compress), so it is not the default.
+    The search visits good models and their neighbours only, which keeps the weights close to 0 or 1. With
+    ``exhaustive=True``, the sums run over all subsets. They are exact then, but the weights differ less between
+    features, because most subsets compress.
 
     Attributes
     ----------

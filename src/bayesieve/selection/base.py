@@ -1,4 +1,4 @@
-"""Base class of all selectors: it codes the table and finds a weight for each feature."""
+"""Base class of all selectors, which code the table and compute a weight for each feature."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ SHARED_OPTIONS = {
     **dict.fromkeys(("replacement", "diagonal", "refit"), Allowed.choice(True, False)),
     **dict.fromkeys(("locally_predictive", "independent_as_redundant"), Allowed.choice(True, False)),
 }
-"""What the options may be that several selectors have."""
+"""Allowed values of options that several selectors have."""
 
 
 @dataclass_transform(eq_default=False)
@@ -63,13 +63,13 @@ class CodedSelector(SelectorMixin, BaseEstimator):
 
     Notes
     -----
-    A selector describes itself by class attributes: ``name`` for `SelectiveNB` and the command line; ``title``, a few
-    words for lists; ``sentence``, for reports; ``scores``, a `Score` for every criterion in its traces that is not one
-    of `bayesieve.criteria`; ``chooses_on_path``, whether it selects one of the subsets that its search passes through.
-    Its docstring describes only those parameters that `bayesieve.parts` does not.
+    A subclass describes itself by class attributes: ``name`` for `SelectiveNB` and the command line; ``title``, a few
+    words for lists; ``sentence`` for reports; ``scores``, a `Score` for every criterion in its traces that
+    `bayesieve.criteria` does not define; ``chooses_on_path``, whether it selects one of the subsets that its search
+    passes through. Descriptions of shared parameters are added to its docstring from `bayesieve.parts`.
 
-    Options are declared as in a dataclass, keyword-only ones after ``_: KW_ONLY``, and the values they may take in
-    ``_allowed``; `check_options` also checks those that depend on each other. A subclass may define ``__init__``
+    Options are declared as fields of a dataclass, keyword-only ones after ``_: KW_ONLY``. ``_allowed`` declares their
+    allowed values; `check_options` also checks options that depend on each other. A subclass may define ``__init__``
     instead.
     """
 
@@ -81,7 +81,7 @@ class CodedSelector(SelectorMixin, BaseEstimator):
     scores: ClassVar[tuple[Score, ...]] = ()
     chooses_on_path: ClassVar[bool] = True
     needs_row_order: bool = False
-    """Whether the search needs the rows in the order in which they came."""
+    """Whether the search needs the rows in the order of the training table rather than grouped by class."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -95,12 +95,12 @@ class CodedSelector(SelectorMixin, BaseEstimator):
 
     @with_shared_docs
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> CodedSelector:
-        """Search, and set the weights of the features.
+        """Search for good feature subsets, and set the weights of the features.
 
         Parameters
         ----------
         X : dataframe, 2-D array or sparse matrix, shape (n_rows, n_features)
-            A raw table; codes (integers from 0) with ``encoder=None``.
+            Raw table; with ``encoder=None``, a table of codes (integers from 0).
 
         Returns
         -------
@@ -113,7 +113,7 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         encoder = self.encoder_
         if hasattr(self, "feature_names_in_"):
             del self.feature_names_in_  # type: ignore[has-type]
-        if encoder is not None:  # features here are the columns of the table, not what the encoder made of them
+        if encoder is not None:  # n_features_in_ counts columns of the table, not features of the encoder
             self.n_features_in_ = encoder.n_features_in_
             if hasattr(encoder, "feature_names_in_"):
                 self.feature_names_in_ = encoder.feature_names_in_
@@ -126,14 +126,14 @@ class CodedSelector(SelectorMixin, BaseEstimator):
 
     @property
     def kernel_families(self) -> Sequence[str]:
-        """Names of the families of compiled kernels that the search runs, as in `bayesieve compile`; they are compiled
-        meanwhile.
+        """Names of the families of Numba kernels that the search runs, as in ``bayesieve compile``; they are compiled
+        while the rows are read.
         """
         return ()
 
     def _code(self, X: Any, y: Any, sample_weight: Any, benefit: Any = None) -> tuple[CodedTable, LevelRefitter | None]:
-        """Return the rows as codes, with benefits if given, and the refitter of their levels, if there are raw values.
-        Rows are grouped by class unless the search needs their order.
+        """Return the coded table, with benefits if given, and the refitter of its levels, None if the input is coded
+        already. Rows are grouped by class unless the search needs their order.
         """
         require_target(self, y)
         require_table(self, X)
@@ -156,9 +156,9 @@ class CodedSelector(SelectorMixin, BaseEstimator):
 
         Parameters
         ----------
-        refitter : from `TableEncoder.fit_with_refitter`, for searches that refit the levels without the rows that are
-            scored, or that compare raw values.
-        options : such as ``groups``, for selectors that use them.
+        refitter : refitter of the levels, from `TableEncoder.fit_with_refitter`; used by searches that refit the levels
+            without the rows that are scored, or that compare raw values. None: levels are never refitted.
+        options : further arguments of the search, such as ``groups``. Raises ValueError if the search does not use one.
         """
         self.fit_rows(coded, refitter, **options)
         return self
@@ -166,7 +166,7 @@ class CodedSelector(SelectorMixin, BaseEstimator):
     def fit_rows(self, coded: CodedTable, refitter: LevelRefitter | None = None, **options: Any) -> CodedTable:
         """Fit the selector like `fit_coded`, and return the rows to which a model should fit its contributions.
 
-        They are all rows, or those that the search did not hold out.
+        The result is the whole table, or only the rows that were not held out, if `learns_from_part`.
         """
         for option in options:
             if not self.takes(option):
@@ -197,11 +197,11 @@ class CodedSelector(SelectorMixin, BaseEstimator):
 
     @property
     def learns_from_part(self) -> bool:
-        """Whether models count their probabilities on a part of the rows only."""
+        """Whether models count their probabilities only on the rows that the search did not hold out."""
         return False
 
     def _weights_and_rows(self, coded: CodedTable, **options: Any) -> tuple[np.ndarray, CodedTable]:
-        """Set ``trace_``, and return the weights and the rows for `fit_rows`."""
+        """Search, set ``trace_``, and return the weights of the features and the rows that `fit_rows` returns."""
         return self._search(coded, **options), coded
 
     def takes(self, option: str) -> bool:
@@ -211,15 +211,15 @@ class CodedSelector(SelectorMixin, BaseEstimator):
 
     @abstractmethod
     def _search(self, coded: CodedTable) -> np.ndarray:
-        """Set ``trace_``, and return the weights of the features, shape (n_features,)."""
+        """Search for feature subsets, set ``trace_``, and return the weights of the features, shape (n_features,)."""
 
     @property
     def takes_groups(self) -> bool:
-        """Whether ``groups`` affect the search."""
+        """Whether the groups of the rows (``groups``) affect the search."""
         return self.takes("groups")
 
     def check_options(self) -> None:
-        """Raise ValueError for the first constructor parameter with an invalid value."""
+        """Raise ValueError if a constructor parameter has an invalid value."""
         check_smoothing(self.smoothing)
         check_allowed(self.get_params(deep=False), self._allowed)
 
@@ -236,17 +236,19 @@ class CodedSelector(SelectorMixin, BaseEstimator):
             )
 
     def _get_support_mask(self) -> np.ndarray:
-        """Return a mask of the columns of ``X`` that selected features use, or of the selected indicators."""
+        """Return a mask of the columns of ``X`` that selected features use; with an `IndicatorEncoder`, of the selected
+        indicators.
+        """
         check_is_fitted(self, "support_")
         if isinstance(self.encoder_, TableEncoder):
             return columns_behind(self.encoder_.levels_, self.support_)
         return self.support_
 
     def transform(self, X: Any) -> Any:
-        """Return the columns of ``X`` that selected features use, in the same kind of table.
+        """Return the columns of ``X`` that selected features use, as a table of the type of ``X``.
 
-        With an `IndicatorEncoder`, return the selected indicators, 1 if the score is at most the threshold and
-        otherwise 0.
+        With an `IndicatorEncoder`, return the selected indicators: 1 if the value of the column is at most the
+        threshold, otherwise 0.
         """
         check_is_fitted(self, "support_")
         if isinstance(self.encoder_, IndicatorEncoder):
@@ -258,13 +260,13 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         selected = select_columns(X, np.flatnonzero(self._get_support_mask()))
         output = getattr(self, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"])
         if table.named and nw.dependencies.is_into_dataframe(selected):
-            # scikit-learn's own conversion would turn anything but a pyarrow table into a pandas frame.
+            # Convert here: scikit-learn's own conversion turns every frame but a pyarrow table into a pandas frame.
             frame = nw.from_native(selected, eager_only=True)
             return _converted(frame, output) if output in ("pandas", "polars") else selected
         return selected
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Return the names of the selected columns, or of the selected indicators."""
+        """Return the names of the selected columns; with an `IndicatorEncoder`, of the selected indicators."""
         check_is_fitted(self, "support_")
         if isinstance(self.encoder_, IndicatorEncoder):
             return self.encoder_.get_feature_names_out()[self.support_]
@@ -281,8 +283,8 @@ class CodedSelector(SelectorMixin, BaseEstimator):
 
 
 def _converted(frame: Any, library: str) -> Any:
-    """Return a narwhals frame as a pandas or polars one. Raise ValueError for columns that cannot be converted, such as
-    mixed objects.
+    """Return a narwhals frame as a pandas or polars one. Raise ValueError if a column cannot be converted, such as one
+    of mixed types.
     """
     import polars as pl
 
@@ -290,12 +292,12 @@ def _converted(frame: Any, library: str) -> Any:
     same = getattr(frame.implementation, f"is_{library}")()
     name = "" if same else next((name for name in frame.columns if "\0" in name), "")
     try:
-        if name:  # Arrow ends names there, and polars panics aloud
-            raise ValueError("its name holds the character 0")
+        if name:  # Arrow cuts the name off at a null character, and polars panics with a traceback
+            raise ValueError("its name contains a null character")
         for name in frame.columns if library == "polars" else ():
             frame.get_column(name).to_polars()
         return getattr(frame, method)()
-    except (Exception, pl.exceptions.PanicException) as error:  # these libraries raise what they like
+    except (Exception, pl.exceptions.PanicException) as error:  # the libraries raise errors of many types
         reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
         column = f"Column {name!r}" if name else "A selected column"
         raise ValueError(
@@ -305,7 +307,7 @@ def _converted(frame: Any, library: str) -> Any:
 
 
 def seed_of(random_state: Any) -> int:
-    """Return a seed from ``random_state``; None is the fixed seed 0."""
+    """Return an integer seed drawn from ``random_state``; 0 if it is None."""
     if random_state is None:
         return 0
     if isinstance(random_state, Integral):
@@ -316,7 +318,7 @@ def seed_of(random_state: Any) -> int:
 
 
 def make_encoder(encoder: Any) -> TableEncoder | IndicatorEncoder:
-    """Return an unfitted encoder, from ``"modl"`` or by cloning a `TableEncoder` or `IndicatorEncoder`."""
+    """Return an unfitted encoder: a new `TableEncoder` for ``"modl"``, otherwise a clone of the given encoder."""
     if isinstance(encoder, (TableEncoder, IndicatorEncoder)):
         return clone(encoder)
     if isinstance(encoder, str) and encoder == "modl":
@@ -327,7 +329,7 @@ def make_encoder(encoder: Any) -> TableEncoder | IndicatorEncoder:
 
 
 def with_classes(codes: CodedTable, y: Any, sample_weight: Any) -> CodedTable:
-    """Return a copy of the codes with class codes and row weights."""
+    """Return a copy of the coded table with the class code and the weight of each row."""
     target = as_target(y)
     refuse_identifiers(target)
     refuse_empty_tables(codes.n_levels, target.n_classes, codes.n_rows * codes.n_features)
@@ -338,10 +340,10 @@ def with_classes(codes: CodedTable, y: Any, sample_weight: Any) -> CodedTable:
 
 
 def with_benefit(coded: CodedTable, benefit: Any, selector: CodedSelector) -> CodedTable:
-    """Return a copy of a coded table with a column ``benefit``, which `bayesieve.criteria.Benefit` reads; None adds
-    nothing.
+    """Return a copy of a coded table with the column ``benefit``, which `bayesieve.criteria.Benefit` reads. Return the
+    table unchanged if ``benefit`` is None.
 
-    Raise ValueError unless it has numbers for every row; warn if no criterion of the selector reads it.
+    Raise ValueError unless every row has numbers of an accepted shape. Warn if no criterion of the selector reads them.
     """
     if benefit is None:
         return coded
@@ -359,5 +361,5 @@ def with_benefit(coded: CodedTable, benefit: Any, selector: CodedSelector) -> Co
             f"benefit must hold an amount, two (expected and true), or a matrix for each of {coded.n_rows:,} rows, got "
             f"{f'an array of shape {column.shape}' if column.ndim else type(benefit).__name__}."
         )
-    runs = coded.rows.runs  # of rows that are listed class after class
+    runs = coded.rows.runs  # None unless the rows are sorted by class
     return coded.with_columns(benefit=column if runs is None else column[np.argsort(runs.codes, kind="stable")])

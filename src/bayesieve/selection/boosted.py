@@ -1,5 +1,5 @@
-"""Boosted selection: features are selected if their own naive Bayes classifiers win rounds of a confidence-rated
-AdaBoost.
+"""Boosted selection: AdaBoost over the naive Bayes classifiers of single features selects the features that win a
+round.
 """
 
 from __future__ import annotations
@@ -21,53 +21,57 @@ from bayesieve.selection.base import SHARED_OPTIONS, CodedSelector
 EDGE = "edge"
 _TIE = 1e-12
 _MAX_IDLE = 100  # rounds in a row without a new feature, if rounds are not limited
-_FEWEST_ROWS = 10.0  # that the weight must not be concentrated on ...
-_LEAST_SHARE = 0.1  # ... or, in tables of fewer than 100 rows, this share of them
+_FEWEST_ROWS = 10.0  # boosting ends if the effective number of rows falls below this ...
+_LEAST_SHARE = 0.1  # ... or below this share of the rows, if that is less
 
 
 class BoostedSelector(CodedSelector):
     """Select the features that win the rounds of a boosted search.
 
-    Each round learns the naive Bayes of every feature alone, from weighted rows: class shares and levels are counted
-    under the weights w. Its confidence is h = 2 s - 1, with s the probability of the class, and the feature of largest
-    edge r = sum w y h wins, y being +1 for rows of the class and -1 for others. Rows are then weighted by
-    exp(-alpha y h), alpha = 0.5 ln((1 + r) / (1 - r)), so that the next round looks at those that the winner got wrong.
-    The features that won get weight 1, others 0: naive Bayes is learnt from them together and without these weights.
+    Each round fits one naive Bayes classifier per feature to weighted rows: class shares and levels are counted with
+    the row weights w, which sum to 1. The confidence of a classifier is h = 2 s - 1, where s is its probability of the
+    class. With y = +1 for rows of the class and -1 for others, the feature with the largest edge r = sum w y h wins the
+    round. Row weights are then multiplied by exp(-alpha y h), alpha = 0.5 ln((1 + r) / (1 - r)), so that the next round
+    concentrates on rows that the winner predicts badly. Features that won a round get weight 1, others 0. The final
+    model is a naive Bayes of all winners, fitted without the boosting weights.
 
     Parameters
     ----------
     n_rounds : int or None, default=20
-        Rounds of boosting. A feature may win several: the features selected may be fewer. None: as many rounds as
-        ``n_features_to_select`` needs, up to 100 in a row without a new feature.
+        Number of rounds. A feature may win several rounds, so fewer features may be selected. None: rounds continue
+        until ``n_features_to_select`` features have won, or 100 rounds in a row have selected no new feature.
     n_features_to_select : int or None, default=None
-        Boosting ends as soon as this many features are selected.
+        Boosting ends as soon as this many features are selected. None: only the rounds are limited.
     replacement : bool, default=True
-        Whether a feature may win several rounds. Without, every round adds another feature.
+        Whether a feature may win several rounds. If False, every round selects a new feature.
     smoothing : "m-estimate" or float, default="m-estimate"
-        As `DiscreteNB` takes it; weights sum to the number of rows.
+        Smoothing of the counted probabilities, as for `DiscreteNB`. For the counts, row weights are scaled to sum to
+        the number of rows.
 
     Attributes
     ----------
     alphas_ : float array, shape (n_rounds,)
-        Of every round, in the order of ``trace_``.
+        Weight alpha of each round in the boosted classifier, in the order of ``trace_``.
     scores_ : float array, shape (n_features,)
         Sum of the alphas of the rounds that each feature won.
     n_features_selected_ : int
     weights_, support_ : arrays, shape (n_features,)
         1 and True for the features selected.
     trace_ : SearchTrace
-        The winners with their edges, of which the criterion of the empty subset is that of the class shares alone; a
-        winner that is selected already is the move "again". ``trace_.ended`` gives the reason to stop.
+        The winner of each round, with its edge as the criterion. The criterion of the empty subset is the edge of the
+        class shares alone. The move is "again" if the winner was selected before. ``trace_.ended`` gives the reason to
+        stop.
 
     Notes
     -----
-    With more than two classes, each is boosted against all others, one round each in turn, and a feature is selected
-    that wins a round of any class; the trace has a start for every class. Equal edges (within 1e-12) go to the lowest
-    column. Boosting also ends when the largest edge is at most 0 or at least 1 (within 1e-12), or the weight lies on
-    fewer than ten rows, (sum w)^2 / sum w^2, in tables of less than 100 rows on fewer than a tenth of them.
+    With more than two classes, each class is boosted against all others, one round per class in turn. A feature is
+    selected if it wins a round of any class; the trace has one start per class. Of equal edges (within 1e-12), the
+    lowest column wins. Boosting also ends if the largest edge is at most 0 or at least 1 (within 1e-12), or if the
+    effective number of rows, (sum w)^2 / sum w^2, falls below ten (in tables of fewer than 100 rows, below a tenth of
+    them).
 
-    Where one class is rare, the first rounds do little but balance the classes: every classifier that mostly says no
-    has a large edge. Edges also take no account of calibration; `WrapperSelector` with ``criterion="brier"`` and
+    If one class is rare, the first rounds mainly balance the classes, because every classifier that mostly predicts the
+    frequent class has a large edge. Edges also ignore calibration; `WrapperSelector` with ``criterion="brier"`` and
     ``direction="forward"`` is the alternative of the same paper.
 
     References
@@ -118,13 +122,14 @@ class BoostedSelector(CodedSelector):
         return np.asarray(self.trace_.chosen).astype(float)
 
     def boost(self, coded: CodedTable, candidates: np.ndarray, progress: Progress | None = None) -> SearchTrace:
-        """Boost one class after another against the rest, two classes only once; Ctrl-C keeps the rounds so far.
+        """Boost each class against all others and return the trace; two classes are boosted once. Ctrl-C keeps the
+        rounds so far.
 
         Parameters
         ----------
-        coded : CodedTable with classes
-        candidates : positions of the features that may win
-        progress : called after every round
+        coded : coded table with classes
+        candidates : positions of the features that may win a round, shape (n_candidates,)
+        progress : function called after every round, or None
         """
         clock, coded = Clock(self.max_seconds, progress), coded.by_class
         targets = _targets(coded)
@@ -149,13 +154,13 @@ class BoostedSelector(CodedSelector):
         )
 
     def _boost(self, walks: list[_AgainstRest], candidates: np.ndarray, clock: Clock) -> None:
-        """Run the rounds of all classes in turn, until each has ended."""
+        """Run one round per class in turn until boosting has ended for every class."""
         running, rounds = walks, 0
         while running := [walk for walk in running if walk.ended is None]:
             for walk in running:
                 if clock.stops():
                     return
-                if walk.ended is not None:  # the features of others were enough
+                if walk.ended is not None:  # another class of this round selected the last feature
                     continue
                 if not self.replacement:
                     candidates = np.setdiff1d(candidates, list(_winners(walks)))
@@ -166,24 +171,24 @@ class BoostedSelector(CodedSelector):
                 if self.n_features_to_select is not None and len(_winners(walks)) == self.n_features_to_select:
                     for every in walks:
                         every.end(f"with {_counted(self.n_features_to_select, 'feature')}")
-                # The limit comes last: if the last round adds the last feature, more rounds would change nothing.
+                # Check the limit last: if the last round selects the last feature, this is the reason to report.
                 walk.end(self._limit(walk))
             rounds += 1
-            of_features = len(_winners(walks)), self.n_features_to_select
-            done, total = of_features if self.n_rounds is None else (rounds, self.n_rounds)
+            features = len(_winners(walks)), self.n_features_to_select
+            done, total = features if self.n_rounds is None else (rounds, self.n_rounds)
             clock.show(done, total or 0, max(walk.edge for walk in running))
             if clock.interrupted:
                 return
 
     def _limit(self, walk: _AgainstRest) -> str | None:
-        """Return which limit of rounds was reached, in words, or None."""
+        """Return the limit of rounds that a class has reached, in words for the report, or None."""
         if walk.n_rounds == self.n_rounds:
             return f"after {_counted(walk.n_rounds, 'round')}"
         if self.n_rounds is None and walk.idle_rounds == _MAX_IDLE:
             return f"after {_MAX_IDLE} rounds without a new feature"
         return None
 
-    # These attributes are computed from the trace, which loaded models have as well.
+    # Fitted attributes are computed from the trace, because a model loaded from a file has no other record.
     @property
     def alphas_(self) -> np.ndarray:
         with np.errstate(divide="ignore"):  # an edge of 1 has an infinite alpha
@@ -200,15 +205,18 @@ class BoostedSelector(CodedSelector):
 
 
 class _Weights:
-    """Row weights of boosting, one set for each class that is boosted against all others; methods take its position."""
+    """Boosting weights of the rows, one set for each class that is boosted against all others.
+
+    Methods take the position of the boosted class as ``number``.
+    """
 
     def __init__(self, coded: CodedTable, targets: Sequence[int]) -> None:
         self._coded, n_rows = coded, coded.n_rows
         row_weights = np.ones(n_rows) if coded.weights is None else coded.weights
         self._inverse = np.divide(1.0, row_weights, out=np.zeros(n_rows), where=row_weights > 0)
-        # Weights add up to the number of rows, so that smoothing in the first round equals that of `DiscreteNB`.
+        # Start from the sample weights, so that smoothing in the first round equals that of `DiscreteNB`.
         self._weights = [row_weights.astype(float) for _ in targets]
-        self._own = [(np.asarray(coded.class_codes) == target).astype(np.uint8) for target in targets]
+        self._is_target = [(np.asarray(coded.class_codes) == target).astype(np.uint8) for target in targets]
         self._classes = [(np.arange(coded.n_classes) == target).astype(np.int64) for target in targets]
         self._joint = JointCodes.of(coded)
 
@@ -216,20 +224,21 @@ class _Weights:
         return float(self._weights[number].sum())
 
     def of_class(self, number: int) -> float:
-        """Return the total weight of the rows of a class."""
-        return float(self._weights[number][self._own[number] > 0].sum())
+        """Return the total boosting weight of the rows of the boosted class."""
+        return float(self._weights[number][self._is_target[number] > 0].sum())
 
     def counts(self, number: int) -> ContingencyCounts:
-        """Return the weight of every level by class (the boosted one, and all others)."""
+        """Return the boosting weight of each level in the rows of all other classes and of the boosted class."""
         return self._joint.weigh(self._weights[number], self._classes[number])
 
     def multiply(self, number: int, winner: int, factors: np.ndarray) -> None:
-        """Multiply the weight of each row by the factor of its class and its level of the winner.
+        """Multiply the weight of each row by the factor for its class and its level of the feature ``winner``.
 
-        ``factors`` has shape (2, n_levels + 1); the last column is for rows without a level.
+        ``factors`` has shape (2, n_levels + 1): first all other classes, then the boosted one; the last column is for
+        rows without a level.
         """
         codes = np.minimum(self._coded.codes[winner], factors.shape[1] - 1)
-        self._weights[number] *= factors[self._own[number], codes]
+        self._weights[number] *= factors[self._is_target[number], codes]
 
     def scale(self, number: int, factor: float) -> None:
         self._weights[number] *= factor
@@ -242,8 +251,9 @@ class _Weights:
 
 
 class _AgainstRest:
-    """Boosting of one class (y = +1) against all others (y = -1). ``number`` is its position among the boosted
-    classes.
+    """Boosting of one class (y = +1) against all others (y = -1).
+
+    ``number`` is the position of the class among the boosted classes.
     """
 
     def __init__(self, coded: CodedTable, weights: _Weights, number: int, target: int, smoothing: Smoothing) -> None:
@@ -261,7 +271,7 @@ class _AgainstRest:
         return len(self.recorder.steps)
 
     def end(self, reason: str | None) -> None:
-        """Record the reason for the end of the search, unless it is None or one is recorded already."""
+        """Record why boosting ended. Do nothing if ``reason`` is None or a reason is recorded already."""
         self.ended = self.ended or reason
 
     def round(self, candidates: np.ndarray, clock: Clock) -> str | None:
@@ -287,17 +297,16 @@ class _AgainstRest:
         return None
 
     def _learn(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Fit the naive Bayes of every single feature.
+        """Fit one naive Bayes classifier per feature to the weighted rows.
 
-        Returns the first level of each feature, the confidence h = 2 s - 1 of every level (unseen values last), and the
-        edge r of
-        every feature.
+        Returns the position of each feature's first level, the confidence h = 2 s - 1 of every level (unseen values
+        last), and the edge r of every feature.
         """
         counts = self._weights.counts(self._number)
         offsets, (rest, of_class) = counts.offsets, counts.class_counts
         logs = log_probabilities_of_all(counts.counts, offsets, self._total, self._smoothing)
         prior = np.log(of_class) - np.log(rest)
-        confidence = np.tanh(0.5 * np.append(prior + logs[:, 1] - logs[:, 0], prior))  # of probabilities, 2 s - 1
+        confidence = np.tanh(0.5 * np.append(prior + logs[:, 1] - logs[:, 0], prior))  # h = 2 s - 1
         of_level = np.repeat(np.arange(counts.n_features), np.diff(offsets))
         gains = confidence[:-1] * (counts.counts[:, 1] - counts.counts[:, 0])
         with_level = np.array([np.bincount(of_level, column, counts.n_features) for column in counts.counts.T])
@@ -306,8 +315,9 @@ class _AgainstRest:
         return offsets, confidence, edges / self._total
 
     def _reweigh(self, winner: int, confidence: np.ndarray, edge: float) -> None:
-        """Multiply the weights by exp(-alpha y h), scaled to the same sum. ``confidence`` is h by level of the
-        winner.
+        """Multiply the boosting weights by exp(-alpha y h) and rescale them to the same sum.
+
+        ``confidence`` is h for each level of the feature ``winner``, unseen values last.
         """
         alpha = np.arctanh(edge)  # 0.5 ln((1 + r) / (1 - r))
         factors = np.exp(alpha * np.outer([1.0, -1.0], confidence))
@@ -316,8 +326,8 @@ class _AgainstRest:
 
 
 def _targets(coded: CodedTable) -> list[int]:
-    """Return the positions of the classes to boost: only the second of two, and no class without rows or with all of
-    them.
+    """Return the positions of the classes to boost. Of two classes, only the second is boosted; classes that have no
+    rows or all rows are skipped.
     """
     weights = np.bincount(np.asarray(coded.class_codes), coded.weights, coded.n_classes)
     present = np.flatnonzero(weights > 0)
@@ -325,12 +335,14 @@ def _targets(coded: CodedTable) -> list[int]:
 
 
 def _winners(walks: list[_AgainstRest]) -> set[int]:
-    """Return the features that won a round. They are read from the records, which an interrupt leaves consistent."""
+    """Return the positions of the features that won a round. They are read from the recorded rounds, which stay
+    consistent after an interrupt.
+    """
     return {int(step.feature[0]) for walk in walks for step in walk.recorder.steps}
 
 
 def _reasons(walks: list[_AgainstRest], coded: CodedTable) -> str:
-    """Return why boosting ended, in words; for several classes, one reason each if they differ."""
+    """Return why boosting ended, in words for the report; one reason per class if they differ."""
     reasons = [str(walk.ended) for walk in walks]
     if not reasons:
         return "at once, for the rows have one class"

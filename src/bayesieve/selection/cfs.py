@@ -1,4 +1,4 @@
-"""Correlation-based feature selection: features that correlate with the class, and little with each other."""
+"""Correlation-based feature selection (CFS): features that correlate with the class, and little with each other."""
 
 from __future__ import annotations
 
@@ -44,40 +44,40 @@ class CFSSelector(CodedSelector):
     Parameters
     ----------
     search : "best-first", "forward", "backward" or a search of `bayesieve.search`, default="best-first"
-        ``"best-first"``: the most promising subset met so far is extended by every feature; of those that wait five are
-        kept. The search ends when five extensions in a row have brought no improvement of more than 1e-5.
-        ``"forward"`` adds the best feature while the merit rises, ``"backward"`` drops the worst while it does not
-        fall.
+        ``"best-first"``: the best subset in the queue is extended by each other feature; the queue holds the five best
+        subsets not yet extended. The search ends when five extensions in a row have not improved the merit by more than
+        1e-5. ``"forward"`` adds the best feature as long as the merit rises, ``"backward"`` drops the worst one as long
+        as the merit does not fall.
     dependence : str or Dependence, default="symmetrical_uncertainty"
-        What the correlation is: any measure from 0 to 1 that grows with the dependence, or ``"mutual_information"``;
-        names as for `MRMRSelector`.
+        Measure of correlation: any measure from 0 to 1 that grows with the dependence, or ``"mutual_information"`` in
+        nats; the names are those of `MRMRSelector`.
     locally_predictive : bool, default=False
-        Whether to add, after the search, in the order of their correlation with the class, features that no selected
-        one is more correlated with than the class is. The merit may fall.
+        Whether to add features after the search, in the order of their correlation with the class. A feature is added
+        if it is at least as correlated with the class as with each selected feature. The merit may fall.
     independent_as_redundant : bool, default=False
-        Whether two features whose symmetrical uncertainty is below 1e-6 count as fully correlated (1). Weka does that;
-        it is what makes results equal to Weka's if features are independent, or constant.
+        Whether two features with a symmetrical uncertainty below 1e-6 count as fully correlated (1). Weka does that;
+        use it to reproduce Weka's results if features are independent or constant.
     smoothing : "m-estimate" or float, default="m-estimate"
-        Makes no difference here: no probabilities are needed.
+        Ignored, because the merit needs no probabilities.
 
     Attributes
     ----------
     merit_ : float
-        Of the features selected.
+        Merit of the selected subset.
     class_correlations_ : float array, shape (n_features,)
-        Dependence, symmetrical uncertainty unless chosen, of every feature and the class.
+        Correlation of each feature with the class, by the measure ``dependence``.
     weights_, support_ : arrays, shape (n_features,)
         1 and True for the features selected.
     n_features_selected_ : int
     trace_ : SearchTrace
-        Every subset that was evaluated, with its merit; best-first search has a start for every extension.
+        Every evaluated subset with its merit; best-first search records one start for each extended subset.
 
     Notes
     -----
-    Merits are compared with twelve decimals. Of equal moves forward search makes the first, backward search the last in
-    the order of the columns, as Weka does. The correlations of a feature with all others are counted when it first
-    enters a subset; backward search needs them all, 8 bytes a pair. Missing values are a level, as with Weka's
-    option -M.
+    Merits are rounded to twelve decimals before they are compared. Of equal moves, forward search makes the first in
+    the order of the columns and backward search the last, as Weka does. The correlations of a feature with all others
+    are computed when it first enters a subset; backward search needs all of them, 8 bytes per pair. Missing values form
+    a level of their own, as with Weka's option -M.
 
     References
     ----------
@@ -133,14 +133,14 @@ class CFSSelector(CodedSelector):
 
 
 class Merit:
-    """Name and direction of the merit, in the form of a criterion."""
+    """Name, unit and direction of the CFS merit, in the form of a criterion."""
 
     name, lower_is_better, best = "cfs_merit", False, None
 
 
 @dataclass(frozen=True)
 class MeritObjective(Objective):
-    """Objective that evaluates subsets by their merit instead of a criterion on rows."""
+    """Search objective that evaluates subsets by their CFS merit, which needs correlations but no rows."""
 
     merits: Any = None
 
@@ -151,10 +151,10 @@ class MeritObjective(Objective):
 
 @dataclass(frozen=True)
 class MeritProblem(SubsetProblem):
-    """Search problem over the merits of subsets.
+    """Search problem that maximises the CFS merit.
 
-    With ``locally_predictive``, features are added after the search if they correlate more with the class than with any
-    selected feature.
+    With ``locally_predictive``, features are added after the search if they correlate at least as much with the class
+    as with each selected feature.
     """
 
     locally_predictive: bool = False
@@ -188,9 +188,10 @@ class MeritProblem(SubsetProblem):
 
 
 class SubsetMerits:
-    """Merits of subsets of features (Hall 1999, equation 4.4), from correlations that are computed when first needed.
+    """Merits of feature subsets (Hall 1999, equation 4.4), from correlations that are computed when first needed.
 
-    It follows the current subset of a search, like `RunningCriterion`.
+    It keeps the current subset of a search and updates its sums of correlations, like `RunningCriterion`. Costs are
+    minus merits, because searches minimise.
     """
 
     sign = -1.0
@@ -206,7 +207,7 @@ class SubsetMerits:
         self.class_correlations = class_correlations
         self._independent_as_redundant = independent_as_redundant
         self._rows: dict[int, np.ndarray] = {}
-        self._own = np.zeros(class_correlations.size)  # of a feature with itself: 1, or 0 of a constant
+        self._self_correlations = np.zeros(class_correlations.size)  # of a feature with itself: 1, or 0 if constant
         self._clear()
         self.reset()
 
@@ -221,26 +222,30 @@ class SubsetMerits:
         self._selected[list(features)] = adding
 
     def current(self, size: int) -> float:
-        """Return minus the merit of the current subset."""
+        """Return the cost of the current subset, which is minus its merit."""
         return -self.of(self._selected)
 
     def correlations(self, features: np.ndarray) -> np.ndarray:
-        """Return the correlations of these features with all features, shape (features.size, n_features)."""
+        """Return the correlations of the given features (positions) with all features, shape (features.size,
+        n_features).
+        """
         self._count(features)
         return np.array([self._rows[k] for k in features.tolist()]).reshape(features.size, self.n_features)
 
     def of(self, selected: np.ndarray) -> float:
-        """Return the merit of a subset (mask); 0 for the empty one."""
+        """Return the merit of the subset given as a mask of shape (n_features,); 0 for the empty subset."""
         self._go_to(selected)
         return float(_merit(self._with_class, np.count_nonzero(selected), self._within))
 
     def candidates(self, features: np.ndarray, adding: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        """Return minus the merits of the subsets that differ from the current one by each of ``features``, one per
-        feature.
+        """Return the costs (minus merits) of the current subset after each candidate move, shape (n_moves,).
+
+        Move i adds ``features[i]`` if ``adding[i]``, otherwise drops it; ``sizes[i]`` is the size of the resulting
+        subset.
         """
         self._go_to(self._selected)
         sign = np.where(adding, 1, -1)
-        to_itself = np.where(adding, 0.0, self._own[features])
+        to_itself = np.where(adding, 0.0, self._self_correlations[features])
         with_class = self._with_class + sign * self.class_correlations[features]
         within = self._within + sign * (self._with_subset[features] - to_itself)
         return -np.asarray(_merit(with_class, sizes, within))
@@ -251,17 +256,19 @@ class SubsetMerits:
             rows = self._pairs.of(self._dependence, new)
             if self._independent_as_redundant:
                 rows[rows < _WEKA_ZERO] = 1.0
-            self._own[new] = rows[np.arange(new.size), new]
+            self._self_correlations[new] = rows[np.arange(new.size), new]
             self._rows.update(zip(new.tolist(), rows, strict=True))
 
     def _clear(self) -> None:
-        """Return to the empty subset, whose sums of correlations are 0."""
+        """Set the subset of the running sums to the empty one, whose sums of correlations are 0."""
         self._subset = np.zeros(self.n_features, dtype=bool)
-        self._with_class, self._within = 0.0, 0.0  # sums of the features with the class, of the pairs within
-        self._with_subset = np.zeros(self.n_features)  # sums of every feature with those of the subset
+        self._with_class, self._within = 0.0, 0.0  # sums over the subset: with the class, and over its pairs
+        self._with_subset = np.zeros(self.n_features)  # for each feature, the sum over the features of the subset
 
     def _go_to(self, selected: np.ndarray) -> None:
-        """Update the sums of correlations to another subset, from those of the last one if the two are similar."""
+        """Update the sums of correlations to the subset ``selected``: from the previous subset if few features changed,
+        otherwise from the empty one.
+        """
         changed = np.flatnonzero(selected != self._subset)
         if changed.size >= np.count_nonzero(selected):
             self._clear()
@@ -280,8 +287,9 @@ class SubsetMerits:
 
 
 def _merit(with_class: Any, size: Any, within: Any) -> Any:
-    """Return the merit: the sum of correlations with the class, divided by sqrt(size + 2 * sum of correlations within
-    pairs).
+    """Return the CFS merit, with_class / sqrt(size + 2 within), rounded to 12 decimals; 0 for the empty subset.
+
+    ``with_class`` is the sum of the features' correlations with the class, ``within`` that of their pairs.
     """
     spread = np.asarray(size + 2.0 * within)
     real = np.asarray(size) > 0

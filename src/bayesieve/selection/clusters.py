@@ -1,4 +1,4 @@
-"""Dependence between features: statistics of pairs, and selection from clusters of dependent features."""
+"""Dependence between features: statistics of feature pairs, and selection from clusters of dependent features."""
 
 from __future__ import annotations
 
@@ -38,42 +38,43 @@ def pair_statistics(
     sample_weight: Any = None,
     n_jobs: int | None = -1,
 ) -> np.ndarray:
-    """Return mutual information, symmetrical uncertainty or another dependence of pairs of features, optionally within
-    classes.
+    """Return the dependence (such as mutual information) of pairs of features, optionally given the class.
 
     Parameters
     ----------
     X : CodedTable, dataframe, 2-D array or sparse matrix, shape (n_rows, n_features)
-        A coded table is taken as it is, with its classes and row weights; codes (integers from 0) with
-        ``encoder=None``.
+        Raw table; with ``encoder=None``, a table of codes (integers from 0). A coded table is used as it is, with its
+        classes and row weights.
     y : array-like, shape (n_rows,), optional
-        Class labels, which the encoder and ``given_class`` need; not for a coded table, which has its own.
+        Class labels, required by the encoder and by ``given_class``; not allowed for a coded table, which has its own.
     statistic : str, Dependence or function, default="mutual_information"
         ``"mutual_information"`` in nats; ``"symmetrical_uncertainty"``, 2 I(X; Y) / (H(X) + H(Y)), from 0 to 1;
-        ``"pearson"`` or ``"spearman"`` of the raw values, from 0 to 1; any other measure of dependence, registered or
-        given, or a function of two arrays of numbers.
-        see `ValueDependence` for how categories become numbers.
+        absolute ``"pearson"`` or ``"spearman"`` correlation of the raw values, from 0 to 1; a `Dependence` or the name
+        of a registered one; or a function of two arrays of numbers. `ValueDependence` describes how categories become
+        numbers.
     given_class : bool, default=False
-        All informations and entropies conditional on the class: I(X; Y | C) = sum P(c) I(X; Y | c).
+        Whether all informations and entropies are conditional on the class: I(X; Y | C) = sum P(c) I(X; Y | c).
     features, others : positions of features (list, array, slice or mask), or None for all
-        The rows and the columns of the block. Memory is that of the block: of 20,000 features, say, 500 rows at a time.
+        Features of the rows and of the columns of the result. Only this block is held in memory, so a matrix of 20,000
+        features can be computed 500 rows at a time.
     encoder : "modl", TableEncoder, IndicatorEncoder or None, default="modl"
-        None: the table is coded already.
+        Encoder of the table; None if it is coded already.
     sample_weight : array-like, shape (n_rows,), optional
-        Weights multiply counts; not for a coded table, which has its own.
+        Weights multiply counts; not allowed for a coded table, which has its own.
     n_jobs : int or None, default=-1
-        Threads; -1 means all cores. Results do not depend on it.
+        Number of threads; -1 means all cores. Results do not depend on it.
 
     Returns
     -------
-    float array, shape (features, others)
-        0 <= I <= min(H) always, exactly 0 for independent counts. A feature with itself has its entropy, or the
-        uncertainty 1 (0 for a constant).
+    float array, shape (n_features, n_others)
+        Mutual information is between 0 and the smaller entropy, and exactly 0 for independent counts. For a feature and
+        itself it is the entropy; the symmetrical uncertainty is 1, or 0 for a constant.
 
     Raises
     ------
     ValueError
-        If there is no such statistic, or no class to be given, or a coded table comes with ``y`` or ``sample_weight``.
+        If the statistic is unknown, ``given_class`` is set without classes, or ``y`` or ``sample_weight`` are passed
+        with a coded table.
 
     References
     ----------
@@ -101,7 +102,7 @@ def pair_statistics(
 def _coded(X: Any, y: Any, encoder: Any, sample_weight: Any) -> tuple[CodedTable, LevelRefitter | None]:
     if isinstance(X, CodedTable):
         if y is not None or sample_weight is not None:
-            raise ValueError("A coded table has its own classes and row weights; leave y and sample_weight out.")
+            raise ValueError("A coded table has its own classes and row weights; omit y and sample_weight.")
         return X, None
     if encoder is not None:
         if y is None:
@@ -116,72 +117,79 @@ def _coded(X: Any, y: Any, encoder: Any, sample_weight: Any) -> tuple[CodedTable
 
 
 class PairStatistics(BaseEstimator):
-    """Empty estimator whose name appears in error messages of `read_codes`."""
+    """Estimator without parameters; `read_codes` names its class in error messages."""
 
 
 class DependenceClusterSelector(SubsetSelector):
-    """Select features that depend little on each other, by the measure that matters and under constraints.
+    """Select features that depend little on each other, by any performance measure and under constraints.
 
-    Features are clustered by their dependence within the classes. At each cut through the tree of clusters,
-    combinations are drawn that take at most one feature of every cluster. The one with which naive Bayes does best on
-    held-out rows is selected, if it beats all features together, and among those that keep the constraints.
+    Features are clustered by their dependence within the classes. At each cut through the tree of clusters, random
+    combinations are drawn that take at most one feature of each cluster. The combinations and the set of all features
+    are the candidates. Of the candidates that satisfy the constraints, the one with the best performance on held-out
+    rows is selected.
 
     Parameters
     ----------
     dependence : str, Dependence or function, default="mutual_information"
-        Measure of two features within a class: ``"mutual_information"`` or ``"symmetrical_uncertainty"`` of their
-        levels; ``"pearson"`` or ``"spearman"`` of their values; or as `pair_statistics` takes it. The
-        strongest of all classes counts.
+        Dependence of two features within a class: ``"mutual_information"`` or ``"symmetrical_uncertainty"`` of their
+        levels; ``"pearson"`` or ``"spearman"`` of their values; or any other that `pair_statistics` accepts. The
+        largest value over the classes is used.
     n_cuts : int or None, default=None
-        Cuts through the tree, at merges spread evenly over the list of merges; None: at every merge, at most 100.
+        Number of cuts through the tree, spread evenly over the list of merges. None: one cut per merge, at most 100.
     n_combinations : int, default=25
-        Combinations at each cut; all if there are fewer.
+        Number of combinations drawn at each cut; if fewer exist, all of them.
     q : float or "auto", default="auto"
-        Probability that a cluster gives a feature; smaller values select fewer features. "auto": 0.4 if at least
-        20 % of the entries of the matrix of dependences exceed 0.1, else 0.6.
+        Probability that a combination takes a feature from a cluster; smaller values select fewer features. "auto": 0.4
+        if at least 20 % of the entries of the dependence matrix exceed 0.1, otherwise 0.6.
     linkage : "complete", "average", "single" or "weighted", default="complete"
-        Dissimilarity of two clusters.
+        Definition of the dissimilarity of two clusters, as in `scipy.cluster.hierarchy.linkage`.
     diagonal : bool, default=True
-        Whether the dependence of a feature and itself counts for the largest dependence, which scales dissimilarities.
+        Whether the dependence of a feature on itself may be the largest dependence, by which dissimilarities are
+        scaled.
     scoring : str, Criterion or scorer, default="accuracy"
-        What is best: the name of a criterion (`WrapperSelector`), ``"balanced_accuracy"``, ``"auc"``,
+        Performance measure: the name of a criterion of `WrapperSelector`, ``"balanced_accuracy"``, ``"auc"``,
         ``"recall:CLASS"``, ``"precision:CLASS"``, an object such as `ExpectedCost`, or a scorer of scikit-learn.
     constraints : mapping or None, default=None
-        Bounds that other measures of the same rows must beat, such as ``{"recall:bad": 0.85}``: above the bound, or
-        below it if lower is better. If no candidate beats them, the nearest one is selected, with a warning.
+        Bounds for other measures on the same rows, such as ``{"recall:bad": 0.85}``: the measure must be above the
+        bound, or below it if lower is better. If no candidate satisfies all bounds, the nearest one is selected, with a
+        warning.
     evaluation : str, int, splitter or pairs of row positions, default="holdout"
-        ``"holdout"``: probabilities are learnt from two thirds of the rows, candidates are measured on the others.
+        ``"holdout"``: probabilities are counted on two thirds of the rows, and candidates are scored on the others.
         ``"train"``, ``"loo"``, folds and splitters as for `WrapperSelector`.
     recode : bool or "auto", default="auto"
-        Whether the levels are learnt again without the rows that are scored, as for `WrapperSelector`.
+        Whether levels are refitted without the rows that are scored, as for `WrapperSelector`.
     refit : bool, default=False
-        What a `SelectiveNB` learns its levels and probabilities from after ``evaluation="holdout"``. False: the rows
-        that the candidates learnt from, as in the paper; True: all rows. After any other evaluation: all rows.
+        Whether a `SelectiveNB` fits its final levels and probabilities to all rows after ``evaluation="holdout"``. If
+        False, it uses only the rows that were not held out, as in the paper. After any other evaluation, it uses all
+        rows.
 
     Attributes
     ----------
     weights_, support_ : arrays, shape (n_features,)
         1 and True for the features selected.
     feasible_ : bool
-        Whether the features selected keep the constraints.
+        Whether the selected features satisfy the constraints.
     candidates_ : polars.DataFrame
         One row per candidate: ``cut`` (height in the tree; null for all features), ``features``, ``n_features``, the
         measures, ``violation`` (how far it is from the constraints) and ``feasible``.
     dependence_ : float array, shape (n_features, n_features)
         Strongest dependence of two features within a class.
     linkage_ : float array, shape (n - 1, 4)
-        The tree as SciPy has it, over the features of at least two levels, ``clustered_``.
+        Tree of merges in the format of `scipy.cluster.hierarchy.linkage`, over the n features in ``clustered_``.
     clustered_ : int array, shape (n,)
+        Positions of the clustered features, which are those of at least two levels.
     q_ : float
+        Value of ``q`` that was used.
     cluster_candidates_ : ClusterCandidates
-        The tree and all candidates of the search.
+        Tree and all candidates of the search.
     trace_ : SearchTrace
-        A start for every candidate.
+        All evaluated subsets; each candidate is a start of its own.
     n_features_selected_ : int
 
     Notes
     -----
-    Equal candidates (within 1e-12) are won by the one of fewer features. Memory is that of the matrix and of the codes.
+    Of equally good candidates (within 1e-12), the one with the fewest features is selected. The dependence matrix takes
+    8 bytes per pair of features, in addition to the codes.
 
     References
     ----------
@@ -234,7 +242,7 @@ class DependenceClusterSelector(SubsetSelector):
 
     @property
     def kernel_families(self) -> Sequence[str]:
-        """Names of the families of compiled kernels that the search runs; the AUC has its own."""
+        """Names of the families of Numba kernels that the search runs; the AUC has kernels of its own."""
         return ("clusters", "search", "auc", "auc-levels") if self.scoring == "auc" else ("clusters", "search")
 
     def _search(
@@ -258,10 +266,10 @@ class DependenceClusterSelector(SubsetSelector):
         seed = seed_of(self.random_state)
         rows = self._rows(coded, refitter, seed, groups, "validation" if self._holds_out else self.evaluation)
         problem = self._problem(coded, rows, make_criterion(self.scoring, coded.n_features, coded.classes, "scoring"))
-        if rows.learnt is not None and coded.levels is not None:  # features of one level there add nothing
+        if rows.learnt is not None and coded.levels is not None:  # a feature with one level adds nothing
             varied = (rows.learnt.n_levels > 1) & (coded.n_levels > (1 if self.refit else 0))
             problem = replace(problem, candidates=np.flatnonzero(varied))
-        # Measures of values compare the raw numbers, which the problem does not hold.
+        # Measures such as Spearman's compare raw numbers. The search problem holds codes only, so compute them here.
         learnt, measure = coded if rows.learnt is None else rows.learnt, make_dependence(self.dependence, grows=True)
         numbers = raw_numbers(measure, learnt, refitter)
         matrix = None if numbers is None else strongest_within_classes(learnt, measure, self.n_jobs, numbers)

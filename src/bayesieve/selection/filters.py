@@ -1,5 +1,5 @@
-"""Filters: features are scored from counts, by themselves or given those ranked before, and the leading ones
-are kept.
+"""Filters: rank features by a score from counts, of each feature alone or given those ranked before, and keep the
+leading ones.
 """
 
 from __future__ import annotations
@@ -38,17 +38,18 @@ from bayesieve.search import (
 from bayesieve.selection.base import SHARED_OPTIONS, CodedSelector, seed_of
 from bayesieve.selection.row_splits import hold_out, used_refitter, validation_criterion
 
-_DIGITS = 12  # of scores that are compared: rounding must not decide between copies of a feature, nor keep one of 0
+_DIGITS = 12  # decimals of compared scores: rounding errors must not break ties, nor make a score of 0 positive
 Form = Literal["difference", "quotient"]
 FORMS = ("difference", "quotient")
 _TIE = 1e-12  # nats
-_WHOLE_MATRIX = 2048  # features up to which all pairs are counted at once, 32 MB of them
+_WHOLE_MATRIX = 2048  # largest number of features for which the matrix of all pairs is computed at once (32 MB)
 
 
 class RankedSelector(CodedSelector):
     """Base class of selectors that rank all features and keep the leading ones.
 
-    They keep a fixed number, those that pass a threshold, or as many as predict held-out rows best.
+    Subclasses keep a fixed number of features, those whose score passes a threshold, or the number that predicts
+    held-out rows best.
 
     Attributes
     ----------
@@ -62,12 +63,14 @@ class RankedSelector(CodedSelector):
     def _rank(
         self, fit: CodedTable, coded: CodedTable, refitter: LevelRefitter | None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Rank all features by the rows ``fit``; return their positions, the best first, and their scores."""
+        """Rank all features on the rows of ``fit``; return their positions, the best first, and their scores when
+        ranked.
+        """
 
     @abstractmethod
     def _keep(self, coded: CodedTable) -> np.ndarray:
-        """Return the weights of the features, (n_features,), from ``ranking_`` and ``scores_`` or from held-out
-        rows.
+        """Return the weights of the features, shape (n_features,), from ``ranking_`` and ``scores_`` or from the
+        held-out rows of ``trace_``.
         """
 
     @property
@@ -83,9 +86,9 @@ class RankedSelector(CodedSelector):
         clock, options = Clock(None), self.get_params(deep=False)
         fit, held_out, facts = coded, None, dict[str, Any]()
         if isinstance(options.get("n_features_to_select"), str):
-            used, recoded = used_refitter(coded, refitter, options["recode"], 1)
+            level_refitter, recoded = used_refitter(coded, refitter, options["recode"], 1)
             seed, share = seed_of(options["random_state"]), float(options["validation_size"])
-            fit, held_out = hold_out(coded, share, seed, self._remedy, used)
+            fit, held_out = hold_out(coded, share, seed, self._remedy, level_refitter)
         ranking, scores = self._rank(fit, coded, refitter)
         score, values = self._score, np.full(ranking.size + 1, np.nan)
         if held_out is not None:
@@ -105,7 +108,7 @@ class RankedSelector(CodedSelector):
 
     _remedy = "pass n_features_to_select as a number"
 
-    # These attributes are read from the trace, which loaded models have as well.
+    # Fitted attributes are read from the trace, because a model loaded from a file has no other record.
     @property
     def ranking_(self) -> np.ndarray:
         return self.trace_.walk_moves(0).feature
@@ -124,11 +127,12 @@ class FilterSelector(RankedSelector):
     Attributes
     ----------
     scores_ : float array, shape (n_features,)
-        In nats; higher is better.
+        Score of each feature, in nats; higher is better.
     ranking_ : int array, shape (n_features,)
         Positions of the features, the highest score first; the lower column on ties.
     weights_, support_, trace_
-        As for every selector; the trace adds all features in the order of the ranking, its criterion is their score.
+        As for every selector; the trace adds all features in the order of the ranking, with their scores as the
+        criterion.
 
     Notes
     -----
@@ -138,12 +142,14 @@ class FilterSelector(RankedSelector):
     scores = (Score("score", of="feature"),)
 
     def score_features(self, coded: CodedTable) -> np.ndarray:
-        """Return the scores of the features of a coded table with classes, (n_features,); higher is better."""
+        """Return the scores of the features of a coded table with classes, shape (n_features,); higher is better."""
         raise NotImplementedError(f"{type(self).__name__} must define score_features().")
 
     def weigh(self, scores: np.ndarray, ranking: np.ndarray) -> np.ndarray:
-        """Return the weights of the features, (n_features,), from their scores and their ranking; by default 1 for
-        positive scores.
+        """Return the weights of the features, shape (n_features,), from their scores (n_features,) and their ranking.
+
+        ``ranking`` holds the positions of the features, the best first. By default, positive scores get weight 1,
+        others 0.
         """
         return above(scores, 0.0)
 
@@ -161,25 +167,25 @@ class FilterSelector(RankedSelector):
 class InformationGainSelector(FilterSelector):
     """Select the features that are most informative about the class by themselves.
 
-    IG(C, X) = H(C) - H(C | X), the mutual information of the levels of a feature and the classes, from relative
-    frequencies. It is never below 0, so chance alone makes it positive: a threshold, or a number of features, has to be
-    chosen. Selected features get weight 1, others 0.
+    The information gain IG(C, X) = H(C) - H(C | X) is the mutual information of the levels of a feature and the
+    classes, from relative frequencies. It is never negative, so that chance alone makes it positive: choose a threshold
+    or a number of features. Selected features get weight 1, others 0.
 
     Parameters
     ----------
     threshold : float, default=0.0
-        Features of a gain above it are selected, in nats.
+        Features with a gain above this many nats are selected.
     alpha : float or None, default=None
-        A share, in place of ``threshold``: features of a gain of at least alpha * ln(number of classes), the largest
-        possible gain, are selected.
+        Alternative to ``threshold``: features with a gain of at least alpha * ln(number of classes) nats are selected.
+        ln(number of classes) is the largest possible gain.
     n_features_to_select : int, "auto" or None, default=None
-        In place of a threshold: this many features of largest gain, the lower column on ties. "auto": as many as do
-        best on rows that are held out, the fewest of equals; gains are then those of the other rows.
+        Alternative to a threshold: this many features of largest gain are selected, the lower column on ties. "auto":
+        the number that does best on held-out rows, the smallest on ties; gains are then computed from the other rows.
 
     Attributes
     ----------
     scores_ : float array, shape (n_features,)
-        Information gain in nats; 0 <= IG <= min(H(X), H(C)). Rows whose level is unseen do not count.
+        Information gain in nats; 0 <= IG <= min(H(X), H(C)). Rows without a level of the feature are ignored.
     ranking_ : int array, shape (n_features,)
         Positions of the features, the largest gain first.
     weights_, support_, trace_
@@ -237,31 +243,32 @@ class InformationGainSelector(FilterSelector):
         super().check_options()
         given = [self.threshold != 0.0, self.alpha is not None, self.n_features_to_select is not None]
         if sum(given) > 1:
-            raise ValueError("threshold, alpha and n_features_to_select exclude each other; give one of them.")
+            raise ValueError("threshold, alpha and n_features_to_select exclude each other; set at most one of them.")
 
 
 class ImpreciseInformationGainSelector(FilterSelector):
     """Select the features of positive imprecise information gain: no threshold has to be chosen.
 
-    IIG(C, X) = S*(K(C)) - sum_x p(x) S*(K(C | X = x)), where S* is the largest entropy among the distributions that the
-    imprecise Dirichlet model leaves possible, see `maximum_entropy`. Few rows of a level leave much possible, so that
-    rare levels lose part of what they gain by chance (with two classes and one row each, all of it); a feature whose
-    levels do not differ at all is below 0. Selected features get weight 1, others 0.
+    IIG(C, X) = S*(K(C)) - sum_x p(x) S*(K(C | X = x)), where S* is the largest entropy among the class distributions
+    that the imprecise Dirichlet model allows (see `maximum_entropy`). The fewer rows a level has, the more
+    distributions are allowed, so that rare levels lose part of the information that they gain by chance (all of it for
+    levels of one row, with two classes). The gain is negative if the levels do not differ. Selected features get weight
+    1, others 0.
 
     Parameters
     ----------
     s : float, default=1.0
-        Of the imprecise Dirichlet model: rows that may still come. The larger, the fewer features, with few exceptions;
-        Walley advises 1 or 2.
+        Parameter s of the imprecise Dirichlet model, in rows not yet observed. Larger values select fewer features,
+        with few exceptions; Walley advises 1 or 2.
     threshold : float, default=0.0
-        Features of a gain above it, by more than rounding, are selected, in nats.
+        Features with a gain above this many nats are selected; gains are rounded to twelve decimals.
     level_probabilities : {"frequency", "maximum-entropy"}, default="frequency"
         p(x): relative frequencies of the levels, or their distribution of maximum entropy.
 
     Attributes
     ----------
     scores_ : float array, shape (n_features,)
-        Imprecise information gain in nats. Rows whose level is unseen do not count, nor do classes without rows.
+        Imprecise information gain in nats. Rows without a level of the feature, and classes without rows, are ignored.
     ranking_ : int array, shape (n_features,)
         Positions of the features, the largest gain first.
     weights_, support_, trace_
@@ -302,8 +309,8 @@ class ImpreciseInformationGainSelector(FilterSelector):
 
     def score_features(self, coded: CodedTable) -> np.ndarray:
         counts = coded.counts
-        there = counts.class_counts > 0.0
-        occurring = ContingencyCounts(counts.counts[:, there], counts.offsets, counts.class_counts[there])
+        has_rows = counts.class_counts > 0.0
+        occurring = ContingencyCounts(counts.counts[:, has_rows], counts.offsets, counts.class_counts[has_rows])
         return class_imprecise_information(occurring, self.s, self.level_probabilities)
 
     def weigh(self, scores: np.ndarray, ranking: np.ndarray) -> np.ndarray:
@@ -319,37 +326,37 @@ class MRMRSelector(RankedSelector):
     Parameters
     ----------
     n_features_to_select : "auto" or int, default="auto"
-        ``"auto"``: the ranking and the probabilities of naive Bayes are learnt from one half of the rows (with the
-        shares of the classes); the smallest of the leading subsets that are best on the other half is kept, as Rabenoro
-        et al. (2015) do. A number: all rows are ranked, and that many features are kept.
+        ``"auto"``: features are ranked, and the probabilities of naive Bayes counted, on one half of the rows
+        (stratified by class). The number of leading features that predicts the other half best is kept, the smallest on
+        ties, as in Rabenoro et al. (2015). A number: features are ranked on all rows, and that many are kept.
     form : "difference" or "quotient", default="difference"
-        MID or MIQ.
+        How relevance and redundancy are combined: their difference (MID) or quotient (MIQ).
     dependence : str or Dependence, default="mutual_information"
-        What takes the place of I: ``"symmetrical_uncertainty"``, or any other measure that grows with the dependence,
-        as `pair_statistics` takes it; one of values, such as ``"spearman"``, is measured between a feature and the
-        class on the positions of levels and classes.
+        Measure used as I: ``"mutual_information"``, ``"symmetrical_uncertainty"`` or any other of `pair_statistics`
+        that grows with the dependence. A measure of raw values, such as ``"spearman"``, uses the positions of levels
+        and classes to compare a feature with the class.
     smoothing : "m-estimate" or float, default="m-estimate"
-        As `DiscreteNB` takes it; only used with "auto".
+        Smoothing of the counted probabilities, as for `DiscreteNB`; only used with "auto".
 
     Attributes
     ----------
     ranking_ : int array, shape (n_features,)
         Positions of all features, the best first.
     scores_ : float array, shape (n_features,)
-        Score of each feature when it was ranked: I(x; y) in nats of the first one, then the difference in nats, or the
-        quotient.
+        Score of each feature when it was ranked: I(x; y) in nats for the first feature, then the difference in nats, or
+        the quotient.
     weights_, support_ : arrays, shape (n_features,)
         1 and True for the features selected.
     n_features_selected_ : int
     trace_ : SearchTrace
-        The additions in the order of the ranking, with the scores, and the error on the held-out rows.
+        Additions in the order of the ranking, with the scores and, with "auto", the criterion on the held-out rows.
 
     Notes
     -----
-    Ties (within 1e-12) go to the lowest column. A mean redundancy of at most 1e-12 nats makes the quotient 0. Features
-    that an encoder left with one level are ranked last, and not selected. Each step needs the information of one
-    feature with all others only: pairs are counted row by row of their matrix, and the matrix is never kept beyond
-    2,048 features.
+    Ties (within 1e-12) go to the lowest column. The quotient is 0 if the mean redundancy is at most 1e-12 nats.
+    Features with a single level after encoding are ranked last, and not selected. Each step needs only the dependence
+    of one feature on all others. Up to 2,048 features, the whole matrix is computed at once; beyond, one row per step,
+    and the matrix is never stored.
 
     References
     ----------
@@ -378,7 +385,7 @@ class MRMRSelector(RankedSelector):
     scores = (
         Score("mrmr_difference", "mRMR score", "nats", of="feature"),
         Score("mrmr_quotient", "mRMR score", of="feature"),
-        Score("mrmr_score", "mRMR score", of="feature"),  # differences of a dependence that is not in nats
+        Score("mrmr_score", "mRMR score", of="feature"),  # difference, if the dependence is not in nats
     )
     kernel_families = ("pairs",)
 
@@ -437,15 +444,16 @@ def rank_by_mrmr(
     ----------
     coded : CodedTable
     form : "difference" (MID) or "quotient" (MIQ)
-    first : (n_features,) bool, features to rank before all others; None for all
-    n_jobs : threads
-    progress : called after every step with its number, their number and the score
+    first : mask of the features to rank before all others, shape (n_features,); None ranks all features together
+    n_jobs : number of threads; None means one
+    progress : function called after every step with the number of the step, the number of steps and the score
     dependence : measure of relevance and redundancy; None for mutual information
-    numbers : raw numbers of the features, as `ColumnValues` takes them, for measures of values
+    numbers : raw numbers of each feature, as for `ColumnValues`; None unless ``dependence`` compares raw values
 
     Returns
     -------
-    ranking, scores : (n_features,) positions of the features, the best first, and the score of each of those.
+    ranking, scores : arrays of shape (n_features,)
+        Positions of the features, the best first, and their scores in the same order.
 
     Examples
     --------
@@ -488,7 +496,8 @@ def _merit(relevance: np.ndarray, redundancy: np.ndarray, form: Form) -> np.ndar
 
 
 def nested_values(objective: Objective, ranking: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
-    """Return the values of an objective for the first 0, 1, ... n features of a ranking, shape (n_features + 1,).
+    """Return the objective for the first 0, 1, ... n features of a ranking, shape (n_features + 1,), in the unit of its
+    criterion.
 
     Each feature takes one pass over the rows.
     """
@@ -503,7 +512,8 @@ def nested_values(objective: Objective, ranking: np.ndarray, n_jobs: int | None 
 def leading(ranking: np.ndarray, size: int, candidates: int | None = None) -> np.ndarray:
     """Return weight 1 for the first ``size`` features of a ranking and 0 for all others, shape (n_features,).
 
-    At most the first ``candidates`` features are taken. Raise ValueError if ``size`` exceeds the number of features.
+    At most the first ``candidates`` features get weight 1; None means no such limit. Raise ValueError if ``size``
+    exceeds the number of features.
     """
     if size > ranking.size:
         raise ValueError(
@@ -521,5 +531,7 @@ def rank(scores: np.ndarray) -> np.ndarray:
 
 
 def above(scores: np.ndarray, threshold: float) -> np.ndarray:
-    """Return the weights of the features, (n_features,): 1 if the rounded score exceeds the threshold, otherwise 0."""
+    """Return weight 1 for each feature whose rounded score exceeds the threshold and 0 for all others, shape
+    (n_features,).
+    """
     return (np.round(scores, _DIGITS) > threshold).astype(float)

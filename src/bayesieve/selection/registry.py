@@ -34,7 +34,9 @@ SELECTORS: Registry[type[CodedSelector]] = Registry(
 
 
 def make_selector(selector: str | CodedSelector) -> CodedSelector:
-    """Return a new selector by its name, or a clone of a selector object. Raise ValueError for an unknown name."""
+    """Return a new selector for a registered name, or a clone of a selector object. Raise ValueError for an unknown
+    name.
+    """
     if isinstance(selector, CodedSelector):
         return clone(selector)
     if isinstance(selector, str) and selector in SELECTORS:

@@ -1,5 +1,5 @@
-"""Splits of rows into those on which probabilities are counted and those that are scored: training rows, held-out rows,
-leave-one-out, folds and splitters.
+"""Splits into rows on which probabilities are counted and rows that are scored: training, held-out, leave-one-out,
+folds.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from bayesieve.discretize.refitting import LevelRefitter
 RowSplits = list[tuple[np.ndarray, np.ndarray]]
 NAMES = ("train", "holdout", "loo")
 RECODED_FOLDS = 10
-"""Times that levels are learnt again for leave-one-out, each time from the rows of all folds but one."""
+"""Number of folds for which levels are refitted in leave-one-out, each time on the rows of all other folds."""
 MOST_RECODED_CELLS = 10_000_000
-"""Rows x columns x times up to which levels are learnt again unless asked otherwise."""
+"""Largest rows x columns x refits for which ``recode="auto"`` refits the levels."""
 BLIND_SHARE = 0.8
-"""Share of a class beyond which most subsets have the same error: that of always answering this class."""
+"""Share of a class above which most subsets have the same error: that of always predicting this class."""
 
 
 @dataclass(frozen=True)
 class EvaluationRows:
-    """Rows that guide a search, and rows that choose the size of the subset.
+    """Rows that guide a search, and rows that choose the number of features afterwards.
 
     Attributes
     ----------
-    guide : rows that guide the search
-    validation : rows that choose the size, or None
-    evaluation : where the criterion is measured, as in `SearchTrace`
-    recoded : whether levels were fitted without the rows that are scored; None if levels do not depend on the classes,
-        or all rows are training rows
-    learnt : rows on which probabilities are counted; None for all
+    guide : rows on which the search compares subsets
+    validation : rows on which the number of features is chosen, or None
+    evaluation : name of the evaluation: "train", "holdout", "validation", "loo" or "K folds"
+    recoded : whether levels were refitted without the scored rows; None if levels do not depend on the classes, or
+        all rows are training rows
+    learnt : rows on which probabilities are counted; None for all rows
     """
 
     guide: ScoredRows
@@ -60,17 +60,18 @@ def evaluation_rows(
     recode: bool | Literal["auto"] = False,
     refitter: LevelRefitter | None = None,
 ) -> EvaluationRows:
-    """Return the rows and tables for the option ``evaluation``: a name, a number of folds, a splitter, or (train, test)
-    pairs.
+    """Return the rows for an option ``evaluation``: "train", "holdout", "validation", "loo", a number of folds, a
+    splitter or (train, test) pairs.
 
-    With ``"holdout"``, the fitted half guides the search; with ``"validation"``, the held-out rows do. ``recode`` is as
-    in `WrapperSelector`; ``refitter`` refits the levels, if the raw values are at hand. Raise ValueError if rows cannot
-    be split that way, or levels cannot be refitted.
+    With ``"holdout"``, the fitted half guides the search and the held-out rows choose the number of features. With
+    ``"validation"``, the held-out rows guide the search. ``recode`` is described at `WrapperSelector`; ``refitter``
+    refits the levels, None if the raw values are not available. Raise ValueError if the rows cannot be split, or if
+    refitting is required but not possible.
     """
     if isinstance(evaluation, str) and evaluation in ("holdout", "validation"):
         refitter, recoded = used_refitter(coded, refitter, recode, 1)
-        fit, rest = hold_out(coded, validation_size, seed, refitter=refitter)
-        held_out = ScoredRows.training(rest, fit.counts, smoothing)
+        fit, held_out_table = hold_out(coded, validation_size, seed, refitter=refitter)
+        held_out = ScoredRows.training(held_out_table, fit.counts, smoothing)
         if evaluation == "validation":
             return EvaluationRows(held_out, None, evaluation, recoded, fit)
         guide = ScoredRows.training(fit, fit.counts, smoothing)
@@ -82,7 +83,7 @@ def evaluation_rows(
         refitter, recoded = used_refitter(coded, refitter, recode, n_folds)
         if refitter is not None and refitter.uses_classes:
             rows = ScoredRows.leave_one_out_of_folds(coded, refitter, n_folds, smoothing)
-        else:  # a row's own count is all that it has to do with its levels
+        else:  # levels do not depend on the classes, so that removing the row's own count is enough
             rows = ScoredRows.leave_one_out(coded, coded.counts, smoothing)
         return EvaluationRows(rows, None, "loo", recoded)
     classes = np.asarray(coded.class_codes)
@@ -96,23 +97,23 @@ def evaluation_rows(
 def used_refitter(
     coded: CodedTable, refitter: LevelRefitter | None, recode: bool | Literal["auto"], n_times: int
 ) -> tuple[LevelRefitter | None, bool | None]:
-    """Return ``refitter`` if levels have to be refitted (``n_times``), otherwise None, and the fact ``recoded`` of the
-    trace.
+    """Return the refitter if levels have to be refitted, otherwise None, and the field ``recoded`` of the trace.
 
-    Raise ValueError if refitting is requested but the raw values are not available.
+    ``n_times`` is the number of refits, which decides with ``recode="auto"``. Raise ValueError if ``recode`` is True
+    but there is no refitter.
     """
-    # Indicators, which have other names than their columns, are cut at thresholds that do not depend on the classes.
-    thresholds = coded.levels is not None and all(level.column != level.name for level in coded.levels)
-    learnt = coded.levels is not None and not thresholds
+    # Indicators are named differently from their columns. Their thresholds do not depend on the classes.
+    are_indicators = coded.levels is not None and all(level.column != level.name for level in coded.levels)
+    depend_on_classes = coded.levels is not None and not are_indicators
     if not isinstance(recode, str) and recode:
-        if refitter is None and not thresholds:
+        if refitter is None and not are_indicators:
             raise ValueError(
-                "recode=True learns levels again from raw values, but the table is coded already; fit the selector on "
+                "recode=True refits the levels to raw values, but the table is coded already; fit the selector on "
                 "the raw table, pass refitter= to fit_coded (encoder.fit_with_refitter returns one), or use "
                 "recode=False."
             )
         return refitter, True if refitter is not None and refitter.uses_classes else None
-    if not learnt or (refitter is not None and not refitter.uses_classes):
+    if not depend_on_classes or (refitter is not None and not refitter.uses_classes):
         return None, None
     if recode == "auto" and refitter is not None and coded.n_rows * coded.n_features * n_times <= MOST_RECODED_CELLS:
         return refitter, True
@@ -120,10 +121,10 @@ def used_refitter(
 
 
 def validation_criterion(validation: str | Criterion, coded: CodedTable) -> Criterion:
-    """Return the criterion of the held-out rows.
+    """Return the criterion for the held-out rows, from a name, a criterion or ``"auto"``.
 
-    ``"auto"`` is the error or, if a class has over 80 % of the rows (or weight), the log loss, because the error rate
-    hardly depends on the features then.
+    ``"auto"`` is the error rate. If a class has over 80 % of the rows (or of their weight), it is the log loss, because
+    the error rate then hardly depends on the features.
     """
     if isinstance(validation, str) and validation == "auto":
         shares = np.bincount(np.asarray(coded.class_codes), weights=coded.weights, minlength=coded.n_classes)
@@ -156,26 +157,28 @@ def hold_out(
     remedy: str = "use evaluation='loo' or 'train'",
     refitter: LevelRefitter | None = None,
 ) -> tuple[CodedTable, CodedTable]:
-    """Return rows to fit and rows to validate, stratified by class; a class of one row goes to the rows to fit.
+    """Return rows to fit and held-out rows, stratified by class; a class of one row goes to the rows to fit.
 
-    ``refitter`` refits levels on the rows to fit. Raise ValueError if there are too few rows; ``remedy`` ends the
-    message.
+    ``validation_size`` is the share of held-out rows. ``refitter`` refits the levels on the rows to fit; None keeps
+    them. Raise ValueError if there are too few rows; ``remedy`` ends the message.
     """
     rng = np.random.default_rng(seed)
     classes = np.asarray(coded.class_codes)
-    counted = np.ones(coded.n_rows, dtype=bool) if coded.weights is None else np.asarray(coded.weights) > 0
-    held = np.zeros(coded.n_rows, dtype=bool)
+    has_weight = np.ones(coded.n_rows, dtype=bool) if coded.weights is None else np.asarray(coded.weights) > 0
+    is_held_out = np.zeros(coded.n_rows, dtype=bool)
     for code in range(coded.n_classes):
-        rows = rng.permutation(np.flatnonzero(counted & (classes == code)))
-        held[rows[: min(max(0, rows.size - 1), round(rows.size * validation_size))]] = True
-    fitted = counted & ~held  # rows of weight 0 are in neither half
-    if not held.any() or not fitted.any():
-        n_rows = np.count_nonzero(counted)
-        raise ValueError(f"There are too few rows ({n_rows}) to hold {validation_size:g} of them out; {remedy}.")
+        rows = rng.permutation(np.flatnonzero(has_weight & (classes == code)))
+        is_held_out[rows[: min(max(0, rows.size - 1), round(rows.size * validation_size))]] = True
+    is_fitted = has_weight & ~is_held_out  # rows of weight 0 are in neither half
+    if not is_held_out.any() or not is_fitted.any():
+        n_rows = np.count_nonzero(has_weight)
+        raise ValueError(
+            f"There are too few rows ({n_rows}) to hold out a share of {validation_size:g} of each class; {remedy}."
+        )
     if refitter is None:
-        return coded.take(fitted).by_class, coded.take(held).by_class
-    fit, rest = refitter.refit(coded.rows, np.flatnonzero(fitted), np.flatnonzero(held))
-    return fit.by_class, rest.by_class
+        return coded.take(is_fitted).by_class, coded.take(is_held_out).by_class
+    fit, held_out = refitter.refit(coded.rows, np.flatnonzero(is_fitted), np.flatnonzero(is_held_out))
+    return fit.by_class, held_out.by_class
 
 
 def is_number_of_folds(value: Any) -> bool:
@@ -184,14 +187,14 @@ def is_number_of_folds(value: Any) -> bool:
 
 
 def is_splitter(value: Any) -> bool:
-    """Return whether the value is an instance of a scikit-learn splitter; texts, which have a method ``split``, are
-    not.
+    """Return whether the value is an instance of a scikit-learn splitter. Strings are not, although they have a method
+    ``split``.
     """
     return hasattr(value, "split") and not isinstance(value, (str, bytes, bytearray, type))
 
 
 def takes_groups(value: Any) -> bool:
-    """Return whether folds by this option can keep the rows of a group together."""
+    """Return whether folds by this option (a number of folds or a splitter) can keep the rows of a group together."""
     return is_number_of_folds(value) or is_splitter(value)
 
 
@@ -205,7 +208,7 @@ def row_splits(
     name: str = "cv",
     with_tests: bool = True,
 ) -> RowSplits:
-    """Return (train, test) positions of rows for cross-validation.
+    """Return pairs of (train, test) row positions for cross-validation.
 
     Folds by number are stratified and shuffled, because rows are often sorted by time or class. With ``groups``, all
     rows of a group are in one fold; rows of weight 0 are ignored. Splitters and pairs are used as they are.
@@ -218,7 +221,7 @@ def row_splits(
     seed : seed of the shuffle.
     weights : row weights, or None.
     name : name of the option, for messages.
-    with_tests : whether test rows are used, and therefore checked.
+    with_tests : whether test rows are checked; False if the caller does not use them.
 
     Raises
     ------
@@ -238,16 +241,16 @@ def row_splits(
         )
     if not pairs or any(not isinstance(pair, (tuple, list, np.ndarray)) or len(pair) != 2 for pair in pairs):
         raise ValueError(f"{name} must give at least one pair of (train, test) row positions.")
-    trains = [_positions(train, labels.size, f"{name} must give training rows") for train, _ in pairs]
-    tests = [_positions(test, labels.size, f"{name} must give test rows") if with_tests else test for _, test in pairs]
+    trains = [_positions(train, labels.size, f"The training rows of {name}") for train, _ in pairs]
+    tests = [_positions(test, labels.size, f"The test rows of {name}") if with_tests else test for _, test in pairs]
     return list(zip(trains, tests, strict=True))
 
 
 def pairs_of(splitter: Any, labels: np.ndarray, groups: Any = None, weights: np.ndarray | None = None) -> RowSplits:
-    """Return (train, test) positions by a scikit-learn splitter, for rows with these class labels (n_rows,).
+    """Return the pairs of (train, test) row positions of a scikit-learn splitter, for class labels of shape (n_rows,).
 
-    With ``weights``, rows of weight 0 are ignored. A class smaller than the number of folds is missing from some of
-    them, which raises no warning.
+    With ``weights``, rows of weight 0 are ignored. scikit-learn's warning that a class has fewer rows than there are
+    folds is suppressed.
     """
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
@@ -266,7 +269,7 @@ def _numbered(
     largest = int(np.unique(counted, return_counts=True)[1].max(initial=0))
     if not 2 <= n_folds <= largest:
         raise ValueError(
-            f"{name} must be between 2 folds and the rows of the most frequent class ({largest}), got {n_folds}."
+            f"{name} must be between 2 and {largest}, the number of rows of the most frequent class, got {n_folds}."
         )
     if groups is None:
         return pairs_of(StratifiedKFold(n_folds, shuffle=True, random_state=seed), labels, weights=weights)
@@ -278,11 +281,11 @@ def _numbered(
     return pairs_of(StratifiedGroupKFold(n_folds, shuffle=True, random_state=seed), labels, groups, weights)
 
 
-def _positions(rows: Any, n_rows: int, must: str) -> np.ndarray:
+def _positions(rows: Any, n_rows: int, subject: str) -> np.ndarray:
     rows = np.asarray(rows)
     if rows.dtype == bool and rows.shape == (n_rows,):
         rows = np.flatnonzero(rows)
     whole = rows.ndim == 1 and rows.size > 0 and rows.dtype.kind in "iu"
     if not whole or rows.min() < 0 or rows.max() >= n_rows:
-        raise ValueError(f"{must} as positions from 0 to {n_rows - 1}, and some in every fold.")
+        raise ValueError(f"{subject} must be positions from 0 to {n_rows - 1}, at least one in every fold.")
     return rows.astype(np.int64)

@@ -1,4 +1,4 @@
-"""Wrapper selection: features are chosen by the performance of naive Bayes itself, by any criterion on any rows.
+"""Wrapper selection: choose features by the performance of naive Bayes itself, by any criterion on any rows.
 
 Each step of the search takes one pass over the rows.
 """
@@ -42,15 +42,16 @@ from bayesieve.selection.row_splits import (
 from bayesieve.table.cautions import warn_caller
 
 Direction = Literal["forward", "backward", "forward-backward", "backward-forward", "fast"]
-_ROUNDING = -1e-9  # tol that lets equal accuracies pass
+_ROUNDING = -1e-9  # value of tol at which equal accuracies do not end the search
 _OF_DIRECTIONS = ("direction", "n_features_to_select", "tol", "max_seconds", "resume")
-"""Options of the searches that directions name; a search object has its own."""
+"""Options of `WrapperSelector` that only apply without a search object, which has options of its own."""
 
 
 class SubsetSelector(CodedSelector):
     """Base class of selectors that search for the feature subset with which naive Bayes performs best.
 
-    Subclasses share these options with `WrapperSelector`.
+    It implements the options for evaluation rows, constraints and refitted levels, which are described at
+    `WrapperSelector`.
     """
 
     evaluation: Any
@@ -61,7 +62,7 @@ class SubsetSelector(CodedSelector):
 
     @property
     def takes_groups(self) -> bool:
-        """Whether ``groups`` affect the search, because folds may keep them together."""
+        """Whether the groups of the rows (``groups``) affect the search, because its folds keep each group together."""
         return takes_groups(self.evaluation)
 
     @property
@@ -89,16 +90,17 @@ class SubsetSelector(CodedSelector):
     def _problem(
         self, coded: CodedTable, rows: EvaluationRows, criterion: Criterion, validation: Criterion | None = None
     ) -> SubsetProblem:
-        """Return the search problem: the criterion on the rows that guide the search and, if there are others, on the
-        rows that choose the subset.
+        """Return the search problem: ``criterion`` on the rows that guide the search and ``validation`` on the rows
+        that choose the number of features, if there are such rows.
         """
         constraints = make_constraints(self.constraints, coded)
-        judged = None
+        validation_objective = None
         if rows.validation is not None and validation is not None:
-            judged = Objective(validation, rows.validation, constraints)
+            validation_objective = Objective(validation, rows.validation, constraints)
         guide = Objective(criterion, with_learnt_classes(rows.guide, coded, criterion), constraints)
         facts = {name: getattr(rows, name) for name in ("evaluation", "recoded", "learnt")}
-        return SubsetProblem.on(guide, coded, every_feature=coded.levels is None, validation=judged, **facts)
+        every_feature = coded.levels is None
+        return SubsetProblem.on(guide, coded, every_feature=every_feature, validation=validation_objective, **facts)
 
     def _run(
         self,
@@ -107,8 +109,8 @@ class SubsetSelector(CodedSelector):
         max_seconds: float | None,
         task: FitTask | None = None,
     ) -> np.ndarray:
-        """Run a search, set ``trace_`` and ``feasible_``, and return the weights, (n_features,): 1 for selected
-        features, else 0.
+        """Run a search, set ``trace_`` and ``feasible_``, and return the weights, shape (n_features,): 1 for selected
+        features, otherwise 0.
         """
         name = type(self).__name__
         with search_progress(f"{name}: searching", self.verbose, problem.objective.criterion.name) as progress:
@@ -117,7 +119,8 @@ class SubsetSelector(CodedSelector):
         self._warn_if_interrupted(trace, max_seconds, advice)
         if trace.chosen is None:
             raise ValueError(
-                f"The trace that the search of {name} returns must name the subset chosen; make it by problem.trace()."
+                f"The trace that the search of {name} returns must contain the chosen subset; create it by "
+                "problem.trace()."
             )
         self.trace_, self.feasible_ = trace, _keeps_constraints(problem.validation or problem.objective, trace.chosen)
         return np.asarray(trace.chosen).astype(float)
@@ -126,8 +129,8 @@ class SubsetSelector(CodedSelector):
 class WrapperSelector(CallbackSupportMixin, SubsetSelector):
     """Select the features with which naive Bayes itself does best, by greedy search.
 
-    Every step scores the addition (or removal) of every feature in one pass over the rows: no model is ever refitted,
-    also not for leave-one-out and cross-validation, which are exact.
+    Every step scores the addition (or removal) of every feature in one pass over the rows. No model is refitted, not
+    even for leave-one-out and cross-validation, which are exact.
 
     Parameters
     ----------
@@ -136,42 +139,46 @@ class WrapperSelector(CallbackSupportMixin, SubsetSelector):
         ``"brier"`` (squared error, scikit-learn's), ``"log_loss"`` (nats per row), ``"auc"`` (several classes: one
         against the rest, weighted by class share), ``"balanced_error"``, ``"map"`` (cost (4) of Boulle 2007, nats),
         ``"recall:CLASS"``, ``"precision:CLASS"``, a scorer of scikit-learn, or an object: `ExpectedCost`, `Benefit`, or
-        one of your own (`RowLoss`).
+        a criterion of your own (`RowLoss`).
     direction : str, default="backward-forward"
-        ``"forward"``, ``"backward"``; ``"forward-backward"`` and ``"backward-forward"``, full floating searches: a
-        phase runs to its end, the opposite one starts from the best subset met, until a phase finds no better one;
-        ``"fast"``, which adds and drops in random order whatever improves the criterion.
+        ``"forward"`` adds features, ``"backward"`` drops them. ``"forward-backward"`` and ``"backward-forward"``
+        alternate both: a phase runs to its end, the opposite phase starts from the best subset evaluated so far, until
+        a phase finds no better one. ``"fast"`` tries features in random order, and adds or drops each one that improves
+        the criterion.
     evaluation : str, int, splitter or pairs of row positions, default="holdout"
-        ``"train"``: the rows that the probabilities are learnt from. ``"holdout"``: probabilities are learnt from one
-        half of the rows (with the shares of the classes), the criterion is taken on that half, and ``validation`` on
-        the other half chooses the subset. ``"loo"``: every row is scored by probabilities learnt from all others. A
-        number of folds (stratified and, unlike scikit-learn's, shuffled by ``random_state``) or a scikit-learn
-        splitter, taken as it is: test rows are scored by probabilities learnt from the training rows, and the criterion
-        is taken over all of them together.
+        Rows on which the criterion is computed. ``"train"``: the rows on which the probabilities are counted.
+        ``"holdout"``: probabilities are counted and the criterion is computed on one half of the rows (stratified by
+        class); the criterion ``validation`` on the other half chooses the subset. ``"loo"``: every row is scored with
+        probabilities counted on all others. A number of folds (stratified and, unlike scikit-learn's, shuffled by
+        ``random_state``) or a scikit-learn splitter: test rows are scored with probabilities counted on the training
+        rows, and the criterion is computed over the test rows of all folds together.
     n_features_to_select : "best" or int, default="best"
-        "best": the best subset on the path, the smallest among equals. A number: where forward and backward stop; the
-        other directions look for the best subset of at most that many.
+        "best": the best subset on the path, the smallest on ties. A number: forward and backward search stop at that
+        many features; the other directions select the best subset of at most that many.
     tol : float or None, default=None
         A forward phase stops when the best addition improves the criterion by no more than ``tol``, a backward phase
         when the best removal worsens it by more. None: the path is followed to its end.
     recode : bool or "auto", default="auto"
-        Whether the levels that the criterion is measured with are learnt again without the rows that are scored: from
-        the fitted half, or from the training rows of every fold; for ``"loo"`` from the rows of nine folds of ten,
-        which the row is not in, with its own count taken out. Otherwise levels learnt from the classes of all
-        rows make the criterion look better than it is, the more so the fewer rows a value has. "auto": if the raw
-        table is at hand, levels depend on the classes, and rows x columns x folds stay below 10 million. The features
-        selected keep the levels of all rows; ``trace_.recoded`` tells whether it was done.
+        Whether the criterion uses levels that are refitted without the rows that are scored: on the fitted half, or on
+        the training rows of every fold; for ``"loo"``, on nine of ten folds, without the fold of the scored row.
+        Otherwise the levels depend on the classes of the scored rows, which makes the criterion too optimistic, in
+        particular if values have few rows. "auto": refit if the raw table is available, levels depend on the classes,
+        and rows x columns x folds are at most 10 million. The selected features keep the levels of all rows;
+        ``trace_.recoded`` reports whether levels were refitted.
     resume : SearchTrace or None, default=None
-        ``trace_`` of a search that was stopped: its moves are made again without scanning, and the search goes on.
+        ``trace_`` of an interrupted search: its moves are repeated without scoring, and the search continues from
+        there. None: a new search.
     search : Search or None, default=None
-        Any search of `bayesieve.search`, such as `BestFirst` or `MultiStart`, or one of your own, in place of the one
-        that ``direction`` names; ``tol``, ``max_seconds`` and the like are then options of this object.
+        Search that replaces the one named by ``direction``: an object of `bayesieve.search`, such as `BestFirst` or
+        `MultiStart`, or of a class of your own. Options such as ``tol`` and ``max_seconds`` are then set on this
+        object. None: the search named by ``direction``.
     constraints : mapping or None, default=None
-        Bounds that other measures of the same rows must beat, such as ``{"recall:bad": 0.85}``: above the bound, or
-        below it if lower is better. Measures are names of criteria, ``"recall:CLASS"``, ``"precision:CLASS"`` or
-        objects. If no subset met beats them, the one nearest to them is selected, with a warning.
+        Bounds for other measures on the same rows, such as ``{"recall:bad": 0.85}``: the measure must be above the
+        bound, or below it if lower is better. Keys are names of criteria, ``"recall:CLASS"``, ``"precision:CLASS"`` or
+        criterion objects. If no evaluated subset satisfies all bounds, the nearest one is selected, with a warning.
     encoder : "modl", TableEncoder, IndicatorEncoder or None, default="modl"
-        None: the table is coded already (integers from 0); then every column is a candidate, also a constant one.
+        Encoder of the table. None: the table is coded already (integers from 0); then every column is a candidate, even
+        a constant one.
     verbose : int, default=0
         1 shows progress on the error stream. scikit-learn's callbacks (``set_callbacks``, from version 1.9 on) receive
         every move, and may end the search.
@@ -181,16 +188,17 @@ class WrapperSelector(CallbackSupportMixin, SubsetSelector):
     weights_, support_ : arrays, shape (n_features,)
         1 and True for the features selected.
     trace_ : SearchTrace
-        Every move with the criterion, the value on the held-out half and the time; ``trace_.to_frame()``.
+        Every move of the search with the criterion, the validation criterion on the held-out half and the time, in
+        seconds; ``trace_.to_frame()`` returns them as a table.
     n_features_selected_ : int
     feasible_ : bool
-        Whether the features selected keep the constraints.
+        Whether the selected features satisfy the constraints.
 
     Notes
     -----
-    Ties (within 1e-12) go to the lowest column, whether features are added or dropped. A level that a fold never shows
-    is smoothed there like any count of zero. A row of a class that its training part never shows is wrong for sure; the
-    AUC leaves it out, and ``"log_loss"`` and ``"map"`` refuse it.
+    Ties (within 1e-12) go to the lowest column, whether features are added or dropped. A level without training rows in
+    a fold is smoothed like any count of zero. A row whose class has no training rows in its fold counts as an error;
+    the AUC ignores the row, and ``"log_loss"`` and ``"map"`` raise an error.
 
     References
     ----------
@@ -251,13 +259,13 @@ class WrapperSelector(CallbackSupportMixin, SubsetSelector):
         Parameters
         ----------
         X : dataframe, 2-D array or sparse matrix, shape (n_rows, n_features)
-            A raw table; codes (integers from 0) with ``encoder=None``.
+            Raw table; with ``encoder=None``, a table of codes (integers from 0).
         sample_weight : array-like, shape (n_rows,), optional
-            Weights multiply counts and losses: a weight of 2 equals the row repeated. Leave-one-out leaves a row out
-            with its whole weight.
+            Weights multiply counts and losses: a weight of 2 equals the row repeated. Leave-one-out removes a row with
+            its whole weight.
         groups : array-like, shape (n_rows,), optional
-            A number of folds, and splitters such as `sklearn.model_selection.GroupKFold`, keep the rows of a group
-            together.
+            Group of each row. If ``evaluation`` is a number of folds or a splitter such as
+            `sklearn.model_selection.GroupKFold`, all rows of a group are in one fold.
 
         Returns
         -------
@@ -269,8 +277,8 @@ class WrapperSelector(CallbackSupportMixin, SubsetSelector):
 
     @property
     def kernel_families(self) -> Sequence[str]:
-        """Names of the families of compiled kernels that the search runs; the AUC has its own. They are compiled before
-        they are needed.
+        """Names of the families of Numba kernels that the search runs; the AUC has kernels of its own. They are
+        compiled before they are needed.
         """
         name = getattr(self.criterion, "name", self.criterion)
         return ("search", "auc", "auc-levels") if is_choice(name, ("auc",)) else ("search", "wrapper")
@@ -292,8 +300,8 @@ class WrapperSelector(CallbackSupportMixin, SubsetSelector):
         return self._run(search.run, problem, getattr(search, "max_seconds", None), task)
 
     def _greedy(self, problem: SubsetProblem, seed: int) -> GreedySearch:
-        same = {name: getattr(self, name) for name in ("direction", "tol", "max_seconds", "n_jobs", "resume")}
-        return GreedySearch(n_features=self._n_features(problem), seed=seed, **same)
+        options = {name: getattr(self, name) for name in ("direction", "tol", "max_seconds", "n_jobs", "resume")}
+        return GreedySearch(n_features=self._n_features(problem), seed=seed, **options)
 
     def _n_features(self, problem: SubsetProblem) -> int | None:
         size = self.n_features_to_select
@@ -310,18 +318,18 @@ class WrapperSelector(CallbackSupportMixin, SubsetSelector):
     def check_options(self) -> None:
         super().check_options()
         if self.resume is not None and self.direction == "fast":
-            raise ValueError("direction='fast' cannot resume: the order of its moves is random; search again.")
+            raise ValueError("direction='fast' cannot resume, because the order of its moves is random; omit resume.")
         if self.search is None:
             return
         if not callable(getattr(self.search, "run", None)):
-            raise ValueError(f"search must be a search such as BestFirst() or None, got {self.search!r}.")
+            raise ValueError(f"search must be a search object such as BestFirst(), or None, got {self.search!r}.")
         for name in _OF_DIRECTIONS:
             if getattr(self, name) != getattr(WrapperSelector, name):
-                raise ValueError(f"{name} is an option of the search object where search is given; leave it out here.")
+                raise ValueError(f"{name} has no effect if search is given; set it on the search object instead.")
 
 
 class TrainingSelector(CodedSelector):
-    """Base class of selectors that run a forward `WrapperSelector` by a criterion on the training rows."""
+    """Base class of selectors that run a forward `WrapperSelector` with a criterion on the training rows."""
 
     criterion: ClassVar[str]
     _allowed = SHARED_OPTIONS | {"tol": WrapperSelector._allowed["tol"]}
@@ -351,7 +359,7 @@ class TrainingSelector(CodedSelector):
 
     @property
     def kernel_families(self) -> Sequence[str]:
-        """Names of the families of compiled kernels that the search runs, those of a `WrapperSelector` with this
+        """Names of the families of Numba kernels that the search runs: those of a `WrapperSelector` with this
         criterion.
         """
         return WrapperSelector(self.criterion).kernel_families
@@ -361,8 +369,8 @@ class AccuracySelector(TrainingSelector):
     """Select the smallest subset of highest training accuracy on the path of a forward search; SNB(ACC) of Boulle
     (2007).
 
-    Equal to ``WrapperSelector("error", direction="forward", evaluation="train")``, except that the path ends when no
-    training row is wrong, which no larger subset can beat.
+    Equal to ``WrapperSelector("error", direction="forward", evaluation="train")``, except that the path ends as soon as
+    all training rows are classified correctly.
 
     Parameters
     ----------
@@ -371,8 +379,8 @@ class AccuracySelector(TrainingSelector):
         (2007), section 3.5. None: the path is followed to its end.
     until_decay : bool, default=False
         Whether to add features as long as the training accuracy does not fall, and to select all of them, even those
-        that do not change it: the rule of Langley & Sage (1994) in the words of Boulle (2007), section 2.3. ``tol`` has
-        no effect then.
+        that do not change it. This is the rule of Langley & Sage (1994) as described by Boulle (2007), section 2.3.
+        ``tol`` has no effect then.
 
     References
     ----------
@@ -406,8 +414,8 @@ class AccuracySelector(TrainingSelector):
     def _wrapper(self) -> WrapperSelector:
         if not self.until_decay:
             return super()._wrapper()
-        # The tolerance absorbs rounding errors, which must not count as a loss of accuracy. A perfect subset does not
-        # end this walk.
+        # A slightly negative tolerance, so that rounding errors do not count as a loss of accuracy. A plain greedy
+        # search replaces the default one, which would end at a subset without errors.
         search = GreedySearch("forward", tol=_ROUNDING, max_seconds=self.max_seconds, n_jobs=self.n_jobs)
         return super()._wrapper().set_params(search=search)
 
@@ -415,8 +423,8 @@ class AccuracySelector(TrainingSelector):
 class AUCSelector(TrainingSelector):
     """Select the smallest subset of largest training AUC on the path of a search; SNB(AUC) of Boulle (2007).
 
-    Equal to ``WrapperSelector("auc", direction="forward", evaluation="train")``, except that the path ends at an area
-    of 1, which no larger subset can beat.
+    Equal to ``WrapperSelector("auc", direction="forward", evaluation="train")``, except that the path ends as soon as
+    the training AUC is 1.
 
     Parameters
     ----------
@@ -460,23 +468,26 @@ def _keeps_constraints(objective: Objective, chosen: np.ndarray) -> bool:
     ]
     if missed:
         warn_caller(
-            f"No subset that the search met satisfies the constraints; the nearest one misses {', '.join(missed)}. "
+            f"No evaluated subset satisfies the constraints; the nearest one violates {', '.join(missed)}. "
             "Relax these bounds, or allow a longer search."
         )
     return not missed
 
 
 def with_learnt_classes(rows: ScoredRows, coded: CodedTable, criterion: Criterion) -> ScoredRows:
-    """Return the rows, without those of classes that have no training rows if the criterion cannot score these."""
+    """Return the rows to score. Drop rows of classes that have no training rows if the criterion cannot score them.
+
+    Raise ValueError if such rows make the criterion infinite.
+    """
     absent = rows.impossible()
     if absent is None:
         return rows
     if not criterion.additive:
-        return rows.without_impossible()  # there is no order to put them in
+        return rows.without_impossible()  # a ranking criterion such as the AUC cannot place them
     if criterion.exact:
         label = absent if coded.classes is None else np.asarray(coded.classes).tolist()[absent]
         raise ValueError(
-            f"A row of the class {label!r} would be scored without any row of that class to learn from, which makes "
-            f"its {criterion.name} infinite; use fewer folds, evaluation='train', another criterion, or drop the class."
+            f"Rows of class {label!r} would be scored without any training row of that class, which makes their "
+            f"{criterion.name} infinite; use fewer folds, evaluation='train', another criterion, or drop the class."
         )
     return rows
