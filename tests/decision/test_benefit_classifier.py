@@ -223,7 +223,7 @@ ESTIMATED = {"benefit": LETTERS, "amount_estimator": LinearRegression()}
     [
         ("benefit has 3 columns, but there are 2 classes", {"options": {"benefit": np.eye(3)}}),
         ("name a decision for each row in decisions=", {"options": {"benefit": np.ones((3, 2))}}),
-        ("class_prior must hold a positive share for each of [0, 1]", {"options": {"class_prior": [0.5, 0.4]}}),
+        ("class_prior must hold a positive share for each of the classes [0, 1]", {"options": {"class_prior": [0.5, 0.4]}}),
         ("class_prior must hold a positive share", {"options": {"class_prior": {0: 1.0}}}),
         ("amount_estimator needs amounts to train on", {"options": {"amount_estimator": LinearRegression()}}),
         ("X has no column 'gift'; check the name given as amount=", {"options": {"amount": "gift"}}),
@@ -235,7 +235,7 @@ ESTIMATED = {"benefit": LETTERS, "amount_estimator": LinearRegression()}
         ),
         ("benefit has 3 values, but there are 200 rows", {"options": ESTIMATED, "fit": {"benefit": [1.0, 2.0, 3.0]}}),
         (
-            "KNeighborsClassifier takes no sample_weight",
+            "KNeighborsClassifier does not accept sample_weight",
             {"fit": {"sample_weight": np.ones(200)}, "estimator": KNeighborsClassifier()},
         ),
         ("X has 200 rows but y has 100 labels", {"use": lambda model, X: model.score(X, np.arange(100) % 2)}),

@@ -382,7 +382,7 @@ def test_errors_name_the_column(fitted: SelectiveNB) -> None:
         drift(fitted, X, by="nope")
     with pytest.raises(ValueError, match="by has 3 values"):
         drift(fitted, X, by=[1, 2, 3])
-    with pytest.raises(ValueError, match="class '7'"):
+    with pytest.raises(ValueError, match="label '7', which is not a class"):
         drift(fitted, X, y=[7] * 20)
     with pytest.raises(ValueError, match="lacks 'number'"):
         drift(fitted, X.drop("number"))

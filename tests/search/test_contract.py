@@ -325,7 +325,9 @@ def test_a_subset_on_the_bound_loses_to_every_subset_beyond_it(coded: CodedTable
 def test_the_selector_warns_if_no_subset_keeps_the_bounds(coded: CodedTable, search: Search) -> None:
     bounds = {"recall:0": 0.99, "recall:1": 0.99}
     selector = WrapperSelector(evaluation="train", constraints=bounds, smoothing=1.0, search=search)
-    with pytest.warns(UserWarning, match=r"No subset .* nearest one violates recall:\w+ > 0.99 \(got 0\.\d+\)"):
+    with pytest.warns(
+        UserWarning, match=r"No evaluated subset .* nearest one violates recall:\w+ > 0.99 \(got 0\.\d+\)"
+    ):
         selector.fit_coded(coded)
     assert selector.feasible_ is False
 

@@ -126,15 +126,15 @@ def drift(
     by : array-like or str, optional
         Groups of the rows, or the name of their column. Dates are grouped by the period ``every``; of other values,
         each distinct one is a group. By default all rows form one group, ``"all"``.
-        every : {"day", "week", "month", "quarter", "year"}, default="month"
-            Period by which dates are grouped.
+    every : {"day", "week", "month", "quarter", "year"}, default="month"
+        Period by which dates are grouped.
     sample_weight : array-like or str, optional
         Weights of the rows, or the name of their column; a weight of 2 equals the row repeated.
     n_resamples : int, default=200
         Number of bootstrap samples of a group and of the training rows, for ``psi_low``, ``psi_high`` and
         ``psi_chance``; with 0, these are missing.
-        random_state : int, RandomState or None, default=0
-            Seed of the bootstrap samples.
+    random_state : int, RandomState or None, default=0
+        Seed of the bootstrap samples.
 
     Returns
     -------

@@ -366,8 +366,8 @@ def challenge(
         Fitted models of the same classes.
     X : dataframe or array
         Rows that neither model was trained on.
-        y, sample_weight : array-like or str
-            Class labels and weights of the rows, or the names of their columns, as in `evaluate`.
+    y, sample_weight : array-like or str
+        Class labels and weights of the rows, or the names of their columns, as in `evaluate`.
     share : float, optional
         Share of the rows, by weight, that each model selects: those with the largest probability of ``positive``. Ties
         are resolved by the probability of the other model. By default the share that the champion predicts to be of

@@ -1,4 +1,6 @@
-"""`Scorecard`: a fitted model as a frozen record, with one table of contributions per feature to look up and add."""
+"""`Scorecard`: a fitted model as a frozen record. Each feature has a table of contributions; predictions look them up
+and add them.
+"""
 
 from bayesieve.scorecard.explanation import Explanation
 from bayesieve.scorecard.record import Feature, Scorecard

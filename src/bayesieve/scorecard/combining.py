@@ -1,4 +1,4 @@
-"""Arithmetic of merging scorecards that share levels, and of updating a scorecard with further rows."""
+"""Arithmetic of merging scorecards that have the same levels, and of updating a scorecard with further rows."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ from bayesieve.table.values import canonical_text
 from bayesieve.words import named, utc_now
 
 _SHARPER = 0.15
-"""The prior of fitted contributions shrinks them more if a model has fewer rows. The average of several models is
-therefore multiplied by 1 plus this times the probability that two rows are of different models
-(benchmarks/results/merge.md)."""
+"""Compensation for shrinkage. The prior of fitted contributions shrinks them more the fewer rows a model has. The
+average of several models is therefore multiplied by 1 + _SHARPER * p, where p is the probability that two random rows
+come from different models (benchmarks/results/merge.md)."""
 
 _VARIANCES_TIMES = 4.0
-"""Standard errors take levels, cells and features as given, though the same rows choose these."""
-_N_WAVES, _ALONE = 12, 0.1  # of the errors of a curve; share of their variance that is each cell's
+"""Factor on prior variances. Standard errors ignore that levels, cells and features were chosen on the same rows."""
+_N_WAVES, _ALONE = 12, 0.1  # cosines in the error of a curve; share of its variance that is independent between cells
 
 
 @dataclass(frozen=True)
 class Note:
-    """Record of one batch of training rows: the number of rows, and the time of the fit or update."""
+    """Record of one batch of training rows: number of rows, and time of the fit or update."""
 
     rows: int
     when: str
@@ -56,12 +56,12 @@ class _FeaturePart:
     Attributes
     ----------
     model : position of the model
-    share : share of the model among all rows, times the factor that undoes shrinkage
-    smoothing : smoothing of its counts
-    feature : the feature as the model has it
-    line : (n_cells of the merged feature,) cell of this model that contains each merged cell; its number of cells if
-        none does
-    counts : (n_levels, n_classes) rows of all models with this feature, by the levels of this model
+    share : share of the model among all rows, times the factor that compensates for shrinkage
+    smoothing : smoothing of the model's counts
+    feature : the feature in this model
+    line : (n_cells of the merged feature,) cell of this model that contains each merged cell, or the number of cells of
+        this model if there is no such cell
+    counts : (n_levels, n_classes) rows of all models that have the feature, by level of this model
     """
 
     model: int
@@ -72,23 +72,23 @@ class _FeaturePart:
     counts: np.ndarray
 
     def looked_up(self, of_cells: np.ndarray) -> np.ndarray:
-        """Rearrange an array over the cells of this model, (n_cells, ...), to the cells of the merged feature.
+        """Rearrange an array over the cells of this model, shape (n_cells, ...), to the cells of the merged feature.
 
-        Cells that the model lacks get 0.
+        Merged cells that this model lacks get 0.
         """
         return np.concatenate([of_cells, np.zeros((1, *of_cells.shape[1:]))])[self.line]
 
     @property
     def table(self) -> np.ndarray:
-        """Contributions less those of unseen values, (n_cells, n_classes) in nats, as they would be with the counts of
-        all models.
+        """Contributions minus those of unseen values, (n_cells, n_classes) in nats, recomputed with the counts of all
+        models.
         """
         feature = self.feature
         return feature.contributions - feature.unseen + _recounted(feature, self.counts, self.smoothing)
 
 
 def merged(cards: Sequence[Scorecard]) -> Scorecard:
-    """Return one scorecard from several with the same classes and levels, as `bayesieve.merge` documents."""
+    """Return one scorecard from several with equal classes and levels, as documented in `bayesieve.merge`."""
     cards = with_known_values(cards)
     n = sum(feature.kind != "pair" for feature in cards[0].features)
     _check_alike(cards)
@@ -129,20 +129,21 @@ def merged(cards: Sequence[Scorecard]) -> Scorecard:
 
 
 def _check_alike(cards: Sequence[Scorecard]) -> None:
-    """Raise ValueError unless classes, columns and levels are equal; the message has the first difference and the
-    remedy.
+    """Raise ValueError unless all scorecards have equal classes, columns and levels. The message names the first
+    difference.
     """
     first = cards[0]
     for m, card in enumerate(cards[1:], 2):
         classes, other = card.classes.tolist(), first.classes.tolist()
         if classes != other:
             raise ValueError(
-                f"Model {m} has the classes {named(classes)}, the first model {named(other)}; fit all on these."
+                f"Model {m} has the classes {named(classes)}, the first model {named(other)}; fit all models on the "
+                "same classes."
             )
         lacking = sorted({*card.columns} ^ {*first.columns})
         if lacking:
             raise ValueError(
-                f"Only one of model {m} and the first one has {named(lacking)}; fit both on the same columns."
+                f"Only one of model {m} and the first one has {named(lacking)}; fit all models on the same columns."
             )
         levels = [[f.levels for f in both.features if f.kind != "pair"] for both in (first, card)]
         for one, same in zip_longest(*levels):
@@ -155,7 +156,7 @@ def _check_alike(cards: Sequence[Scorecard]) -> None:
 
 
 def _facts(levels: Any) -> dict[str, Any]:
-    """Return the attributes by which levels of a column are compared, without counts and texts."""
+    """Return the attributes that must be equal for two levels of a column to match; counts and texts may differ."""
     content = levels.to_json()
     return {
         name: content[name]
@@ -168,19 +169,21 @@ def _summed(levels: Sequence[FeatureLevels]) -> FeatureLevels:
     counts = np.sum([np.asarray(level.counts) for level in levels], axis=0)
     level_score = float(np.mean([level.level_score for level in levels]))
     orders = {level.day_first for level in levels} - {None}
-    day_first = orders.pop() if len(orders) == 1 else None  # models of two orders leave it open
+    day_first = orders.pop() if len(orders) == 1 else None  # unknown if the models differ
     return replace(levels[0], counts=counts, level_score=level_score, day_first=day_first)
 
 
 def _refined(cells: Sequence[FeatureLevels], levels: FeatureLevels) -> FeatureLevels:
-    """Return the coarsest common refinement of several models' ``cells``, which are all nested in the same
+    """Return the coarsest common refinement of the ``cells`` of several models, which all divide the same
     ``levels``.
     """
     if all(one.n_levels == levels.n_levels for one in cells):
         return levels
     if levels.cut_points is not None:
         missing = None if levels.missing_code is None else 0
-        lowest = np.full(int(missing is not None), -np.inf)  # missing values may be joined to different intervals
+        lowest = np.full(
+            int(missing is not None), -np.inf
+        )  # a cell for missing values, which models may have merged with different intervals
         cuts = np.unique(np.concatenate([lowest, *(one.cut_points for one in cells)]))
         return replace(levels, cut_points=cuts, missing_code=missing, counts=None, level_score=0.0, renamed=())
     groups: dict[tuple[int | None, ...], list[Any]] = {}
@@ -207,7 +210,7 @@ def _part(
 
 
 def _same_pairs(cards: Sequence[Scorecard], n: int) -> Iterable[list[tuple[int, Feature]]]:
-    """Group the pairs of columns of all models; pairs of different models match if they differ only in their counts."""
+    """Group the pairs of columns of all models. Pairs of different models match if they differ only in their counts."""
     groups: dict[str, list[tuple[int, Feature]]] = {}
     for m, card in enumerate(cards):
         for feature in card.features[n:]:
@@ -218,8 +221,10 @@ def _same_pairs(cards: Sequence[Scorecard], n: int) -> Iterable[list[tuple[int, 
 
 
 def _merged_pair(pairs: Sequence[Any], columns: Mapping[str, FeatureLevels], names: Collection[str]) -> PairLevels:
-    """Return a pair with the counts of all models. Its columns share the level objects of single columns if these are
-    equal.
+    """Return a pair with the counts of all models.
+
+    Its columns share the level objects in ``columns`` if these are equal. ``names`` are the feature names already in
+    use.
     """
     parts = [columns.get(part.name, part) for part in pairs[0].parts]
     parts = [
@@ -234,8 +239,8 @@ def _merged_pair(pairs: Sequence[Any], columns: Mapping[str, FeatureLevels], nam
 def _merged_feature(
     parts: list[_FeaturePart], levels: FeatureLevels, cells: FeatureLevels
 ) -> tuple[Feature, list[_FeaturePart]]:
-    """Return the mean of a feature over models, weighted by rows, and its parts. Rows of a divided cell are shared
-    equally.
+    """Return the mean of a feature over models, weighted by rows, and its ``parts``. The rows of a cell that is divided
+    are split equally among its parts.
     """
     table, variances, counts = np.zeros((3, cells.n_levels, parts[0].counts.shape[1]))
     for part in parts:
@@ -264,9 +269,10 @@ def _merged_feature(
 
 
 def with_neutral(feature: Feature, additions: np.ndarray, *, shrinks: bool) -> Feature:
-    """Return an uncentred feature whose unseen values contribute its mean over the training rows.
+    """Return an uncentred feature whose unseen values contribute the feature's mean over the training rows.
 
-    If counts are shrunk, levels without rows contribute that mean plus ``additions`` (n_cells, n_classes), such as 0.
+    With ``shrinks`` (counts are shrunk), levels without rows contribute this mean plus ``additions``, shape (n_cells,
+    n_classes) in nats.
     """
     table, rows = feature.contributions, feature.counts.sum(axis=1)
     mean = mean_line(table, rows)
@@ -283,10 +289,9 @@ def with_neutral(feature: Feature, additions: np.ndarray, *, shrinks: bool) -> F
 def _shared_errors(
     features: Sequence[tuple[Feature, list[_FeaturePart]]], cards: Sequence[Scorecard], shares: np.ndarray
 ) -> tuple[list[np.ndarray], np.ndarray]:
-    """Return the shared error factors of the merged features, and of the intercept.
+    """Return the shared error factors of the merged features, and those of the intercept.
 
-    Models are independent, so their factors are placed side by side and then reduced to the directions of largest
-    variance.
+    Models are independent, so their factors are concatenated, then reduced to the directions with the largest variance.
     """
     widths = [card.intercept_factors.shape[1] for card in cards]
     starts = np.concatenate([[0], np.cumsum(widths)])
@@ -308,13 +313,13 @@ def _shared_errors(
 
 
 def _base(card: Scorecard) -> np.ndarray:
-    """Return the log joint, (n_classes,), of a row whose values are all unseen."""
+    """Return the log joint probabilities, shape (n_classes,), of a row in which all values are unseen."""
     return card.intercept + np.sum([feature.unseen for feature in card.features], axis=0)
 
 
 def _recounted(feature: Feature, counts: np.ndarray, smoothing: Smoothing) -> np.ndarray:
-    """Return the change of the counted contributions, (n_cells, n_classes) in nats, if counts of one model are replaced
-    by those of all models.
+    """Return the change of the counted contributions, (n_cells, n_classes) in nats, if new ``counts`` (n_levels,
+    n_classes) replace the feature's counts.
     """
     old = np.asarray(feature.levels.counts, dtype=float)
     if feature.weight == 0 or np.array_equal(old, counts):
@@ -325,7 +330,7 @@ def _recounted(feature: Feature, counts: np.ndarray, smoothing: Smoothing) -> np
 
 
 def _logs(levels: FeatureLevels, counts: np.ndarray, smoothing: Smoothing) -> np.ndarray:
-    """Return log P(level | class), (n_levels, n_classes), with levels without rows treated as in the fit."""
+    """Return log P(level | class), shape (n_levels, n_classes). Levels without rows are treated as in the fit."""
     logs, rows = log_probabilities_of_tables([counts], float(counts.sum()), smoothing)[0], counts.sum(axis=1)
     return filled(logs, rows, rows == 0, levels.n_levels) if isinstance(smoothing, Shrinkage) else logs
 
@@ -351,15 +356,16 @@ def _provenance(
 def updated(
     card: Scorecard, cells: np.ndarray, grids: Mapping[int, np.ndarray], classes: np.ndarray, weights: np.ndarray | None
 ) -> Scorecard:
-    """Return the scorecard updated with further rows, as `SelectiveNB.update` documents.
+    """Return the scorecard updated with further rows, as documented in `SelectiveNB.update`.
 
     Parameters
     ----------
     card : scorecard before the update.
-    cells : (n_features, n_rows) cells of all features.
-    grids : by position of each pair, the rows (or weight) in the cells of its grid, (*grid.shape, n_classes).
-    classes : (n_rows,) positions of the classes.
-    weights : (n_rows,) or None.
+    cells : (n_features, n_rows) cell of each feature in the new rows.
+    grids : for the position of each pair, the number (or weight) of new rows in the cells of its grid,
+        shape (*grid.shape, n_classes).
+    classes : (n_rows,) positions of the classes of the new rows.
+    weights : (n_rows,) row weights, or None.
     """
     n_cells = np.array([feature.cells.n_levels for feature in card.features], dtype=np.int64)
     names, labels = [feature.name for feature in card.features], card.classes
@@ -383,7 +389,7 @@ def updated(
             for old, new in zip(card.features, features, strict=True)
         ]
     else:
-        now = (rows + shares) / (rows.sum() + 1.0)  # the shares of the classes among the new rows
+        now = (rows + shares) / (rows.sum() + 1.0)  # class shares of the new rows, smoothed
         with np.errstate(divide="ignore"):
             start, drift = beyond + np.log(now), np.where(before > 0, np.log(now) - np.log(before), 0.0)
         offset = replace(card, intercept=start, features=tuple(features))
@@ -406,9 +412,10 @@ def updated(
 def _with_rows(
     feature: Feature, rows: np.ndarray, grid: np.ndarray | None, levels_by_id: dict[int, FeatureLevels]
 ) -> Feature:
-    """Return the feature with the counts of further rows added to its cells, and to the grid of a pair.
+    """Return the feature with the counts of new rows added: ``rows`` to its cells and, for a pair, ``grid`` to its
+    grid.
 
-    ``levels_by_id`` caches the levels of columns with their new counts, so that pairs share them.
+    ``levels_by_id`` stores the updated levels of columns, so that pairs share them.
     """
     old: Any = feature.levels
     if isinstance(old, PairLevels):
@@ -428,19 +435,21 @@ def _with_rows(
 
 @dataclass(frozen=True, eq=False)
 class _Prior:
-    """Normal prior of the deviations of new contributions from those of a scorecard: of cells, then of the intercept.
+    """Normal prior of the changes of contributions and intercept when a scorecard is refitted to new rows.
+
+    Arrays over cells hold the cells of all features in the model, one feature after the other, then the intercept.
 
     Attributes
     ----------
-    codes : (n_used, n_rows) cells of the rows
+    codes : (n_used, n_rows) cell of each feature in the new rows
     sizes : (n_used,) number of cells of each feature
-    offset : (n_rows, n_logits) logits by the scorecard
-    classes, weights : (n_rows,)
-    spread : (n_cells + 1, n_logits) standard deviations of the independent part of the deviations
-    shared : (n_cells + 1, n_logits, n_factors) loadings on factors that features share
-    basis : (n_cells + 1, n_directions) directions in which single features deviate
-    shares : (n_cells,) shares of a feature's rows in its cells if some rows are in none, otherwise 0. Deviations are
-        centred by them, so that rows in no cell stay at the mean
+    offset : (n_rows, n_logits) logits of the new rows by the scorecard
+    classes, weights : (n_rows,) class positions and weights of the new rows
+    spread : (n_cells + 1, n_logits) standard deviations of the changes that are independent between features
+    shared : (n_cells + 1, n_logits, n_factors) loadings of the changes on factors shared by features
+    basis : (n_cells + 1, n_directions) directions in which the cells of a single feature change
+    shares : (n_cells,) share of each cell among the training rows of its feature, by which changes are centred; 0 for
+        features with a cell for every new row. Centring keeps rows without a cell at the mean contribution.
     """
 
     codes: np.ndarray
@@ -454,7 +463,7 @@ class _Prior:
     shares: np.ndarray
 
     def joint(self, table: np.ndarray) -> np.ndarray:
-        """Return the logits of the rows, (n_rows, n_logits), with these deviations of cells and intercept."""
+        """Return the logits of the new rows, (n_rows, n_logits), after the given changes of cells and intercept."""
         from bayesieve.evidence._kernels import add_log_probabilities
 
         joint, lines = self.offset + table[-1], np.append(table[:-1].ravel(), np.zeros(table.shape[1]))
@@ -463,7 +472,9 @@ class _Prior:
         return joint
 
     def summed(self, values: np.ndarray) -> np.ndarray:
-        """Sum values of rows (n_rows, n_logits) over the rows of each cell and over all rows."""
+        """Sum values of the rows, (n_rows, n_logits), over the rows of each cell and over all rows; shape (n_cells + 1,
+        n_logits).
+        """
         from bayesieve.evidence._kernels import sum_by_level
 
         sums = np.zeros(self.spread.size)
@@ -478,7 +489,9 @@ class _Prior:
         return (np.cumsum(self.sizes) - self.sizes) * self.spread.shape[1]
 
     def deviations(self, point: np.ndarray) -> np.ndarray:
-        """Convert standard normal parameters, those of shared factors last, to deviations (n_cells + 1, n_logits)."""
+        """Convert standard normal parameters (those of shared factors last) to changes, shape (n_cells + 1, n_logits),
+        in nats.
+        """
         single, shared = np.split(point, [point.size - self.shared.shape[2]])
         table = self.spread * (self.basis @ single.reshape(self.basis.shape[1], -1)) + self.shared @ shared
         if self.shares.any():
@@ -486,13 +499,11 @@ class _Prior:
         return table
 
     def _of_feature(self, of_cells: np.ndarray) -> np.ndarray:
-        """Return, for each cell, the sum over all cells of its feature, (n_cells, n_logits)."""
+        """Return, for each cell, the sum over all cells of its feature, shape (n_cells, n_logits)."""
         return np.repeat(np.add.reduceat(of_cells, np.cumsum(self.sizes) - self.sizes), self.sizes, axis=0)
 
     def loss(self, point: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return the log loss of the rows plus half the squared length of the parameters (the prior), and its
-        gradient.
-        """
+        """Return the log loss of the rows plus half the sum of squared parameters, in nats, and its gradient."""
         from bayesieve.evidence._kernels import residuals
 
         errors = self.joint(self.deviations(point))
@@ -504,7 +515,7 @@ class _Prior:
         return value + point @ point / 2.0, np.append(single, shared) + point
 
     def left(self, table: np.ndarray) -> np.ndarray:
-        """Return the posterior standard errors, as a share of those of the prior, (n_cells + 1, n_logits)."""
+        """Return the posterior standard errors, as shares of the prior ones, shape (n_cells + 1, n_logits)."""
         joint = self.joint(table)
         shares = expit(joint) if joint.shape[1] == 1 else softmax(joint, axis=1)
         variances = (self.spread**2 + (self.shared**2).sum(axis=2)) / _VARIANCES_TIMES
@@ -519,11 +530,11 @@ def _fit_again(
     weights: np.ndarray | None,
     drift: np.ndarray,
 ) -> tuple[list[Feature], np.ndarray, np.ndarray]:
-    """Refit contributions to rows, with those of ``card`` and their errors as prior.
+    """Refit contributions to new rows, with the contributions of ``card`` and their errors as prior.
 
-    Returns the ``features`` with new contributions and errors, the change of the intercept (n_classes,), and its
-    remaining error (n_logits,). ``drift`` (n_classes,) shifts the intercept to the class shares of the new rows;
-    features may explain part of that change.
+    Returns the ``features`` with new contributions and errors, the change of the intercept (n_classes,), and the share
+    of its error that remains (n_logits,). ``drift`` (n_classes,) is the change of the log class shares in the new rows;
+    features may explain part of it.
     """
     from scipy.optimize import minimize
 
@@ -536,8 +547,8 @@ def _fit_again(
     variances = np.concatenate([*variances_of_features, free[None]])
     shared, ends = np.zeros((len(variances), n_logits, n_factors)), np.cumsum(sizes)
     for end, k in zip(ends.tolist(), used, strict=True):
-        own = features[k].factors
-        shared[end - len(own) : end, :, : own.shape[2]] = own
+        factors = features[k].factors
+        shared[end - len(factors) : end, :, : factors.shape[2]] = factors
     shared[-1] = card.intercept_factors
     prior = _Prior(
         codes=np.ascontiguousarray(codes[used]),
@@ -552,32 +563,32 @@ def _fit_again(
     )
     start = np.zeros(prior.basis.shape[1] * n_logits + n_factors)
     options = {"maxiter": 500, "ftol": 1e-7}
-    with one_blas_thread():  # sums come in one order
+    with one_blas_thread():  # a fixed order of sums makes the result reproducible
         table = prior.deviations(minimize(prior.loss, start, jac=True, method="L-BFGS-B", options=options).x)
     left, sides = prior.left(table), np.array([[-0.5, 0.5]]) if n_logits == 1 else np.eye(n_logits)
     fitted = list(features)
     for end, k in zip(ends.tolist(), used, strict=True):
-        old, at = features[k], slice(end - len(features[k].counts), end)
-        own = old.contributions + table[at] @ sides
+        old, cells = features[k], slice(end - len(features[k].counts), end)
+        contributions = old.contributions + table[cells] @ sides
         if old.sign:
-            own = monotone(own, rising_cells(old.cells, old.sign), old.counts.sum(axis=1))
-        factors = old.factors * left[at][:, :, None]
-        fitted[k] = replace(old, contributions=own, standard_errors=old.standard_errors * left[at], factors=factors)
+            contributions = monotone(contributions, rising_cells(old.cells, old.sign), old.counts.sum(axis=1))
+        errors, factors = old.standard_errors * left[cells], old.factors * left[cells][:, :, None]
+        fitted[k] = replace(old, contributions=contributions, standard_errors=errors, factors=factors)
     return fitted, table[-1] @ sides, left[-1]
 
 
 def _shares(feature: Feature, codes: np.ndarray) -> np.ndarray:
-    """Return the shares of the training rows in the cells, (n_cells,), if some rows with these ``codes`` are in no
-    cell; otherwise zeros.
-    """
+    """Return the share of the training rows in each cell, (n_cells,), if some new row has no cell; otherwise zeros."""
     rows = feature.counts.sum(axis=1)
     inside = not codes.size or int(codes.max()) < rows.size
     return np.zeros(rows.size) if inside else rows / max(float(rows.sum()), np.finfo(float).tiny)
 
 
 def _directions(feature: Feature) -> Any:
-    """Return a basis of the deviations of a feature, (n_cells, n_directions): single cells, and cosines that move
-    neighbouring cells of a curve together. Its rows have length 1.
+    """Return a basis for the changes of a feature's cells, shape (n_cells, n_directions).
+
+    Each cell is a direction; for a curve there are also cosines, which change neighbouring cells together. The rows of
+    the basis have length 1.
     """
     alone = np.ones(len(feature.counts))
     if feature.cells is feature.levels or feature.kind != "numeric":

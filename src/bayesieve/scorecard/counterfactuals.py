@@ -1,9 +1,10 @@
 """Counterfactuals: the smallest changes of a row that flip a decision, found exactly by branch and bound over cells.
 
-A column moves between parts of its range within which no feature distinguishes values: the intervals between the cut
-points of all features that use it, or groups of values that all of them treat alike. Changes are ranked by the sum of
-the costs of their columns, then by the number of parts moved over (1 for categories, and for values that were missing),
-then by certainty (log odds rounded to 9 decimals), then by the first columns, then by the lowest parts.
+The values of a column are divided into parts within which no feature distinguishes values: the intervals between the
+cut points of all features that use the column, or groups of categories that all these features treat alike. A change
+moves a column from one part to another. Changes are ranked by the sum of the costs of their columns, then by the number
+of steps (parts moved over; 1 for categories and for values that were missing), then by certainty (log odds rounded to 9
+decimals), then by the first columns, then by the lowest parts.
 """
 
 from __future__ import annotations
@@ -34,16 +35,20 @@ _ALLOWED = {
     "max_changes": Allowed("be a whole number from 1 to 3", number=Integral, low=1, high=3),
     "probability": Allowed("be above 0 and below 1", (None,), Real, np.nextafter(0.0, 1.0), np.nextafter(1.0, 0.0)),
 }
-_BEYOND = 1e-9  # nats by which a decision must change, so that rounding cannot turn it back
+_BEYOND = 1e-9  # nats by which log odds must exceed the goal, so that rounding errors cannot undo the decision
 
 
 @dataclass(frozen=True)
 class Wish:
     """Goal of a counterfactual search, and limits on the changes.
 
-    ``log_odds`` is the required log odds of the wanted class, None if the class only has to become the most probable.
-    There are at most ``n`` options, with at most ``max_changes`` changes; ``costs`` and ``signs`` have an entry per
-    column: its cost, and 1 or -1 if it may only rise or fall.
+    Attributes
+    ----------
+    log_odds : required log odds of the wanted class, in nats; None if the class only has to become the most probable
+    n : largest number of options to return
+    max_changes : largest number of columns that an option may change
+    costs : (n_columns,) cost of changing each column
+    signs : (n_columns,) 1 or -1 if the column may only rise or fall, otherwise 0
     """
 
     log_odds: float | None
@@ -53,8 +58,8 @@ class Wish:
     signs: np.ndarray
 
     def certainty(self, margins: np.ndarray) -> np.ndarray:
-        """Return the log odds of the wanted class, (...,), from its margins over the other classes, (..., n_classes -
-        1).
+        """Return the log odds of the wanted class, shape (...,), from its margins over the other classes, (...,
+        n_margins).
         """
         with np.errstate(invalid="ignore"):
             return np.asarray(-np.logaddexp.reduce(-margins, axis=-1))
@@ -66,7 +71,7 @@ class Wish:
 
 @dataclass(frozen=True, order=True)
 class ChangeOption:
-    """One way to flip a decision: new parts for some columns, with the keys by which options are sorted."""
+    """One way to flip a decision: the new part of each changed column, and the keys by which options are sorted."""
 
     cost: float
     steps: int
@@ -77,8 +82,8 @@ class ChangeOption:
 
 
 class Parts:
-    """Parts (intervals or groups) of the columns of a model. Part 0 is for missing values, the last for values never
-    seen.
+    """Parts (intervals or groups) of the values of each column of a model. Part 0 is for missing values, the last part
+    for unseen values.
     """
 
     def __init__(self, card: Scorecard) -> None:
@@ -91,10 +96,10 @@ class Parts:
         self.names = [level.name for level in self.levels]
 
     def gains(self, of_class: int) -> tuple[list[np.ndarray], dict[tuple[int, int], np.ndarray]]:
-        """Return the contributions to the margins of a class over the others, by part.
+        """Return the contributions to the margins of a class over each other class, by part, in nats.
 
-        For each column, shape (n_parts + 2, n_margins); for two columns of a pair, (n_parts + 2, n_parts + 2,
-        n_margins).
+        The first result holds an array (n_parts + 2, n_margins) per column. The second holds, for each pair of columns,
+        an array (n_parts + 2, n_parts + 2, n_margins).
         """
         position = {name: i for i, name in enumerate(self.names)}
         n_margins = self.card.classes.size - 1
@@ -115,7 +120,7 @@ class Parts:
 
 
 def refined(name: str, uses: Sequence[FeatureLevels]) -> FeatureLevels:
-    """Return the coarsest common refinement of several levels of a column, missing values first."""
+    """Return the coarsest common refinement of several levels of a column; missing values are its first level."""
     first = uses[0]
     if first.groups is None:
         cuts = np.unique(np.concatenate([np.asarray(level.cut_points) for level in uses]))
@@ -133,7 +138,9 @@ def refined(name: str, uses: Sequence[FeatureLevels]) -> FeatureLevels:
 
 
 def codes_in(part: FeatureLevels, levels: FeatureLevels) -> np.ndarray:
-    """Return the level of ``part`` that contains each of the finer ``levels``, (n_levels + 1,), unseen values last."""
+    """Return the code in ``part`` of each of the finer ``levels``, shape (n_levels + 1,); the last entry is for unseen
+    values.
+    """
     if levels.groups is None:
         inner = np.asarray(levels.cut_points)[1:]
         codes = part.code_numbers(np.array([np.nan, *inner, np.nextafter(inner[-1], np.inf) if inner.size else 0.0]))
@@ -145,8 +152,8 @@ def codes_in(part: FeatureLevels, levels: FeatureLevels) -> np.ndarray:
 def moves_of(levels: FeatureLevels, code: int, sign: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the parts to which a column may move from part ``code``, and the number of steps to each.
 
-    With a ``sign``, only parts above (1) or below (-1) are allowed. Missing and special values have no order and are
-    never targets.
+    If ``sign`` is 1 (or -1), only higher (or lower) parts are allowed; 0 allows both. Missing and special values are
+    never targets, and a move away from them counts as one step.
     """
     parts = np.arange(max(1, levels.n_special_levels), levels.n_levels)
     is_ordered = levels.groups is None and levels.n_special_levels <= code < levels.n_levels
@@ -160,51 +167,53 @@ class ChangeSearch:
 
     Attributes
     ----------
-    own : (n_columns,) part of each column in the row
-    margins : (n_margins,) score of the wanted class less that of each other class
-    alone, together : see `Parts.gains`
-    moves : see `moves_of`
+    row_parts : (n_columns,) part of the row's value in each column
+    margins : (n_margins,) log joint of the wanted class minus that of each other class, in nats
+    gains : contributions by part, as returned by `Parts.gains`
+    moves : allowed moves of each column, as returned by `moves_of`
     """
 
     def __init__(
-        self, own: Sequence[int], margins: np.ndarray, gains: tuple[Any, Any], moves: Sequence[Any], wish: Wish
+        self, row_parts: Sequence[int], margins: np.ndarray, gains: tuple[Any, Any], moves: Sequence[Any], wish: Wish
     ) -> None:
-        self.own, self.margins, self.wish, (alone, self.together) = own, margins, wish, gains
-        self.need = _BEYOND / 2 + (wish.log_odds or 0.0) - margins  # half, for sums in another order
-        sums = [line - line[at] for line, at in zip(alone, own, strict=True)]
+        self.row_parts, self.margins, self.wish, (alone, self.together) = row_parts, margins, wish, gains
+        # Half of the tolerance, because bounds are summed in another order than the margins that they bound.
+        self.need = _BEYOND / 2 + (wish.log_odds or 0.0) - margins
+        sums = [line - line[part] for line, part in zip(alone, row_parts, strict=True)]
         for (a, b), grid in self.together.items():
-            sums[a] = sums[a] + grid[:, own[b]] - grid[own[a], own[b]]
-            sums[b] = sums[b] + grid[own[a]] - grid[own[a], own[b]]
+            i, j = row_parts[a], row_parts[b]
+            sums[a] = sums[a] + grid[:, j] - grid[i, j]
+            sums[b] = sums[b] + grid[i] - grid[i, j]
         self.parts = {c: parts for c, (parts, _) in enumerate(moves) if parts.size}
         self.steps = {c: moves[c][1] for c in self.parts}
         self.gains = {c: sums[c][parts] for c, parts in self.parts.items()}
-        self.most = np.zeros((len(own), margins.size))
-        for c, own_gains in self.gains.items():
-            self.most[c] = own_gains.max(axis=0)
+        self.most = np.zeros((len(row_parts), margins.size))
+        for c, column_gains in self.gains.items():
+            self.most[c] = column_gains.max(axis=0)
         self.best: list[ChangeOption] = []
 
     @cached_property
     def joint(self) -> dict[tuple[int, int], np.ndarray]:
-        """Effect of moving two columns together beyond the sum of both effects, (n_parts, n_parts, n_margins), by pair
-        of columns.
+        """Interaction of two columns of a pair: the effect of moving both minus the sum of the single effects,
+        (n_parts, n_parts, n_margins) in nats, by pair of columns.
         """
         joints = {}
         for (a, b), grid in self.together.items():
             if a in self.parts and b in self.parts:
-                at, to, i, j = self.parts[a][:, None], self.parts[b][None], self.own[a], self.own[b]
-                joints[a, b] = grid[at, to] - grid[at, j] - grid[i, to] + grid[i, j]
+                new_a, new_b, i, j = self.parts[a][:, None], self.parts[b][None], self.row_parts[a], self.row_parts[b]
+                joints[a, b] = grid[new_a, new_b] - grid[new_a, j] - grid[i, new_b] + grid[i, j]
         return joints
 
     @cached_property
     def most_joint(self) -> np.ndarray:
-        """Upper bound of the joint effect of any two columns, (n_columns, n_columns, n_margins)."""
-        most = np.zeros((len(self.own), *self.most.shape))
+        """Upper bound of the interaction of each two columns, shape (n_columns, n_columns, n_margins), in nats."""
+        most = np.zeros((len(self.row_parts), *self.most.shape))
         for (a, b), grid in self.joint.items():
             most[a, b] = most[b, a] = grid.max(axis=(0, 1))
         return most
 
     def run(self) -> list[ChangeOption]:
-        """Return the best options. An option is omitted if it changes all columns of a better one and more."""
+        """Return the best options. An option is omitted if a better option changes a proper subset of its columns."""
         cheapest = np.sort(self.wish.costs[list(self.parts)])
         for k in range(1, min(self.wish.max_changes, len(self.parts)) + 1):
             if self._is_beyond(round(float(cheapest[:k].sum()), DECIMALS), k):
@@ -220,8 +229,10 @@ class ChangeSearch:
         return len(self.best) == self.wish.n and (cost, steps) > (self.best[-1].cost, self.best[-1].steps)
 
     def _worth(self, k: int) -> Iterator[tuple[float, int, tuple[int, ...]]]:
-        """Yield the sets of k columns that may flip the decision by the bounds, in ascending order of cost and
-        steps.
+        """Yield the sets of k columns that may flip the decision according to the upper bounds, in ascending order of
+        cost.
+
+        Each is a tuple of cost, smallest number of steps, and columns.
         """
         pieces = []
         for sets in sets_of(np.array(list(self.parts)), k):
@@ -236,54 +247,57 @@ class ChangeSearch:
             yield float(costs[s]), k, tuple(sets[s].tolist())
 
     def _best_of(self, columns: tuple[int, ...], cost: float) -> list[ChangeOption]:
-        """Return the option, if any, that changes exactly ``columns`` and flips the decision in the fewest steps.
+        """Return the option that changes exactly ``columns`` and flips the decision in the fewest steps, as a list.
 
-        Of options with equally many steps, the most certain one is returned, in a list; the list is empty if no option
-        flips the decision.
+        Of options with equally many steps, the most certain one is returned. The list is empty if no option flips the
+        decision.
         """
         is_bound = len(self.best) == self.wish.n and self.best[-1].cost == cost
         limit = self.best[-1].steps if is_bound else np.iinfo(np.int64).max
-        parts = {c: self._kept(c, columns, limit) for c in columns}
-        ordered = sorted(columns, key=lambda c: parts[c].size)
+        moves = {c: self._promising_moves(c, columns, limit) for c in columns}
+        first = min(columns, key=lambda c: moves[c].size)
         options: list[ChangeOption] = []
-        for at in parts[ordered[0]].tolist():
+        for move in moves[first].tolist():
             limit = options[0].steps if options else limit
-            if self.steps[ordered[0]][at] + len(columns) - 1 <= limit:
-                options = sorted([*options, *self._best_on_grid({**parts, ordered[0]: np.array([at])}, cost, limit)])[
-                    :1
-                ]
+            if self.steps[first][move] + len(columns) - 1 <= limit:
+                candidates = self._best_on_grid({**moves, first: np.array([move])}, cost, limit)
+                options = sorted([*options, *candidates])[:1]
         return options
 
-    def _kept(self, c: int, columns: tuple[int, ...], limit: int) -> np.ndarray:
-        """Return the positions of the moves of column c that can still flip the decision within ``limit`` steps."""
+    def _promising_moves(self, c: int, columns: tuple[int, ...], limit: int) -> np.ndarray:
+        """Return the positions of the moves of column c that may flip the decision, together with moves of the other
+        columns, within ``limit`` steps.
+        """
         reach = self.gains[c] + self.most[[d for d in columns if d != c]].sum(axis=0)
         for a, b in combinations(columns, 2):
             reach = reach + self.most_joint[a, b]
         return np.flatnonzero((reach >= self.need).all(axis=1) & (self.steps[c] + len(columns) - 1 <= limit))
 
-    def _best_on_grid(self, kept: Mapping[int, np.ndarray], cost: float, limit: int) -> list[ChangeOption]:
-        """Return the best option among all combinations of the remaining moves of each column; empty if none flips the
-        decision.
+    def _best_on_grid(self, moves: Mapping[int, np.ndarray], cost: float, limit: int) -> list[ChangeOption]:
+        """Return the best option among all combinations of the given moves of each column, as a list; empty if none
+        flips the decision.
         """
-        columns = tuple(sorted(kept))
-        at = dict(zip(columns, np.ix_(*(kept[c] for c in columns)), strict=True))
-        steps: Any = sum(self.steps[c][at[c]] for c in columns)
-        margins = self.margins + sum(self.gains[c][at[c]] for c in columns)
+        columns = tuple(sorted(moves))
+        grid = dict(zip(columns, np.ix_(*(moves[c] for c in columns)), strict=True))
+        steps: Any = sum(self.steps[c][grid[c]] for c in columns)
+        margins = self.margins + sum(self.gains[c][grid[c]] for c in columns)
         for a, b in combinations(columns, 2):
             if (a, b) in self.joint:
-                margins = margins + self.joint[a, b][at[a], at[b]]
+                margins = margins + self.joint[a, b][grid[a], grid[b]]
         places = np.argwhere(self.wish.holds(margins) & (steps <= limit))
         few = steps[tuple(places.T)]
         options = []
         for place in places[few == few.min(initial=limit)].tolist():
             sure = float(self.wish.certainty(margins[tuple(place)]))
-            parts = tuple(int(self.parts[c][kept[c][i]]) for c, i in zip(columns, place, strict=True))
+            parts = tuple(int(self.parts[c][moves[c][i]]) for c, i in zip(columns, place, strict=True))
             options.append(ChangeOption(cost, int(few.min()), round(-sure, DECIMALS), columns, parts, sure))
         return sorted(options)[:1]
 
 
 def fixed_columns(card: Scorecard) -> list[str]:
-    """Return the columns that must not change according to the labels of a model, such as protected attributes."""
+    """Return the columns that the labels of a model mark as fixed, such as protected attributes: no change is proposed
+    for them.
+    """
     labels = card.provenance.get("labels", {})
     return [name for name, label in labels.items() if label.get("fixed")]
 
@@ -303,8 +317,8 @@ def sets_of(columns: np.ndarray, k: int) -> Iterator[np.ndarray]:
 def counterfactuals_of(
     card: Scorecard, table: Table, target: Any, probability: float | None, n: int, max_changes: int, **by_column: Any
 ) -> Any:
-    """Return the frame that `SelectiveNB.counterfactuals` documents; ``by_column`` has fixed columns, directions and
-    costs.
+    """Return the frame documented in `SelectiveNB.counterfactuals`; ``by_column`` holds its options ``fixed``,
+    ``directions`` and ``costs``.
     """
     import polars as pl
 
@@ -344,23 +358,23 @@ _NONE = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
 
 
 def _goals(card: Scorecard, joint: np.ndarray, target: Any, probability: float | None) -> list[list[int]]:
-    """Return, for each row, the positions of the classes it should change to: the named one, or all but the predicted
-    one.
+    """Return, for each row, the positions of the classes that a change may lead to: the class ``target`` or, if it is
+    None, all classes but the predicted one.
     """
     every = range(card.classes.size)
     if target is None and probability is None:
         return [[j for j in every if j != best] for best in joint.argmax(axis=1).tolist()]
-    wanted = card.position(target)
-    if wanted is None:
-        raise ValueError("probability= needs a class: name it by target=.")
-    return [[wanted]] * len(joint)
+    position = card.position(target)
+    if position is None:
+        raise ValueError("probability= refers to a class; name it as target=.")
+    return [[position]] * len(joint)
 
 
 def _checked(
     card: Scorecard, probability: Any, n: Any, max_changes: Any, fixed: Any, directions: Any, costs: Any
 ) -> tuple[Parts, Wish]:
-    """Check the options of a search, and return the parts of the columns and the goal. Raise ValueError for invalid
-    options.
+    """Check the options of a search, and return the parts of the columns and the goal. Raise ValueError if an option is
+    invalid.
     """
     fixed = [*([fixed] if isinstance(fixed, str) else fixed), *fixed_columns(card)]
     directions, costs = directions or {}, costs or {}
@@ -375,8 +389,8 @@ def _checked(
     for name, sign in directions.items():
         of_numbers = all(level.groups is None for level in parts.levels if level.name == name)
         if not (is_sign(sign) and of_numbers):
-            raise ValueError(f"The direction of column {name!r} must be +1 or -1, and the column must hold numbers.")
-    of_column = np.array([np.inf if name in fixed else float(costs.get(name, 1.0)) for name in parts.names])
+            raise ValueError(f"The direction of column {name!r} must be +1 or -1, and the column must be numeric.")
+    cost_of_column = np.array([np.inf if name in fixed else float(costs.get(name, 1.0)) for name in parts.names])
     signs = np.array([directions.get(name, 0) for name in parts.names], dtype=np.int64)
     log_odds = None if probability is None else float(logit(float(probability)))
-    return parts, Wish(log_odds, int(n), int(max_changes), of_column, signs)
+    return parts, Wish(log_odds, int(n), int(max_changes), cost_of_column, signs)

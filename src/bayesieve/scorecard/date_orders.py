@@ -1,4 +1,4 @@
-"""Order of day and month by which a scorecard reads dates from texts."""
+"""Order of day and month in which a scorecard reads dates from texts."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ def in_date_orders(card: Scorecard, date_orders: Mapping[str, bool]) -> Scorecar
     Parameters
     ----------
     date_orders : mapping from str to bool
-        For columns of dates, whether the day comes first.
+        Whether the day comes first, by name of the column of dates.
     """
     levels_by_id: dict[int, FeatureLevels] = {}
 
     def ordered(level: FeatureLevels) -> FeatureLevels:
-        # Features share level objects, and pairs those of their columns. Each object is replaced once, so that they
-        # remain shared.
+        # Several features may share one level object, as may pairs and their columns. Replace each object once, so
+        # that it remains shared.
         if id(level) in levels_by_id:
             return levels_by_id[id(level)]
         new = level

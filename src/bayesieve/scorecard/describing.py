@@ -17,7 +17,7 @@ _MAX_FEATURES = 3
 
 
 def describe(card: Scorecard) -> str:
-    """Return the paragraph that `Scorecard.describe` documents."""
+    """Return the paragraph documented in `Scorecard.describe`."""
     n_features, n_used, provenance = len(card.features), int(card.used.size), card.provenance
     sentences = [
         f"Trained on {provenance['n_rows']:,} rows with {plural(n_features, 'feature')} and {card.classes.size} "
@@ -42,7 +42,9 @@ def describe(card: Scorecard) -> str:
             f"{n_used} of {plural(n_features, 'feature')} {is_one} in the model; the most important {is_first} "
             f"{listed(first)}."
         )
-    columns_in_use = {name for feature in card.used_features for name in feature.columns}  # also in pairs and curves
+    columns_in_use = {
+        name for feature in card.used_features for name in feature.columns
+    }  # includes columns of pairs and curves
     rules = provenance.get("rules", {})
     columns_in_use |= {name for name, rule in rules.items() if rule.get("exclude")}
     silent = sum(one.levels.n_levels == 1 and not columns_in_use.intersection(one.columns) for one in card.features)

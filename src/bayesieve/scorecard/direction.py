@@ -1,4 +1,4 @@
-"""Statements about the class that reasons and points refer to, and a warning if it is a rare class by default."""
+"""Statements about the class that reasons and points refer to, and a warning if by default it is a rare class."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ def class_in_words(label: Any, target: str | None) -> str:
 def directions(
     card: Scorecard, results: Collection[str], target_class: Any = None, target: str | None = None
 ) -> dict[str, str]:
-    """Return statements, by name of a result, about the class that the score, points and reasons favour or oppose.
+    """Return a sentence for each result about its class: the class that a high score or points favour, or reasons
+    oppose.
 
     Parameters
     ----------
     card : the fitted model.
-    results : the results that readers get, of `POINTS` and `REASONS`.
-    target_class : class against which reasons speak; None: the positive class.
-    target : name of the target column.
+    results : the results in a report or file: `POINTS`, `REASONS` or both.
+    target_class : class against which reasons speak; None for the positive class.
+    target : name of the target column, or None if unknown.
     """
     positive, at = card.positive, card.position(target_class)
     labels = [class_in_words(label, target) for label in card.classes.tolist()]
@@ -44,7 +45,7 @@ def directions(
 def warn_of_direction(card: Scorecard, results: Collection[str], target_class: Any = None) -> None:
     """Warn if points or reasons refer by default to the rarer of two classes.
 
-    Often 1 means bad: reasons against class 1 would then list the merits of an applicant.
+    Often class 1 means a bad outcome: reasons against class 1 would then list the strengths of an applicant.
     """
     concerned = [name for name in (POINTS, REASONS) if name in results and (name == POINTS or target_class is None)]
     if not concerned or card.classes.size != 2 or "positive" in card.provenance:

@@ -1,8 +1,8 @@
 """Edits of a fitted model by hand: pure functions from one `Feature` to another, and the record of each edit.
 
-Users name levels, and features may have finer cells: an edit of a level sets all its cells. Each function returns the
-new feature with descriptions of the edited item before and after. Contributions are not centred here; `centred` does
-that after the last edit.
+Users name levels. A level may be divided into several cells; an edit of a level then sets all its cells. Each function
+returns the new feature, and descriptions of the edited item before and after. The new contributions are not centred
+here; `centred` does that after the last edit.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from bayesieve.table.values import HIGHEST_SPECIAL, canonical_text, number_type
 from bayesieve.words import named
 
 _NOTHING = 1e-12  # nats
-_MAX_NATS = 1000.0  # more makes no difference to a probability
+_MAX_NATS = 1000.0  # probabilities are 0 or 1 long before
 
 
 @dataclass(frozen=True)
@@ -40,12 +40,12 @@ class Edit:
 
     Parameters
     ----------
-    what : "cut", "merge", "set", "flatten", "monotone", "rename", "drop", "refit" or "prior".
+    what : kind of edit: "cut", "merge", "set", "flatten", "monotone", "rename", "drop", "refit" or "prior".
     feature : name of the feature; None for an edit of the whole model.
-    who, when, why : author of the edit, time (UTC, ISO 8601), and the note on it.
-    before, after : short descriptions of the edited item before and after.
-    auc_before, auc_after, log_loss_before, log_loss_after : measures on the rows given, just before and after this
-        edit; None without rows.
+    who, when, why : author of the edit, its time (UTC, ISO 8601), and the reason given.
+    before, after : short descriptions of the edited item before and after the edit.
+    auc_before, auc_after, log_loss_before, log_loss_after : AUC and log loss (nats per row) on the rows of the editor,
+        before and after this edit; None without rows.
     """
 
     what: str
@@ -62,8 +62,8 @@ class Edit:
 
 
 def found(feature: Feature, which: Any) -> tuple[int | None, np.ndarray]:
-    """Return the level with this label or position, and its cells as an array. For the label of a cell, return None and
-    the cell.
+    """Return the level with the given label or position, and the codes of its cells. If the label is that of a cell,
+    return None and the code of the cell.
     """
     levels, name = feature.levels, feature.name
     if which is None and levels.missing_code is not None:
@@ -75,30 +75,30 @@ def found(feature: Feature, which: Any) -> tuple[int | None, np.ndarray]:
     which = which if isinstance(which, str) else canonical_text(which)
     for part in (levels, feature.cells):
         for labels in (part.labels, part.all_labels):
-            at = [code for code, label in enumerate(labels) if label == which]
-            if len(at) > 1:
-                raise ValueError(f"Several levels of {name!r} read {which!r}; give the position of one.")
-            if at and part is levels:
-                return at[0], np.flatnonzero(feature.level_of_cell == at[0])
-            if at:
-                return None, np.array(at)
+            codes = [code for code, label in enumerate(labels) if label == which]
+            if len(codes) > 1:
+                raise ValueError(f"Several levels of {name!r} have the label {which!r}; give the position of one.")
+            if codes and part is levels:
+                return codes[0], np.flatnonzero(feature.level_of_cell == codes[0])
+            if codes:
+                return None, np.array(codes)
     raise ValueError(f"Feature {name!r} has no level {which!r}; its levels are {named(levels.labels)}.")
 
 
 def merged(feature: Feature, which: Sequence[Any]) -> tuple[Feature, str, str]:
-    """Return the feature with several levels, or cells of one level, merged. They get their mean contribution over
-    training rows.
+    """Return the feature with several levels, or several cells of one level, merged. They get their mean contribution
+    over the training rows.
     """
     if isinstance(which, str) or not isinstance(which, Sequence):
-        raise ValueError(f"merge takes a list of labels or positions of levels, got {which!r:.80}.")
+        raise ValueError(f"merge needs a list of labels or positions of levels, got {which!r:.80}.")
     places = [found(feature, one) for one in which]
     codes = sorted({level for level, _ in places if level is not None})
     cells = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *(cells_of_level for _, cells_of_level in places)]))
     by_level = bool(places) and all(level is not None for level, _ in places)
     if len(codes if by_level else cells) < 2:
-        raise ValueError(f"merge needs two levels of {feature.name!r} or more, got {list(which)!r:.80}.")
+        raise ValueError(f"merge needs at least two levels of {feature.name!r}, got {list(which)!r:.80}.")
     if not by_level and np.unique(feature.level_of_cell[cells]).size > 1:
-        raise ValueError(f"These cells belong to different levels of {feature.name!r}; merge the levels.")
+        raise ValueError(f"The cells belong to different levels of {feature.name!r}; merge the levels instead.")
     levels = joined(feature.levels, np.array(codes))[0] if by_level else feature.levels
     joined_cells, line = joined(feature.cells, cells)
     result = _with_levels(_averaged(feature, line), levels, joined_cells, same=feature.cells is feature.levels)
@@ -110,12 +110,12 @@ def merged(feature: Feature, which: Sequence[Any]) -> tuple[Feature, str, str]:
 
 
 def joined(level: FeatureLevels, codes: np.ndarray) -> tuple[FeatureLevels, np.ndarray]:
-    """Return levels in which those at ascending ``codes`` are merged, and the new code of each old level,
+    """Return the levels with those at the ascending ``codes`` merged, and the new code of each old level,
     (n_levels,).
     """
     line, missing = np.arange(level.n_levels), level.missing_code
     if np.isin(codes, np.arange(level.n_special_levels - len(level.special), level.n_special_levels)).any():
-        raise ValueError(f"Special values of {level.name!r} keep separate levels; set their contributions instead.")
+        raise ValueError(f"Special values of {level.name!r} cannot be merged; set their contributions instead.")
     if level.cut_points is None:
         line[codes] = codes[0]
         line = np.unique(line, return_inverse=True)[1]
@@ -123,7 +123,7 @@ def joined(level: FeatureLevels, codes: np.ndarray) -> tuple[FeatureLevels, np.n
         alone = level.has_level_below_numbers and codes[0] == 0
         inside, is_kept = codes[int(alone) :], np.ones(level.cut_points.size, dtype=bool)
         if (np.diff(inside) != 1).any():
-            raise ValueError(f"Levels of numbers are merged with their neighbours only; {level.name!r} has others.")
+            raise ValueError(f"Only neighbouring levels of the numeric feature {level.name!r} can be merged.")
         is_kept[inside[:-1]] = False
         is_kept[:1] &= not alone
         line = np.append(0, np.cumsum(is_kept))
@@ -144,7 +144,9 @@ def joined(level: FeatureLevels, codes: np.ndarray) -> tuple[FeatureLevels, np.n
 
 
 def _with_texts_of(changed: FeatureLevels, level: FeatureLevels) -> FeatureLevels:
-    """Return the levels ``changed`` with the texts that a user gave to levels that remain the same."""
+    """Return the levels ``changed``, with the texts that a user gave in ``level`` to levels whose content is
+    unchanged.
+    """
     if not level.renamed:
         return changed
     texts = dict(zip(_contents(level), level.renamed, strict=True))
@@ -152,7 +154,9 @@ def _with_texts_of(changed: FeatureLevels, level: FeatureLevels) -> FeatureLevel
 
 
 def _contents(level: FeatureLevels) -> list[Any]:
-    """Return, for each level, a value that identifies its content: its interval, its group, or its cells of a grid."""
+    """Return a value that identifies the content of each level: its interval, its group, or the grid cells of a
+    pair.
+    """
     if isinstance(level, PairLevels):
         return [(level.grid == code).tobytes() for code in range(level.n_levels)]
     if level.cut_points is not None:
@@ -161,10 +165,10 @@ def _contents(level: FeatureLevels) -> list[Any]:
 
 
 def _averaged(feature: Feature, line: np.ndarray) -> Feature:
-    """Return the feature with contributions averaged over groups of cells, weighted by rows; ``line`` is the group of
+    """Return the feature with contributions averaged over groups of cells, weighted by rows. ``line`` is the group of
     each cell.
 
-    Standard errors that cells share with other features are averaged before they are squared. Cells and levels stay
+    Error components that cells share with other features are averaged before they are squared. Cells and levels stay
     unchanged.
     """
     rows, size = feature.counts.sum(axis=1), np.bincount(line)
@@ -182,25 +186,28 @@ def _averaged(feature: Feature, line: np.ndarray) -> Feature:
 
 
 def _with_levels(feature: Feature, levels: FeatureLevels, cells: FeatureLevels, *, same: bool) -> Feature:
-    """Return the feature with these levels and cells; cells are the levels if both are equal."""
+    """Return the feature with new levels and cells. With ``same``, or if both are equal, the levels are also the
+    cells.
+    """
     same = same or (cells.n_levels == levels.n_levels and cells.missing_code == levels.missing_code)
     return replace(feature, levels=levels, cells=levels if same else replace(cells, counts=feature.counts))
 
 
 def cut(feature: Feature, old: Any, new: Any) -> tuple[Feature, str, str]:
-    """Move a cut of a feature; add one if ``old`` is None, or remove one if ``new`` is None.
+    """Move a cut point of a feature; add one if ``old`` is None, or remove one if ``new`` is None.
 
-    The cell that grows keeps its contribution. The rows of a cell that is split are divided in proportion, because the
-    model has no rows to count.
+    If a cut moves, the growing cell keeps its contribution. The rows of a divided cell are split in proportion to the
+    widths, because the model has no rows to count.
     """
     _demand_numbers(feature, "cut")
     if feature.levels.column != feature.name:
         raise ValueError(
-            f"The cut of the indicator {feature.name!r} is part of its name; fit a model with other thresholds."
+            f"The cut of the indicator {feature.name!r} cannot change, because it is part of the name; fit a model "
+            "with other thresholds."
         )
     if old is None and new is None:
         raise ValueError(f"cut needs the old cut of {feature.name!r}, the new one, or both.")
-    at = None if old is None else _own_cut(feature, old)
+    at = None if old is None else _existing_cut(feature, old)
     if new is None:
         part = feature.levels if at in feature.levels.number_cuts else feature.cells
         code = int(np.searchsorted(part.cut_points, at))  # type: ignore[arg-type]
@@ -208,7 +215,7 @@ def cut(feature: Feature, old: Any, new: Any) -> tuple[Feature, str, str]:
         return merged(feature, both)[0], _cut_text(feature, at), ""
     to, cuts = _number_in(feature.levels, new), feature.levels.number_cuts
     if at is None and to in cuts:
-        raise ValueError(f"Feature {feature.name!r} has the cut {new} already; name another one.")
+        raise ValueError(f"Feature {feature.name!r} already has the cut {new}; choose another value.")
     if at is not None and (to in (at, *cuts) or np.ptp(np.searchsorted(cuts[cuts != at], [at, to]))):
         raise ValueError(
             f"The cut {old} of {feature.name!r} can only move between its neighbouring cuts, not to {new}."
@@ -223,9 +230,9 @@ def _cut_text(feature: Feature, at: float | None) -> str:
     return "" if at is None else cut_texts(cuts, feature.levels.type)[int(np.searchsorted(cuts, at))]
 
 
-def _own_cut(feature: Feature, old: Any) -> float:
-    """Return the cut of the levels or cells that equals ``old``, or is printed like it. Raise ValueError if there is
-    none.
+def _existing_cut(feature: Feature, old: Any) -> float:
+    """Return the cut point of the levels or cells that equals ``old``, or is printed like it. Raise ValueError if there
+    is none.
     """
     value, parts = _number_in(feature.levels, old), (feature.levels, feature.cells)
     if any(value in part.number_cuts for part in parts):
@@ -239,7 +246,7 @@ def _own_cut(feature: Feature, old: Any) -> float:
 
 
 def _number_in(level: FeatureLevels, value: Any) -> float:
-    """Convert a value of a numeric feature, such as a date, to the number that its cuts are compared with."""
+    """Convert a value of a numeric feature, such as a date, to the number that is compared with its cut points."""
     number = number_of(value, level.type, level.day_first)
     if not math.isfinite(number):
         raise ValueError(f"A cut of {level.name!r} must be a finite {number_type(level.type)}, got {value!r:.80}.")
@@ -247,7 +254,7 @@ def _number_in(level: FeatureLevels, value: Any) -> float:
 
 
 def _split(feature: Feature, at: float) -> Feature:
-    """Return the feature with one of its cells divided at a number; levels stay unchanged."""
+    """Return the feature with the cell that contains the number ``at`` divided there; levels stay unchanged."""
     cells, old = feature.cells, feature.cells.cut_points
     assert old is not None
     if at in old:
@@ -261,34 +268,37 @@ def _split(feature: Feature, at: float) -> Feature:
     counts[code : code + 2] *= [[below], [1.0 - below]]
     missing = None if missing is None else missing + (missing > code)
     split_cells = replace(cells, cut_points=cuts, counts=counts, missing_code=missing, renamed=())
-    return _taken(feature, line, _with_texts_of(split_cells, cells), counts)
+    return _with_cells(feature, line, _with_texts_of(split_cells, cells), counts)
 
 
-def _taken(feature: Feature, line: np.ndarray, cells: FeatureLevels, counts: np.ndarray) -> Feature:
-    """Return the feature with other cells. Cell i takes over the contribution of the old cell ``line[i]``."""
-    taken = {name: getattr(feature, name)[line] for name in ("contributions", "standard_errors", "factors")}
-    return replace(feature, cells=cells, counts=counts, **taken)
+def _with_cells(feature: Feature, line: np.ndarray, cells: FeatureLevels, counts: np.ndarray) -> Feature:
+    """Return the feature with new cells and counts. New cell i gets the contribution of old cell ``line[i]``."""
+    arrays = {name: getattr(feature, name)[line] for name in ("contributions", "standard_errors", "factors")}
+    return replace(feature, cells=cells, counts=counts, **arrays)
 
 
 def _moved(feature: Feature, at: float, to: float) -> Feature:
-    """Return the feature with the cell beside the cut ``at`` extended to the cut ``to``."""
+    """Return the feature with the cut point ``at`` of its cells moved to ``to``; the growing cell keeps its
+    contribution.
+    """
     cells, up = feature.cells, to > at
     assert cells.cut_points is not None
     first, last = np.searchsorted(cells.cut_points, sorted([at, to])).tolist()
-    taken = np.arange(first + 1, last + 1)  # the cells between both
-    source, beyond = (first, last + 1) if up else (last + 1, first)
-    if cells.missing_code in taken:  # missing values stay on their side
-        cells = replace(cells, missing_code=beyond)
-    codes = np.append(source, taken) if up else np.append(taken, source)
+    absorbed = np.arange(first + 1, last + 1)  # cells between both cut points, which the growing cell absorbs
+    source, neighbour = (first, last + 1) if up else (last + 1, first)
+    if cells.missing_code in absorbed:  # missing values stay with the cell that shrinks
+        cells = replace(cells, missing_code=neighbour)
+    codes = np.append(source, absorbed) if up else np.append(absorbed, source)
     joined_cells, line = joined(cells, codes)
-    return _taken(feature, np.delete(np.arange(line.size), taken), joined_cells, summed(feature.counts, line))
+    old_cells = np.delete(np.arange(line.size), absorbed)
+    return _with_cells(feature, old_cells, joined_cells, summed(feature.counts, line))
 
 
 def _with_cut(feature: Feature, before: Feature, at: float | None, to: float) -> Feature:
-    """Return the feature whose levels have the cut ``to`` of its cells, in place of the cut ``at`` or in addition if
-    that is None.
+    """Return the feature with the cut point ``to`` added to its levels. It replaces the cut point ``at``, unless that
+    is None.
 
-    Nothing is replaced unless ``at`` is a cut of the levels of ``before``.
+    Levels keep their cut points if ``at`` divides only cells, not the levels of ``before``.
     """
     level, cells = before.levels, feature.cells
     cuts, missing = level.cut_points, level.missing_code
@@ -298,7 +308,7 @@ def _with_cut(feature: Feature, before: Feature, at: float | None, to: float) ->
         missing = None if missing is None else missing + int(at is None and missing > np.searchsorted(cuts, to))
     cut_levels = replace(level, cut_points=cuts, missing_code=missing, counts=None, renamed=())
     feature = replace(feature, levels=cut_levels)
-    if missing is not None and not cells.has_level_below_numbers:  # their cell may be at the other side of the new cut
+    if missing is not None and not cells.has_level_below_numbers:  # the new cut may change the level of missing values
         missing = int(feature.level_of_cell[cells.missing_code])
     cut_levels = replace(cut_levels, counts=summed(feature.counts, feature.level_of_cell), missing_code=missing)
     same = before.cells is before.levels
@@ -306,9 +316,9 @@ def _with_cut(feature: Feature, before: Feature, at: float | None, to: float) ->
 
 
 def with_values(feature: Feature, card: Scorecard, values: Mapping[Any, Any]) -> tuple[Feature, str, str]:
-    """Return the feature with contributions set by hand, in nats; their standard errors are 0."""
+    """Return the feature with contributions set by hand, in nats, from a dict by level. Their standard errors are 0."""
     if not isinstance(values, Mapping) or not values:
-        raise ValueError(f"set takes a dict from levels of {feature.name!r} to contributions, got {values!r:.80}.")
+        raise ValueError(f"set needs a dict from levels of {feature.name!r} to contributions, got {values!r:.80}.")
     table, errors, factors = feature.table.copy(), feature.standard_errors.copy(), feature.factors.copy()
     rows, done = np.append(feature.counts.sum(axis=1), 1.0), np.zeros(len(table), dtype=bool)
     before, after = [], []
@@ -321,32 +331,38 @@ def with_values(feature: Feature, card: Scorecard, values: Mapping[Any, Any]) ->
         level, cells = (None, np.array([len(errors)])) if which == UNSEEN else found(feature, which)
         label = feature.levels.labels[level] if level is not None else [*feature.labels, UNSEEN][cells[0]]
         if done[cells].any():
-            raise ValueError(f"set names the level {label!r} of {feature.name!r} twice; name it once.")
+            raise ValueError(f"set names the level {label!r} of {feature.name!r} twice; remove one of the two.")
         before.append(text(label, cells))
         table[cells] = _nats(value, card, table[cells], feature.name)
         after.append(text(label, cells))
-        known_cells, done[cells] = cells[cells < len(errors)], True
-        errors[known_cells], factors[known_cells] = 0.0, 0.0
+        done[cells] = True
+        cells = cells[cells < len(errors)]  # unseen values have no errors of their own
+        errors[cells], factors[cells] = 0.0, 0.0
     edited = replace(feature, contributions=table[:-1], unseen=table[-1], standard_errors=errors, factors=factors)
     return edited, "; ".join(before), "; ".join(after)
 
 
 def _nats(value: Any, card: Scorecard, old: np.ndarray, name: str) -> np.ndarray:
-    """Return contributions (n, n_classes) that add up to 0 over the classes, from values that a user set.
+    """Return contributions in nats, shape (n, n_classes), from the values that a user set; they add up to 0 over the
+    classes.
 
-    Classes that are not named get equal shares of the remainder.
+    Classes that the user did not name get equal shares of the remainder. ``old`` holds the contributions before.
     """
     labels = card.classes.tolist()
     if not isinstance(value, Mapping):
         if len(labels) > 2:
-            raise ValueError(f"The target has {len(labels)} classes: give {name!r} contributions as {{class: nats}}.")
+            raise ValueError(
+                f"The target has {len(labels)} classes; give the contributions of {name!r} as {{class: nats}}."
+            )
         value = {labels[card.positive or 0]: value}
     unknown = [label for label in value if label not in labels]
     if unknown or not value:
-        raise ValueError(f"Contributions of {name!r} are set by class, {named(labels)}, got {value!r:.80}.")
+        raise ValueError(
+            f"Contributions of {name!r} must be a dict from classes ({named(labels)}) to nats, got {value!r:.80}."
+        )
     for nats in value.values():
         if not (is_number(nats) and abs(float(nats)) <= _MAX_NATS):
-            raise ValueError(f"A contribution of {name!r} must be a number of at most 1,000 nats, got {nats!r:.80}.")
+            raise ValueError(f"A contribution of {name!r} must be between -1000 and 1000 nats, got {nats!r:.80}.")
     table = np.array(old, dtype=float)
     has_value = np.isin(np.arange(len(labels)), [labels.index(label) for label in value])
     table[:, has_value] = [float(value[label]) for label, is_named in zip(labels, has_value, strict=True) if is_named]
@@ -365,25 +381,24 @@ def _nats_text(nats: np.ndarray, card: Scorecard) -> str:
 
 
 def without(feature: Feature, total: float) -> tuple[Feature, str, str]:
-    """Return the feature with the same contribution in all cells: its mean over ``total`` training rows."""
+    """Return the feature with one contribution in all cells: its mean over ``total`` training rows."""
     _, mean = centred(feature, total)
-    mean = np.where(np.abs(mean) < _NOTHING, 0.0, mean)  # of a feature that is centred
+    mean = np.where(np.abs(mean) < _NOTHING, 0.0, mean)  # rounding errors of a centred feature
     table, nothing = np.tile(mean, (len(feature.contributions), 1)), np.zeros_like(feature.standard_errors)
     flat = replace(feature, contributions=table, unseen=mean, standard_errors=nothing, weight=0.0)
     return replace(flat, factors=feature.factors[..., :0]), f"importance {100 * feature.importance:.2f} %", "0"
 
 
 def rising(feature: Feature, sign: int, side: int) -> tuple[Feature, str, str]:
-    """Return the feature with the nearest monotone contributions, weighted by rows.
+    """Return the feature with the nearest monotone contributions, in weighted least squares over training rows.
 
-    Contributions to the positive class do not fall (``sign`` 1), or do not rise (-1). ``side`` is that of the
-    scorecard.
+    Contributions to the positive class never fall (``sign`` 1) or never rise (-1). ``side`` is `Scorecard.side`.
     """
     _demand_numbers(feature, "monotone")
     if not is_sign(sign):
         raise ValueError(f"monotone must be +1 or -1 for {feature.name!r}, got {sign!r:.80}.")
     if feature.contributions.shape[1] != 2:
-        raise ValueError("monotone is for two classes; set the contributions of several classes by hand.")
+        raise ValueError("monotone needs a model of two classes; for more classes, set the contributions by hand.")
     line = rising_cells(feature.cells, sign_of_second := side * int(sign))
     old, rows = np.diff(feature.contributions, axis=1)[line, 0], feature.counts.sum(axis=1)
     edited = replace(feature, contributions=risen(feature.contributions, line, rows), sign=sign_of_second)
@@ -391,20 +406,20 @@ def rising(feature: Feature, sign: int, side: int) -> tuple[Feature, str, str]:
 
 
 def keeps_sign(feature: Feature) -> bool:
-    """Return whether the contributions of a feature of two classes agree with its sign."""
+    """Return whether the contributions of a feature of a two-class model are monotone as its ``sign`` demands."""
     contrast = np.diff(feature.contributions, axis=1)[rising_cells(feature.cells, feature.sign), 0]
     return bool((np.diff(contrast) >= -1e-9).all())
 
 
 def renamed(feature: Feature, texts: Mapping[Any, str | None]) -> tuple[Feature, str, str]:
-    """Return the feature with other texts for levels or cells; None restores the label."""
+    """Return the feature with new texts for levels or cells, from a dict by level; None restores the original label."""
     if not isinstance(texts, Mapping) or not texts:
-        raise ValueError(f"rename takes a dict from levels of {feature.name!r} to texts, got {texts!r:.80}.")
+        raise ValueError(f"rename needs a dict from levels of {feature.name!r} to texts, got {texts!r:.80}.")
     of_levels, of_cells = ([*(part.renamed or (None,) * part.n_levels)] for part in (feature.levels, feature.cells))
     before = []
     for which, text in texts.items():
         if text is not None and (not isinstance(text, str) or text == UNSEEN or not text.isprintable()):
-            raise ValueError(f"A text of {feature.name!r} must be readable text, got {text!r:.80}.")
+            raise ValueError(f"A label of {feature.name!r} must be printable text, got {text!r:.80}.")
         level, cells = found(feature, which)
         before.append(feature.cells.labels[cells[0]] if level is None else feature.levels.labels[level])
         if level is not None:

@@ -1,4 +1,4 @@
-"""Explanations of rows by a scorecard: by feature, by score of indicators, or by column."""
+"""Explanations of rows by a scorecard: by feature, by column, or by score (all indicators of a column together)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def explain(card: Scorecard, X: Any, by: str) -> Explanation:
-    """Return the explanation of rows that `Scorecard.explain` documents."""
+    """Return the explanation of rows documented in `Scorecard.explain`."""
     by = checked_way(card, by)
     if is_row(X, "Scorecard"):
         cells = card.reader.read_row(X) if by == "feature" else None
@@ -34,9 +34,9 @@ def explain(card: Scorecard, X: Any, by: str) -> Explanation:
 
 
 def checked_way(card: Scorecard, by: Any) -> str:
-    """Return a kind of explanation: "feature" in place of "score" if the scorecard has no indicators of scores.
+    """Return the kind of explanation. "score" becomes "feature" if the scorecard has no indicators.
 
-    ValueError unless ``by`` is a supported kind.
+    Raise ValueError unless ``by`` is a supported kind.
     """
     if not is_choice(by, ("feature", "score", "column")):
         raise ValueError(f"by must be 'feature', 'score' or 'column', got {by!r}.")
@@ -45,7 +45,7 @@ def checked_way(card: Scorecard, by: Any) -> str:
 
 
 def explain_cells(card: Scorecard, cells: Sequence[Cell]) -> Explanation:
-    """Return the explanation of one row, given as cells from the reader of the scorecard."""
+    """Return the explanation of one row, given as the cells that the reader of the scorecard returns."""
     codes = np.array([[code] for code, _ in cells], dtype=np.int64).reshape(-1, 1)
     return described(card, _explained(card, codes, [[text_of(cell)] for cell in cells]))
 
@@ -75,7 +75,9 @@ def _explained(card: Scorecard, codes: np.ndarray, texts: Sequence[Any]) -> Expl
 
 
 def _by_score(card: Scorecard, table: Table, explanation: Explanation) -> Explanation:
-    """Return the explanation with the indicators of each score added up. Its level is that between all their cuts."""
+    """Return the explanation with the contributions of all indicators of a column added up. Its level is the interval
+    between the cuts of all indicators.
+    """
     read, levels = card.reader.read(table), card.reader.column_levels
     values = [level.texts(read.column(i)) for i, level in enumerate(levels)]
     labels = [
@@ -90,10 +92,10 @@ def _by_score(card: Scorecard, table: Table, explanation: Explanation) -> Explan
 
 
 def _by_column(card: Scorecard, table: Table) -> Explanation:
-    """Return explanations with one entry per column.
+    """Return the explanation with one entry per column.
 
-    A column gets an equal share of the contributions and weights of each feature that uses it. Levels are described by
-    the texts of reasons.
+    Each column gets an equal share of the contributions and weights of every feature that uses it. Levels are described
+    by the texts of reasons.
     """
     by_feature, names = _by_feature(card, table), columns_in_use(card)
     shares, errors = np.zeros((len(by_feature.features), len(names))), np.asarray(by_feature.standard_errors)

@@ -15,10 +15,10 @@ from bayesieve.table.target import class_position
 from bayesieve.words import ShortRepr
 
 UNSEEN = "(not seen in training)"
-"""Label of values that no cell holds."""
+"""Label of values without a cell."""
 
 EXPLAINED_LEVEL = 0.9
-"""Share of the rows whose intervals in an explanation hold the true probability."""
+"""Confidence level of the intervals in explanations."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -30,20 +30,20 @@ class Explanation(ShortRepr):
     rows : (n_rows,) row numbers
     features : names of the features
     classes : labels of the classes
-    prior : (n_classes,) intercept of each class
-    contributions : (n_rows, n_features, n_classes) nats; 0 for a value without a level
-    values : (n_rows, n_features) object array, values as the model reads them, as text (dates and times in ISO 8601);
-        None if missing
-    levels : (n_rows, n_features) object array, labels of their levels
-    weights : (n_features,) factors from 0 to 1 on counted contributions, from which fitted ones start; 0 also for
-        features that are fitted from nothing
-    standard_errors : (n_rows, n_features, n_classes) of the contributions, on which intervals are based; None for a
-        model without errors
-    intervals : (n_rows, n_classes, 2), which hold the probabilities of the classes in 90 % of cases; None for a model
+    prior : (n_classes,) intercept of each class, in nats
+    contributions : (n_rows, n_features, n_classes) in nats; 0 for a value without a level
+    values : (n_rows, n_features) object array of values as texts, as the model reads them (dates and times in ISO
+        8601); None if missing
+    levels : (n_rows, n_features) object array of the labels of their levels
+    weights : (n_features,) factors from 0 to 1 on the counted contributions, from which the fit starts; 0 for features
+        whose fit starts from 0
+    standard_errors : (n_rows, n_features, n_classes) standard errors of the contributions, in nats; None for a model
         without errors
-    names : readable names of the features, if the model has labels
-    cells : (n_rows, n_features) labels of the cells, if they are finer than levels
-    probabilities : (n_rows, n_classes) of the classes, if contributions refer to log odds against a class
+    intervals : (n_rows, n_classes, 2) lower and upper ends of 90 % intervals of the class probabilities; None for a
+        model without errors
+    names : readable names of the features; None if the model has no labels
+    cells : (n_rows, n_features) labels of the cells; None if they are the levels
+    probabilities : (n_rows, n_classes) class probabilities; None unless contributions refer to log odds against a class
     """
 
     rows: np.ndarray
@@ -70,31 +70,33 @@ class Explanation(ShortRepr):
         few = replace(self, rows=self.rows[first], contributions=self.contributions[first], probabilities=probabilities)
         chances, names = few.all_probabilities(), self.names or self.features
         classes = chances.argmax(axis=1)
-        n, added = len(self.classes), few.contributions  # against the mean of the others, in nats
+        n, scores = len(self.classes), few.contributions
         if self.probabilities is None:
-            added = (n * added - added.sum(axis=2, keepdims=True)) / (n - 1)
-        added = np.take_along_axis(added, classes[:, None, None], axis=2)[..., 0]
-        largest = np.argsort(-np.abs(added), axis=1, kind="stable")[:, :3]
-        both = zip(added, largest, strict=True)
-        told = [", ".join(f"{names[k]} {contributions[k]:+.2f}" for k in order) for contributions, order in both]
+            # Contributions to each class minus the mean of those to the other classes, in nats.
+            scores = (n * scores - scores.sum(axis=2, keepdims=True)) / (n - 1)
+        scores = np.take_along_axis(scores, classes[:, None, None], axis=2)[..., 0]
+        largest = np.argsort(-np.abs(scores), axis=1, kind="stable")[:, :3]
+        both = zip(scores, largest, strict=True)
+        texts = [", ".join(f"{names[k]} {contributions[k]:+.2f}" for k in order) for contributions, order in both]
         facts = {"row": few.rows, "class": self.classes[classes], "probability": chances.max(axis=1)}
-        return facts | {"contributions": told}
+        return facts | {"contributions": texts}
 
     def plot(self, row: int = 0, target_class: Any = None, *, title: str | None = None) -> Any:
-        """Draw the contributions of the features to the log odds of a class in one row, from the average row to the
-        total.
+        """Draw the contributions of the features to the log odds of a class in one row, starting from the average row.
 
         Parameters
         ----------
         row : int, default=0
             Position among the explained rows.
-        target_class : label; by default the second of two classes, or the predicted one of more.
+        target_class : label of the class; by default the second of two classes, or the predicted one of more.
         title : str, optional
+            Title of the figure.
 
         Returns
         -------
         Figure
-            Of more than two classes the sum is the log joint probability of the class; of `against`, the log odds.
+            Figure of the contributions. With more than two classes they add up to the log joint probability of the
+            class; for a result of `against`, to the log odds.
 
         Raises
         ------
@@ -115,7 +117,9 @@ class Explanation(ShortRepr):
         return explanation_figure(self, row, target_class, title=title)
 
     def against(self, label: Any) -> Explanation:
-        """Return an explanation of log odds: contributions to each other class less those to the class ``label``.
+        """Return an explanation of the log odds of each other class against the class ``label``.
+
+        Its contributions are those to the other class minus those to ``label``, in nats.
 
         Raises
         ------
@@ -137,12 +141,12 @@ class Explanation(ShortRepr):
         return replace(self, classes=self.classes[others], **numbers)
 
     def all_probabilities(self) -> np.ndarray:
-        """Return the probabilities of the classes, (n_rows, n_classes)."""
+        """Return the probabilities of the classes, shape (n_rows, n_classes)."""
         return probabilities(self.joint_log_proba()) if self.probabilities is None else self.probabilities
 
     def joint_log_proba(self) -> np.ndarray:
         """Return the log joint probabilities, (n_rows, n_classes): prior plus contributions, summed in the order of the
-        classifier.
+        classifier so that results are equal to the last digit.
         """
         joint = np.tile(self.prior, (len(self.rows), 1))
         for k in range(len(self.features)):
@@ -150,19 +154,18 @@ class Explanation(ShortRepr):
         return joint
 
     def grouped(self, groups: Sequence[str], values: np.ndarray, levels: np.ndarray) -> Explanation:
-        """Return an explanation in which the contributions of each group of features are added up under the name of the
-        group.
+        """Return an explanation with one entry per group of features, whose contributions are added up.
 
         Parameters
         ----------
-        groups : group of each feature; features of a group must be adjacent.
-        values, levels : (n_rows, n_groups) object arrays, as for features.
+        groups : name of the group of each feature; features of a group must be adjacent.
+        values, levels : (n_rows, n_groups) object arrays of the texts of values and levels.
 
         Returns
         -------
         Explanation
-            Weights are added up. Prior and contributions still add up to the log joint, to the last digit of a float
-            for any number of groups: each group corrects the rounding of those before.
+            Weights are added up, too. Prior and contributions still add up to the log joint, to the last digit: each
+            group corrects the rounding errors of the groups before it.
         """
         runs = [(name, [at for at, _ in run]) for name, run in groupby(enumerate(groups), key=lambda pair: pair[1])]
         contributions = np.empty((len(self.rows), len(runs), len(self.classes)))
@@ -185,16 +188,16 @@ class Explanation(ShortRepr):
         return replace(self, cells=levels, names=None, probabilities=None, **texts, **numbers)
 
     def to_frame(self) -> Any:
-        """Return a polars dataframe with one row per row, class and feature.
+        """Return a polars dataframe with a line for each combination of row, class and feature.
 
         Columns are ``row``, ``class``, ``feature``, ``value``, ``level``, ``weight``, ``contribution`` (nats) and
-        ``prior``, the intercept of the class. A scorecard adds the ``cell`` (part of the level that has the
-        contribution), the ``standard_error`` of the contribution (nats), and the ``probability`` of the class, which
-        lies between ``low`` and ``high`` in 90 % of cases. A model with labels (`SelectiveNB.with_labels`) adds the
-        readable ``name``.
+        ``prior``, the intercept of the class. An explanation by a scorecard adds the ``cell`` (part of the level that
+        has the contribution), the ``standard_error`` of the contribution (nats), and the ``probability`` of the class
+        with the ends ``low`` and ``high`` of its 90 % interval. A model with labels (`SelectiveNB.with_labels`) adds
+        the readable ``name``.
         """
         n_rows, n_features, n_classes = self.contributions.shape
-        # Texts are computed once and repeated by position, because every class and feature repeats them.
+        # Each text occurs on many lines: convert it once, then repeat it by position.
         lines = np.arange(n_rows * n_classes * n_features)
         row, of_class, feature = lines // (n_classes * n_features), lines // n_features % n_classes, lines % n_features
         texts = {"value": self.values, "level": self.levels} | ({} if self.cells is None else {"cell": self.cells})
@@ -219,7 +222,7 @@ class Explanation(ShortRepr):
 
 
 def columns_of_texts(columns: Sequence[Any], n_rows: int) -> np.ndarray:
-    """Return lists of texts, one per column, as an object array, (n_rows, n_columns)."""
+    """Return lists of texts, one list per column, as an object array of shape (n_rows, n_columns)."""
     table = np.empty((n_rows, len(columns)), dtype=object)
     for at, column in enumerate(columns):
         table[:, at] = column
