@@ -223,7 +223,10 @@ ESTIMATED = {"benefit": LETTERS, "amount_estimator": LinearRegression()}
     [
         ("benefit has 3 columns, but there are 2 classes", {"options": {"benefit": np.eye(3)}}),
         ("name a decision for each row in decisions=", {"options": {"benefit": np.ones((3, 2))}}),
-        ("class_prior must hold a positive share for each of the classes [0, 1]", {"options": {"class_prior": [0.5, 0.4]}}),
+        (
+            "class_prior must hold a positive share for each of the classes [0, 1]",
+            {"options": {"class_prior": [0.5, 0.4]}},
+        ),
         ("class_prior must hold a positive share", {"options": {"class_prior": {0: 1.0}}}),
         ("amount_estimator needs amounts to train on", {"options": {"amount_estimator": LinearRegression()}}),
         ("X has no column 'gift'; check the name given as amount=", {"options": {"amount": "gift"}}),

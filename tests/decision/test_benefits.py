@@ -73,7 +73,10 @@ def test_without_benefits_right_decisions_are_counted() -> None:
         ({"benefit": np.eye(2), "amount": [1, 2, np.inf]}, "'amount'"),
         ({"benefit": np.eye(2), "amount": np.ones(3), "amount_benefit": [1, 2]}, "amount_benefit must be a matrix"),
         ({"benefit": np.eye(2), "amount_benefit": np.eye(2)}, "amount_benefit needs the amounts of the rows"),
-        ({"benefit": np.ones((3, 2)), "amount": np.ones(3)}, "With 3 decisions and 2 classes, amounts need amount_benefit"),
+        (
+            {"benefit": np.ones((3, 2)), "amount": np.ones(3)},
+            "With 3 decisions and 2 classes, amounts need amount_benefit",
+        ),
         ({"benefit": np.ones((3, 2))}, "benefit has 3 rows, but there are 2 classes; name a decision for each"),
         ({"benefit": np.eye(2), "decisions": ["a"]}, "benefit has 2 rows, but decisions is ['a']"),
         ({"benefit": [[0, 0], [np.nan, 1]]}, "The benefit of the decision in row 1 is missing"),
