@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from heapq import heapify, heappop, heappush
 from numbers import Integral
 from typing import Any, Self
 
@@ -463,22 +464,46 @@ def _joined_levels(counts: np.ndarray, least: float, most: int | None, sign: int
     """
     if sign == "auto":
         both = [_joined_levels(counts, least, most, own) for own in (1, -1)]
-        costs = [float(part_cost(np.add.reduceat(counts, firsts, axis=0)).sum()) for firsts in both]
-        return both[int(np.argmin(costs))]
-    firsts, sums = np.arange(len(counts)), counts.astype(float)
-    while len(sums) > 1:
-        rows = sums.sum(axis=1)
-        small = rows == rows.min() if rows.min() < least else np.zeros(rows.size, dtype=bool)
-        joinable = small[1:] | small[:-1]
-        if sign is not None and not joinable.any():
-            joinable = sums[1:, 1] * sums[:-1, 0] * sign < sums[:-1, 1] * sums[1:, 0] * sign
-        if not joinable.any():
-            if most is None or len(sums) <= most:
-                break
-            joinable[:] = True
-        pairs = np.flatnonzero(joinable)
-        charged = part_cost(sums[pairs] + sums[pairs + 1]) - part_cost(sums[pairs]) - part_cost(sums[pairs + 1])
-        k = int(pairs[np.argmin(charged)])
-        sums[k] += sums[k + 1]
-        sums, firsts = np.delete(sums, k + 1, axis=0), np.delete(firsts, k + 1)
-    return firsts
+        totals = [float(part_cost(np.add.reduceat(counts, firsts, axis=0)).sum()) for firsts in both]
+        return both[int(np.argmin(totals))]
+    sums, n_levels = counts.astype(float), len(counts)
+    rows, costs = sums.sum(axis=1), part_cost(sums)
+    charges = part_cost(sums[:-1] + sums[1:]) - costs[:-1] - costs[1:]
+    before, after = [*range(-1, n_levels - 1)], [*range(1, n_levels + 1)]  # neighbours, by first level
+
+    def ranked(k: int, charge: float) -> tuple[float, bool, float, int]:
+        """Return a key by which the pair of a level and the next one is joined before pairs with higher keys."""
+        following, follows = after[k], True
+        fewest = float(min(rows[k], rows[following], least))
+        if sign is not None and fewest >= least:
+            low, high = sums[k], sums[following]
+            follows = bool(high[1] * low[0] * sign >= low[1] * high[0] * sign)
+        return fewest, follows, charge, k
+
+    # A join changes the costs of the pairs with both neighbours only: their old keys stay in the heap, and are skipped.
+    keys: list[tuple[float, bool, float, int] | None] = [ranked(k, charge) for k, charge in enumerate(charges.tolist())]
+    heap = [key for key in keys if key is not None]
+    heapify(heap)
+    keys.append(None)
+    while heap:
+        key = heappop(heap)
+        fewest, follows, _, k = key
+        if keys[k] is not key:
+            continue
+        if fewest >= least and follows and (most is None or n_levels <= most):
+            break
+        second = after[k]
+        sums[k] += sums[second]
+        rows[k], after[k], n_levels = sums[k].sum(), after[second], n_levels - 1
+        keys[k] = keys[second] = None
+        if after[k] < len(sums):
+            before[after[k]] = k
+        lower = [level for level in (before[k], k) if level >= 0 and after[level] < len(sums)]
+        costs[k], *joined = part_cost(np.array([sums[k], *(sums[level] + sums[after[level]] for level in lower)]))
+        for level, cost in zip(lower, joined, strict=True):
+            keys[level] = new = ranked(level, float(cost - costs[level] - costs[after[level]]))
+            heappush(heap, new)
+    firsts = [0]
+    while after[firsts[-1]] < len(sums):
+        firsts.append(after[firsts[-1]])
+    return np.array(firsts)
