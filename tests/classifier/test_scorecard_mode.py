@@ -108,6 +108,16 @@ def test_options_of_a_card() -> None:
     assert all(card[name].cells.has_missing_level for name in ("income", "age"))
 
 
+def test_the_limit_of_a_card_holds_beside_a_column_named_like_it() -> None:
+    X, bad = credit(2000, 0)
+    named = {"noise": "*"}
+    card = SelectiveNB.scorecard(max_levels=3).fit(X.rename(named), bad).scorecard_
+    other = SelectiveNB.scorecard(max_levels=3).fit(X, bad).scorecard_
+    sizes = [feature.cells.n_levels - feature.cells.n_special_levels for feature in card.features]
+    assert max(sizes) == 3
+    assert sizes == [feature.cells.n_levels - feature.cells.n_special_levels for feature in other.features]
+
+
 def test_saved_and_fitted_again(by_hand: SelectiveNB, tmp_path: Any) -> None:
     X, bad = credit(2000, 0)
     by_hand.save(tmp_path / "model.json")

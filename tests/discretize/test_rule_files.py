@@ -184,3 +184,14 @@ def test_an_unedited_file_gives_the_same_model_whatever_a_rule_asks(
     again = SelectiveNB(levels=tmp_path / "levels.yaml", pairs=0, n_jobs=1).fit(frame, y)
     assert again.levels_to_yaml() == text
     assert_array_equal(again.predict_proba(frame), model.predict_proba(frame))
+
+
+def test_an_unedited_file_holds_beside_a_column_named_like_the_others(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    frame = pl.DataFrame({"*": rng.normal(size=200), "noise": rng.choice(list("ab"), 200), "one": ["a"] * 200})
+    y = frame["*"] > 0
+    model = SelectiveNB(pairs=0, n_jobs=1).fit(frame, y)
+    text = model.levels_to_yaml(tmp_path / "levels.yaml")
+    again = SelectiveNB(levels=tmp_path / "levels.yaml", pairs=0, n_jobs=1).fit(frame, y)
+    assert again.levels_to_yaml() == text
+    assert (again.predict_proba(frame) == model.predict_proba(frame)).all()

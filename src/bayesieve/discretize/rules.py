@@ -254,6 +254,8 @@ def levels_to_yaml(
         if level.name not in whole or given.get(level.name)
     }
     left = [level.name for level in columns if level.name not in written]
+    if OTHERS in written:  # a column of this name: columns without options must not take its options
+        written |= {name: {} for name in left}
     notes = {
         "In one level": [name for name in left if name not in withheld],
         "Not in the model, whose file does not hold their values": [name for name in left if name in withheld],
@@ -527,7 +529,8 @@ class TableRules:
     def for_columns(self, names: Sequence[str]) -> TableRules:
         """Return the rules of a table with these columns; those without a rule get the one of "*", if there is one.
 
-        Raise ValueError for a rule of a column that the table does not have.
+        A column that is itself named "*" is one of these. Raise ValueError for a rule of a column that the table does
+        not have.
         """
         unknown = self.rules.keys() - {*names, OTHERS}
         if unknown:
@@ -535,7 +538,7 @@ class TableRules:
             meant = did_you_mean(name, names)
             remedy = f"leave it out, or {meant}" if meant else "leave it out."
             raise ValueError(f"levels names the column {name!r}, which is not a feature column; {remedy}")
-        if OTHERS in names or OTHERS not in self.rules:
+        if OTHERS not in self.rules:
             return self
         asked = [name if name in self.rules else OTHERS for name in names]
         rules = {name: self.rules[key] for name, key in zip(names, asked, strict=True)}

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import clone
 
 from bayesieve import SelectiveNB
+from bayesieve.discretize.rules import OTHERS
 from bayesieve.table.values import canonical_text, is_missing
 from tests.fuzz.case import Case, operation
 from tests.fuzz.libraries import hold
@@ -65,7 +66,7 @@ def rules_for(case: Case, table: Drawn) -> dict[str, dict[str, Any]]:
     rules = {}
     for column in table.columns[:20]:
         known = [value for value in column.values if not is_missing(value)]
-        if not known or case.chance(0.5) or not isinstance(column.name, str):
+        if not known or case.chance(0.5) or not isinstance(column.name, str) or column.name == OTHERS:
             continue
         rule = case.pick(({"include": True}, {"exclude": True}, {"max_levels": 3}, {"min_rows": 0.1}, {}, None, None))
         rules[column.name] = (_of_numbers if _is_ordered(column, known) else _of_values)(case, known) | (rule or {})
