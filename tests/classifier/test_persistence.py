@@ -291,7 +291,7 @@ def test_models_whose_files_withhold_what_others_need_are_not_merged(tmp_path: P
     y = rng.random(1000) < 1 / (1 + np.exp(-2 * X["x"].to_numpy()))
     SelectiveNB().fit(X, y).save(tmp_path / "model.json")
     by_town = SelectiveNB().fit(X, X["town"] == "Ulm")
-    with pytest.raises(ValueError, match="Column 'town' is in one of the models, and the file of another"):
+    with pytest.raises(ValueError, match="Column 'town' is used by one of the models, but the file of another"):
         bayesieve.merge([bayesieve.load(tmp_path / "model.json"), by_town])
 
 
@@ -541,13 +541,13 @@ DAMAGES: list[tuple[str, str, list[Any], str]] = [
     ("compression-str", "omitted_variances", [[], [-1.0], [0.0, 0.0], "x"], "variances"),
     ("compression-str", "features.0.factors", [[], [[[1.0]]], "x"], "factors"),
     ("class without weight", "features.0.counts", [[[1.0]], "x"], "counts"),
-    ("map-str", "classes.values", [["b", "a", "c"], ["a", "a", "b"]], "not in order"),
-    ("map-str", "classes.values", [["a"], ["a", 1, "b"], 3], "labels of one kind|classes.values|length"),
+    ("map-str", "classes.values", [["b", "a", "c"], ["a", "a", "b"]], "not in ascending order"),
+    ("map-str", "classes.values", [["a"], ["a", 1, "b"], 3], "labels of one type|classes.values|length"),
     ("map-str", "classes.values", [["a", "b"]], "class counts"),
     ("map-str", "classes.values.0", ["\ud800"], "half a character"),
     ("map-str", "classes.kind", ["bytes", 1], "kind"),
     ("all-int", "classes.type", ["int1", "float64", 3], "unknown type|classes.type"),
-    ("all-int", "classes.type", ["uint8"], "do not fit their type"),
+    ("all-int", "classes.type", ["uint8"], "do not match their type"),
     ("map-str", "class_counts", [GONE, [1.0, 2.0], "x"], "class.counts"),
     ("map-str", "class_counts.0", [-1.0, 1e300, None, True], "class.counts"),
     ("map-str", "intercept", [["-inf"] * 3, [0.0]], "intercept"),
@@ -591,7 +591,7 @@ DAMAGES: list[tuple[str, str, list[Any], str]] = [
     ("indicators", f"{AGE}.levels", [GONE, {}], "either levels or a pair|missing"),
     ("indicators", "features.1.levels.type", ["date"], "features of the column 'âge.* contradict each other"),
     ("indicators", "features.1.levels.missing_code", [None, 1], "features of the column 'âge.* contradict each other"),
-    ("indicators", "features.1.levels.column", ["other"], "not those of its columns"),
+    ("indicators", "features.1.levels.column", ["other"], "refer to other columns"),
     ("indicators", "features.1.levels.counts", [[[1, 2, 3]]], "counts must have one row per level"),
     ("indicators", "features.1.levels.extra", [1], "unknown field extra"),
 ]

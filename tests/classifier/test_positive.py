@@ -168,7 +168,7 @@ def test_it_is_kept(tmp_path: Path) -> None:
     assert loaded.positive == "bad"
     check_picture(picture(loaded, "bad", "good"))
     content = json.loads(first)
-    for wrong, told in ((2, "its positive class is none of its classes"), (-1, "positive"), ("bad", "positive")):
+    for wrong, told in ((2, "its positive class is not one of its classes"), (-1, "positive"), ("bad", "positive")):
         content["provenance"]["positive"] = wrong
         (tmp_path / "model.json").write_text(signed(content), "utf-8")
         with pytest.raises(ValueError, match=told):

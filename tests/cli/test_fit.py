@@ -97,7 +97,7 @@ def test_constraints(succeeds: Run, selector: str) -> None:
     model = bayesieve.load(Path("bayesieve-output") / "model.json")
     assert "constraints={'log_loss': 0.7, 'recall:bad': 0.3}" in model.selector
     missed = succeeds(*common, "--constraint", "recall:bad=1", "--constraint", "accuracy=0.6").stderr
-    assert "misses recall:bad > 1" in " ".join(missed.split())
+    assert "violates recall:bad > 1" in " ".join(missed.split())
 
 
 def test_refit(succeeds: Run) -> None:

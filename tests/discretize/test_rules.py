@@ -511,7 +511,7 @@ def test_special_values_are_known_to_all_that_follows_the_fit(model: SelectiveNB
     edited = model.edit().set("income", {"refused": 2.0}).cut("income", None, 9000).done(note="a test")
     assert edited.scorecard_["income"].labels[:2] == ("refused", "none")
     assert_allclose(edited.predict_proba(frame).sum(axis=1), 1.0)
-    with pytest.raises(ValueError, match=r"Special values of 'income' keep separate levels"):
+    with pytest.raises(ValueError, match=r"Special values of 'income' cannot be merged"):
         model.edit().merge("income", ["refused", "none"])
     assert "refused" in model.scorecard_.to_frame().filter(pl.col("feature") == "income")["cell"].to_list()
     named = model.with_labels({"income": {"name": "Income", "levels": {"none": "would not say"}}})

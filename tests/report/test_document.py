@@ -233,7 +233,7 @@ def hostile_data(text: str, n_classes: int, edit: Any) -> Any:
 
 @pytest.mark.parametrize("name", ["validation.pdf", "validation", "validation.html.gz"])
 def test_other_formats_are_refused_before_any_work(model: SelectiveNB, tmp_path: Path, name: str) -> None:
-    with pytest.raises(ValueError, match=r"end the name in \.html or \.md"):
+    with pytest.raises(ValueError, match=r"use a file name ending in \.html or \.md"):
         model.document(tmp_path / name, "not a table")
 
 

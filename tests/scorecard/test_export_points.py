@@ -263,5 +263,5 @@ def test_what_is_refused() -> None:
 
 def test_labels_without_rows_are_refused() -> None:
     model, frame = case("numbers")
-    with pytest.raises(ValueError, match="Labels y belong to rows; give X as well"):
+    with pytest.raises(ValueError, match="y holds the labels of rows; pass the rows as X, too"):
         model.points(y=model.predict(frame))

@@ -183,7 +183,7 @@ def test_a_model_without_features_gives_no_reasons() -> None:
         ({"values": "all"}, "values must"),
         ({"codes": ["R01"]}, "codes must map names of columns to codes"),
         ({"codes": {"a": 1}}, "codes must map the column 'a' to a text, got 1"),
-        ({"codes": {"aa": "R01"}}, "codes names the column 'aa', which the model does not know; "),
+        ({"codes": {"aa": "R01"}}, "codes names the column 'aa', which the model does not have; "),
     ],
 )
 def test_bad_options_are_named(options: dict[str, Any], words: str) -> None:

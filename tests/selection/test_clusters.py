@@ -57,7 +57,7 @@ def test_constraints_are_kept_or_missed_by_as_little_as_possible(bounds: dict[st
     X, y = table()
     selector = DependenceClusterSelector(constraints=bounds)
     kept = len(bounds) == 1
-    with nullcontext() if kept else pytest.warns(UserWarning, match=r"misses recall:bad > 1 \(got 0\.\d+\)"):
+    with nullcontext() if kept else pytest.warns(UserWarning, match=r"violates recall:bad > 1 \(got 0\.\d+\)"):
         selector.fit(X, y)
     assert selector.feasible_ is kept
     frame = selector.candidates_

@@ -15,17 +15,16 @@ from bayesieve.scorecard.wording import Wording
 from bayesieve.table import FeatureLevels, Table
 from bayesieve.table.values import canonical_text, format_temporal
 
-_MOST_ROWS = 5000  # among which the usual row is sought
+_MOST_ROWS = 5000  # rows among which the typical row is chosen
 
 
 def change_data(card: Scorecard, table: Table | None = None) -> list[dict[str, Any]]:
-    """Return the columns of the model as plain data, from which a page lets its reader change one row value by value.
+    """Return the columns of the model as dicts, from which a page lets its reader change a row value by value.
 
-    Each column is a dict: ``name``; ``labels``, its intervals or groups as texts; ``values``, one representative value
-    of each as text; ``ordered``, whether the labels are intervals of numbers; ``fixed``, whether the labels of the
-    model (see `fixed_columns`) say that the column cannot be changed; and ``usual``, the position of the level where
-    the page starts. It starts from a typical row of the table or, without a table, from the level of each column with
-    most training rows.
+    Each dict has ``name``; ``labels``, the intervals or groups of the column as texts; ``values``, one representative
+    value of each as text; ``ordered``, whether the labels are intervals; ``fixed``, whether the column must not change
+    (see `fixed_columns`); and ``usual``, the position of the level at which the page starts. The page starts with a
+    typical row of the table or, without a table, with the level of each column that has the most training rows.
     """
     words, fixed, levels = Wording.of(card), fixed_columns(card), Parts(card).levels
     usual = _of_training(card, levels) if table is None or not table.n_rows else _usual_row(card, table, levels)
@@ -48,7 +47,7 @@ def change_data(card: Scorecard, table: Table | None = None) -> list[dict[str, A
 def _usual_row(card: Scorecard, table: Table, levels: list[FeatureLevels]) -> list[int]:
     """Return the position of the level of each column in a typical row of the table.
 
-    The row is the one whose contributions are nearest to their medians, among rows without missing values if there are
+    The row is the one whose contributions are closest to their medians, among rows without missing values if there are
     any.
     """
     every = slice(None, None, 1 + table.n_rows // _MOST_ROWS)
@@ -63,7 +62,7 @@ def _usual_row(card: Scorecard, table: Table, levels: list[FeatureLevels]) -> li
 
 
 def _of_training(card: Scorecard, levels: list[FeatureLevels]) -> list[int]:
-    """Return, for each column, the position of the level with most training rows."""
+    """Return, for each column, the position of the level with the most training rows."""
     position = {level.name: k for k, level in enumerate(levels)}
     rows = [np.zeros(level.n_levels + 1) for level in levels]
     for feature in card.used_features:

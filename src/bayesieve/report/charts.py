@@ -1,9 +1,9 @@
 """Building blocks for charts, which are Vega-Lite specifications over named tables ("frames") of data.
 
 The charts of this package are entries of ``templates/charts.json``, filled in by `template`; the functions below build
-others. A chart consists of layers over common axes, and charts can be stacked. Layers name the frame that they draw, so
-one specification can be drawn with any data. Layers also name styles instead of colours; the theme turns styles into
-colours, so one specification serves light and dark pages, notebooks and image files.
+other charts. A chart consists of layers over common axes, and charts can be stacked. Each layer names the frame that it
+draws, so that one specification can be drawn with any data. Layers name styles instead of colours; the theme turns
+styles into colours, so that one specification serves light and dark pages, notebooks and image files.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ WIDTH, HEIGHT = 620, 200
 ROWS = {"step": 22}
 _CLIPPED = ("area", "line", "point")
 SHARE = ".0%"
-"""Format of shares along axes."""
+"""Number format of shares on axes."""
 
 
 @cache
 def text(name: str) -> str:
     """Return the content of a file in the folder ``templates`` of this package or, for ``"package:name"``, of another
-    one.
+    package.
     """
     package, _, file = name.rpartition(":")
     folder = resources.files(package) if package else FOLDER
@@ -39,7 +39,7 @@ def text(name: str) -> str:
 
 @cache
 def _entries(package: str) -> dict[str, Any]:
-    """Return the chart templates of ``charts.json`` by name: those of this package, and those of a package."""
+    """Return the chart templates of ``charts.json`` by name: those of this package, updated by those of ``package``."""
     shared = _entries("") if package else {}
     source = text(f"{package}:charts.json" if package else "charts.json")
     return shared | json.loads(re.sub("^//.*", "", source, flags=re.MULTILINE))
@@ -83,7 +83,7 @@ def number(
     padding: float = 0,
     **more: Any,
 ) -> Spec:
-    """Return a Vega-Lite encoding of a numeric field; ``padding`` is the room at the ends of the axis, in pixels.
+    """Return a Vega-Lite encoding of a numeric field; ``padding`` is the space at the ends of the axis, in pixels.
 
     Examples
     --------
@@ -105,8 +105,7 @@ def names(field: str, title: str | None, **more: Any) -> Spec:
 def colour(field: str, title: str | None, domain: Sequence[float], **more: Any) -> Spec:
     """Return a Vega-Lite encoding of a numeric field as colour.
 
-    ``domain`` has the two ends of the scale, or three numbers with the neutral value in the middle, for amounts of both
-    signs.
+    ``domain`` holds the two ends of the scale, or three numbers for a scale with a neutral value in the middle.
     """
     scale = {"range": "heatmap" if len(domain) == 2 else "diverging", "interpolate": "rgb", "domain": list(domain)}
     return {"field": field, "type": "quantitative", "title": title, "scale": scale | {"clamp": True}, **more}
@@ -120,9 +119,10 @@ def layer(
     Parameters
     ----------
     mark : kind of mark in Vega-Lite, such as "line".
-    style : a name of `theme`: "main", "faint", "band", "dashed", "label", or "plain" for colours that data give.
-    data : name of the frame; by default that of the chart.
-    where : expression over ``datum`` for the rows to draw.
+    style : name of a style of `theme`: "main", "faint", "band", "dashed", "label", or "plain" if the data set the
+        colours.
+    data : name of the frame; None for the frame of the chart.
+    where : expression over ``datum`` that selects the rows to draw; None for all rows.
     more : further properties of the mark.
     on : encodings by channel, such as ``x`` and ``y``.
     """
@@ -140,7 +140,7 @@ def chart(*layers: Spec, width: float = WIDTH, height: float | Spec = HEIGHT, **
 
 
 def below(*charts: Spec) -> Spec:
-    """Return a chart that stacks the given ones vertically; an empty specification if there are none."""
+    """Return a chart that stacks the given charts vertically; an empty specification if there are none."""
     return {"vconcat": list(charts), "spacing": 18} if len(charts) > 1 else charts[0] if charts else {}
 
 
@@ -165,8 +165,8 @@ def good_end(values: Sequence[float], on_axis: Sequence[float], *, lower_is_bett
     """Return the ends of an axis that shows the better values clearly, or None if no value can be drawn.
 
     The first subsets of a search may be many times worse than all others and would flatten the rest of the curve. The
-    axis is therefore cut at four times the distance between the best value and the quartile on its side. It is not cut
-    if that hides less than a third of the range, and never inside the values ``on_axis``.
+    axis therefore ends at four times the distance between the best value and the nearest quartile, unless that would
+    hide less than a third of the range. The values ``on_axis`` are always shown.
 
     Examples
     --------
@@ -198,7 +198,7 @@ def thinned(n: int, most: int) -> list[int]:
 
 
 def theme(*, dark: bool = False) -> Spec:
-    """Return the Vega-Lite configuration that all charts share: fonts, and the colours of styles on light or dark
+    """Return the Vega-Lite configuration that all charts share: fonts, and the colours of styles for light or dark
     pages.
     """
     looks: Spec = template("theme", **template("dark" if dark else "light"))

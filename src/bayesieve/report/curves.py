@@ -17,19 +17,21 @@ _MOST_POINTS, _MOST_PARTS = 400, 14
 
 
 def profit_figure(curve: ProfitCurve, *, title: str | None = None, unit: str = "") -> Figure:
-    """Draw the profit against the share of rows contacted, with its bootstrap band; the largest profit is marked.
+    """Draw the profit against the share of rows contacted, with its bootstrap interval; the largest profit is marked.
 
     Parameters
     ----------
     curve : ProfitCurve
+        Result of `profit_curve`.
     title : str, optional
+        Title of the figure.
     unit : str, default=""
         Unit of the benefits, such as "$".
 
     Returns
     -------
     Figure
-        Its ``save(path)`` writes a page, a picture or the specification; notebooks show it.
+        Figure shown by notebooks; its ``save(path)`` writes a page, a picture or the specification.
 
     Examples
     --------
@@ -38,7 +40,7 @@ def profit_figure(curve: ProfitCurve, *, title: str | None = None, unit: str = "
     >>> profit_figure(curve).caption[:67]
     'The largest profit, 5.00, comes from contacting 75.0% of the rows. '
     """
-    frame = _shown(curve, ("share", "threshold", "profit", "low", "high"), also=curve.best)
+    frame = _points(curve, ("share", "threshold", "profit", "low", "high"), also=curve.best)
     share, best = float(curve.share[curve.best]), float(curve.profit[curve.best])
     label = format_money(best, unit)
     caption = f"The largest profit, {label}, comes from contacting {format_percent(share)} of the rows. Dashed: rows "
@@ -53,9 +55,9 @@ def profit_figure(curve: ProfitCurve, *, title: str | None = None, unit: str = "
 
 
 def profit_chart(title: str, ends: tuple[float, float], label: str, across: str = "share of rows contacted") -> Spec:
-    """Return the specification of a profit curve with its band and its best point, marked by ``label``.
+    """Return the specification of a profit curve with its interval and its largest profit, marked by ``label``.
 
-    A straight line between both ``ends``, the profits of contacting nobody and everybody, stands for random contact.
+    A straight line between ``ends``, the profits of contacting nobody and everybody, shows contacting rows at random.
     """
     diagonal = [{"from": share, "to": profit} for share, profit in enumerate(ends)]
     chart: Spec = template("profit", title=title, ends=diagonal, label=label, across=across)
@@ -63,17 +65,18 @@ def profit_chart(title: str, ends: tuple[float, float], label: str, across: str 
 
 
 def gains_figure(curves: GainsCurve | Mapping[str, GainsCurve], *, title: str | None = None) -> Figure:
-    """Draw cumulative gains and lift against the share of rows contacted, of one model or of several.
+    """Draw cumulative gains and lift against the share of rows contacted, for one or several models.
 
     Parameters
     ----------
     curves : GainsCurve, or mapping from names of models to their curves
     title : str, optional
+        Title of the figure.
 
     Returns
     -------
     Figure
-        Its ``save(path)`` writes a page, a picture or the specification; notebooks show it.
+        Figure shown by notebooks; its ``save(path)`` writes a page, a picture or the specification.
 
     Raises
     ------
@@ -96,10 +99,10 @@ def gains_figure(curves: GainsCurve | Mapping[str, GainsCurve], *, title: str | 
     lines: dict[str, list[Any]] = {name: [] for name in (*["model"] * several, "share", "gain", "lift")}
     notes = []
     for name, curve in by_model.items():
-        shown = _shown(curve, ("share", "gain", "lift"))
-        shown["lift"][0] = None  # of no rows
+        points = _points(curve, ("share", "gain", "lift"))
+        points["lift"][0] = None  # the lift of no rows is undefined
         for column, values in lines.items():
-            values += shown.get(column, [name] * len(shown["share"]))
+            values += points.get(column, [name] * len(points["share"]))
         share = format_percent(float(np.interp(0.1, curve.share, curve.gain)))
         notes.append(f"{f'{name}: ' if name else ''}{share} of the positive rows are among the best 10% of the rows.")
     heads = {"model": "model", "share": "share contacted", "gain": "gains", "lift": "lift"}
@@ -109,21 +112,21 @@ def gains_figure(curves: GainsCurve | Mapping[str, GainsCurve], *, title: str | 
     return Figure(title or "Cumulative gains and lift", caption, drawing, {"curve": lines}, heads)
 
 
-def _shown(curve: Any, names: tuple[str, ...], also: int = 0) -> dict[str, list[Any]]:
-    at = sorted({*thinned(curve.share.size, _MOST_POINTS), also})
-    columns = {name: getattr(curve, name)[at] for name in names}
+def _points(curve: Any, names: tuple[str, ...], also: int = 0) -> dict[str, list[Any]]:
+    positions = sorted({*thinned(curve.share.size, _MOST_POINTS), also})
+    columns = {name: getattr(curve, name)[positions] for name in names}
     return {name: np.where(np.isfinite(values), values, np.nan).tolist() for name, values in columns.items()}
 
 
 def explanation_figure(
     explanation: Explanation, row: int = 0, target_class: Any = None, *, title: str | None = None
 ) -> Figure:
-    """Draw the contributions of the features to the log odds of a class in one row; the function behind
+    """Draw the contributions of the features to the log odds of a class in one row, as documented in
     `Explanation.plot`.
     """
     classes, n_rows = explanation.classes.tolist(), len(explanation.rows)
     if not 0 <= row < n_rows:
-        raise ValueError(f"row is a position among the {n_rows:,} explained rows, from 0, got {row!r:.80}.")
+        raise ValueError(f"row must be a position among the {n_rows:,} explained rows, from 0, got {row!r:.80}.")
     if target_class not in (None, *classes):
         raise ValueError(f"target_class must be one of {', '.join(map(str, classes[:20]))}, got {target_class!r:.80}.")
     chances = explanation.all_probabilities()[row]
@@ -150,24 +153,25 @@ def explanation_figure(
         low, high = map(format_percent, explanation.intervals[row, j])
         caption += f" (90% interval given the columns kept: {low} to {high})"
     title = title or f"Row {explanation.rows[row]}: what speaks for {classes[j]}"
-    of_odds = two or explanation.probabilities is not None  # or of odds against a class
+    of_odds = two or explanation.probabilities is not None  # contributions to log odds, not to a log joint
     drawing = template("fall", amounts="log-odds, nats" if of_odds else "score, nats")
     return Figure(title, f"{caption}.", drawing, {"parts": frame}, heads)
 
 
 def reliability_figure(calibrations: Calibration | Mapping[str, Calibration], *, title: str | None = None) -> Figure:
-    """Draw reliability diagrams, one below the other, such as before and after selection.
+    """Draw one or several reliability diagrams, one below the other, such as before and after calibration.
 
     Parameters
     ----------
-    calibrations : Calibration, or mapping from names to several
-        From `calibration_summary`.
+    calibrations : Calibration, or mapping from names to Calibration
+        Results of `calibration_summary`.
     title : str, optional
+        Title of the figure.
 
     Returns
     -------
     Figure
-        Its ``save(path)`` writes a page, a picture or the specification; notebooks show it.
+        Figure shown by notebooks; its ``save(path)`` writes a page, a picture or the specification.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """The validation document of a model: sections of paragraphs, lists and tables, as Markdown or as an HTML page.
 
 Sections follow Annex IV of the EU AI Act and the themes of model risk management (SR 26-2). Facts that only people
-know, such as who takes the decisions, are fields to complete; measurements that were not made are listed as missing.
+know, such as who takes the decisions, are left as fields to complete; missing measurements are listed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from bayesieve.table.paths import checked_path
 from bayesieve.table.writing import HTML
 
 _TEXTS = yaml.safe_load(text("document.yaml"))
-_MOST_FEATURES = 5  # with segments, besides those asked for
+_MOST_FEATURES = 5  # features whose levels are shown as segments, in addition to the requested ones
 _MARKDOWN = (".md", ".markdown")
 _SPECIAL = re.compile(r"([\\`*_\[\]|~$#])")
 
@@ -37,20 +37,24 @@ class Code(str):
 
 
 def check_ending(path: object) -> None:
-    """Raise ValueError unless a file name ends in .html, .htm, .md or .markdown; called before any work is done."""
+    """Raise ValueError unless a file name ends in .html, .htm, .md or .markdown.
+
+    It is called before the document is computed, so that a wrong name fails early.
+    """
     if checked_path(path).suffix.lower() not in (*HTML, *_MARKDOWN):
-        raise ValueError(f"A document is an HTML page or Markdown, got {path}; end the name in .html or .md.")
+        raise ValueError(f"A document must be HTML or Markdown, got {path}; use a file name ending in .html or .md.")
 
 
 def render_document(path: str | os.PathLike[str], data: ReportData, drift: Any = None) -> str:
-    """Return the validation document as text, as HTML or Markdown by the ending of ``path``.
+    """Return the validation document as HTML or Markdown text, according to the ending of ``path``.
 
     Parameters
     ----------
     path : str or path
         Name of the file that the caller will write.
     data : ReportData
-    drift : frame of `bayesieve.drift` that compares the measured rows with the training rows, or None.
+        Contents of the document.
+    drift : table of `Drift.to_frame` that compares the measured rows with the training rows, or None
     """
     contents = _contents(data, None if drift is None or not len(drift) else drift)
     sections = [(*section, blocks) for section, blocks in zip(_TEXTS["sections"].items(), contents, strict=True)]
@@ -84,7 +88,7 @@ def _one_line(content: str) -> str:
 
 
 def _escaped(content: str) -> str:
-    """Return a text in one line, with the special characters of Markdown and HTML escaped."""
+    """Return a text on one line, with the special characters of Markdown and HTML escaped."""
     line = _one_line(content).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return re.sub(r"^(\d*)([-+=.)])(?=\s|$|[-=])", r"\1\\\2", _SPECIAL.sub(r"\\\1", line))
 
@@ -95,7 +99,9 @@ def _items(lines: Iterable[tuple[str, str]]) -> PrintedTable:
 
 
 def _contents(data: ReportData, drift: Any) -> list[list[Any]]:
-    """Return the sections of the document: for each, a list of paragraphs, lists of paragraphs, `Code` and tables."""
+    """Return the sections of the document. Each section is a list of paragraphs, lists, commands (`Code`) and
+    tables.
+    """
     facts, tables = dict(data.facts), shared_tables(data)
     to_complete = {
         section: _items((name, facts.get(name, _TEXTS["to_complete"])) for name in names)
@@ -186,8 +192,8 @@ def _calibration(data: ReportData) -> list[Any]:
 
 
 def _calibrated(one: Any) -> list[str]:
-    """Return three cells of the calibration table: the number of rows in a bin, the observed share of the class with
-    its interval, and whether the predicted share lies outside of that interval ("yes" or "no").
+    """Return three cells of the calibration table for a bin: the number of rows, the observed share of the class with
+    its interval, and "yes" if the predicted share lies outside this interval, otherwise "no".
     """
     low, high = words.format_percent(one.low), words.format_percent(one.high)
     observed = f"{words.format_percent(one.observed)}\n({low} to {high})"
@@ -195,18 +201,18 @@ def _calibrated(one: Any) -> list[str]:
 
 
 def _monitoring(data: ReportData, drift: Any) -> list[Any]:
-    bound, rules, known = "To be set after it is measured", ["psi_low>0.1", "unseen>0.05"], {}
+    bound, rules, values = "To be set after it is measured", ["psi_low>0.1", "unseen>0.05"], {}
     if drift is not None:
-        known["psi"] = f"at most {words.format_number(drift['psi'].max())}"
-        known["unseen"] = f"at most {words.format_percent(drift['unseen'].max())}"
+        values["psi"] = f"at most {words.format_number(drift['psi'].max())}"
+        values["unseen"] = f"at most {words.format_percent(drift['unseen'].max())}"
     if data.performance is not None:
         estimates = data.performance.estimates
-        known |= {name: interval_text(estimates.get(name), 3) for name in ("auc", "calibration")}
+        values |= {name: interval_text(estimates.get(name), 3) for name in ("auc", "calibration")}
         if math.isfinite(low := estimates["auc"][1]):
             bound = f"Below {words.format_number(low)}, the lower end of its interval"
             rules.append(f"auc<{low:.3f}")
     bounds = _TEXTS["bounds"].items()
-    rows = [(title, known.get(name, "Not measured"), limit or bound) for name, (title, limit) in bounds]
+    rows = [(title, values.get(name, "Not measured"), limit or bound) for name, (title, limit) in bounds]
     command = f"bayesieve monitor MODEL TABLE --by PERIOD --target {shlex.quote(data.target)}"
     return [
         _TEXTS["proposal"],

@@ -1,4 +1,6 @@
-"""The HTML page of `bayesieve.drift`: stability and shifts by period, measures, and the levels that changed most."""
+"""The HTML page of `bayesieve.drift`: stability and shifts by period, performance measures, and the levels that changed
+most.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ def render_drift(drift: Any) -> str:
 
 
 def _stability(rows: dict[str, list[Any]]) -> Figure:
-    """Draw the population stability index (PSI) of each feature by period, pale if chance alone may explain it."""
+    """Draw the population stability index (PSI) of each feature by period, in pale colour if chance alone may explain
+    it.
+    """
     shown = ("by", "feature", "psi", "psi_low", "psi_high", "psi_chance", "unseen", "missing")
     frame = {name: rows[name] for name in shown}
     pairs = zip(frame["psi"], frame["psi_chance"], strict=True)
@@ -44,7 +48,7 @@ def _stability(rows: dict[str, list[Any]]) -> Figure:
 
 
 def _shifts(rows: dict[str, list[Any]], periods: Any) -> Figure:
-    """Draw how much each feature moved the mean score since training, in nats, by period."""
+    """Draw the change of each feature's mean contribution since training, in nats, by period."""
     whole = {"by": list(map(_period, periods["by"])), "feature": ["Whole score"] * len(periods)}
     whole["shift"] = periods["shift"].to_list()
     frame = {name: [*column, *rows[name]] for name, column in whole.items()}

@@ -17,7 +17,7 @@ from bayesieve.table.labels import interval_labels
 from bayesieve.table.pair_levels import PairLevels
 from bayesieve.words import named, plural
 
-_MOST_TABLES = 1e6  # beyond which more digits say nothing
+_MOST_TABLES = 1e6  # larger numbers are not informative
 
 
 def feature_data(
@@ -32,18 +32,19 @@ def feature_data(
     by_hand: str | None = None,
     effect: Any = None,
 ) -> dict[str, Any]:
-    """Return one feature of a scorecard as a dict for reports, with a list of its cells if it is in the model.
+    """Return one feature of a scorecard as a dict for reports. It includes a table of its cells if the feature is in
+    the model.
 
     Parameters
     ----------
     k : position of the feature.
     side : 1 to show contributions to the second of two classes, -1 to show them for the first.
-    min_count : cells of fewer rows are joined, as `cell_lines` does.
-    note : one sentence to be printed with the feature, such as why it has a single level.
-    gain : mean nats by which the feature lowers the log loss of rows on which the model was not trained.
-    by_hand : rules by hand for the levels of the column, in words.
-    effect : `evaluation.rule_effects.RuleEffect` of these rules, if it was measured.
-    others : rows of a second table in each cell by class, (n_cells + 1, n_classes), unseen values last.
+    min_count : cells with fewer rows are joined by `cell_lines`.
+    note : sentence to print with the feature, such as why it has a single level, or None.
+    gain : nats per row by which the feature lowers the log loss of rows on which the model was not trained, or None.
+    by_hand : rules by which a user set the levels of the column, in words, or None.
+    effect : `evaluation.rule_effects.RuleEffect` of these rules, or None if it was not measured.
+    others : (n_cells + 1, n_classes) rows of a second table in each cell, unseen values last, or None.
     """
     feature, words = card.features[k], Wording.of(card)
     levels, tested = feature.levels, math.isfinite(feature.log_bayes)
@@ -74,8 +75,8 @@ def feature_data(
 
 
 def information_value(card: Scorecard, feature: Feature) -> float | None:
-    """Return the information value of a feature: the sum over its levels of (share of one class - share of the other)
-    times the weight of evidence. None for more than two classes or a single level.
+    """Return the information value of a feature: the sum over its levels of (share of one class - share of the other
+    class) times the weight of evidence, in nats. Return None for more than two classes or a single level.
     """
     if card.classes.size != 2 or feature.levels.n_levels < 2 or feature.levels.counts is None:
         return None
@@ -86,7 +87,9 @@ def information_value(card: Scorecard, feature: Feature) -> float | None:
 
 
 def chance_tables(log_bayes: float) -> float:
-    """Return n such that a column without effect reaches this log Bayes factor in one of n tables; at most 1e6."""
+    """Return n such that a column without effect reaches this log Bayes factor (in nats) in one of n tables; at most
+    1e6.
+    """
     return min(math.exp(min(max(log_bayes, 0.0), 99.0)), _MOST_TABLES)
 
 
@@ -106,9 +109,9 @@ def by_chance(log_bayes: float) -> str:
 
 
 def support_caution(feature: Feature, words: Wording, min_count: int) -> str | None:
-    """Return a caution if some cells of a feature have large contributions but few rows, or None.
+    """Return a caution if cells of a feature have large contributions but few rows; otherwise None.
 
-    It names these cells if each has at least ``min_count`` rows, so that it is shown in a table of its own.
+    It names the cells unless ``min_count`` is above 1, because cells with few rows are then hidden.
     """
     weak = weakly_supported(feature) if feature.is_used else []
     if not weak:
@@ -121,8 +124,8 @@ def support_caution(feature: Feature, words: Wording, min_count: int) -> str | N
 
 
 def _cells(card: Scorecard, feature: Feature, words: Wording, least: int, others: np.ndarray | None) -> dict[str, Any]:
-    """Return the table of the cells of a feature as columns of plain values, with the contributions of unseen values
-    and the variances from which the page computes intervals.
+    """Return the cells of a feature as columns of plain values, with the contributions of unseen values and the
+    variances from which the page computes intervals.
     """
     cells, counts = feature.cells, np.asarray(feature.levels.counts)
     bounds = [bounds_of(cells, code) for code in range(cells.n_levels)]
@@ -134,12 +137,12 @@ def _cells(card: Scorecard, feature: Feature, words: Wording, least: int, others
     if isinstance(feature.levels, PairLevels) and feature.cells is feature.levels:
         grid = _grid(feature.levels, words)
     every = [[code] for code in range(cells.n_levels)]
-    lines = every if grid is not None else cell_lines(feature, least)  # the places of a pair name its cells
+    lines = every if grid is not None else cell_lines(feature, least)  # the grid refers to cells by position
     rows, levels = feature.counts.sum(axis=1), [{*feature.level_of_cell[line].tolist()} for line in lines]
-    shown = [rows[line].sum() >= least and len(own) == 1 for line, own in zip(lines, levels, strict=True)]
+    shown = [rows[line].sum() >= least and len(codes) == 1 for line, codes in zip(lines, levels, strict=True)]
     columns: dict[str, list[Any]] = {
         "label": [_label(feature, words, line, least) for line in lines],
-        "level": [of_level[min(own)] if len(own) == 1 else "" for own in levels],
+        "level": [of_level[min(codes)] if len(codes) == 1 else "" for codes in levels],
         "low": [low[line[0]] if is_shown else None for line, is_shown in zip(lines, shown, strict=True)],
         "high": [high[line[-1]] if is_shown else None for line, is_shown in zip(lines, shown, strict=True)],
         "is_missing": [cells.missing_code in line for line in lines],
@@ -149,11 +152,11 @@ def _cells(card: Scorecard, feature: Feature, words: Wording, least: int, others
         "evidence": in_five_digits([_mean(evidence, rows, line) for line in lines]),
         "errors": in_five_digits([feature.total_errors[line].max(axis=0).tolist() for line in lines]),
     }
-    columns["level"] = [own or label for own, label in zip(columns["level"], columns["label"], strict=True)]
+    columns["level"] = [level or label for level, label in zip(columns["level"], columns["label"], strict=True)]
     if columns["level"] == columns["label"]:
         del columns["level"]
     data: dict[str, Any] = {"cells": columns, "unseen": feature.unseen.tolist(), "grid": grid}
-    data["variances"] = [in_five_digits(own.tolist()) for own in feature.errors]
+    data["variances"] = [in_five_digits(array.tolist()) for array in feature.errors]
     if others is not None:
         data["others"] = [others[line].sum(axis=0).tolist() for line in [*lines, [-1]]]
     intervals = list(zip(*(columns[name] for name in ("low", "high", "rows")), strict=True))
@@ -164,12 +167,12 @@ def _cells(card: Scorecard, feature: Feature, words: Wording, least: int, others
 def cell_lines(feature: Feature, least: int) -> list[list[int]]:
     """Group the cells of a feature into lines of a table, so that no line describes fewer than ``least`` training rows.
 
-    Intervals with few rows are joined with their neighbours, other cells within their level, and small levels with each
-    other. Returns the positions of the cells in each line.
+    Intervals with few rows are joined with their neighbours, other cells with cells of the same level, and small levels
+    with each other. Returns the codes of the cells in each line.
     """
     rows, cells = feature.counts.sum(axis=1), feature.cells
     lines: list[list[int]] = []
-    few: list[int] = []  # cells of levels of few rows
+    few: list[int] = []  # cells of all levels with few rows
     for level in dict.fromkeys(feature.level_of_cell.tolist()):
         codes = np.flatnonzero(feature.level_of_cell == level).tolist()
         if rows[codes].sum() < least:
@@ -189,13 +192,17 @@ def cell_lines(feature: Feature, least: int) -> list[list[int]]:
 
 
 def _mean(table: np.ndarray, rows: np.ndarray, line: list[int]) -> list[float]:
-    """Return the mean over the cells of a line of one array row each, weighted by their training rows."""
+    """Return the mean of the rows of ``table`` that belong to the cells of a line, weighted by their training
+    ``rows``.
+    """
     mean = table[line[0]] if len(line) == 1 else np.average(table[line], axis=0, weights=rows[line] + 1e-300)
     return list(mean.tolist())
 
 
 def _label(feature: Feature, words: Wording, line: list[int], least: int) -> str:
-    """Return the text of a line of the table: its cell, its interval, or the number of small cells that it joins."""
+    """Return the text of a line of the table: the label of its cell, its interval, or the number of small cells that it
+    joins.
+    """
     cells, labels = feature.cells, words.levels(feature.cells, full=True)
     if len(line) == 1 and feature.counts[line].sum() >= least:
         return labels[line[0]]
@@ -220,11 +227,11 @@ def _label(feature: Feature, words: Wording, line: list[int], least: int) -> str
 
 
 def _grid(levels: PairLevels, words: Wording) -> dict[str, Any]:
-    """Return a pair of columns as a grid with a row for each level of the first column: the cell of each combination
-    (None without training rows) and its number of training rows.
+    """Return a pair as a grid with a row for each level of the first column: the code of the cell of each combination
+    of levels (None without training rows), and its number of training rows.
     """
     first, second = levels.parts
-    codes = np.where(levels.grid < levels.n_levels, levels.grid, -1).tolist()  # of a surface, cells without rows, too
+    codes = np.where(levels.grid < levels.n_levels, levels.grid, -1).tolist()  # -1 for combinations without rows
     return {
         "names": (words.named(first), words.named(second)),
         "labels": (words.levels(first), words.levels(second)),

@@ -15,14 +15,14 @@ from bayesieve.scorecard.record import bounds_of
 from bayesieve.scorecard.wording import Wording
 from bayesieve.words import did_you_mean, named, plural
 
-_N_BINS = 60  # of the histogram behind a curve
-_MOST_DRAWN = 40  # features by importance
+_N_BINS = 60  # bins of the histogram behind a curve
+_MOST_DRAWN = 40  # features drawn, the most important ones
 Interval = tuple[float | None, float | None, float]
-"""Ends of a cell, exclusive and inclusive, None beyond the outermost cuts or for no interval; and its rows."""
+"""Lower end (exclusive), upper end (inclusive) and number of rows of a cell; an end is None if the cell has none."""
 
 
 def feature_figure(card: Scorecard, feature: str, target_class: Any = None) -> Figure:
-    """Draw the contributions of a feature to the log odds of a class, cell by cell, as `Scorecard.plot`.
+    """Draw the contributions of a feature to the log odds of a class, cell by cell, like `Scorecard.plot`.
 
     Parameters
     ----------
@@ -31,18 +31,18 @@ def feature_figure(card: Scorecard, feature: str, target_class: Any = None) -> F
     feature : str
         Name of a feature in the model.
     target_class : label, optional
-        By default the positive class or, of more than two without one, the first.
+        Label of the class; by default the positive class or, if there is none, the first class.
 
     Returns
     -------
     Figure
-        Its ``save(path)`` writes a page, a picture or the specification; notebooks show it. Of more than two classes
-        the contributions are those to the log joint probability of the class.
+        Figure shown by notebooks; its ``save(path)`` writes a page, a picture or the specification. With more than two
+        classes, it shows contributions to the log joint probability of the class.
 
     Raises
     ------
     ValueError
-        If no feature in the model, or no class, has this name.
+        If the model has no feature of this name, or no such class.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def feature_figure(card: Scorecard, feature: str, target_class: Any = None) -> F
 
 
 def importance_figure(card: Scorecard) -> Figure:
-    """Draw the features in the model as bars by importance; the function behind `Scorecard.plot_importance`.
+    """Draw the importance of the features in the model as bars, like `Scorecard.plot_importance`.
 
     Parameters
     ----------
@@ -104,12 +104,12 @@ def importance_figure(card: Scorecard) -> Figure:
     ['petal width (cm)']
     """
     words, n_used = Wording.of(card), card.used.size
-    shown = [card.features[k] for k in card.by_importance[:_MOST_DRAWN].tolist()]
-    frame: dict[str, list[Any]] = {"name": [words.named(one_feature.levels) for one_feature in shown]}
-    frame["importance"] = [one_feature.importance for one_feature in shown]
-    rest = f", the first {_MOST_DRAWN} drawn." if n_used > _MOST_DRAWN else "."
-    caption = f"{plural(n_used, 'feature')} in the model{rest}"
-    return Figure("Importance", caption, draw.template("importance") if shown else {}, {"rows": frame})
+    features = [card.features[k] for k in card.by_importance[:_MOST_DRAWN].tolist()]
+    frame: dict[str, list[Any]] = {"name": [words.named(feature.levels) for feature in features]}
+    frame["importance"] = [feature.importance for feature in features]
+    ending = f", the first {_MOST_DRAWN} drawn." if n_used > _MOST_DRAWN else "."
+    caption = f"{plural(n_used, 'feature')} in the model{ending}"
+    return Figure("Importance", caption, draw.template("importance") if features else {}, {"rows": frame})
 
 
 def curve_ends(cells: Sequence[Interval]) -> tuple[float, float] | None:
@@ -125,13 +125,17 @@ def curve_ends(cells: Sequence[Interval]) -> tuple[float, float] | None:
 
 
 def density_frame(cells: Sequence[Interval], low: float, high: float) -> dict[str, list[float]]:
-    """Return a histogram of the training rows between two ends, the rows of each interval spread evenly over it."""
-    edges = 2.0 * np.linspace(low / 2.0, high / 2.0, _N_BINS + 1)  # the range may be that of all numbers
+    """Return a histogram of the training rows between two ends, as columns of a frame. The rows of each interval are
+    spread evenly over it.
+    """
+    edges = 2.0 * np.linspace(
+        low / 2.0, high / 2.0, _N_BINS + 1
+    )  # halved, because the difference of the largest floats overflows
     inside = [cell for cell in cells if cell[0] is not None or cell[1] is not None]
     starts = np.array([low if start is None else start for start, _, _ in inside])
     ends = np.array([high if end is None else end for _, end, _ in inside])
     widths = np.maximum(ends - starts, np.finfo(float).tiny)
-    shares = (np.clip(edges[:, None], starts, ends) - starts) / widths  # of each cell below each edge
+    shares = (np.clip(edges[:, None], starts, ends) - starts) / widths  # share of each cell that lies below each edge
     rows = np.diff(shares @ np.array([n for _, _, n in inside]))
     heights = rows / max(rows.max(), np.finfo(float).tiny)
     numbers = {"rows": in_five_digits(rows.tolist()), "height": in_five_digits(heights.tolist())}

@@ -33,19 +33,20 @@ _NUMBERED = re.compile(r'(?:(?<=url\(#)|(?<=id="))(clip|gradient_)\d+(?=["\)])')
 
 @dataclass(frozen=True)
 class Figure:
-    """A chart with its title, caption and data.
+    """Chart with its title, caption and data.
 
-    Notebooks show it, also offline.
+    Notebooks show it, even offline.
 
     Attributes
     ----------
     title, caption : str
+        Texts above the chart.
     chart : dict
-        Vega-Lite without data; an empty one has nothing to draw.
+        Vega-Lite specification without data; an empty one means that there is nothing to draw.
     frames : mapping from names to mappings from columns to lists
-        What the layers draw; the first is shown as a table, too.
-    heads : mapping
-        The columns of the table, and their titles; by default all.
+        Tables that the layers draw. The first one is also shown as a table.
+    heads : mapping from columns to titles
+        Columns of the table to show, with their titles; empty means all columns.
 
     Examples
     --------
@@ -72,7 +73,7 @@ class Figure:
 
     @property
     def main(self) -> str:
-        """Name of the frame that layers draw by default."""
+        """Name of the frame that layers draw unless they name another one."""
         return next(iter(self.frames), "rows")
 
     def datasets(self) -> dict[str, list[dict[str, Any]]]:
@@ -81,11 +82,11 @@ class Figure:
 
     @property
     def data(self) -> Any:
-        """Data of the figure as a polars dataframe."""
+        """Data of the figure's first frame as a polars dataframe."""
         return results_frame(self.frames.get(self.main, {}))
 
     def table(self) -> PrintedTable:
-        """Return the first rows of the data as a table of texts, printed below the chart."""
+        """Return the first rows of the data as a table of texts, to print below the chart."""
         frame = self.frames.get(self.main, {})
         return PrintedTable.of_frame(frame, self.heads or {name: name.replace("_", " ") for name in frame}, self.title)
 
@@ -96,9 +97,9 @@ class Figure:
     def to_svg(self) -> str:
         """Return the figure as SVG text. Raise ImportError if vl-convert-python is not installed."""
         svg: str = self._converter().vegalite_to_svg(self._as_text())
-        # Coordinates are rounded: their last digits differ between machines, and equal figures should give equal files.
+        # Round coordinates: their last digits differ between machines, and equal figures should give equal files.
         svg = _PLACES.sub(lambda place: _FRACTION.sub(_in_thousandths, place[0]), svg)
-        number: dict[str, int] = {}  # parts are numbered by process otherwise
+        number: dict[str, int] = {}  # the library numbers them per process; number them per figure
         return _NUMBERED.sub(lambda match: f"{match[1]}{number.setdefault(match[0], len(number) + 1)}", svg)
 
     def to_altair(self) -> Any:
@@ -108,16 +109,17 @@ class Figure:
         return altair.Chart.from_dict(self.spec)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the figure to a file, in the format that its name asks for: a page (``.html``), a picture (``.svg``,
-        ``.png``; needs ``pip install vl-convert-python``) or the specification (``.json``). An existing file is
-        replaced only when the new one is complete.
+        """Write the figure to a file, in the format given by the ending of its name.
+
+        The format is a page (``.html``), a picture (``.svg`` or ``.png``; needs ``pip install vl-convert-python``) or
+        the specification (``.json``). An existing file is only replaced once the new one is complete.
 
         Raises
         ------
         ValueError
             If the name has another ending, or the file cannot be written.
         ImportError
-            If a picture is wanted and vl-convert-python is not installed.
+            If the format is a picture and vl-convert-python is not installed.
         FileNotFoundError
             If the folder does not exist.
         """
@@ -128,7 +130,7 @@ class Figure:
             ".png": lambda: self._converter().vegalite_to_png(self._as_text(), scale=2),
         } | dict.fromkeys(HTML, self.to_html)
         if suffix not in writers:
-            raise ValueError(f"A figure is saved as .html, .svg, .png or .json, got {path}; change the extension.")
+            raise ValueError(f"A figure can be saved as .html, .svg, .png or .json, got {path}; change the extension.")
         write_atomically(path, writers[suffix]())
 
     def _as_text(self, indent: int | None = None) -> str:
@@ -159,7 +161,7 @@ class Figure:
 
 
 def in_five_digits(values: Any) -> Any:
-    """Return nested numbers that only inform, in five digits.
+    """Return nested lists with their numbers rounded to five digits, for numbers that are shown but not used in sums.
 
     Examples
     --------
@@ -171,20 +173,22 @@ def in_five_digits(values: Any) -> Any:
 
 @dataclass(frozen=True)
 class Report:
-    """HTML page about a model. Notebooks show it, also offline; ``save(path)`` writes it to a file.
+    """HTML page about a model. Notebooks show it, even offline; ``save(path)`` writes it to a file.
 
     Attributes
     ----------
-    html : the whole document
-    performance : `Performance` with the measures printed on the page, or None
+    html : str
+        The whole document.
+    performance : Performance or None
+        Performance measures printed on the page; None if the model was not measured.
     """
 
     html: str
     performance: Any = None
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the page to a file whose name ends in ``.html`` or ``.htm``; an existing file is replaced only when it
-        is complete.
+        """Write the page to a file whose name ends in ``.html`` or ``.htm``. An existing file is only replaced once the
+        new one is complete.
         """
         check_html(path)
         write_atomically(path, self.html)
@@ -199,7 +203,7 @@ class Report:
 def framed(document: str, still: str) -> str:
     """Return HTML that embeds a document in a notebook as an iframe.
 
-    Notebooks that are not trusted remove iframes and styles. They then show ``still``, a version without scripts.
+    Notebooks that are not trusted remove iframes and styles. They then show ``still``, HTML without scripts.
     """
     frame = f'<iframe srcdoc="{html.escape(document)}" style="width:100%;height:38rem;border:0"></iframe>'
     return f'{frame}<style>.bayesieve-still{{display:none}}</style><div class="bayesieve-still">{still}</div>'
@@ -217,16 +221,16 @@ def page(
 ) -> str:
     """Return a self-contained HTML document with charts.
 
-    Styles, scripts, charts and data are inside, compressed. The content security policy allows these styles and scripts
-    by their hashes and forbids everything else, including any request.
+    Styles, scripts, charts and data are embedded, partly compressed. The content security policy allows these styles
+    and scripts by their hashes and forbids everything else, including any request.
 
     Parameters
     ----------
-    template : name of a template that extends ``page.html``, or ``"package:name"`` of another package;
-        charts are drawn in its elements with the attribute ``data-chart``.
-    drawn : `Figure` by name; the template reads them as ``charts``
-    script : name or names of further scripts of this kind of page.
-    program : source of a script generated from the data.
+    template : name of a template that extends ``page.html``, or ``"package:name"`` for one of another package; charts
+        are drawn in its elements with the attribute ``data-chart``.
+    drawn : mapping from names to figures; the template reads it as ``charts``.
+    script : names of further script files to embed.
+    program : source of a script that was generated from the data.
     more : plain data that the scripts read.
     context : variables of the template.
     """
@@ -256,7 +260,7 @@ def page(
 
 
 def plain(value: Any) -> Any:
-    """Convert values to plain JSON values; numbers that cannot be drawn become None.
+    """Convert nested values to plain JSON values; numbers that are infinite, NaN or too large to draw become None.
 
     Examples
     --------
@@ -279,13 +283,15 @@ def fill(name: str, **context: Any) -> str:
 
 @cache
 def _packed_bundle() -> tuple[str, str]:
-    """Return the chart library as compressed base64 text, and the hash by which the page may run it."""
+    """Return the chart library as compressed base64 text, and the hash by which the security policy allows it."""
     packed = FOLDER.joinpath("bundle", "charts.js.gz").read_bytes()
     return base64.b64encode(packed).decode(), policy_hash(gzip.decompress(packed).decode())
 
 
 def _in_thousandths(digits: re.Match[str]) -> str:
-    return str(round(round(float(digits[0]), 9), 3)).removesuffix(".0")  # twice, lest halves depend on the last digit
+    return str(round(round(float(digits[0]), 9), 3)).removesuffix(
+        ".0"
+    )  # rounded twice, so that rounding of halves does not depend on the last digit
 
 
 def policy_hash(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Figures of searches: the path of one search, the mean path of several, and clusters of features."""
+"""Figures of searches: the path of one search, the mean path of several searches, and clusters of features."""
 
 from __future__ import annotations
 
@@ -13,36 +13,36 @@ from bayesieve.report.page import Figure
 from bayesieve.report.search import Step
 from bayesieve.words import plural
 
-_MOST_CELLS, _MOST_NAMES = 72, 40  # on a side of the matrix of clusters; of more features several share a cell
+_MOST_CELLS, _MOST_NAMES = 72, 40  # boxes and names on a side of the matrix; with more features, several share a box
 MAX_LINES, MAX_POINTS, _MOST_PHASES = 60, 300, 8
 _VALUES = ("criterion", "validation")
 
 
 def path_figure(trace_or_traces: Any, *, title: str | None = None) -> Figure:
-    """Draw the path of a search: criterion and validation over the number of features, phase by phase.
+    """Draw the path of a search: criterion and validation measure over the number of features, phase by phase.
 
-    One search: the band around an error rate on validation rows is plus and minus one standard error,
-    sqrt(e (1 - e) / n). Several searches (repetitions, folds): lines are means at equal numbers of features, of each
-    search and size the subset that its own criterion prefers, and the band is plus and minus one standard deviation
-    over the searches; a size that a search passed over takes its value at the next smaller one.
+    For one search, the band around an error rate on validation rows is plus and minus one standard error, sqrt(e (1 -
+    e) / n). For several searches (repetitions or folds), lines are means over the searches at each number of features,
+    of the best subset of that size in each search, and the band is plus and minus one standard deviation. If a search
+    skipped a size, its value at the next smaller size is used.
 
     Parameters
     ----------
     trace_or_traces : SearchTrace, fitted selector, or a sequence of either
-        ``trace_`` of a fitted selector, or the selector itself, whose ``support_`` is then the subset marked; of a bare
-        trace the best subset of the path is marked. What `selection_stability` returns is taken as the searches of its
-        folds.
+        Traces to draw. For a selector, its selected subset (``support_``) is marked; for a trace, the best subset of
+        its path. A result of `selection_stability` stands for the searches of its folds.
     title : str, optional
+        Title of the figure.
 
     Returns
     -------
     Figure
-        Its ``save(path)`` writes a page, a picture or the specification; notebooks show it.
+        Figure shown by notebooks; its ``save(path)`` writes a page, a picture or the specification.
 
     Raises
     ------
     ValueError
-        If there is no trace, or searches by different criteria are to be drawn together.
+        If there is no trace, or the searches have different criteria.
 
     Examples
     --------
@@ -75,16 +75,16 @@ def _sources(source: Any) -> list[Any]:
     wrong = [type(one).__name__ for one in sources if not hasattr(getattr(one, "trace_", one), "walk_moves")]
     if not sources or wrong:
         raise ValueError(
-            "path_figure needs the trace_ of a fitted selector, the selector, or a sequence of them, got "
+            "path_figure needs a fitted selector, its trace_, or a sequence of them, got "
             f"{wrong[0] if wrong else 'nothing'}."
         )
     return sources
 
 
 def search_figure(trace: Any, steps: Sequence[Step], chosen: Step | None, title: str, caption: str) -> Figure:
-    """Draw one search: a line for every phase or start, the best in colour, and the chosen subset marked.
+    """Draw one search: a line for each phase or start, the best one in colour, and the chosen subset marked.
 
-    Phases that take turns have names; many starts lie over one another, the best in front.
+    The lines of alternating phases are named; the lines of many starts lie over one another, the best in front.
     """
     walks = tracing.steps_by_start(steps)
     if not walks:
@@ -128,7 +128,7 @@ def _panel(
 ) -> draw.Spec | None:
     """Return a chart of one measure along the path of a search, or None if none of its values can be drawn.
 
-    ``frame`` has the points, a column of values for each measure.
+    ``frame`` holds the points of the path, with a column of values for each measure.
     """
     values, band = frame[name], one.n_rows is not None
     marked = next((i for i, chosen in enumerate(frame["chosen"]) if chosen and values[i] is not None), None)
@@ -152,11 +152,11 @@ def _panel(
 def _means_figure(
     traces: Sequence[Any], paths: Sequence[Sequence[Step]], marked: Sequence[Step | None], title: str
 ) -> Figure:
-    """Draw the mean path of several searches with a band of one standard deviation, the single searches as faint lines,
-    and their chosen subsets as dots.
+    """Draw the mean path of several searches with a band of one standard deviation, single searches as faint lines, and
+    their chosen subsets as dots.
 
-    A number of features that fewer than half of the searches reach has no mean: the few remaining searches would make
-    the line jump.
+    There is no mean at a number of features that fewer than half of the searches reach, because the few remaining
+    searches would make the line jump.
     """
     import polars as pl
 
@@ -211,7 +211,7 @@ def _sizes_in_words(sizes: Sequence[int]) -> str:
 
 
 def clusters_figure(selector: Any, *, title: str | None = None) -> Figure:
-    """Draw the clusters that a `DependenceClusterSelector` searched.
+    """Draw the clusters of features and the candidate subsets of a `DependenceClusterSelector`.
 
     The figure shows the tree of the features, the matrix of their dependences in the order of the tree, and all
     candidate subsets by size and performance. The features and the cut of the chosen subset are marked.
@@ -219,18 +219,19 @@ def clusters_figure(selector: Any, *, title: str | None = None) -> Figure:
     Parameters
     ----------
     selector : fitted DependenceClusterSelector
-        A selector that was loaded from a file cannot be drawn, because files do not keep the candidates.
+        Selector to draw. It cannot be drawn after loading from a file, because files do not contain the candidates.
     title : str, optional
+        Title of the figure.
 
     Returns
     -------
     Figure
-        Its ``save(path)`` writes a page, a picture or the specification; notebooks show it.
+        Figure shown by notebooks; its ``save(path)`` writes a page, a picture or the specification.
 
     Raises
     ------
     ValueError
-        For any other object.
+        If ``selector`` is any other object.
 
     Examples
     --------
@@ -280,21 +281,23 @@ def _clusters_caption(selector: Any, feasible: np.ndarray) -> str:
 
 
 def _branches(linkage: np.ndarray, features: np.ndarray, order: np.ndarray) -> dict[str, list[Any]]:
-    """Return the line of each merge of the tree as four corners, a bracket around the two clusters that it joins."""
+    """Return the lines of the tree: four corners for each merge, which form a bracket around the two clusters that it
+    joins.
+    """
     place = {int(feature): k + 0.5 for k, feature in enumerate(order)}
     tops, corners = [(place[int(feature)], 0.0) for feature in features], []
-    for merge, (left, right, merged, _) in enumerate(linkage.tolist()):
-        (a, low), (b, lower) = tops[int(left)], tops[int(right)]
-        corners += [(merge, 0, a, low), (merge, 1, a, merged), (merge, 2, b, merged), (merge, 3, b, lower)]
-        tops.append(((a + b) / 2, merged))
+    for merge, (first, second, height, _) in enumerate(linkage.tolist()):
+        (a, low), (b, lower) = tops[int(first)], tops[int(second)]
+        corners += [(merge, 0, a, low), (merge, 1, a, height), (merge, 2, b, height), (merge, 3, b, lower)]
+        tops.append(((a + b) / 2, height))
     return draw.columns(("merge", "corner", "x", "y"), corners)
 
 
 def _cells(matrix: np.ndarray) -> dict[str, list[Any]]:
     """Return the dependence matrix as boxes for a heat map.
 
-    A large matrix is reduced to `_MOST_CELLS` boxes per side, each with the largest of its entries. Single entries of
-    the diagonal have no box.
+    A large matrix is reduced to `_MOST_CELLS` boxes per side, each with the largest of its entries. Boxes that hold
+    only a diagonal entry are omitted.
     """
     edges = np.unique(np.linspace(0, len(matrix), min(len(matrix), _MOST_CELLS) + 1).astype(int)).tolist()
     boxes = [

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from bayesieve.scorecard.edits import Edit
 
 MAX_COLUMNS = 1000
-_MAX_STEPS = 5000  # moves of the search path of averages; longer ones are cut at a whole start
+_MAX_STEPS = 5000  # moves drawn of the path of an averaging search; longer paths are cut between two starts
 _N_CARD_FEATURES = 8
 _TESTED = {"log_loss": "Log loss, nats", "brier": "Brier score", "auc": "AUC"}
 
@@ -32,37 +32,37 @@ class ReportData(ShortRepr):
     ----------
     title : str
     target : name of the target column
-    n_rows, n_columns : size of the training table, without the target
-    classes : labels as texts
-    class_counts : training rows of each class
+    n_rows, n_columns : number of rows and columns of the training table, without the target
+    classes : class labels as texts
+    class_counts : number of training rows of each class
     headline : summary in one paragraph
     features : dicts of `feature_data`, the most important feature first
-    search : `SearchTrace` of the selection, or None
+    search : `SearchTrace` of the selector, or None
     selector : ``name`` of the selector, and a ``sentence`` about its method
     support : (n_features,) bool, the subset that the search chose; None if weights are averaged over many subsets
-    clusters : the selector, if the search began with the tree of dependent features
+    clusters : fitted `DependenceClusterSelector`, or None for other selectors
     performance : `evaluation.performance.Performance` that the page describes, or None
-    samples : performances of the overview, side by side
+    samples : all performances that the overview compares
     segments : pairs of a name (feature, column or period) and a list of its levels. Each level is a tuple: label, share
         of the rows, share of the training rows (None if unknown), `Bin` with the predicted and observed share of the
         class, and AUC and log loss with their intervals
     periods : dicts of `score_by_period`
     challenged : `evaluation.periods.Challenged` or None
-    explained : explained rows, whose ``prior`` and ``contributions`` add up to the log joint of each class
-    warnings : one sentence each
+    explained : `Explanation` of single rows, or None
+    warnings : warnings of the fit, one sentence each
     settings : pairs (name, value)
-    left_out : names of the features that are not in the model, grouped by the reason
+    left_out : names of the features that are not in the model, grouped by reason
     created : date and time as text
     decisions : `evaluation.deciding.Decisions` or None
     edits : edits made by hand after the fit
-    intercept : nats from which every row starts, for each class
-    program : the model as JavaScript that scores rows typed into the page; empty if the model cannot be exported
+    intercept : intercept of each class, in nats
+    program : the model as JavaScript, to score rows typed into the page; empty if the model cannot be exported
     changes : dicts of `change_data` for the columns in the model
-    positive : position of the class of two that curves and texts describe
+    positive : position of the positive class, which curves and texts describe; None unless there are two classes
     facts : pairs (name, value) for the head of a validation document
-    stability : share of the models of folds that use each column, by name
-    dependence : names of columns and the matrix of their dependences, from 0 to 1
-    factors : (n_logits, n_factors), loadings in nats from which the page computes errors of sums of contributions
+    stability : share of the models refitted on folds that use each column, by name
+    dependence : names of columns, and the matrix of their dependences, from 0 to 1
+    factors : (n_logits, n_factors) loadings of the intercept's error on shared factors, in nats
     """
 
     title: str
@@ -102,17 +102,18 @@ class ReportData(ShortRepr):
 def render_report(data: ReportData) -> str:
     """Return a report as one HTML document.
 
-    The document is self-contained: styles, charts and scripts are inside, and a content security policy forbids any
+    The document is self-contained: styles, charts and scripts are embedded, and a content security policy forbids any
     request.
 
     Parameters
     ----------
     data : ReportData
+        Contents of the report.
 
     Returns
     -------
     str
-        The document, to be written as UTF-8.
+        HTML document, to be written as UTF-8.
 
     Examples
     --------
@@ -154,12 +155,13 @@ def render_card(data: ReportData) -> str:
     Parameters
     ----------
     data : ReportData
+        Contents of the report.
 
     Returns
     -------
     str
-        An HTML fragment without scripts. Its colours come from the surrounding page, so it fits light and dark themes;
-        all styles are inline, so it does not change that page.
+        HTML fragment without scripts. It takes its colours from the surrounding page, so that it fits light and dark
+        themes. All styles are inline, so that it does not change the page.
     """
     selected = [feature for feature in data.features if feature["selected"]]
     first = selected[:_N_CARD_FEATURES]
@@ -167,8 +169,8 @@ def render_card(data: ReportData) -> str:
 
 
 def page_data(data: ReportData) -> dict[str, Any]:
-    """Return the JSON data for the page's scripts: contributions by cell, curves by class, thresholds, and rows to
-    explain.
+    """Return the data for the page's scripts as plain JSON values: contributions by cell, curves by class, thresholds,
+    and rows to explain.
     """
     p = data.performance
     content = {name: getattr(data, name) for name in ("classes", "class_counts", "positive", "intercept", "factors")}
@@ -189,11 +191,11 @@ _OF_PAGE = ("all levels", "bars", "lift", "steps", "pair", "fall", "roc", "thres
 
 
 def column_lines(data: ReportData) -> list[dict[str, Any]]:
-    """Return the rows of the table of columns, the most important column first.
+    """Return the lines of the table of columns, the most important column first.
 
-    Each row is a dict: ``name``; ``importance``, to which a pair of columns adds half of its importance; ``stability``;
-    ``own``, the feature made of this column alone if there is exactly one; ``n_own``, the number of such features; and
-    the positions and names of all features of the model that use the column.
+    Each line is a dict: ``name``; ``importance``, including half of that of each pair with the column; ``stability``;
+    ``own``, the feature of this column alone if there is exactly one; ``n_own``, the number of such features; and the
+    positions and names of all features of the model that use the column.
     """
     lines: dict[str, dict[str, Any]] = {}
     selected = 0
@@ -236,8 +238,8 @@ def periods_figure(periods: Sequence[Mapping[str, Any]]) -> Figure:
 
 
 def challenge_figures(challenged: Any) -> dict[str, Figure]:
-    """Return figures that compare two models: paired tests, the swap set (rows that only one of them selects), and both
-    by period.
+    """Return figures that compare two models, by name: paired tests, the swap set (rows that only one model selects),
+    and both models by period.
     """
     tests = challenged.whole.tests.to_dict(as_series=False)
     tests["measure"] = [_TESTED.get(name, name) for name in tests["measure"]]
@@ -257,13 +259,15 @@ def challenge_figures(challenged: Any) -> dict[str, Figure]:
 
 
 def search_parts(data: ReportData) -> tuple[str, dict[str, Figure]]:
-    """Return a description of the search in words, and its charts by name: the path, or the tree of clusters."""
+    """Return a description of the search in words, and its charts by name: the path of the search, or the tree of
+    clusters.
+    """
     trace = data.search
     if trace is None:
         return "", {}
     steps = steps_of(trace, _MAX_STEPS if data.support is None else None)
     chosen = chosen_step(trace, steps, data.support)
-    is_candidates = trace.n_starts == len(steps) > 1  # candidates, without a path from one to the other
+    is_candidates = trace.n_starts == len(steps) > 1  # candidates are not connected by moves
     is_map = trace.criterion_name == "map"
     sentence = in_words(
         trace, steps, chosen, by_starts=is_map and chosen is None and data.clusters is None and not is_candidates
@@ -280,7 +284,7 @@ def decision_figure(decisions: Any) -> Figure:
     """Draw the benefit of taking the second of two decisions, against the share of rows for which it is taken."""
     curve, k, name = decisions.curve, decisions.chosen, decisions.names[1]
     frame = {one: getattr(curve, one).tolist() for one in ("share", "threshold", "profit", "low", "high")}
-    frame["threshold"][0] = None  # nobody reaches it
+    frame["threshold"][0] = None  # infinite, because no row is selected
     drawing = profit_chart("benefit", (frame["profit"][0], frame["profit"][-1]), "chosen", f"share of rows: {name}")
     best = {"share": [frame["share"][k]], "profit": [frame["profit"][k]]}
     heads = {"share": f"share of rows: {name}", "threshold": f"{decisions.score} at least", "profit": "benefit"}

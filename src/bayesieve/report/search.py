@@ -1,7 +1,7 @@
-"""Descriptions of searches in words: which measure guided a search, which subsets it visited, and how it ended.
+"""Descriptions of searches in words: the measure that guided a search, the subsets it visited, and how it ended.
 
 A step of a search is a dict with ``start``, ``step``, ``move``, ``feature``, ``n_features``, ``criterion`` and
-``validation``, one line of `SearchTrace.path`.
+``validation``: one line of `SearchTrace.path`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from bayesieve.selection import SELECTORS, CodedSelector
 from bayesieve.words import format_number
 
 Step = Mapping[str, Any]
-_MANY = 60  # features from which on the axis may be logarithmic
+_MANY = 60  # number of features from which the axis may be logarithmic
 
 
 class Measure:
@@ -31,15 +31,15 @@ class Measure:
     title, capitalised : str
         Title for the middle of a sentence, and for its start.
     heading : str
-        Title of a column or an axis, with the rows and the unit, such as "nats".
+        Title of a column or an axis, with the rows it is measured on and its unit, such as "nats".
     evaluated : str
-        Thing that a search evaluates by the measure, in words.
+        Object that a search evaluates by the measure, such as "subset", in words.
     is_of_features : bool
-        Whether the value of a step describes the added feature, as in filters and boosting, rather than the subset.
+        Whether the value at a step describes the added feature, as in filters and boosting, rather than the subset.
     digits : int
-        Decimals that distinguish its values.
+        Number of decimals that distinguish its values.
     n_rows : float or None
-        Number (or weight) of the validation rows if the measure is an error rate on them; gives its standard error.
+        Number (or weight) of validation rows, for the standard error of an error rate; None for other measures.
     """
 
     def __init__(
@@ -50,8 +50,7 @@ class Measure:
         on_validation: bool = False,
         n_rows: float | None = None,
     ) -> None:
-        # A user's criterion derived from a built-in one inherits its title; with a name of its own, that title would be
-        # wrong.
+        # A user's criterion that derives from a built-in one inherits its title, which is wrong under another name.
         facts = vars(_described(name))
         self.name, self.lower_is_better, self.digits, self.on_validation = name, lower_is_better, digits, on_validation
         self.higher_is_better, self.n_rows = not lower_is_better, n_rows
@@ -63,7 +62,7 @@ class Measure:
         self.heading = f"Validation: {self.title}" if on_validation else f"{self.capitalised}{unit}"
 
     def of(self, step: Step) -> float | None:
-        """Return the value of the measure at a step of a search, or None."""
+        """Return the value of the measure at a step of a search; None if there is none."""
         if self.on_validation:
             return step["validation"]
         return None if self.is_of_features and step["feature"] is None else step["criterion"]
@@ -89,9 +88,9 @@ class Measure:
 
 
 def measures_of(steps: Iterable[Step], trace: Any) -> tuple[Measure, ...]:
-    """Return the criterion that guided a search, and the measure on its validation rows if there was one.
+    """Return the criterion that guided a search and, if there were validation rows, the measure on them.
 
-    Their decimals suit the values at the steps.
+    Their numbers of decimals suit the values at the given steps.
     """
     steps = list(steps)
     guide = measure(trace.criterion_name, [step["criterion"] for step in steps], trace.lower_is_better)
@@ -104,7 +103,7 @@ def measures_of(steps: Iterable[Step], trace: Any) -> tuple[Measure, ...]:
 
 
 def measure(name: str, values: Iterable[float | None], lower_is_better: bool = True, **more: Any) -> Measure:
-    """Return a measure with decimals that suit these values: costs in nats get one decimal, shares four.
+    """Return a measure with as many decimals as suit the given values: one for costs in nats, four for shares.
 
     Examples
     --------
@@ -117,7 +116,7 @@ def measure(name: str, values: Iterable[float | None], lower_is_better: bool = T
 
 
 def _described(name: str) -> Any:
-    """Return the class or `Score` that describes a criterion by its name: of bayesieve, of the user, or of another
+    """Return the class or `Score` that describes a criterion, by its name: one of bayesieve, of the user, or of another
     package.
     """
     for criteria, selectors in (
@@ -133,7 +132,7 @@ def _described(name: str) -> Any:
 
 
 def _defined(base: type) -> Iterator[Any]:
-    """Yield all subclasses of a class, directly or indirectly derived, the latest first."""
+    """Yield all direct and indirect subclasses of a class, the latest first."""
     subclass: type
     for subclass in reversed(base.__subclasses__()):
         yield from _defined(subclass)
@@ -141,8 +140,8 @@ def _defined(base: type) -> Iterator[Any]:
 
 
 def steps_of(trace: Any, most: int | None = None) -> list[Step]:
-    """Return the steps of the path of a search as dicts. If there are more than ``most``, the path ends with the last
-    start that fits completely.
+    """Return the steps of the path of a search as dicts. If there are more than ``most``, only the first starts whose
+    steps fit completely are returned; None means no limit.
     """
     path = trace.path()
     steps: list[Step] = [dict(zip(path, values, strict=True)) for values in zip(*path.values(), strict=True)]
@@ -153,10 +152,10 @@ def steps_of(trace: Any, most: int | None = None) -> list[Step]:
 
 
 def chosen_subset(trace: Any, selector: Any = None) -> Iterable[bool] | None:
-    """Return the features of the chosen subset as booleans: those of a fitted selector or, without one, of the best
+    """Return the chosen subset as one boolean per feature: the support of a fitted selector or, without one, the best
     subset on the path.
 
-    None if the model averages over many subsets, or the best subset was found outside of the path.
+    Return None if the model averages over many subsets, or the best subset is not on the path.
     """
     if selector is not None:
         weights = getattr(selector, "weights_", getattr(selector, "feature_weights_", ()))
@@ -166,12 +165,12 @@ def chosen_subset(trace: Any, selector: Any = None) -> Iterable[bool] | None:
 
 
 def chosen_step(trace: Any, steps: Sequence[Step], support: Iterable[bool] | None) -> Step | None:
-    """Return the first step of a search at which the current subset equals the given one; None if there is none."""
+    """Return the first step of a search after which the current subset equals ``support``; None if there is none."""
     if support is None:
         return None
     chosen = {feature for feature, is_in in enumerate(support) if is_in}
     for start in range(trace.n_starts):
-        # Count the features in which the current subset differs from the chosen one; it is reached when none remains.
+        # Track the features in which the current subset differs from the chosen one, until there are none.
         differing, moves = chosen ^ set(trace.starts[start].features.tolist()), trace.walk_moves(start)
         changed = [
             {feature} if sign else set()
@@ -185,7 +184,7 @@ def chosen_step(trace: Any, steps: Sequence[Step], support: Iterable[bool] | Non
 
 
 def in_words(trace: Any, steps: Sequence[Step], chosen: Step | None, *, by_starts: bool = False) -> str:
-    """Return a description of a search: its path and the chosen subset or, if ``by_starts`` is True, the starts over
+    """Return a description of a search in words: its path and the chosen subset or, with ``by_starts``, the starts over
     whose subsets weights are averaged.
     """
     guide, *others = measures_of(steps, trace)
@@ -220,7 +219,9 @@ def steps_by_start(steps: Sequence[Step]) -> list[list[Step]]:
 
 
 def alternates(walks: Sequence[Sequence[Step]]) -> bool:
-    """Return whether the walks alternate between adding and dropping features, each moving in one direction only."""
+    """Return whether the walks of a search alternate between adding and dropping features, each walk moving in one
+    direction.
+    """
     directions = [{step["move"] for step in walk[1:]} for walk in walks]
     return all(len(d) <= 1 for d in directions) and all(not a or a != b for a, b in pairwise(directions))
 
@@ -235,8 +236,8 @@ def by_size(steps: Sequence[Step], *, lower_is_better: bool = True) -> list[Step
 
 
 def value_at(steps: Sequence[Step], size: int, *, on_validation: bool) -> float | None:
-    """Return the value at a number of features, or at the next smaller number that the search visited; None outside of
-    its range.
+    """Return the value at a number of features or, if the search skipped it, at the next smaller number; None outside
+    the visited range.
     """
     place = bisect_right(steps, size, key=lambda step: step["n_features"]) - 1
     if place < 0 or size > steps[-1]["n_features"]:
@@ -246,8 +247,8 @@ def value_at(steps: Sequence[Step], size: int, *, on_validation: bool) -> float 
 
 
 def needs_logarithm(sizes: Sequence[float], chosen: Sequence[float]) -> bool:
-    """Return whether an axis of numbers of features needs a logarithmic scale, because the chosen ones are few among
-    many.
+    """Return whether an axis over numbers of features needs a logarithmic scale, because the chosen numbers are small
+    compared with the largest.
     """
     largest = max(sizes, default=0)
     return largest > _MANY and bool(chosen) and max(chosen) < largest / 4

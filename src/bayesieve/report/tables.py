@@ -1,4 +1,4 @@
-"""Tables of texts that the report page and the validation document share."""
+"""Tables of texts that appear both on the report page and in the validation document."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from bayesieve.report.report import ReportData
 
 MAX_CONFUSION_CLASSES, N_CONFUSIONS = 26, 12
-_MOST_LINES = 200  # of a table below a figure; the data of the figure hold all
+_MOST_LINES = 200  # lines of a table below a figure; the data of the figure contain all lines
 MEASURES = {
     "auc": ("AUC", "0.5 is chance, 1 is perfect"),
     "gini": ("Gini coefficient", "2 AUC − 1; 0 is chance"),
@@ -26,22 +26,21 @@ MEASURES = {
     "calibration_slope": ("Calibration slope", "1: probabilities are as far from each other as they should be"),
     "calibration_intercept": ("Calibration intercept", "0, with slope 1"),
 }
-"""Title of each measure, and the value to compare it with."""
+"""Title of each performance measure, and the reference value in words."""
 
 
 @dataclass(frozen=True)
 class PrintedTable:
-    """A table of texts with a title. In a cell, text after a line break is printed smaller, below the first line.
+    """Table of texts with a title. In a cell, text after a line break is printed smaller, below the first line.
 
     Attributes
     ----------
     heads, rows : titles of the columns, and the cells row by row
-    title, note : str
-        Title and an explaining sentence, both may be empty.
+    title, note : title and explaining sentence, which may be empty
     texts : positions of the columns that hold text rather than numbers
     minor : positions of the columns that narrow screens hide
     kind : "sortable", "items" (names with their content) or "matrix" (counts by two classes)
-    n_rows : number of rows of the whole table if ``rows`` are only the first of them; otherwise None
+    n_rows : number of rows of the whole table if ``rows`` are only the first ones; otherwise None
     """
 
     heads: Sequence[str]
@@ -55,7 +54,7 @@ class PrintedTable:
 
     @property
     def cut(self) -> str:
-        """Sentence that states how many rows are hidden, empty if all are shown."""
+        """Sentence that states how many rows are hidden; empty if all rows are shown."""
         n = len(self.rows)
         return f"The first {n:,} of {self.n_rows:,} lines." if self.n_rows is not None and n < self.n_rows else ""
 
@@ -64,7 +63,7 @@ class PrintedTable:
         cls, frame: Mapping[str, Sequence[Any]], heads: Mapping[str, str], title: str = "", shares: Sequence[str] = ()
     ) -> PrintedTable:
         """Return a table of the first rows of a frame. ``heads`` maps the columns to show to their titles; ``shares``
-        names the columns that are printed in percent.
+        names the columns to print in percent.
         """
         columns = [
             [
@@ -79,7 +78,7 @@ class PrintedTable:
 
 
 def cell_text(value: Any, column: str = "") -> str:
-    """Return a value of a frame as text. Columns whose names begin with ``p_`` hold p-values."""
+    """Return a value of a frame as text; a column whose name begins with ``p_`` holds p-values."""
     if isinstance(value, bool):
         return "yes" if value else ""
     if isinstance(value, float) and column.startswith("p_"):
@@ -159,7 +158,7 @@ def measures_table(data: ReportData) -> PrintedTable:
 
 
 def time_of(sample: Any, samples: Sequence[Any]) -> str:
-    """Return in words whether the rows of a sample are later than all training rows; empty if times are unknown."""
+    """Return in words whether all rows of a sample are later than the training rows; empty if times are unknown."""
     if any(sample is one.later for one in samples):
         return "out of time"
     if sample.is_training:
@@ -191,7 +190,7 @@ def confusion_table(data: ReportData) -> PrintedTable:
 
 
 def strategy_table(data: ReportData) -> PrintedTable:
-    """Return the bands of the score, with the result of approving all rows from each band upwards."""
+    """Return the table of score bands, with the result of approving all rows in each band and above."""
     label, other = (name_text(data.classes[k], 30) for k in (data.positive, 1 - data.positive))
     rows = []
     for one in data.performance.bands():
@@ -211,12 +210,12 @@ def strategy_table(data: ReportData) -> PrintedTable:
 
 
 def _measured(data: ReportData) -> str:
-    """Return the sentence that ends a note: how the numbers were measured."""
+    """Return the sentence that states on which rows, and by which models, the numbers of a table were measured."""
     return f" Measured: {data.performance.measured}." if data.performance.measured else ""
 
 
 def rules_table(data: ReportData) -> PrintedTable | None:
-    """Return the rules that a user set for levels, with their measured effect; None if there are none."""
+    """Return the table of a user's rules for levels, with their measured effect; None if there are no rules."""
     ruled = [one for one in data.features if one["by_hand"]]
     two, measured = len(data.classes) == 2, any(one["effect"] for one in ruled)
     has_gains = any(one["gain"] is not None for one in data.features)
@@ -242,7 +241,7 @@ def rules_table(data: ReportData) -> PrintedTable | None:
 
 
 def edits_table(data: ReportData) -> PrintedTable | None:
-    """Return the edits by hand after the fit: effect, author, time and reason; None if there are none."""
+    """Return the table of edits by hand after the fit: effect, author, time and reason; None if there are no edits."""
     rows = []
     for one in data.edits:
         pairs = ((one.auc_before, one.auc_after), (one.log_loss_before, one.log_loss_after))

@@ -1,4 +1,4 @@
-"""Scorecards that do not reveal counts of few rows, for model files that leave a protected place."""
+"""Scorecards whose counts of few rows are hidden, for model files that leave a protected environment."""
 
 from __future__ import annotations
 
@@ -16,22 +16,23 @@ from bayesieve.table.pair_levels import PairLevels
 
 def with_hidden_counts(card: Scorecard, min_count: int) -> Scorecard:
     """Return the scorecard with all counts of cells by class rounded to multiples of ``min_count``, and level scores
-    rounded to .001.
+    rounded to 0.001.
 
-    All counts are rounded, so that no difference reveals a small one. Contributions, and hence predictions, stay the
-    same. Cells whose rows are rounded to 0 all get the largest of their standard errors, without shared factors.
+    Large counts are rounded, too, so that no difference of counts reveals a small one. Contributions, and hence
+    predictions, stay unchanged. All cells whose counts are rounded to 0 get the same standard errors, the largest among
+    them, without components shared with other features.
 
     Raises
     ------
     ValueError
-        If ``min_count`` is not a number of rows, or contributions are computed from counts and would reveal them.
+        If ``min_count`` is not a positive integer, or contributions are computed from the counts and would reveal them.
     """
     check_allowed({"min_count": min_count}, {"min_count": Allowed.count()})
     if min_count == 1:
         return card
     if card.provenance["evidence"] == "counted":
         remedy = "fit it with calibrate='levels' or 'cells'"
-        raise ValueError(f"min_count= cannot hide counts that contributions are computed from; {remedy}.")
+        raise ValueError(f"min_count cannot hide the counts of a model whose contributions follow from them; {remedy}.")
     levels_by_id: dict[int, FeatureLevels] = {}
 
     def hidden(levels: FeatureLevels) -> FeatureLevels:
@@ -40,20 +41,22 @@ def with_hidden_counts(card: Scorecard, min_count: int) -> Scorecard:
         return levels_by_id[id(levels)]
 
     features = [
-        replace(own, levels=hidden(own.levels), cells=hidden(own.cells), counts=rounded(own.counts, min_count))
-        for own in card.features
+        replace(feature, levels=hidden(feature.levels), cells=hidden(feature.cells), counts=counts)
+        for feature, counts in ((feature, rounded(feature.counts, min_count)) for feature in card.features)
     ]
-    few = [feature.counts.sum(axis=1) == 0 for feature in features]
-    errors = [feature.standard_errors[there] for feature, there in zip(features, few, strict=True)]
+    # Standard errors would tell how few rows a cell has: cells without counts get the largest error of all of them.
+    is_empty = [feature.counts.sum(axis=1) == 0 for feature in features]
+    errors = [feature.standard_errors[empty] for feature, empty in zip(features, is_empty, strict=True)]
     largest = np.concatenate([np.zeros((1, card.classes.size)), *errors]).max(axis=0)
-    for k, (own, there) in enumerate(zip(features, few, strict=True)):
-        masked = np.where(there[:, None], largest, own.standard_errors)
-        features[k] = replace(own, standard_errors=masked, factors=np.where(there[:, None, None], 0.0, own.factors))
+    for k, (feature, empty) in enumerate(zip(features, is_empty, strict=True)):
+        masked = np.where(empty[:, None], largest, feature.standard_errors)
+        factors = np.where(empty[:, None, None], 0.0, feature.factors)
+        features[k] = replace(feature, standard_errors=masked, factors=factors)
     return replace(card, features=tuple(features), provenance={**card.provenance, "min_count": min_count})
 
 
 def rounded(counts: Any, min_count: int) -> np.ndarray:
-    """Return counts rounded to multiples of ``min_count``, of the same type."""
+    """Return counts rounded to multiples of ``min_count``, as an array of their data type."""
     counts = np.asarray(counts)
     return np.asarray(np.round(counts / min_count) * min_count).astype(counts.dtype)
 
@@ -64,7 +67,7 @@ def _hidden(levels: FeatureLevels, min_count: int, parts: Sequence[FeatureLevels
         counts = None if levels.counts is None else rounded(levels.counts, min_count)
         return replace(levels, counts=counts, level_score=score)
     cells = rounded(levels.cells, min_count)
-    for code in range(levels.n_levels):  # each must keep some rows
+    for code in range(levels.n_levels):  # every level of a pair must keep rows
         inside = levels.grid == code
         if levels.cells.any() and not cells[inside].any():
             at = np.argmax(np.where(inside[..., None], levels.cells, -1.0))

@@ -1,4 +1,4 @@
-"""Prediction by look-up: from values of rows to cells of features, and from cells to contributions."""
+"""Prediction by look-up: from the values of rows to cells of features, and from cells to contributions."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from bayesieve.table.pair_levels import PairLevels
 from bayesieve.table.values import canonical_text
 from bayesieve.words import named
 
-_MAX_REMEMBERED = 10_000  # values of a column whose cells single rows need not work out again
+_MAX_REMEMBERED = 10_000  # values of a column whose cells are stored, to predict single rows faster
 Cell = tuple[int, float | str | None]
-"""The number of a cell, and the value in it."""
+"""Code of a cell, and the value of the row in it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,10 +31,10 @@ class CellTables:
 
     Parameters
     ----------
-    lines : (n_lines + 1, n_classes) contributions of the cells of each feature, followed by those of its unseen values;
-        the last line is zeros.
-    n_lines, first : (n_features,) number of lines of each feature, and its first line.
-    intercept : (n_classes,)
+    lines : (n_lines + 1, n_classes) contributions in nats: for each feature those of its cells, then that of unseen
+        values; the last line of the table is zeros.
+    n_lines, first : (n_features,) number of lines of each feature, and position of its first line.
+    intercept : (n_classes,) intercept of each class, in nats.
     """
 
     lines: np.ndarray
@@ -48,40 +48,43 @@ class CellTables:
         return cls(np.concatenate([*tables, nothing]), n_lines, np.cumsum(n_lines) - n_lines, intercept)
 
     def joint(self, codes: np.ndarray) -> np.ndarray:
-        """Return log joint probabilities, (n_rows, n_classes): the intercept plus the contributions of cells
-        (n_features, n_rows).
+        """Return log joint probabilities, shape (n_rows, n_classes), of rows given as cells, shape (n_features,
+        n_rows).
         """
         from bayesieve.evidence._kernels import add_log_probabilities
 
         joint = np.tile(self.intercept, (codes.shape[1], 1))
         if self.n_lines.size:
             starts = self.first * self.intercept.size
-            if codes.dtype == np.int64:  # those of explanations need no kernel of their own
+            if codes.dtype == np.int64:  # codes of explanations; a smaller type avoids compiling another kernel
                 codes = codes.astype(smallest_unsigned(int(self.n_lines.max())))
             add_log_probabilities(np.ascontiguousarray(codes), 0, self.n_lines, starts, self.lines.ravel(), joint)
         return joint
 
     def joint_of_row(self, codes: Sequence[int]) -> np.ndarray:
-        """Return the log joint probabilities of one row, (n_classes,), equal to those of `joint` to the last bit but
-        faster.
+        """Return the log joint probabilities of one row, shape (n_classes,), faster than `joint` and equal to the last
+        bit.
         """
         lines = self.lines[self.first + np.array(codes, dtype=np.int64)]
         return np.add.reduce(np.concatenate([self.intercept[None], lines]), axis=0)
 
     def contributions(self, codes: np.ndarray) -> np.ndarray:
-        """Return the contributions of cells (n_features, n_rows), with shape (n_rows, n_features, n_classes)."""
+        """Return the contributions, shape (n_rows, n_features, n_classes), of rows given as cells, shape (n_features,
+        n_rows).
+        """
         at = self.first[:, None] + np.minimum(codes, self.n_lines[:, None] - 1)
         return np.ascontiguousarray(self.lines[at].transpose(1, 0, 2))
 
 
 def intervals_of(joint: np.ndarray, variances: np.ndarray, level: float) -> np.ndarray:
-    """Return intervals of the probabilities of classes, (n_rows, n_classes, 2), normal on the scale of log odds.
+    """Return confidence intervals of class probabilities, shape (n_rows, n_classes, 2), from normal errors of the log
+    odds.
 
     Parameters
     ----------
     joint : (n_rows, n_classes) log joint probabilities.
-    variances : (n_rows, n_logits) variances of the errors of the logits.
-    level : share of the intervals that should hold the true probability.
+    variances : (n_rows, n_logits) error variances of the logits, in squared nats.
+    level : confidence level of the intervals.
     """
     reach, n_classes = float(ndtri(0.5 + level / 2.0)), joint.shape[1]
     result = np.empty((*joint.shape, 2))
@@ -92,19 +95,19 @@ def intervals_of(joint: np.ndarray, variances: np.ndarray, level: float) -> np.n
             if variances.shape[1] == 1:
                 error = variances[:, 0]
             else:
-                shares = np.nan_to_num(softmax(others, axis=1))  # how far the log odds fall with the log joint of each
+                shares = np.nan_to_num(softmax(others, axis=1))  # minus the derivative of the log odds by each logit
                 error = variances[:, j] + (shares**2 * np.delete(variances, j, axis=1)).sum(axis=1)
             result[:, j] = expit(odds[:, None] + np.sqrt(error)[:, None] * [-reach, reach])
     return result
 
 
 class RowReader:
-    """Reader that turns rows, of tables with the training columns or single ones, into cells of features.
+    """Reader that turns rows into cells of features. Rows are tables with the training columns, or single mappings.
 
     Parameters
     ----------
-    levels : levels of the columns behind the features, then pairs.
-    picked : (n_features,) positions of the features among them.
+    levels : levels of the columns that features use, then those of pairs.
+    picked : (n_features,) position in ``levels`` of each feature.
     columns : names of the columns of the training table.
     """
 
@@ -116,8 +119,8 @@ class RowReader:
 
     @cached_property
     def column_levels(self) -> Sequence[FeatureLevels]:
-        """Levels that distinguish the values of each needed column: those of its feature, or all cuts of several
-        features.
+        """Levels that distinguish the values of each needed column: the levels of its feature or, if several features
+        use the column, the union of their cuts.
         """
         several: list[list[FeatureLevels]] = [[] for _ in self.needed]
         for level in self.levels[: self.levels.n_columns]:
@@ -126,7 +129,7 @@ class RowReader:
 
     @classmethod
     def of(cls, cells: Sequence[FeatureLevels], used: np.ndarray, columns: Sequence[str]) -> RowReader:
-        """Return a reader of the features at the ascending positions ``used``, with these cells."""
+        """Return a reader for the features at the ascending positions ``used`` in ``cells``."""
         marked = np.isin(np.arange(len(cells)), used)
         columns_in_use = columns_behind(cells, marked)
         pairs = used[used >= columns_in_use.size]
@@ -135,7 +138,7 @@ class RowReader:
         return cls(levels, np.flatnonzero(np.isin(positions, used)), columns)
 
     def read(self, table: Table) -> Table:
-        """Return a table of the columns that the model needs, matched by name if the table has names.
+        """Return the columns of a table that the model needs, matched by name if the table has names.
 
         Raise ValueError, naming the column, if one is missing.
         """
@@ -156,11 +159,11 @@ class RowReader:
         existing = set(names)
         lacking = [name for name in self.needed if name not in existing]
         if lacking:
-            raise ValueError(f"The table lacks {named(lacking)}, which the model needs; add it under this name.")
+            raise ValueError(f"The table lacks {named(lacking)}, which the model needs; add what is missing.")
 
     def code(self, table: Table, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
-        """Return the cell of each feature in each row, (n_features, n_rows), and for each needed column the number of
-        rows without a cell.
+        """Return the cell of each feature in each row, shape (n_features, n_rows), and the number of rows without a
+        cell for each needed column.
         """
         if not self.picked.size:
             return np.zeros((0, table.n_rows), dtype=np.uint8), np.zeros(0, dtype=np.int64)
@@ -169,7 +172,7 @@ class RowReader:
         return codes if self.picked.size == len(self.levels) else codes[self.picked], unseen[first_features]
 
     def texts(self, table: Table) -> list[list[str | None]]:
-        """Return the values of each feature as texts, lists of n_rows; None if a value is missing."""
+        """Return the values of each feature as texts: one list of n_rows per feature, with None for missing values."""
         columns = self.read(table)
         values, of_column = [], dict[str, list[str | None]]()
         for level in (self.levels[k] for k in self.picked.tolist()):
@@ -183,7 +186,7 @@ class RowReader:
 
     @cached_property
     def _single(self) -> list[Callable[[Mapping[str, Any]], Cell | None]]:
-        """Functions, one per feature, that return the cell of the feature in a single row."""
+        """Functions, one per feature, that return the cell of the feature in a single row, or None if it has none."""
         readers: dict[int, _ValueReader] = {}
 
         def reader(level: FeatureLevels) -> _ValueReader:
@@ -197,7 +200,7 @@ class RowReader:
     def read_row(self, row: Mapping[str, Any]) -> list[Cell] | None:
         """Return the cells of the features in one row without building a table, which is much faster.
 
-        None if the row needs a table to be read, or to raise a helpful error.
+        Return None if the row can only be read, or its error only be explained, by way of a table.
         """
         cells = []
         try:
@@ -206,13 +209,13 @@ class RowReader:
                 if cell is None:
                     return None
                 cells.append(cell)
-        except (KeyError, TypeError, ValueError):  # a column is not there, or a value that cannot be compared
+        except (KeyError, TypeError, ValueError):  # a column is missing, or a value cannot be compared
             return None
         return cells
 
 
 def joint_levels(levels: Sequence[FeatureLevels]) -> FeatureLevels:
-    """Return the levels of a column with the cuts of all of its features, under the name of the column."""
+    """Return the levels of a column with the cuts of all features that use it, under the name of the column."""
     first = levels[0]
     if len(levels) == 1 and first.name == first.column:
         return first
@@ -228,10 +231,10 @@ class _ValueReader:
         compared = level.cut_points is not None and level.type == "number" and not level.special
         self._cuts = level.cut_points.tolist() if compared and level.cut_points is not None else None
         self._missing = None if level.missing_code is None else (level.missing_code, None)
-        self._known: dict[tuple[type, Any], Cell | None] = {}
+        self._cells: dict[tuple[type, Any], Cell | None] = {}
 
     def __call__(self, row: Mapping[str, Any]) -> Cell | None:
-        """Return the cell of a value, or None if it has none."""
+        """Return the cell of the row's value, or None if it has none."""
         value = row[self.name]
         if value is None or value != value:
             return self._missing
@@ -240,11 +243,11 @@ class _ValueReader:
         if self._cuts is not None and is_number and -np.inf < value < np.inf:
             return bisect_left(self._cuts, value), float(value)
         key = kind, value
-        if key not in self._known:
-            if len(self._known) >= _MAX_REMEMBERED:
+        if key not in self._cells:
+            if len(self._cells) >= _MAX_REMEMBERED:
                 return self._read(value)
-            self._known[key] = self._read(value)
-        return self._known[key]
+            self._cells[key] = self._read(value)
+        return self._cells[key]
 
     def _read(self, value: Any) -> Cell | None:
         cell = np.empty((1, 1), dtype=object)
@@ -253,7 +256,7 @@ class _ValueReader:
             column = as_table(cell, feature_names=[self.name]).column(0)
             code = int(self._level.code(column, [])[0])
             return (code, self._level.texts(column)[0]) if code < self.n_levels else None
-        except ValueError:  # a table explains it better
+        except ValueError:  # the caller reads the row as a table, which raises a better error
             return None
 
 
@@ -272,15 +275,15 @@ def _of_pair(pair: PairLevels, first: _ValueReader, second: _ValueReader) -> Cal
 
 
 def text_of(cell: Cell) -> str | None:
-    """Return a value, given with its cell, as text in the form that the model reads; None if it is missing."""
+    """Return the value of a cell as text, in the form in which the model reads it; None if it is missing."""
     return canonical_text(cell[1]) if isinstance(cell[1], float) else cell[1]
 
 
 def is_row(X: Any, owner: str = "SelectiveNB") -> bool:
-    """Return whether ``X`` is one row, a mapping from column names to values.
+    """Return whether ``X`` is one row, given as a mapping from column names to values.
 
-    Sparse matrices that are mappings by position are no rows. Raise TypeError, naming the ``owner``, for a mapping to
-    columns of several rows.
+    Sparse matrices that are mappings from positions are not rows. Raise TypeError if a column of the mapping holds
+    several values; ``owner`` is the class that the message names.
     """
     if not isinstance(X, Mapping) or hasattr(X, "shape"):
         return False
@@ -294,14 +297,14 @@ def is_row(X: Any, owner: str = "SelectiveNB") -> bool:
 
 
 def table_of(X: Any) -> Table:
-    """Return rows as a `Table`, from a dataframe, an array, or one row as a mapping from column names to values."""
+    """Return rows as a `Table`, from a dataframe, an array, or a mapping from column names to the values of one row."""
     if isinstance(X, Table):
         return X
     return one_row(X) if is_row(X, "Scorecard") else as_table(X)
 
 
 def one_row(row: Mapping[str, Any]) -> Table:
-    """Return a row, a mapping from column names to values, as a `Table`."""
+    """Return one row, given as a mapping from column names to values, as a `Table`."""
     cells = np.empty((1, len(row)), dtype=object)
     cells[0] = list(row.values())
     table = as_table(cells, feature_names=[*row])

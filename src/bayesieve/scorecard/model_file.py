@@ -1,5 +1,5 @@
-"""Schema of model files, and exact conversion between scorecards and plain values with checks of everything that is
-read.
+"""Schema of model files, and exact conversion between scorecards and plain values. All values read from a file are
+checked.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ from bayesieve.table.pair_levels import PairLevels, SavedPair
 
 FORMAT = "bayesieve.SelectiveNB"
 VERSION = 5
-_MAX_WEIGHT = 1e100  # of counts beyond which sums could overflow: no table has them
-_MAX_NATS = 1e5  # of contributions and errors beyond which sums could overflow: no table has them
+_MAX_WEIGHT = 1e100  # largest accepted count; larger ones could overflow in sums, and no table reaches it
+_MAX_NATS = 1e5  # largest accepted contribution or error; larger ones could overflow in sums
 _LABELS: dict[str, type] = {"str": str, "int": int, "bool": bool, "float": float}
 _LABEL_TYPES = {
     "int": {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)},
@@ -49,7 +49,7 @@ Matrix = list[list[Finite]]
 
 
 class SavedClasses(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """Labels of the classes, in ascending order, with the type of the array that held them."""
+    """Class labels in ascending order, and the type of the array that held them."""
 
     kind: Literal["str", "int", "bool", "float"]
     values: Annotated[list[str | int | Finite | bool], msgspec.Meta(min_length=2)]
@@ -60,7 +60,8 @@ class SavedClasses(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=Tru
 class SavedFeature(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
     """A feature in a model file: its levels, or those of a pair, and the arrays of `Feature`.
 
-    ``cells`` and ``counts`` are present only if they differ from the levels and their counts.
+    ``cells`` is present only if it differs from the levels, ``counts`` only if it differs from the counts of the
+    levels.
     """
 
     levels: SavedLevels | None = None
@@ -80,7 +81,8 @@ class SavedFeature(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=Tru
 class ModelFile(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Content of a model file: the arrays of a `Scorecard`, its provenance, and further attributes of the model.
 
-    ``columns`` are those of the training table, ``named`` says whether they had names, ``search`` is the trace.
+    ``columns`` are the columns of the training table, ``named`` is whether they had names, and ``search`` is the trace
+    of the search.
     """
 
     format: Literal["bayesieve.SelectiveNB"]
@@ -103,7 +105,7 @@ class ModelFile(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 def json_schema() -> dict[str, Any]:
-    """Return the JSON Schema of model files; it describes neither the checksum nor the meaning of parts."""
+    """Return the JSON Schema of model files. It covers neither the checksum nor rules between several values."""
     schema = msgspec.json.schema(ModelFile)
     for part in schema["$defs"].values():
         part.pop("description", None)
@@ -111,12 +113,14 @@ def json_schema() -> dict[str, Any]:
 
 
 def card_to_plain(card: Scorecard) -> dict[str, Any]:
-    """Return the parts of a scorecard by the names of `ModelFile`. Raise ValueError if JSON cannot hold its classes."""
+    """Return a scorecard as plain values, by the names of `ModelFile`. Raise ValueError if JSON cannot represent its
+    class labels.
+    """
     features = without_unused_values(card)
     columns = {id(feature.levels): feature.levels.name for feature in features if feature.kind != "pair"}
     withheld = {feature.name for feature in features if isinstance(feature.levels, WithheldLevels)}
     provenance = dict(card.provenance)
-    if "rules" in provenance:  # which may hold the same values
+    if "rules" in provenance:  # rules may contain the withheld values
         rules = card.provenance["rules"].items()
         provenance["rules"] = {
             name: {"exclude": True} if name in withheld and "groups" in rule else rule for name, rule in rules
@@ -142,7 +146,7 @@ def _feature_to_plain(feature: Feature, columns: Mapping[int, str]) -> dict[str,
         more["levels"] = levels.to_json()
     if feature.cells is not levels:
         more["cells"] = feature.cells.to_json()
-    if np.any(feature.counts != feature.cells.counts):  # codes may be fitted with other weights than coded
+    if np.any(feature.counts != feature.cells.counts):  # the fit may use other row weights than the coding
         more["counts"] = feature.counts.tolist()
     if feature.factors.size:
         more["factors"] = feature.factors.tolist()
@@ -161,18 +165,18 @@ def _feature_to_plain(feature: Feature, columns: Mapping[int, str]) -> dict[str,
 
 
 def card_from_file(file: ModelFile) -> Scorecard:
-    """Return the scorecard in a parsed file. Raise `Damaged` if its parts contradict each other."""
+    """Return the scorecard of a parsed file. Raise `Damaged` if its values contradict each other."""
     classes = _classes_of(file.classes)
     n_classes, n_logits = classes.size, 1 if classes.size == 2 else classes.size
     class_counts = numbers(file.class_counts, (n_classes,), "class counts", 0.0, _MAX_WEIGHT)
     if not class_counts.any():
-        raise Damaged("its class counts leave no class")
+        raise Damaged("its class counts are all 0")
     intercept = numbers(np.array([number(value) for value in file.intercept]), (n_classes,), "intercepts")
     if not np.array_equal(np.isneginf(intercept), class_counts == 0) or np.isposinf(intercept).any():
         raise Damaged("its intercepts and class counts contradict each other")
     n_factors = len(file.intercept_factors[0]) if file.intercept_factors else 0
     if n_factors > N_FACTORS:
-        raise Damaged("its intercept has too many factors")
+        raise Damaged("the intercept has more error factors than there can be")
     shared = numbers(file.intercept_factors, (n_logits, n_factors), "factors", -_MAX_NATS, _MAX_NATS)
     omitted = numbers(file.omitted_variances, (n_logits,), "variances of omitted columns", 0.0, _MAX_NATS)
     levels = _levels_of(file)
@@ -188,7 +192,7 @@ def card_from_file(file: ModelFile) -> Scorecard:
 def _checked_provenance(provenance: Provenance, columns: Sequence[str], class_counts: np.ndarray) -> Provenance:
     n_classes, smoothing = class_counts.size, provenance["smoothing"]
     if provenance.get("positive", 0) >= n_classes:
-        raise Damaged("its positive class is none of its classes")
+        raise Damaged("its positive class is not one of its classes")
     if isinstance(smoothing, Shrinkage):
         numbers(smoothing.rows, (), "smoothing", np.finfo(float).tiny, 1e6)
     else:
@@ -206,7 +210,7 @@ def _checked_provenance(provenance: Provenance, columns: Sequence[str], class_co
 
 
 def _levels_of(file: ModelFile) -> list[FeatureLevels]:
-    """Return the levels of all features of a file: those of columns, then pairs."""
+    """Return the levels of all features of a file: those of columns first, then those of pairs."""
     levels: list[FeatureLevels] = []
     shared: dict[str, FeatureLevels] = {}
     for feature in file.features:
@@ -219,20 +223,20 @@ def _levels_of(file: ModelFile) -> list[FeatureLevels]:
             levels.append(read_by(PairLevels.of_saved, feature.pair, columns, shared))
     names, single = [level.name for level in levels], [level for level in levels if level.kind != "pair"]
     if len(set(names)) != len(names) or len(set(file.columns)) != len(file.columns):
-        raise Damaged("names of its features and columns must differ from each other")
+        raise Damaged("two of its features or columns have the same name")
     if levels[: len(single)] != single:
-        raise Damaged("its pairs do not come last")
+        raise Damaged("its pairs must come after all other features")
     if list(dict.fromkeys(level.column for level in single)) != file.columns:
-        raise Damaged("its features are not those of its columns")
+        raise Damaged("its features refer to other columns than it has")
     _check_indicators([level for level in single if level.column != level.name])
     for pair in levels[len(single) :]:
         if not {part.name for part in pair.by_column} <= {level.name for level in single} & set(file.columns):
-            raise Damaged(f"the pair {pair.name!r} is made of columns that are not there")
+            raise Damaged(f"the pair {pair.name!r} refers to columns that the file does not contain")
     return levels
 
 
 def _check_indicators(indicators: Sequence[FeatureLevels]) -> None:
-    """Raise `Damaged` unless the features of a column agree about its type and about missing values."""
+    """Raise `Damaged` unless the indicators of a column have the same type and the same level for missing values."""
     first: dict[str, FeatureLevels] = {}
     for level in indicators:
         same = first.setdefault(level.column, level)
@@ -242,7 +246,7 @@ def _check_indicators(indicators: Sequence[FeatureLevels]) -> None:
 
 
 def _feature_of(saved: SavedFeature, level: FeatureLevels, n_classes: int, n_factors: int) -> Feature:
-    """Return a feature from its saved arrays, after checking their shapes and values."""
+    """Return a feature from its saved arrays. Raise `Damaged` if their shapes or values are invalid."""
     name, cells = repr(level.name), level
     if saved.cells is not None:
         cells = _cells_of(saved.cells, level)
@@ -258,7 +262,7 @@ def _feature_of(saved: SavedFeature, level: FeatureLevels, n_classes: int, n_fac
     if saved.factors is not None:
         factors = numbers(saved.factors, (shape[0], n_logits, n_factors), f"factors of {name}", -most, most)
     if saved.sign and (level.cut_points is None or n_classes != 2):
-        raise Damaged(f"the sign of {name} is of no number, or of several classes")
+        raise Damaged(f"the sign of {name} is only allowed for a numeric feature and two classes")
     return Feature(
         levels=level,
         cells=cells,
@@ -297,8 +301,8 @@ def _is_nested(cells: FeatureLevels, level: FeatureLevels) -> bool:
 
 
 def _classes_to_plain(labels: np.ndarray) -> dict[str, Any]:
-    """Return class labels as plain values with their type. Raise ValueError unless all are texts, integers, booleans or
-    floats.
+    """Return class labels as plain values with their type. Raise ValueError unless all of them are texts, integers,
+    booleans or floats.
     """
     values = [value.item() if isinstance(value, np.generic) else value for value in labels.tolist()]
     kinds = [name for name, type_ in _LABELS.items() if all(type(value) is type_ for value in values)]
@@ -311,15 +315,15 @@ def _classes_to_plain(labels: np.ndarray) -> dict[str, Any]:
 def _classes_of(saved: SavedClasses) -> np.ndarray:
     values, type_ = saved.values, saved.type
     if not all(type(value) is _LABELS[saved.kind] for value in values):
-        raise Damaged("its classes are not at least two labels of one kind")
+        raise Damaged("its classes must be at least two labels of one type")
     if sorted(set(values)) != values:
-        raise Damaged("its classes are not in order")
+        raise Damaged("its classes are not in ascending order")
     if type_ is not None and type_ not in _LABEL_TYPES.get(saved.kind, ()):
-        raise Damaged("its classes are of an unknown type")
+        raise Damaged("its classes have an unknown type")
     try:
         labels = np.array(values, dtype=object if saved.object else type_)
     except OverflowError:
         labels = np.zeros(0)
     if labels.tolist() != values:
-        raise Damaged("its classes do not fit their type")
+        raise Damaged("its class labels do not match their type")
     return labels

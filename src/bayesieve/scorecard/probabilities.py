@@ -1,4 +1,4 @@
-"""Conversion of log joint probabilities to probabilities, and of variances between classes and logits."""
+"""Conversion of log joint probabilities to probabilities, and of variances between contributions and logits."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bayesieve.parts import is_number
 
 
 def log_probabilities(joint: np.ndarray) -> np.ndarray:
-    """Return the log probabilities of the classes from log joint probabilities, (n_rows, n_classes), which are
+    """Return the log probabilities of the classes from log joint probabilities, shape (n_rows, n_classes), which are
     overwritten.
     """
     joint -= joint.max(axis=1, keepdims=True)
@@ -19,8 +19,8 @@ def log_probabilities(joint: np.ndarray) -> np.ndarray:
 
 
 def probabilities(joint: np.ndarray) -> np.ndarray:
-    """Return the probabilities of the classes from log joint probabilities, (n_rows, n_classes), which
-    are overwritten.
+    """Return the probabilities of the classes from log joint probabilities, shape (n_rows, n_classes), which are
+    overwritten.
     """
     joint -= joint.max(axis=1, keepdims=True)
     np.exp(joint, out=joint)
@@ -29,17 +29,20 @@ def probabilities(joint: np.ndarray) -> np.ndarray:
 
 
 def chance(class_counts: np.ndarray) -> np.ndarray:
-    """Return the sampling variances, (n_logits,), of a single intercept fitted to rows with these class counts."""
+    """Return the sampling variances of the logits, shape (n_logits,) in squared nats, of an intercept fitted to rows
+    with these class counts.
+    """
     rows, others = np.maximum(class_counts, 0.5), np.maximum(class_counts.sum() - class_counts, 0.5)
     variances: np.ndarray = 1.0 / rows + 1.0 / others
     return variances[:1] if rows.size == 2 else variances
 
 
 def number_variances(of_classes: np.ndarray) -> np.ndarray:
-    """Return the variances of the logits of each cell, (n_cells, n_logits), from those of centred contributions.
+    """Return the variances of the logits of each cell, shape (n_cells, n_logits), from those of its contributions.
 
-    ``of_classes`` (n_cells, n_classes) are the variances of one number per class less the mean over the classes; these
-    numbers are taken as independent. For two classes the logit is the second number less the first.
+    ``of_classes`` (n_cells, n_classes) are the variances of contributions that are centred over the classes; the
+    contributions before centring are taken as independent. For two classes, the logit is the contribution to the second
+    class minus that to the first.
     """
     n_classes = of_classes.shape[1]
     if n_classes == 2:

@@ -1,4 +1,4 @@
-"""Provenance of a model as plain values, which reports show and model files keep."""
+"""Provenance of a model as plain values, shown in reports and stored in model files."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Share = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
 
 
 class SelectorFacts(TypedDict, total=False):
-    """Description of the selector that found the weights.
+    """Description of the selector that determined the weights of the features.
 
-    name, sentence : texts of the selector.
-    remark : the reason why an informative feature may be left out.
-    chooses_on_path : whether it selects one of the subsets that its search passes through.
-    rows_by_class : all training rows of each class, if probabilities are counted on a part of them only.
+    name, sentence : name of the selector, and its description in a sentence.
+    remark : reason why an informative feature may be missing from the model.
+    chooses_on_path : whether the selector selects one of the subsets that its search passes through.
+    rows_by_class : number of all training rows of each class, if probabilities are counted on a part of the rows only.
     """
 
     name: Required[str]
@@ -32,7 +32,7 @@ class SelectorFacts(TypedDict, total=False):
 
 
 class TableFacts(TypedDict):
-    """Size of the training table, and the SHA-256 of its values, classes and weights (32 hexadecimal digits)."""
+    """Size of the training table, and SHA-256 of its values, classes and weights (first 32 hexadecimal digits)."""
 
     rows: int
     columns: int
@@ -51,26 +51,26 @@ class Provenance(TypedDict, total=False):
     """Origin of a model: data, options and later changes.
 
     n_rows : number of training rows.
-    evidence : what contributions were fitted to ("levels" or "cells"); "counted" if they follow from counts and
-        weights.
-    weight_factor : common factor on the selector's weights around which calibration fitted them.
+    evidence : units whose contributions were fitted, "levels" or "cells"; "counted" if contributions follow from counts
+        and weights without a fit.
+    weight_factor : common factor on the selector's weights, by which calibration started.
     smoothing : smoothing of the probabilities, after calibration.
     positive : position of the class that reasons and points refer to, if it was given.
-    prior : class shares that probabilities refer to, if not those of training.
-    selector : the selector that found the weights.
-    coding : how columns became levels, in words: pairs of a title and a text.
-    options : options of the fit. Objects are stored as their text, {"object": text}; ``levels`` says whether ``rules``
-        were given by this option.
+    prior : class shares that probabilities refer to, if they differ from those of training.
+    selector : the selector that determined the weights.
+    coding : how columns were divided into levels, in words: pairs of a title and a text.
+    options : options of the fit. Objects are stored as their text, {"object": text}; ``levels`` states whether
+        ``rules`` were passed by this option.
     rules : rules for levels by column, as given.
     by_hand : columns whose levels were set by hand.
     rules_file : file from which the rules were read.
-    marks : columns that are identifiers, counters or dates.
+    marks : columns that were recognised as identifiers, counters or dates.
     table : the training table, if it was in memory.
     versions : versions of this package, Python and NumPy.
     labels : readable texts by column, see `SelectiveNB.with_labels`.
     edits : changes by hand.
-    merged, updated : models that were merged into it, and rows by which it was updated.
-    min_count : number of which all counts are multiples.
+    merged, updated : records of the models that were merged, and of the batches of rows by which the model was updated.
+    min_count : number to whose multiples all counts are rounded.
     """
 
     n_rows: Required[Count]

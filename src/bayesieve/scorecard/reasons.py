@@ -1,18 +1,18 @@
 """Reasons for scores, column by column, by a rule simple enough to repeat in SQL, PMML and spreadsheets.
 
-1. The score of a class is log P(class) less the mean log probability of the other classes; for two classes, the log
-   odds. With J classes, a cell whose contributions are c adds (J c[class] - sum(c)) / (J - 1) to it.
+1. The score of a class is log P(class) minus the mean log probability of the other classes; for two classes, the log
+   odds. With J classes, a cell with contributions c adds (J c[class] - sum(c)) / (J - 1) to the score.
 2. Against "mean", the score is compared with the average training row, to which features add 0. Against "best", it is
-   compared with the cell of the feature that adds most; missing values may be that cell, values in no cell not.
-   Indicators of one score count as one feature here.
-3. The difference of a feature is divided equally between its columns: a pair counts half to each. So the sums of the
-   columns add up to the score less that of the reference row.
+   compared with the cell of the feature that adds most; this may be the cell of missing values, but not values without
+   a cell. All indicators of a column count as one feature here.
+3. The difference of a feature is divided equally between its columns: a pair adds half of it to each column. The sums
+   of the columns therefore add up to the score minus that of the reference row.
 4. Columns below the reference are reasons, the largest shortfall first. Sums are compared after rounding to 9
-   decimals; among equal ones the first column of the training table comes first.
+   decimals; of equal ones, the first column of the training table comes first.
 
-Halves need one number per cell. A fairer division, such as Shapley's, needs a population and cannot be printed on a
-scorecard. With several classes and none named, the score is minus that of the predicted class, so that reasons speak
-for it.
+Equal shares need one number per cell. A fairer division, such as Shapley's, depends on a population of rows and cannot
+be printed on a scorecard. With more than two classes and none named, the score is minus that of the predicted class, so
+that reasons speak for the prediction.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _ALLOWED = {
     "against": Allowed.choice("mean", "best"),
     "values": Allowed.choice(True, False),
 }
-_BLOCK = 1 << 22  # numbers of rows by columns at a time
+_BLOCK = 1 << 22  # rows x columns that are processed at a time
 
 
 def columns_in_use(card: Scorecard) -> list[str]:
@@ -59,7 +59,7 @@ def reasons_of(
     values: bool = False,
     codes_by_column: Mapping[str, str] | None = None,
 ) -> Any:
-    """Return the frame that `SelectiveNB.reasons` documents."""
+    """Return the frame documented in `SelectiveNB.reasons`."""
     import polars as pl
 
     check_allowed({"n": n, "against": against, "values": values}, _ALLOWED)
@@ -95,19 +95,21 @@ def reasons_of(
     return _with_values(card, table, names, reasons) if values else reasons
 
 
-def _checked_codes(card: Scorecard, given: Mapping[str, str] | None) -> Mapping[str, str]:
-    """Return reason codes by column, by default those of the labels. Raise ValueError for a name that is no column."""
-    if given is None:
+def _checked_codes(card: Scorecard, codes: Mapping[str, str] | None) -> Mapping[str, str]:
+    """Return reason codes by column; if none are given, those of the model's labels. Raise ValueError for a name that
+    is not a column.
+    """
+    if codes is None:
         return Wording.of(card).codes
-    if not isinstance(given, Mapping):
-        raise ValueError(f"codes must map names of columns to codes or texts of reasons, got {given!r:.80}.")
-    for name, code in given.items():
+    if not isinstance(codes, Mapping):
+        raise ValueError(f"codes must map names of columns to codes or texts of reasons, got {codes!r:.80}.")
+    for name, code in codes.items():
         if name not in card.columns:
-            hint = did_you_mean(str(name), card.columns) or f"there are {named(card.columns)}."
-            raise ValueError(f"codes names the column {name!r:.80}, which the model does not know; {hint}")
+            hint = did_you_mean(str(name), card.columns) or f"its columns are {named(card.columns)}."
+            raise ValueError(f"codes names the column {name!r:.80}, which the model does not have; {hint}")
         if not isinstance(code, str):
             raise ValueError(f"codes must map the column {name!r:.80} to a text, got {code!r:.80}.")
-    return given
+    return codes
 
 
 def _with_values(card: Scorecard, table: Table, names: Sequence[str], reasons: Any) -> Any:
@@ -123,10 +125,10 @@ def _with_values(card: Scorecard, table: Table, names: Sequence[str], reasons: A
             numbers[name] = words.named(level), level.texts(column), is_interval
     texts = []
     for row, name, text in reasons.select("row", "column", "text").iter_rows():
-        shown, values, is_interval = numbers.get(name, ("", (), ()))
-        if shown and is_interval[row]:
-            interval = text.removeprefix(f"{shown}: ")
-            text = f"{shown} {_in_thousands(values[row])} ({_in_thousands(interval)})"
+        title, values, is_interval = numbers.get(name, ("", (), ()))
+        if title and is_interval[row]:
+            interval = text.removeprefix(f"{title}: ")
+            text = f"{title} {_in_thousands(values[row])} ({_in_thousands(interval)})"
         texts.append(text)
     return reasons.with_columns(text=pl.Series(texts, dtype=pl.String))
 
@@ -139,16 +141,16 @@ def _in_thousands(text: str) -> str:
 def shortfalls(
     card: Scorecard, codes: np.ndarray, names: Sequence[str], against: str, towards: np.ndarray, sign: float = 1.0
 ) -> np.ndarray:
-    """Return the contributions of columns less those of the reference, (n_rows, n_columns).
+    """Return the contributions of columns minus those of the reference row, shape (n_rows, n_columns), in nats.
 
     Parameters
     ----------
     card : the fitted model.
-    codes : (n_used, n_rows) cells of the features in the model.
-    names : columns in use.
-    against : "mean" or "best".
-    towards : (n_rows,) position of the class whose score is compared in each row.
-    sign : -1 if the score is minus that of the class.
+    codes : (n_used, n_rows) cell of each feature in the model.
+    names : names of the columns in use.
+    against : reference row, "mean" or "best".
+    towards : (n_rows,) position of the class whose score is compared, for each row.
+    sign : -1 if the score is minus the score of the class, otherwise 1.
     """
     parts, position = np.zeros((codes.shape[1], len(names))), {name: i for i, name in enumerate(names)}
     references = reference_scores(card, against, sign)
@@ -161,25 +163,27 @@ def shortfalls(
 
 
 def reference_scores(card: Scorecard, against: str, sign: float = 1.0) -> np.ndarray:
-    """Return what each feature adds to the score of each class in the reference row, (n_used, n_classes)."""
+    """Return the contribution of each feature to the score of each class in the reference row, shape (n_used,
+    n_classes).
+    """
     if against == "best" and card.used.size:
         return _best(card.used_features, sign)
     return np.zeros((card.used.size, card.classes.size))
 
 
 def class_scores(table: np.ndarray) -> np.ndarray:
-    """Convert contributions of cells, (n_lines, n_classes), to contributions to the score of each class (rule 1
-    above).
+    """Convert contributions to each class, (n_lines, n_classes), to contributions to the score of each class (rule 1 of
+    the module).
     """
     n_classes = table.shape[1]
     return np.asarray((n_classes * table - table.sum(axis=1, keepdims=True)) / (n_classes - 1))
 
 
 def _best(features: Sequence[Feature], sign: float) -> np.ndarray:
-    """Return the largest contribution of each feature, (n_features, n_classes).
+    """Return the largest contribution of each feature to the score of each class, shape (n_features, n_classes).
 
-    Features of the same numbers, such as indicators of one score, count together: the largest sum is assigned to the
-    first one.
+    Indicators of one column are maximised together: their largest sum is assigned to the first of them, and 0 to the
+    others.
     """
     best = np.zeros((len(features), features[0].contributions.shape[1]))
     alone: dict[tuple[str, ...], list[int]] = {}
@@ -198,19 +202,20 @@ def _best(features: Sequence[Feature], sign: float) -> np.ndarray:
 
 
 def _texts(card: Scorecard, table: Table, names: Sequence[str]) -> tuple[np.ndarray, np.ndarray, list[list[str]]]:
-    """Return the texts of reasons: for each column the position of its levels, the codes of rows by these levels, (n,
-    n_rows), and the texts of each.
+    """Return three results: the position of each column's levels, the codes of the rows by each of these levels, shape
+    (n_levels, n_rows), and the texts of the codes.
     """
-    told = told_apart(card, names)
-    levels = list({id(level): level for level in told}.values())
+    levels_of_columns = told_apart(card, names)
+    levels = list({id(level): level for level in levels_of_columns}.values())
     parts, texts = zip(*(reason_texts(card, level) for level in levels), strict=True) if levels else ((), ())
     position = {id(level): i for i, level in enumerate(levels)}
-    return np.array([position[id(level)] for level in told], dtype=np.int64), code_by(card, table, parts), [*texts]
+    positions = np.array([position[id(level)] for level in levels_of_columns], dtype=np.int64)
+    return positions, code_by(card, table, parts), [*texts]
 
 
 def reason_texts(card: Scorecard, level: FeatureLevels) -> tuple[FeatureLevels, list[str]]:
-    """Return the levels that distinguish a column's values in reasons, and the text of each code, beginning with the
-    name.
+    """Return the levels that distinguish a column's values in reasons, and the text of each code, such as "age: over
+    40".
     """
     single, texts = part_texts(card, level)
     name = Wording.of(card).named(level)
@@ -218,35 +223,39 @@ def reason_texts(card: Scorecard, level: FeatureLevels) -> tuple[FeatureLevels, 
 
 
 def part_texts(card: Scorecard, level: FeatureLevels) -> tuple[FeatureLevels, list[str]]:
-    """Return the levels that distinguish a column's values in reasons, and the text of each code, without the name."""
+    """Return the levels that distinguish a column's values in reasons, and the text of each code without the column
+    name.
+    """
     words, single = Wording.of(card), level if level.groups is None else level.by_value()
     return single, [*_texts_of(card, level, single, words), UNSEEN[1:-1]]
 
 
 def code_by(card: Scorecard, table: Table, levels: Sequence[FeatureLevels]) -> np.ndarray:
-    """Return the codes of values by other levels of the columns of a scorecard, (n_levels, n_rows)."""
+    """Return the codes of the rows by any levels of the columns of a scorecard, shape (n_levels, n_rows)."""
     if not levels:
         return np.zeros((0, table.n_rows), dtype=np.int64)
     columns = card.reader.read(table).select([card.reader.needed.index(level.column) for level in levels])
-    with silenced():  # values were complained about before
+    with silenced():  # the reader has already warned about these values
         return code_columns(columns, TableLevels.of(levels), -1)[0].astype(np.int64)
 
 
 def _texts_of(card: Scorecard, level: FeatureLevels, single: FeatureLevels, words: Wording) -> list[str]:
-    """Return a text for each cell of a column: the one a user gave it or its level, otherwise its label in words."""
+    """Return a text for each level of ``single``: the text that a user gave to it or its level, otherwise its label in
+    words.
+    """
     around = np.arange(level.n_levels) if single is level else level.code_categories(single.first_values())
     texts = words.given(level)
     if level.name in card and card[level.name].cells is level:
         feature = card[level.name]
         of_levels = words.given(feature.levels)
-        texts = [own or of_levels[k] for own, k in zip(texts, feature.level_of_cell.tolist(), strict=True)]
+        texts = [text or of_levels[k] for text, k in zip(texts, feature.level_of_cell.tolist(), strict=True)]
     return [texts[k] or text for k, text in zip(around.tolist(), words.spoken(single), strict=True)]
 
 
 def told_apart(card: Scorecard, names: Sequence[str]) -> list[FeatureLevels]:
-    """Return, for each column, the levels that distinguish its values in texts.
+    """Return the levels that distinguish the values of each column in texts.
 
-    They are the levels by which the scorecard reads the column or, if there is only one, those of a pair.
+    They are the levels by which the scorecard reads the column or, if it reads a single level, those of a pair.
     """
     levels = dict(zip(card.reader.needed, card.reader.column_levels, strict=True))
     for part in (part for feature in card.used_features for part in feature.cells.by_column):

@@ -1,6 +1,4 @@
-"""`Scorecard`: a fitted model as plain arrays, the only thing that predictions, explanations, reports and
-exports read.
-"""
+"""`Scorecard`: a fitted model as plain arrays. Predictions, explanations, reports and exports read nothing else."""
 
 from __future__ import annotations
 
@@ -29,7 +27,7 @@ from bayesieve.table.target import class_position, sign_of_positive
 from bayesieve.table.values import canonical_text
 from bayesieve.words import ShortRepr
 
-_RARE = 10.0  # rows of a level whose variance of counting counts by half although the weight of the feature is small
+_RARE = 10.0  # rows of a level at which half of the counting variance is added to the error, whatever the weight
 _ROUNDING = 1e-12  # nats, or share of the largest contribution
 
 
@@ -40,32 +38,35 @@ class Feature(ShortRepr):
     Parameters
     ----------
     levels : FeatureLevels
-        The levels that were learnt, with their training rows by class.
+        Levels learnt from the training rows, with their counts by class.
     cells : FeatureLevels
-        The finest units, levels or parts of them, each with a contribution; ``levels`` itself if none is split.
+        Units that have a contribution each: levels, or parts of levels. The same object as ``levels`` if no level is
+        divided.
     contributions : float array, shape (n_cells, n_classes)
-        Nats; they add up to 0 over the classes, and their mean over the training rows is 0 for each class.
+        Contribution of each cell to the log joint of each class, in nats. They add up to 0 over the classes, and their
+        mean over the training rows is 0 for each class.
     unseen : float array, shape (n_classes,)
-        Nats of a value that no cell holds.
+        Contribution of a value without a cell, in nats.
     counts : float array, shape (n_cells, n_classes)
-        Training rows (or weight).
+        Number (or weight) of training rows.
     standard_errors : float array, shape (n_cells, n_classes)
-        Of the contributions, in nats, given the levels, features and weights; those shown are `total_errors`.
+        Standard errors of the contributions, in nats, given the levels, features and weights; `total_errors` adds the
+        uncertainty of the weights and is shown to users.
     factors : float array, shape (n_cells, n_logits, n_factors)
-        Components of these errors that are shared with other features, in nats. For two classes there is one logit,
-        that of the second class against the first.
+        Components of these errors that are shared with other features, in nats. For two classes there is one logit, the
+        log odds of the second class.
     weight, search_weight : float
-        Weights after calibration and in the search. They document the fit; a feature is in the model if its
-        contributions are not all zero.
+        Weight of the feature after calibration, and in the search. Both document the fit; a feature is in the model if
+        its contributions are not all zero.
     sign : {-1, 0, 1}
-        1 if the contribution to the second class never falls with the numbers, -1 if it never rises, else 0. Times the
-        ``side`` of the scorecard, it is about the positive class.
+        1 if the contribution to the second class never falls with increasing values, -1 if it never rises, otherwise 0.
+        Multiplied by `Scorecard.side`, it refers to the positive class.
     importance : float
         Share of the feature in the mean absolute contributions of all features.
     log_bayes : float
-        Log Bayes factor of the feature against no effect, in nats: without effect, a feature reaches B nats in at most
-        one of exp(B) tables. Of a pair, less the logarithm of the number of pairs that it was chosen from. NaN if the
-        fit did not test the feature.
+        Log Bayes factor of the feature against no effect, in nats: a feature without effect reaches B nats in at most
+        one of exp(B) tables. For a pair, the logarithm of the number of candidate pairs is subtracted. NaN if the fit
+        did not test the feature.
     """
 
     levels: FeatureLevels
@@ -94,17 +95,17 @@ class Feature(ShortRepr):
 
     @property
     def name(self) -> str:
-        """Name of the column, or of the pair or indicator."""
+        """Name of the column, pair or indicator."""
         return self.levels.name
 
     @property
     def kind(self) -> str:
-        """``"numeric"``, ``"categorical"`` or ``"pair"``."""
+        """Kind of the feature: ``"numeric"``, ``"categorical"`` or ``"pair"``."""
         return self.levels.kind
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Names of the columns of the table that the feature uses."""
+        """Names of the table columns that the feature uses."""
         return tuple(dict.fromkeys(level.column for level in self.levels.by_column))
 
     @property
@@ -119,39 +120,39 @@ class Feature(ShortRepr):
 
     @cached_property
     def level_of_cell(self) -> np.ndarray:
-        """Level of each cell, (n_cells,)."""
+        """Code of the level that contains each cell, shape (n_cells,)."""
         return coarser_codes(self.cells, self.levels)
 
     @cached_property
     def level_labels(self) -> np.ndarray:
-        """Label of the level that contains each cell, and of unseen values, (n_cells + 1,)."""
+        """Label of the level that contains each cell, then that of unseen values, shape (n_cells + 1,)."""
         return np.array([*(self.levels.labels[k] for k in self.level_of_cell.tolist()), UNSEEN], dtype=object)
 
     @cached_property
     def all_labels(self) -> np.ndarray:
-        """Labels of the cells, and of unseen values, (n_cells + 1,)."""
+        """Labels of the cells, then that of unseen values, shape (n_cells + 1,)."""
         return np.array([*self.labels, UNSEEN], dtype=object)
 
     @cached_property
     def table(self) -> np.ndarray:
-        """Contributions with those of unseen values last, (n_cells + 1, n_classes), in nats."""
+        """Contributions of the cells, then those of unseen values, shape (n_cells + 1, n_classes), in nats."""
         return np.concatenate([self.contributions, self.unseen[None]])
 
     @cached_property
     def errors(self) -> tuple[np.ndarray, np.ndarray]:
-        """Errors of the logits: loadings on factors shared with other features, (n_cells + 1, n_logits, n_factors), and
-        remaining variances, (n_cells + 1, n_logits).
+        """Errors of the logits of each cell: loadings on factors shared with other features, shape (n_cells + 1,
+        n_logits, n_factors) in nats, and remaining variances, shape (n_cells + 1, n_logits) in squared nats.
 
-        The last row is for unseen values, which may contribute what any row does. A weight w below 1 shrinks counted
-        contributions, which is optimal if w (1 - w) of the counting variance is squared bias; that bias is added. The
-        fewer rows a level has, the more of its counting variance is added, because the weight says nothing about rare
-        levels. Contributions set by hand have no error.
+        The last row is for unseen values; its variance is the variance of the contribution over the training rows. A
+        weight w below 1 shrinks counted contributions, which is optimal if w (1 - w) of the counting variance is
+        squared bias; that bias is added. The fewer rows a level has, the more of its counting variance is added,
+        because the weight is hardly affected by rare levels. Contributions set by hand have no error.
         """
         of_classes, level = self.standard_errors**2, self.level_of_cell
         rows, of_level = self.counts.sum(axis=1), np.asarray(self.levels.counts)
         weight = min(self.weight, 1.0)
-        bias = float(weight > 0) * (1.0 - weight**2) / (1.0 + of_level.sum(axis=1) / _RARE)  # of 0, all is fitted
-        if self.cells is self.levels or self.kind != "numeric":  # the errors of curves have their bias
+        bias = float(weight > 0) * (1.0 - weight**2) / (1.0 + of_level.sum(axis=1) / _RARE)  # no bias at weight 0
+        if self.cells is self.levels or self.kind != "numeric":  # the errors of curves already include their bias
             bias = np.maximum(bias, weight * (1.0 - weight))
         by_hand = (of_classes == 0).all(axis=1)
         bias_of_classes = bias[level, None] * counting_variances(of_level)[level]
@@ -164,8 +165,8 @@ class Feature(ShortRepr):
 
     @cached_property
     def total_errors(self) -> np.ndarray:
-        """Standard errors of the contributions, (n_cells + 1, n_classes), in nats, as used for intervals of
-        probabilities.
+        """Standard errors of the contributions as used for intervals of probabilities, shape (n_cells + 1, n_classes),
+        in nats.
 
         The last row is for unseen values.
         """
@@ -173,7 +174,7 @@ class Feature(ShortRepr):
         return np.sqrt(class_variances(variances + (shared**2).sum(axis=2), self.counts.shape[1]))
 
     def by_level(self) -> np.ndarray:
-        """Return the mean contribution of the training rows of each level, (n_levels, n_classes), in nats."""
+        """Return the mean contribution of each level over its training rows, shape (n_levels, n_classes), in nats."""
         if self.cells is self.levels:
             return self.contributions
         rows = self.counts.sum(axis=1) + np.finfo(float).tiny  # a level may have no rows
@@ -188,18 +189,19 @@ class Scorecard(ShortRepr):
     Parameters
     ----------
     classes : array, shape (n_classes,)
+        Class labels.
     intercept : float array, shape (n_classes,)
-        Nats; the mean log joint of the training rows.
+        Mean log joint of the training rows, in nats.
     intercept_factors : float array, shape (n_logits, n_factors)
         Loadings of the intercept's error on factors shared with the features, in nats.
     omitted_variances : float array, shape (n_logits,)
-        Variances of the effects on a row that dropped columns may have, in squared nats.
+        Variance of the logits due to the columns that are not in the model, in squared nats.
     features : tuple of Feature
-        All candidates of the fit, in the model or not: columns, then pairs of columns.
+        All candidate features of the fit, whether in the model or not: columns, then pairs of columns.
     class_counts : float array, shape (n_classes,)
-        Training rows (or weight).
+        Number (or weight) of training rows of each class.
     columns : tuple of str
-        Columns of the training table.
+        Names of the columns of the training table.
     provenance : dict
         Origin of the model: options, versions, edits by hand.
     library : str
@@ -250,12 +252,14 @@ class Scorecard(ShortRepr):
 
     @property
     def log_prior(self) -> np.ndarray:
-        """Logarithms of the class shares among the training rows, (n_classes,); -inf for a class without rows."""
+        """Logarithms of the class shares in the training rows, shape (n_classes,); -inf for a class without rows."""
         return class_log_prior(self.class_counts)
 
     @property
     def class_shares(self) -> np.ndarray:
-        """Class shares that probabilities refer to, (n_classes,): those of training, or those of `with_prior`."""
+        """Class shares that probabilities refer to, shape (n_classes,): those set by `with_prior`, otherwise those of
+        the training rows.
+        """
         return np.array(self.provenance.get("prior") or self.class_counts / self.class_counts.sum())
 
     @property
@@ -268,41 +272,48 @@ class Scorecard(ShortRepr):
 
     @property
     def side(self) -> int:
-        """1, or -1 if the positive class is the first of two: the factor that makes signs of features refer to the
-        positive class.
+        """Factor that makes the signs of features refer to the positive class: -1 if the positive class is the first of
+        two, otherwise 1.
         """
         return sign_of_positive(self.classes, self.positive)
 
     def position(self, label: Any, option: str = "target") -> int | None:
-        """Return the position of a class; None is the positive class. Raise ValueError for an unknown label."""
+        """Return the position of a class; None stands for the positive class, and is returned if there is none. Raise
+        ValueError for an unknown label.
+
+        ``option`` is the name of the option that the message names.
+        """
         return self.positive if label is None else class_position(self.classes, label, option)
 
     def log_odds(self, table: np.ndarray) -> np.ndarray:
-        """Return the log odds of the positive class, (...,), in nats, from contributions to two classes, (..., 2)."""
+        """Return contributions to the log odds of the positive class, shape (...,), from contributions to two classes,
+        (..., 2), in nats.
+        """
         positive = 1 if self.positive is None else self.positive
         return np.asarray(table[..., positive] - table[..., 1 - positive])
 
     @cached_property
     def used(self) -> np.ndarray:
-        """Positions of the features in the model, ascending."""
+        """Positions of the features that are in the model, in ascending order."""
         return np.flatnonzero([feature.is_used for feature in self.features])
 
     @property
     def used_features(self) -> list[Feature]:
-        """The features in the model, in order of the columns."""
+        """Features that are in the model, in the order of the columns."""
         return [self.features[k] for k in self.used.tolist()]
 
     @cached_property
     def by_importance(self) -> np.ndarray:
-        """Positions of the features in the model, most important first."""
+        """Positions of the features that are in the model, the most important first."""
         importances = np.array([feature.importance for feature in self.used_features])
         return self.used[np.argsort(-importances, kind="stable")]
 
     @property
     def column_importances(self) -> np.ndarray:
-        """Importances of the columns of the training table, (n_columns,).
+        """Importances of the columns of the training table, shape (n_columns,); they add up to 1.
 
-        Features of several columns, such as pairs, count equally to each of them, as in `reasons_of`.
+        The importance of a feature with several columns, such as a pair, is divided equally between them, as in
+        `reasons_of`.
         """
         position, importances = {name: i for i, name in enumerate(self.columns)}, np.zeros(len(self.columns))
         for feature in self.used_features:
@@ -324,8 +335,8 @@ class Scorecard(ShortRepr):
     def errors(self) -> CellTables:
         """Errors of the features in the model, concatenated in one table.
 
-        First come the variances of each logit, which add up over features; then the shared factors, which add up before
-        they are squared.
+        Each line holds the variances of the logits, which add up over features, then the loadings on shared factors,
+        which add up over features before they are squared.
         """
         n_logits, n_factors = self.intercept_factors.shape
         tables = []
@@ -342,18 +353,19 @@ class Scorecard(ShortRepr):
         return RowReader.of([feature.cells for feature in self.features], self.used, self.columns)
 
     def cells(self, X: Any) -> np.ndarray:
-        """Return the cells of the features in the model, (n_used, n_rows).
+        """Return the cell of each feature in the model for each row, shape (n_used, n_rows).
 
         Parameters
         ----------
         X : dataframe or array
-            With the training columns by name, in any order; those that are in no feature of the model may be missing.
-            Or one row as a mapping from columns to values, or a `CodedTable` of the levels or cells of all features.
+            Rows with the training columns by name, in any order; columns that the model does not use may be missing.
+            Also accepted: one row as a mapping from columns to values, or a `CodedTable` with the codes of all
+            features.
 
         Raises
         ------
         ValueError
-            If a column is missing, or codes of levels do not distinguish the cells of the model.
+            If a column is missing, or if codes of levels are passed but the cells of the model are finer.
         """
         if isinstance(X, CodedTable):
             return self._cells_of_codes(X)
@@ -365,31 +377,33 @@ class Scorecard(ShortRepr):
         matches = np.array_equal(coded.n_levels, [cells.n_levels for cells in cells_of_features])
         if split and not matches:
             raise ValueError(
-                "Contributions of this model differ within levels, which codes do not show; pass the rows as a "
-                "table, or fit the model with calibrate='levels'."
+                "Contributions of this model differ within levels, so codes of levels are not enough; pass the rows as "
+                "a table, or fit the model with calibrate='levels'."
             )
         if not split and coded.levels is not None:
             matches = matches and all(map(operator.is_, coded.levels, cells_of_features))
         if not matches:
-            raise ValueError("The rows were coded by other levels than those of the model; pass their raw values.")
+            raise ValueError("The rows are coded by other levels than those of the model; pass the raw values.")
         return coded.codes[self.used]
 
     def joint(self, X: Any) -> np.ndarray:
-        """Return log joint probabilities of rows, (n_rows, n_classes), in nats, up to a constant for each row."""
+        """Return log joint probabilities, shape (n_rows, n_classes), in nats, up to a constant for each row."""
         return self.tables.joint(self.cells(X))
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Return probabilities of the classes, (n_rows, n_classes), for a table with the training columns by name."""
+        """Return the class probabilities, shape (n_rows, n_classes), of a table with the training columns by name."""
         return probabilities(self.joint(X))
 
     def predict_interval(self, X: Any, level: float = 0.9) -> np.ndarray:
-        """Return intervals of the probabilities, (n_rows, n_classes, 2), as `SelectiveNB.predict_interval`
-        documents.
+        """Return confidence intervals of the class probabilities, shape (n_rows, n_classes, 2), as documented in
+        `SelectiveNB.predict_interval`.
         """
         return self.interval_of_cells(self.cells(X), check_level(level))
 
     def interval_of_cells(self, cells: np.ndarray, level: float) -> np.ndarray:
-        """Return intervals of the probabilities, (n_rows, n_classes, 2), of rows given as cells (n_used, n_rows)."""
+        """Return confidence intervals of the class probabilities, shape (n_rows, n_classes, 2), of rows given as cells,
+        shape (n_used, n_rows).
+        """
         n_logits, n_factors = self.intercept_factors.shape
         single, shared = np.split(self.errors.joint(cells), [n_logits], axis=1)
         variances = single + (shared.reshape(len(single), n_logits, n_factors) ** 2).sum(axis=2)
@@ -407,7 +421,7 @@ class Scorecard(ShortRepr):
         Returns
         -------
         Explanation
-            The arrays behind `SelectiveNB.explain`; its ``plot`` draws a row.
+            Arrays of contributions, of which `SelectiveNB.explain` returns a table; its method ``plot`` draws one row.
 
         Examples
         --------
@@ -434,7 +448,7 @@ class Scorecard(ShortRepr):
         Parameters
         ----------
         feature : name of a feature in the model.
-        target_class : label; by default the positive class or, of more than two without one, the first.
+        target_class : label of the class; by default the positive class or, if there is none, the first class.
 
         Returns
         -------
@@ -443,7 +457,7 @@ class Scorecard(ShortRepr):
         Raises
         ------
         ValueError
-            If no feature in the model, or no class, has this name.
+            If the model has no feature of this name, or no such class.
 
         Examples
         --------
@@ -474,8 +488,9 @@ class Scorecard(ShortRepr):
         Parameters
         ----------
         min_count : int, default=1
-            If above 1, cells of fewer rows are joined in one line per feature, which has their mean contribution but no
-            names or limits, and other numbers of rows are rounded to multiples of it.
+            If above 1, counts of few rows are hidden: all cells of a feature with fewer rows are shown as one line with
+            their mean contribution, without labels or bounds, and other numbers of rows are rounded to multiples of
+            ``min_count``.
         """
         rows = [self._line(None, "intercept", self.intercept, np.zeros(self.classes.size))]
         for k in self.by_importance.tolist():
@@ -496,8 +511,8 @@ class Scorecard(ShortRepr):
         return results_frame(rows, self.library, infer_schema_length=None)
 
     def _few(self, feature: Feature, min_count: int) -> list[dict[str, Any]]:
-        """Return the line of `to_frame` that joins the cells of fewer than ``min_count`` rows; empty if there
-        are none.
+        """Return the line of `to_frame` that stands for all cells of fewer than ``min_count`` rows, as a list; empty if
+        there are none.
         """
         n_rows = feature.counts.sum(axis=1)
         few = n_rows < min_count
@@ -521,8 +536,8 @@ class Scorecard(ShortRepr):
 
 
 def bounds_of(cells: FeatureLevels, code: int) -> dict[str, Any]:
-    """Return ``low`` (exclusive) and ``high`` (inclusive) of an interval, or the ``values`` of a group as texts, by
-    name.
+    """Return the content of a cell by name: ``low`` (exclusive) and ``high`` (inclusive) of an interval, or the
+    ``values`` of a group as texts.
     """
     if cells.groups is not None:
         return {"values": [canonical_text(value) for value in cells.groups[code] if value is not None]}
@@ -538,13 +553,13 @@ def bounds_of(cells: FeatureLevels, code: int) -> dict[str, Any]:
 def scorecard_of_fit(
     evidence: Evidence, search_weights: np.ndarray, signs: Mapping[int, int], **facts: Any
 ) -> Scorecard:
-    """Return the scorecard of a fit.
+    """Return the scorecard of fitted contributions.
 
     Parameters
     ----------
     evidence : fitted contributions.
-    search_weights : weights of the features in the search; surfaces, which come after them, have none.
-    signs : sign of monotone features, by position.
+    search_weights : weights of the features in the search; surfaces come after these features and have no weight.
+    signs : 1 or -1 for each monotone feature, by position.
     **facts : ``classes``, ``columns``, ``provenance`` and ``library`` of the `Scorecard`.
     """
     search_weights, features = search_weights.astype(float).tolist(), []
@@ -563,14 +578,14 @@ def scorecard_of_fit(
 def scorecard_of(parts: Sequence[Feature], intercept: np.ndarray, **facts: Any) -> Scorecard:
     """Return the scorecard of features whose contributions are not centred yet.
 
-    A number that a cell adds to all classes does not change probabilities, so it is removed. Contributions are then
-    centred over the training rows: each states what a cell adds compared with an average row. The means move into the
+    A number that a cell adds to all classes does not change probabilities and is removed. Contributions are then
+    centred over the training rows, so that each states the difference to an average row. The means are added to the
     intercept, which leaves probabilities unchanged.
 
     Parameters
     ----------
-    parts : the features.
-    intercept : (n_classes,) nats before the means are added.
+    parts : features of the scorecard.
+    intercept : (n_classes,) in nats, before the means are added.
     **facts : ``class_counts`` and all other fields of the `Scorecard`.
     """
     total = facts["class_counts"].sum()
@@ -583,12 +598,12 @@ def scorecard_of(parts: Sequence[Feature], intercept: np.ndarray, **facts: Any) 
 
 
 def centred(feature: Feature, total: float) -> tuple[Feature, np.ndarray]:
-    """Return the feature with contributions of mean 0 over the classes and over ``total`` training rows, and the mean
-    that was subtracted, (n_classes,).
+    """Return the feature with contributions that have mean 0 over the classes and over ``total`` training rows, and the
+    mean that was subtracted, shape (n_classes,) in nats.
 
-    Values without rows that add this mean add exactly 0 afterwards.
+    Cells without rows, and unseen values, that contribute exactly this mean get 0 without rounding errors.
     """
-    if not feature.is_used:  # most features of a wide table
+    if not feature.is_used:  # saves time, because most features of a wide table are not used
         return feature, np.zeros(feature.unseen.size)
     contributions, rows = feature.contributions, feature.counts.sum(axis=1)
     shares = rows / total
@@ -600,7 +615,7 @@ def centred(feature: Feature, total: float) -> tuple[Feature, np.ndarray]:
         contributions[0]
         + shares @ (contributions - contributions[0])
         + (1.0 - shares.sum()) * (unseen - contributions[0])
-    )  # 0 is left if all are alike
+    )  # exactly the common contribution if all cells have the same
     rounding = _ROUNDING * max(1.0, float(np.abs(contributions).max()))
     contributions, unseen = contributions - mean, unseen - mean
     contributions[(rows == 0) & (np.abs(contributions) < rounding).all(axis=1)] = 0.0
@@ -611,8 +626,8 @@ def centred(feature: Feature, total: float) -> tuple[Feature, np.ndarray]:
 def with_importances(features: Sequence[Feature], class_counts: np.ndarray) -> tuple[Feature, ...]:
     """Return the features with their importances, which add up to 1.
 
-    The importance of a feature is the mean absolute value, over training rows and classes, of its contribution to a
-    class less its mean contribution to the other classes.
+    The importance of a feature is proportional to the mean, over training rows and classes, of the absolute difference
+    between its contribution to a class and its mean contribution to the other classes.
     """
     sizes, shares = [], class_counts / class_counts.sum()
     for feature in features:

@@ -25,9 +25,9 @@ def strategy_table(
     score : array, shape (n_rows,)
         Higher scores are approved first.
     is_event : bool array, shape (n_rows,)
-        Whether a row turned out to be of the class that approval should avoid.
+        Whether the true class of the row is the one that approval should avoid.
     weights : array, shape (n_rows,), or None
-        Number of times that each row counts.
+        Weight of each row: a weight of 2 equals the row repeated.
     bands : int or sequence of numbers, default=10
         A number of bands with about equally many rows, or the lowest scores of all bands but the lowest.
     library : str, default="polars"
@@ -39,7 +39,7 @@ def strategy_table(
         ``low`` and ``high``, the lowest and highest score of the rows in the band; ``rows``, their ``share`` of all
         rows, ``events`` and ``event_rate``; and, if this band and all above it are approved, the ``approval_rate``, the
         ``approved_event_rate`` and ``avoided_events``, the share of all events in the bands below. Bands without rows
-        are left out.
+        are omitted.
 
     Raises
     ------
@@ -70,9 +70,11 @@ def strategy_table(
 
 
 def _first_rows(score: np.ndarray, weights: np.ndarray, bands: int | Sequence[float]) -> np.ndarray:
-    """Return the first row of each band, for scores in descending order; equal scores stay in one band."""
+    """Return the position of the first row of each band, for scores in descending order; equal scores stay in one
+    band.
+    """
     if isinstance(bands, (int, np.integer)) and not isinstance(bands, bool) and bands >= 1:
-        runs = np.append(0, np.flatnonzero(np.diff(score)) + 1)  # of equal scores
+        runs = np.append(0, np.flatnonzero(np.diff(score)) + 1)  # first row of each run of equal scores
         above = np.append(0.0, np.cumsum(np.add.reduceat(weights, runs)))
         return np.append(0, runs[equal_parts(above, int(bands))])
     limits = np.asarray([] if isinstance(bands, (int, np.integer, str)) else bands, dtype=float)

@@ -11,14 +11,14 @@ from bayesieve.table.pair_levels import PairLevels
 
 FEW_ROWS = 10
 LARGE = 1.0
-"""Nats of log odds of two classes, or of the score of one of more, above which a contribution is large."""
+"""Nats above which a contribution is large: to the log odds for two classes, otherwise to the score of a class."""
 
 
 def weakly_supported(feature: Feature) -> list[tuple[int, int]]:
-    """Return the first and last codes of cells with a large contribution that fewer than `FEW_ROWS` rows support.
+    """Return the first and last code of each group of cells with a large contribution but fewer than `FEW_ROWS` rows.
 
-    Neighbouring cells of a curve, and cells of a surface, share their rows: those with large contributions of one sign
-    count together.
+    Neighbouring cells of a curve, and cells of a surface, are fitted together: those with large contributions of the
+    same sign form one group. Any other cell is a group by itself.
     """
     contributions, rows = feature.contributions, feature.counts.sum(axis=1)
     if contributions.shape[1] == 2:

@@ -17,7 +17,7 @@ from bayesieve.table.values import canonical_text
 from bayesieve.words import listed, named, quoted_text
 
 EXAMPLE_ROWS = 1000  # rows that are searched for examples of unseen values
-_NEARLY_ALL = 0.9  # share of unseen values from which on a column is compared with that of the training
+_NEARLY_ALL = 0.9  # share of unseen values from which the warning compares the values with those of training
 _FEWEST_ROWS = 5  # fewer unseen values of a column raise no warning
 _MANY = 0.05  # share of unseen values of a column that raises a warning
 _MAX_EXAMPLES = 3
@@ -25,17 +25,17 @@ _MAX_EXAMPLES = 3
 
 @dataclass
 class _Unseen:
-    """Counts of unseen values in some rows.
+    """Counts of values without a level in some rows.
 
-    counts : (n_columns,) rows without a level, for each column that the model needs.
-    contents : for columns with almost only unseen values, a description of the values now and in training.
+    counts : (n_columns,) number of rows without a level, for each column that the model needs.
+    contents : for each column with almost only unseen values, a description of its values now and in training.
     """
 
     counts: np.ndarray
     contents: dict[str, str] = field(default_factory=dict)
 
     def add(self, other: _Unseen) -> None:
-        """Add the counts of further rows; the first description of a column is kept."""
+        """Add the counts of further rows. If a column is described already, that description remains."""
         self.counts += other.counts
         self.contents = other.contents | self.contents
 
@@ -45,7 +45,7 @@ _collected: ContextVar[_Unseen | None] = ContextVar("unseen", default=None)
 
 @contextmanager
 def unseen_said_once(card: Scorecard, n_rows: int, most: int = 5) -> Iterator[None]:
-    """Collect the warnings of all blocks that are predicted in this context into one warning at its end."""
+    """Issue one warning at the end of the context for all blocks of rows that are predicted in it."""
     unseen = _Unseen(np.zeros(len(card.reader.needed), dtype=np.int64))
     token = _collected.set(unseen)
     try:
@@ -56,14 +56,14 @@ def unseen_said_once(card: Scorecard, n_rows: int, most: int = 5) -> Iterator[No
 
 
 def warn_of_unseen(card: Scorecard, table: Table, counts: np.ndarray, rows: str = "") -> None:
-    """Warn about unseen values; within `unseen_said_once`, collect them instead.
+    """Warn about unseen values; within `unseen_said_once`, collect the counts instead.
 
     Parameters
     ----------
     card : the fitted model.
     table : the rows.
-    counts : (n_columns,) rows without a level, as the reader of the scorecard counts them.
-    rows : the rows in words; by default their number.
+    counts : (n_columns,) number of rows without a level, from `RowReader.code`.
+    rows : the rows in words, such as "400 rows"; by default their number.
     """
     unseen = _Unseen(counts, _contents(card, table, counts))
     collected = _collected.get()
@@ -100,7 +100,7 @@ def _examples(texts: Sequence[str]) -> str:
 
 
 def _caution(card: Scorecard, unseen: _Unseen, n_rows: int, most: int = 5, rows: str = "") -> Caution | None:
-    """Return a caution that names up to ``most`` columns with many unseen values, or None."""
+    """Return a caution that names up to ``most`` columns with many unseen values; None if there are none."""
     if n_rows < _FEWEST_ROWS:
         return None
     rows, names = rows or f"{n_rows:,} rows", card.reader.needed

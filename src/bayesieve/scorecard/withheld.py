@@ -1,4 +1,4 @@
-"""Removal of categories from model files if their columns are not in the model, and their restoration in merges."""
+"""Removal of the categories of unused columns from model files, and their restoration when models are merged."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bayesieve.table.pair_levels import PairLevels
 
 
 def without_unused_values(card: Scorecard) -> list[Feature]:
-    """Return the features without the categories of columns that are not in the model."""
+    """Return the features of a model without the categories of columns that the model does not use."""
     columns_in_use = {name for feature in card.used_features for name in feature.columns}
     withheld: dict[int, FeatureLevels] = {}
 
@@ -41,7 +41,7 @@ def without_unused_values(card: Scorecard) -> list[Feature]:
 
 
 def joined_cells(feature: Feature, levels: FeatureLevels, level_of_cell: np.ndarray) -> Feature:
-    """Return an unused feature with its cells joined to ``levels``; ``level_of_cell`` is the level of each cell."""
+    """Return an unused feature with its cells merged into ``levels``; ``level_of_cell`` is the level of each cell."""
     shape = (levels.n_levels, feature.counts.shape[1])
     counts, errors = np.zeros(shape), np.zeros(shape)
     np.add.at(counts, level_of_cell, feature.counts)
@@ -57,24 +57,26 @@ def joined_cells(feature: Feature, levels: FeatureLevels, level_of_cell: np.ndar
 
 
 def with_known_values(cards: Sequence[Scorecard]) -> list[Scorecard]:
-    """Return scorecards in which withheld categories are restored, if another of the models has them.
+    """Return the scorecards with withheld categories restored from another of the models.
 
-    A column that no model uses becomes a single level, unless its values are known to be the same.
+    If the categories may differ between the models, the column becomes a single level. Raise ValueError if a model uses
+    the column then.
     """
     features = [{feature.name: feature for feature in card.features if not _is_closed(feature)} for card in cards]
-    names = {name for own in features for name, feature in own.items() if isinstance(feature.levels, WithheldLevels)}
+    items = [item for by_name in features for item in by_name.items()]
+    names = {name for name, feature in items if isinstance(feature.levels, WithheldLevels)}
     if not names:
         return list(cards)
     for name in sorted(names):
-        models = [m for m, own in enumerate(features) if name in own]
+        models = [m for m, by_name in enumerate(features) if name in by_name]
         levels = [features[m][name].levels for m in models]
         donor = next((level for level in levels if level.groups is not None), None)
         sealed = [level if isinstance(level, WithheldLevels) else _sealed(level) for level in levels]
         same = len({(level.sizes, level.digest, level.missing_code) for level in sealed}) == 1
         if not same and any(name in feature.columns for card in cards for feature in card.used_features):
             raise ValueError(
-                f"Column {name!r} is in one of the models, and the file of another does not hold its values; fit the "
-                "others with SelectiveNB(levels=first.scorecard_)."
+                f"Column {name!r} is used by one of the models, but the file of another does not contain its "
+                "categories; fit the others with SelectiveNB(levels=first.scorecard_)."
             )
         for m, level in zip(models, levels, strict=True):
             if not same:
@@ -83,16 +85,16 @@ def with_known_values(cards: Sequence[Scorecard]) -> list[Scorecard]:
                 every = np.zeros(features[m][name].cells.n_levels, dtype=np.int64)
                 features[m][name] = joined_cells(features[m][name], one, every)
             elif donor is not None and isinstance(level, WithheldLevels):
-                own = replace(donor, renamed=(), counts=level.counts, level_score=level.level_score)
-                features[m][name] = replace(features[m][name], levels=own, cells=own)
+                restored = replace(donor, renamed=(), counts=level.counts, level_score=level.level_score)
+                features[m][name] = replace(features[m][name], levels=restored, cells=restored)
     return [
-        replace(card, features=tuple(own[feature.name] for feature in card.features if feature.name in own))
-        for card, own in zip(cards, features, strict=True)
+        replace(card, features=tuple(by_name[feature.name] for feature in card.features if feature.name in by_name))
+        for card, by_name in zip(cards, features, strict=True)
     ]
 
 
 def _is_closed(feature: Feature) -> bool:
-    """Return whether a feature is a pair outside of the model with withheld values."""
+    """Return whether a feature is an unused pair with withheld categories."""
     pair = feature.levels
     return isinstance(pair, PairLevels) and any(isinstance(part, WithheldLevels) for part in pair.parts)
 

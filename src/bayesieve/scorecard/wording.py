@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 
 
 class Label(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """Readable name, unit, description, reason code and level texts of a column; ``fixed`` columns must not change."""
+    """Readable name, unit, description, reason code and level texts of a column.
+
+    No change is proposed for a column if ``fixed`` is True.
+    """
 
     name: str = ""
     unit: str = ""
@@ -40,27 +43,27 @@ def read_labels(source: Any, columns: Sequence[str]) -> dict[str, dict[str, Any]
 
     Parameters
     ----------
-    source : mapping from columns to names, or to mappings with any of ``name``, ``unit``, ``description``, ``code`` (of
-        reasons), ``levels`` (texts by label of a level or by value) and ``fixed`` (whether changes of the column are
-        never proposed); or a YAML file with such a mapping.
-    columns : columns that may be described.
+    source : mapping from columns to readable names, or to mappings with any of ``name``, ``unit``, ``description``,
+        ``code`` (reason code), ``levels`` (texts by label of a level or by value) and ``fixed`` (whether no change of
+        the column is ever proposed); or the path of a YAML file with such a mapping.
+    columns : names of the columns that labels may describe.
 
     Raises
     ------
     ValueError
-        If it is no such mapping, or names another column; the message names the place.
+        If the source has another form, or names another column; the message names the place.
     """
     where = "The labels" if isinstance(source, Mapping) else str(source)
     if isinstance(source, (str, os.PathLike)):
         source = read_yaml(source)
     try:
-        read = msgspec.json.decode(msgspec.json.encode(source), type=dict[str, Any])  # keys are texts
+        read = msgspec.json.decode(msgspec.json.encode(source), type=dict[str, Any])  # makes all keys texts
     except (msgspec.MsgspecError, TypeError):
-        raise ValueError(f"{where} must map columns to words, such as 'age: {{name: Age, unit: years}}'.") from None
+        raise ValueError(f"{where} must map columns to labels, such as 'age: {{name: Age, unit: years}}'.") from None
     labels = {}
     for column, content in read.items():
         if column not in columns:
-            hint = did_you_mean(column, columns) or f"there are {named(columns)}."
+            hint = did_you_mean(column, columns) or f"its columns are {named(columns)}."
             raise ValueError(f"{where} describe the column {column!r:.80}, which the model does not have; {hint}")
         try:
             label = Label(content) if isinstance(content, str) else msgspec.convert(content, Label)
@@ -72,20 +75,22 @@ def read_labels(source: Any, columns: Sequence[str]) -> dict[str, dict[str, Any]
 
 
 def unknown_levels(card: Scorecard, labels: Mapping[str, Mapping[str, Any]]) -> str | None:
-    """Return a sentence about the first column whose labels name a level or value that it does not have, or None."""
+    """Return a sentence about the first column whose labels name a level or value that the column does not have; None
+    if there is no such column.
+    """
     for column, label in labels.items():
         levels = _levels_of(card, column)
         texts = {"missing", *(text for level in levels for text in (*level.labels, *level.all_labels))}
         texts |= {canonical_text(value) for level in levels for group in level.groups or () for value in group}
         unknown = [text for text in label.get("levels", {}) if text not in texts]
         if unknown:
-            there = f"its levels are {named(text for level in levels[:1] for text in level.labels)}"
-            return f"The labels name {named(unknown)} of column {column!r:.80}, no level or value of it; {there}."
+            hint = f"its levels are {named(text for level in levels[:1] for text in level.labels)}"
+            return f"Column {column!r:.80} has no level or value {named(unknown)}, which the labels name; {hint}."
     return None
 
 
 def _levels_of(card: Scorecard, column: str) -> list[FeatureLevels]:
-    """Return all levels and cells by which features divide a column; the levels of the column itself come first."""
+    """Return all levels and cells of a column that features use; the levels of the column itself come first."""
     levels: list[FeatureLevels] = []
     for feature in card.features:
         parts = (*feature.levels.by_column, feature.cells)
@@ -94,11 +99,11 @@ def _levels_of(card: Scorecard, column: str) -> list[FeatureLevels]:
 
 
 class Wording:
-    """Readable names of features and texts of levels, for everything that people read.
+    """Readable names of features and texts of levels, for all texts that people read.
 
     Parameters
     ----------
-    labels : mapping from columns, as `read_labels` returns it.
+    labels : labels by column, as returned by `read_labels`.
     """
 
     def __init__(self, labels: Mapping[str, Mapping[str, Any]]) -> None:
@@ -118,7 +123,7 @@ class Wording:
         return {column: label["code"] for column, label in self.labels.items() if label.get("code")}
 
     def named(self, level: FeatureLevels) -> str:
-        """Return the readable name of a feature."""
+        """Return the readable name of a feature, given by its levels."""
         if isinstance(level, PairLevels):
             plain_name = pair_name(*(part.name for part in level.parts))
             return pair_name(*map(self.named, level.parts)) + level.name.removeprefix(plain_name)
@@ -128,7 +133,10 @@ class Wording:
         return self.name(level.name)
 
     def levels(self, level: FeatureLevels, full: bool = False) -> tuple[str, ...]:
-        """Return a text for each level: the one a user gave, or its label with readable values and the unit."""
+        """Return the text of each level: the one that a user gave, otherwise its label with readable values and unit.
+
+        With ``full``, long labels are not shortened.
+        """
         labels = level.all_labels if full else level.labels
         if isinstance(level, PairLevels):
             if not any(part.column in self.labels for part in level.parts):
@@ -142,7 +150,9 @@ class Wording:
         return tuple(given or text for given, text in zip(self.given(level), texts, strict=True))
 
     def spoken(self, level: FeatureLevels) -> list[str]:
-        """Return the levels in words for a letter; a group is named by one of its values."""
+        """Return the text of each level in words for a letter, such as "over 40"; a group is named by one of its
+        values.
+        """
         if level.groups is not None:
             texts = ["missing" if group[0] is None else group[0] for group in self._groups(level)]
         else:
@@ -155,7 +165,7 @@ class Wording:
         return [*interval_labels(cuts, level.type, level.missing_code, names, patterns, unit)]
 
     def given(self, level: FeatureLevels) -> list[str | None]:
-        """Return the text that a user gave each level, by an edit or otherwise by labels; None without one."""
+        """Return the text that a user gave to each level, by an edit or by labels; None for levels without one."""
         texts = self.labels.get(level.column, {}).get("levels", {})
         by_hand = level.renamed or (None,) * level.n_levels
         every = zip(by_hand, level.labels, level.all_labels, strict=True)

@@ -1,4 +1,4 @@
-"""Exports of a fitted model to other systems. There is one module per target; all write the same `Plan`."""
+"""Exports of a fitted model to other systems. There is one module per target; all targets write the same `Plan`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ from bayesieve.words import listed, named
 
 @cache
 def targets() -> Registry[Any]:
-    """Return all export targets by name, including entry points of the group ``bayesieve.exports``."""
+    """Return all export targets by name, including those that other packages add by entry points of the group
+    ``bayesieve.exports``.
+    """
     from bayesieve.scorecard.export.excel import Excel
     from bayesieve.scorecard.export.onnx_graph import Onnx
     from bayesieve.scorecard.export.pmml import Pmml
@@ -54,13 +56,15 @@ def export(
 
 
 def _target(to: Any, path: Any) -> tuple[Any, str]:
-    """Return the export target that ``to`` or the suffix of the path selects, and that suffix."""
+    """Return the export target that ``to`` or the suffix of the path selects, and the suffix."""
     kinds, suffix = targets(), "" if path is None else Path(os.fspath(path)).suffix.lower()
     if to is None:
         to = next((name for name, kind in kinds.items() if suffix in kind.suffixes), None)
         if to is None:
             by_suffix = [f"{ending} ({name})" for name, kind in kinds.items() for ending in kind.suffixes]
-            raise ValueError(f"Name the target as to=, or end the name of the file in {listed(by_suffix, 20)}.")
+            raise ValueError(
+                f"The export target is unknown; set to=, or use a file name ending in {listed(by_suffix, 20)}."
+            )
     elif to not in kinds:
         raise ValueError(f"to must be one of {listed([*map(repr, kinds)], 20)}, got {to!r:.80}.")
     return kinds[to], suffix

@@ -16,12 +16,12 @@ from bayesieve.table.frames import results_frame
 if TYPE_CHECKING:
     from bayesieve.scorecard.export.point_card import Points
 
-_KINDS = ("level", "special", "missing", "unseen", "total")  # in the order of the lines of a feature
-_ZERO = 0.5  # rows added to both kinds of a level that has rows of one kind only, for its weight of evidence
+_KINDS = ("level", "special", "missing", "unseen", "total")  # kinds of lines, in the order in which a feature has them
+_ZERO = 0.5  # rows added to both classes of a level with rows of one class, for the weight of evidence
 
 
 def card_table(points: Points) -> Any:
-    """Return the frame that `Points.table` documents."""
+    """Return the frame documented in `Points.table`."""
     card = points.card
     empty = dict.fromkeys(
         ("feature", "level", "kind", "low", "high", "values", "rows", "share", "events", "event_rate", "woe", "iv")
@@ -37,7 +37,7 @@ def card_table(points: Points) -> Any:
 
 
 def _lines(feature: Feature, points: Points) -> Iterator[dict[str, Any]]:
-    """Yield the rows of the table for one feature as dicts: levels, special values, missing and unseen values, and
+    """Yield the lines of the table for one feature as dicts: its levels, special values, missing and unseen values, and
     totals.
     """
     cells, of_cells = feature.cells, points.points[feature.name].tolist()
@@ -62,8 +62,8 @@ def _lines(feature: Feature, points: Points) -> Iterator[dict[str, Any]]:
 
 
 def _rows_and_events(counts: np.ndarray, points: Points) -> tuple[np.ndarray, np.ndarray]:
-    """Return the number of rows and of events (rows of the negative class) from counts by class, (n, 2); each has shape
-    (n,).
+    """Return the number of rows and of events (rows of the negative class) from counts by class, (n, 2); both have
+    shape (n,).
     """
     rows: np.ndarray = counts.sum(axis=1)
     return rows, rows - counts[:, points.card.positive]
@@ -79,10 +79,10 @@ def _counted(rows: float, events: float, total: float) -> dict[str, Any]:
 
 
 def _weights_of_evidence(rows: np.ndarray, events: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the weight of evidence of each level, (n_levels,) in nats, and its summand of the feature's information
-    value.
+    """Return the weight of evidence of each level in nats, and its part of the feature's information value; both have
+    shape (n_levels,).
 
-    Levels without rows of a class are counted with half a row more, so that logarithms stay finite.
+    Half a row is added to both classes of a level that has rows of one class only, so that logarithms stay finite.
     """
     others = rows - events
     more = _ZERO * ((events <= 0) | (others <= 0))
@@ -93,7 +93,7 @@ def _weights_of_evidence(rows: np.ndarray, events: np.ndarray) -> tuple[np.ndarr
 
 
 def _kind(cells: FeatureLevels, code: int) -> str:
-    """Return the kind of a level. A level is "missing" only if it contains nothing but missing values."""
+    """Return the kind of a level. A level is "missing" only if it contains no other values."""
     if code == cells.missing_code and cells.has_missing_level:
         return "missing"
     return "special" if cells.n_special_levels - len(cells.special) <= code < cells.n_special_levels else "level"

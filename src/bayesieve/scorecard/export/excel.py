@@ -1,8 +1,8 @@
 """Excel workbooks that score typed or pasted values by formulas.
 
-Each row of values is scored on one line of the hidden sheet "Work": codes of the readers, contributions, sums. Formulas
-use only functions that behave alike in all spreadsheets. Texts are compared one by one with EXACT, because lookups in
-lists ignore case.
+Each row of values is scored on one line of the hidden sheet "Work": codes of the values, contributions and sums.
+Formulas use only functions that behave alike in all spreadsheet programs. Texts are compared one by one with EXACT,
+because look-ups in lists ignore case.
 """
 
 from __future__ import annotations
@@ -25,9 +25,11 @@ from bayesieve.scorecard.record import Scorecard
 from bayesieve.table.values import BLANKS
 from bayesieve.words import cut, quoted, visible
 
-_HELD = [blank for blank in BLANKS if blank in "\t\n\r" or blank.isprintable() or ord(blank) > 0x7F]  # by a cell
-_EPOCH = 25569  # the serial number of 1970-01-01
-_FIRST_DAY = 61  # 1900-03-01; serial numbers before it are off by one, as Excel has a 29th of February 1900
+_HELD = [
+    blank for blank in BLANKS if blank in "\t\n\r" or blank.isprintable() or ord(blank) > 0x7F
+]  # blanks that a cell can hold
+_EPOCH = 25569  # serial number of 1970-01-01
+_FIRST_DAY = 61  # 1900-03-01; earlier serial numbers are off by one, because Excel has a 29th of February 1900
 _FORMATS = {
     "date": "yyyy-mm-dd",
     "datetime": "yyyy-mm-dd hh:mm:ss.000",
@@ -36,37 +38,40 @@ _FORMATS = {
     **dict.fromkeys(("text", "category"), "@"),
 }
 _MOST_KEYS, _MOST_COLUMNS, _LONGEST, _EXACT = 2_000, 16_384, 255, 10**15
-_TOGETHER = 40  # keys of a formula, which may have 8,192 characters
+_TOGETHER = 40  # keys in one formula, whose length is limited to 8,192 characters
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Excel(Export):
-    """A workbook that scores an applicant, or pasted rows, by formulas, in Excel 2010 or later and LibreOffice.
+    """Workbook that scores an applicant, or pasted rows, by formulas, in Excel 2010 or later and LibreOffice.
 
-    Sheets: "Score", where values are typed, categories chosen from lists, with the probability of each class and, for
-    two classes, points and reasons; "Scorecard", what each cell adds; "Rows", where rows are pasted. Probabilities are
-    those of ``predict_proba``, not of the points.
+    The sheet "Score" has fields for the values of one applicant (lists for categories), and shows the probability of
+    each class and, for two classes, points and reasons. The sheet "Scorecard" lists the contribution of each cell of a
+    feature. Rows can be pasted into the sheet "Rows". Probabilities equal those of ``predict_proba``; they are not
+    derived from the points.
 
-    An empty cell is a missing value. Numbers are compared by 15 digits and moments to the millisecond, as spreadsheets
-    hold no more. Days before 1900-03-01, and texts in columns of numbers or moments, give #N/A or #VALUE!.
+    An empty spreadsheet cell is a missing value. Numbers are compared to 15 digits and times to the millisecond,
+    because spreadsheets store no more. Days before 1900-03-01, and texts in columns of numbers or times, give #N/A or
+    #VALUE!.
 
     Parameters
     ----------
     rows : int, default=200
-        Prepared lines of the sheet "Rows".
+        Number of prepared lines in the sheet "Rows".
     reasons : int, default=4
-        Reasons for the applicant, as `SelectiveNB.reasons` ranks them; of more than two classes with ``target_class``.
+        Number of reasons for the applicant, ranked as in `SelectiveNB.reasons`. With more than two classes, they need
+        ``target_class``.
     target_class : label, default=None
-        The class that reasons speak against; None: the positive class of the model.
+        Class that reasons speak against; None for the positive class of the model.
     pdo, base_score, base_odds : float
-        Of the points, see `SelectiveNB.points`.
+        Scale of the points, see `SelectiveNB.points`.
 
     Raises
     ------
     ValueError
-        If an option is wrong, or a workbook cannot hold the model: columns of values of several types, numbers of more
-        than 15 digits or texts of more than 255 characters as categories, more than 2,000 texts of a column, more
-        features than a sheet has columns.
+        If an option is invalid, or a workbook cannot represent the model: columns with values of several types,
+        categories that are numbers of more than 15 digits or texts of more than 255 characters, more than 2,000
+        categories in a column, or more features than a sheet has columns.
 
     Examples
     --------
@@ -109,7 +114,7 @@ class Excel(Export):
 class _Line:
     """One line of the sheet "Work".
 
-    Formulas are written together with their results for an empty applicant, so that files show values when opened.
+    Each formula is written together with its result for an empty applicant, so that the file shows values when opened.
     """
 
     def __init__(self, sheet: Any, at: int) -> None:
@@ -117,7 +122,7 @@ class _Line:
         self.results: dict[str, Any] = {}
 
     def put(self, formula: str, result: Any) -> str:
-        """Write a formula with its result into the next cell, and return the address of that cell."""
+        """Write a formula with its result into the next cell of the line, and return the address of that cell."""
         self._sheet.write_formula(self._at, self._width, f"={formula}", None, result)
         address = f"Work!${_letters(self._width)}${self._at + 1}"
         self._width, self.results[address] = self._width + 1, result
@@ -159,8 +164,8 @@ class _Sheets:
     def _keys(self, reader: Reader) -> tuple[str, str, str]:
         """Write the keys and codes of a reader to the sheet "Tables".
 
-        Returns three addresses: the texts, or the cuts of numbers; the texts as TRIM shortens them, or the numeric
-        keys; and the codes + 1 of the keys.
+        Returns three addresses: the texts (or the cuts of numbers), the texts as shortened by TRIM (or the numeric
+        keys), and the codes + 1 of the keys.
         """
         codes = self.column([code + 1 for code in reader.keys.values()])
         if reader.is_text:
@@ -170,7 +175,7 @@ class _Sheets:
     def _lines(self, k: int) -> list[str]:
         """Write the contributions of a term by code, and return the addresses of their ranges.
 
-        For two classes with points these are log odds and points; otherwise one range for each class.
+        With points, these are the ranges of log odds and of points; otherwise there is one range for each class.
         """
         term = self.plan.terms[k]
         if self.points is None:
@@ -180,7 +185,7 @@ class _Sheets:
         return [self.column(table.ravel().tolist()) for table in (self.plan.log_odds[1][k], by_code)]
 
     def code(self, line: _Line, at: int, cells: Mapping[str, str]) -> str:
-        """Write the formula of the code + 1 of a reader's value, and return its address."""
+        """Write the formula that computes the code + 1 of a value, and return its address."""
         reader, (first, keys, codes) = self.plan.readers[at], self.keys[at]
         x, missing, unseen = cells[reader.column], reader.missing + 1, str(reader.unseen + 1)
         if reader.type == "boolean":
@@ -202,11 +207,11 @@ class _Sheets:
         return line.put(formula, missing)
 
     def _text(self, line: _Line, reader: Reader, x: str, keys: str, squeezed: str) -> str:
-        """Return the formula of the code + 1 of a text: that of the equal key or, if none is equal, of the key without
-        regard to surrounding blanks.
+        """Return the formula that computes the code + 1 of a text: the code of the equal key or, if there is none, of
+        the key that is equal except for surrounding blanks.
 
-        TRIM also shortens blanks inside a text. A text that contains a key, and equals it once both are trimmed, is
-        that key with blanks around it.
+        TRIM also shortens blanks within a text. A text that contains a key, and equals it once both are trimmed, is
+        that key with surrounding blanks.
         """
         text = f'{x}&""'
         for blank in _HELD:
@@ -230,8 +235,8 @@ class _Sheets:
         return formula
 
     def scored(self, at: int, cells: Mapping[str, str]) -> tuple[_Line, list[str], list[str]]:
-        """Write the line that scores a row. Returns the line, the addresses of its results, and those of the codes + 1
-        of terms.
+        """Write the line that scores a row. Returns the line, the addresses of its results, and the addresses of the
+        codes + 1 of the terms.
         """
         line, plan = _Line(self.work, at), self.plan
         codes, of_terms, missing = [self.code(line, k, cells) for k in range(len(plan.readers))], [], []
@@ -264,8 +269,8 @@ class _Sheets:
         return line, results, of_terms
 
     def _value(self, k: int, j: int, code: int) -> float:
-        """Return the contribution of term k for a code: to class j or, with points, its log odds (j = 0) or points (j =
-        1).
+        """Return the contribution of term k for a code: to class j in nats or, with points, to the log odds (j = 0) or
+        the points (j = 1).
         """
         term = self.plan.terms[k]
         at = code if term.cell is None else int(term.cell.ravel()[code])
@@ -277,7 +282,9 @@ class _Sheets:
         """Return the formulas of the reasons for a row, each with its result for an empty row."""
         parts = self.plan.reason_parts(self.export.target_class)
         n, keys = len(parts) + 1, []
-        for i, terms in enumerate(parts.values(), 1):  # in units of the last decimal; the first of equal ones is lower
+        # Contributions are ranked as integers in units of the last decimal. Adding the position of the column breaks
+        # ties.
+        for i, terms in enumerate(parts.values(), 1):
             added = [f"INDEX({self.column(table.ravel().tolist())},{codes[k]})" for k, table in terms]
             value = sum(table.ravel()[line.results[codes[k]] - 1] for k, table in terms)
             units = f"ROUND(({'+'.join(added)})*1E{DECIMALS},0)"
@@ -380,36 +387,38 @@ class _Sheets:
 
 
 def _check(plan: Plan, reader: Reader) -> None:
-    of = f"of column {quoted(reader.column)}"
+    column = f"of column {quoted(reader.column)}"
     texts = [key for key in reader.keys if isinstance(key, str)]
     if reader.type == "mixed" or (texts and not reader.is_text):
-        raise plan.refuse("Excel", f"values of several types {of}", "turn them into texts, and fit the model again")
+        raise plan.refuse("Excel", f"values of several types {column}", "turn them into texts, and fit the model again")
     if len(texts) > _MOST_KEYS:
-        raise plan.refuse("Excel", f"{len(texts):,} texts {of} (at most {_MOST_KEYS:,})", "use another target")
+        raise plan.refuse("Excel", f"{len(texts):,} texts {column} (at most {_MOST_KEYS:,})", "use another target")
     for key in texts:
         if len(key) > _LONGEST or not all(character.isprintable() or character in _HELD for character in key):
-            what = f"the text {visible(cut(key, 40))!r} {of}"
+            what = f"the text {visible(cut(key, 40))!r} {column}"
             raise plan.refuse("Excel", what, "shorten it, and fit the model again")
     if any(not isinstance(key, str) and not isinstance(key, bool) and abs(key) >= _EXACT for key in reader.keys):
-        raise plan.refuse("Excel", f"numbers of more than 15 digits {of}", "turn them into texts, and fit again")
+        raise plan.refuse("Excel", f"numbers of more than 15 digits {column}", "turn them into texts, and fit again")
 
 
 def _held(cut_point: float) -> float:
-    """Return the largest number of 15 significant digits that is not above a cut.
+    """Return the largest number of 15 significant digits that is at most a cut.
 
-    Cells hold 15 digits, and this number divides their values exactly as the cut does.
+    Spreadsheet cells hold 15 digits, and this number divides their values exactly as the cut does.
     """
     near = float(f"{cut_point:.15g}")
     return near if near <= cut_point else float(Context(prec=15, rounding=ROUND_FLOOR).create_decimal(cut_point))
 
 
 def _interval(reader: Reader, number: str, cuts: str) -> str:
-    """Return the formula of the code + 1 of a number. A number equal to a cut belongs to the interval on its left."""
+    """Return the formula that computes the code + 1 of a number. A number equal to a cut belongs to the interval on its
+    left.
+    """
     return f"({reader.first + 1}+SUMPRODUCT(({cuts}<{number})*1))" if reader.cuts else str(reader.first + 1)
 
 
 def _squeezed(text: str) -> str:
-    """Return the text as Excel's TRIM returns it, with every kind of blank as a space."""
+    """Return the text as Excel's TRIM returns it, after replacing every kind of blank with a space."""
     return re.sub(" +", " ", re.sub(f"[{re.escape(BLANKS)}]", " ", text)).strip(" ")
 
 

@@ -22,35 +22,35 @@ _INT64 = 7  # onnx.TensorProto.INT64
 _OUTPUTS = "label", "probabilities", "contributions"
 _UNITS = {"date": " in days", **dict.fromkeys(("datetime", "duration", "time"), " in microseconds")}
 _BLANK = r"[\t-\r\x1c-\x20\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]"
-_PATTERN_LENGTH = 10_000  # the automaton of a longer one may not fit into the runtime's memory for it
+_PATTERN_LENGTH = 10_000  # characters of a regular expression; longer ones may exceed the runtime's memory limit
 
 
 class Onnx(Export):
-    """An ONNX model for `onnxruntime` 1.17 or later, and whatever else reads opset 20 with ``ai.onnx.ml`` 3.
+    """ONNX model for `onnxruntime` 1.17 or later, or any other runtime for opset 20 with ``ai.onnx.ml`` 3.
 
-    It has one input for each raw column in use, of its name and shape (rows, 1):
+    It has one input for each raw column in use, with the column's name and shape (rows, 1):
 
-    - ``tensor(double)`` for numbers, NaN if missing; for booleans, 0 or 1; and for moments: days since 1970-01-01 for
-      dates, microseconds for others (datetimes since 1970-01-01 in UTC, times since midnight).
-    - ``tensor(string)`` for texts, and for columns of categories that double cannot tell apart: whole numbers from
+    - ``tensor(double)`` for numbers, NaN if missing; for booleans, 0 or 1; and for dates and times: days since
+      1970-01-01 for dates, microseconds for others (datetimes since 1970-01-01 in UTC, times since midnight).
+    - ``tensor(string)`` for texts, and for columns of categories that doubles cannot distinguish: whole numbers from
       2**53 on, or numbers among texts, written as Python writes them. ONNX has no missing texts: pass ``""``, or
       ``"\\u2400"`` if ``""`` is a category of the column. Surrounding blanks do not matter, as in ``predict_proba``.
 
-    Three outputs: ``label`` (int64, double, bool or string, as the classes are), ``probabilities``
-    (rows, classes) and ``contributions`` (rows, features, classes) in nats, which with the intercept add up to the log
-    joint probabilities. Of infinite numbers, for which ``predict_proba`` raises an error, probabilities are NaN; label
-    and contributions mean nothing then.
+    There are three outputs: ``label`` (int64, double, bool or string, according to the class labels), ``probabilities``
+    (rows, classes) and ``contributions`` (rows, features, classes) in nats, which add up with the intercept to the log
+    joint probabilities. If a row contains an infinite number, for which ``predict_proba`` raises an error, its
+    probabilities are NaN and its other outputs are meaningless.
 
-    Each input has its unit and missing value as ``doc_string``. The metadata hold the head, ``classes``, ``features``
-    and ``intercept``, and with ``counts=True`` the training rows of the cells, as JSON.
+    The ``doc_string`` of each input states its unit and missing value. The metadata hold facts about the model,
+    ``classes``, ``features`` and ``intercept``, and with ``counts=True`` the training rows of the cells, as JSON.
 
-    There are no options.
+    The export has no options.
 
     Raises
     ------
     ValueError
-        If the model uses no column; if a column has no name or the name of an output; or if a special value of a
-        column of numbers is a text.
+        If the model uses no column; if a column has no name or the name of an output; or if a special value of a column
+        of numbers is a text.
 
     Examples
     --------
@@ -110,11 +110,11 @@ def _check(plan: Plan) -> None:
 
 
 class _Graph:
-    """Builder of an ONNX graph: nodes and constants. Results get names that no column has."""
+    """Builder of an ONNX graph from nodes and constants. Results get names that no column has."""
 
     def __init__(self, onnx: Any, taken: Sequence[str]) -> None:
         self._onnx = onnx
-        self._stem = max(taken, key=len) + "/"  # no column has a name as long
+        self._stem = max(taken, key=len) + "/"  # longer than any column name
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
 
@@ -134,7 +134,7 @@ class _Graph:
 
 
 def _results(graph: _Graph, plan: Plan, texts: dict[str, str], labels: np.ndarray) -> tuple[str, str, str]:
-    """Return the names of the outputs: label, probabilities and contributions."""
+    """Add the nodes after the codes, and return the names of the outputs: label, probabilities and contributions."""
     numbers = [reader for reader in plan.readers if reader.column not in texts]
     others = [reader for reader in plan.readers if reader.column in texts]
     codes = [_codes_of_numbers(graph, numbers, [reader.column for reader in numbers])] if numbers else []
@@ -175,11 +175,11 @@ def _codes_of_numbers(graph: _Graph, readers: Sequence[Reader], values: Sequence
 
 
 def _tree(reader: Reader) -> list[tuple[str, float, int, int]]:
-    """Return the comparison tree of a reader as nodes (kind, bound or code, next node if value <= bound, next node
-    otherwise).
+    """Return the comparison tree of a reader as a list of nodes: (kind, bound or code, next node if value <= bound,
+    next node otherwise).
 
-    A key is an interval that contains only itself. NaN fails every comparison, so it ends beyond the last bound, which
-    is infinite.
+    A key is an interval that contains only itself. NaN fails every comparison and therefore ends beyond the last bound,
+    which is infinite.
     """
     keys, cuts = [float(key) for key in reader.keys], reader.cuts or ()
     bounds = sorted({*cuts, *keys, *np.nextafter(keys, -np.inf).tolist(), np.inf})
@@ -187,7 +187,7 @@ def _tree(reader: Reader) -> list[tuple[str, float, int, int]]:
     others = between if reader.cuts is None else np.searchsorted(cuts, bounds) + reader.first
     codes: list[Any] = [*map(reader.keys.get, bounds, others), reader.missing]
     nodes, ranges = [], [(0, len(bounds))]
-    for first, last in ranges:  # the loop extends the list
+    for first, last in ranges:  # the loop appends to the list while it runs
         middle, n = (first + last) // 2, len(ranges)
         if first < last:
             nodes.append(("BRANCH_LEQ", bounds[middle], n, n + 1))
@@ -219,11 +219,11 @@ def _codes_of_text(graph: _Graph, reader: Reader, missing: str) -> str:
 
 
 def _patterns(keys: dict[str, int], unseen: int) -> Iterator[tuple[str, int]]:
-    """Yield regular expressions that match keys with blanks around them, because ONNX has no operator that strips
+    """Yield regular expressions that match keys with surrounding blanks, because ONNX has no operator that strips
     texts.
 
-    Each comes with a power of two. The code of a text is ``unseen`` less the powers of the expressions that match it,
-    so a few expressions serve thousands of codes.
+    Each comes with a power of two. The code of a text is ``unseen`` minus the powers of all expressions that match it,
+    so that a few expressions suffice for thousands of codes.
     """
     for weight in (1 << bit for bit in range(unseen.bit_length())):
         escaped = [re.escape(key) for key, code in keys.items() if key == key.strip() and (unseen - code) & weight]
@@ -257,12 +257,13 @@ def _metadata(plan: Plan, labels: np.ndarray) -> dict[str, str]:
 
 
 def register_converter(kind: type) -> None:
-    """Let `skl2onnx` convert models of a class, alone or as the last step of a pipeline.
+    """Register models of the class ``kind`` with `skl2onnx`, which then converts them alone or as the last step of a
+    pipeline.
 
-    Inputs of the model are its columns by name, or the columns of the training table in their order, in one or several
-    matrices. Numbers must be `DoubleTensorType` and texts `StringTensorType`; others raise a ValueError, such as
-    `FloatTensorType`, which would round values across the bounds of intervals. Units and missing values are those of
-    `Onnx`; outputs are label and probabilities. ``target_opset`` must be 20 or later.
+    Inputs are the columns of the model by name, or the columns of the training table in their order, in one or several
+    matrices. Numbers must have the type `DoubleTensorType` and texts `StringTensorType`. Other types raise a
+    ValueError, such as `FloatTensorType`, which would round values across the bounds of intervals. Units and missing
+    values are those of `Onnx`; outputs are label and probabilities. ``target_opset`` must be 20 or later.
 
     Examples
     --------
@@ -291,7 +292,7 @@ def _set_types(operator: Any) -> None:
 
 
 def _convert(scope: Any, operator: Any, container: Any) -> None:
-    """Insert the nodes of the export into the graph of a pipeline, renamed where names are taken."""
+    """Insert the nodes of the export into the graph of a pipeline, under new names if their names are taken."""
     from onnx import TensorProto, load_from_string
 
     model, inputs = operator.raw_operator, operator.inputs
@@ -308,13 +309,13 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
         return names[name] if name in names else names.setdefault(name, scope.get_unique_variable_name("sieve"))
 
     for node in graph.input:
-        (given, k), kind = places[node.name], node.type.tensor_type.elem_type
-        if given.type.to_onnx_type().tensor_type.elem_type != kind:
+        (variable, k), kind = places[node.name], node.type.tensor_type.elem_type
+        if variable.type.to_onnx_type().tensor_type.elem_type != kind:
             demanded = TensorProto.DataType.Name(kind).capitalize()
-            raise ValueError(f"Column {node.name!r} must be a {demanded}TensorType, got {given.type}.")
+            raise ValueError(f"Column {node.name!r} must be a {demanded}TensorType, got {variable.type}.")
         position = scope.get_unique_variable_name("position")
         container.add_initializer(position, TensorProto.INT64, [1], [k])
-        container.add_node("Gather", [given.full_name, position], renamed(node.name), axis=1)
+        container.add_node("Gather", [variable.full_name, position], renamed(node.name), axis=1)
     for constant in graph.initializer:
         constant.name = renamed(constant.name)
     for node in graph.node:

@@ -1,7 +1,7 @@
 """`Plan`: the form of a scorecard that all exports write.
 
-code  = reader of a column: value -> number of a level
-line  = code of the one reader of a term, or ``cell[code, code]`` of both readers of a pair
+code  = reader of a column: value -> code of a level
+line  = code of the one reader of a term, or ``cell[code, code]`` for the two readers of a pair
 joint = intercept + sum of ``table[line]`` over terms, the log joint probability of each class
 P     = softmax of joint
 """
@@ -33,21 +33,23 @@ Against = Literal["mean", "best"]
 class Reader:
     """Rule that turns a value of a column into a code.
 
-    A missing value (null, NaN, or a text of blanks unless "" is a key) has the code ``missing``. A key has its code;
-    texts are compared exactly, then without surrounding blanks. Any other number has the code ``first`` + the number of
-    ``cuts`` below it (a cut belongs to the interval on its left); any other category the code ``unseen``.
+    A missing value (null, NaN, or a text of blanks unless "" is a key) has the code ``missing``. A value that is a key
+    has the code of the key; texts are compared exactly, then without surrounding blanks. Any other number has the code
+    ``first`` plus the number of ``cuts`` below it (a cut belongs to the interval on its left). Any other category has
+    the code ``unseen``.
 
     Parameters
     ----------
     column : name of the raw column.
     type : type of the column in training: "number", "boolean", "text", "category", "mixed", "date", "datetime",
         "duration" or "time".
-    cuts : ascending floats; None for categories. Moments are numbers: days since 1970-01-01 for dates, microseconds
-        for others (datetimes since 1970-01-01 in UTC, times since midnight).
-    keys : codes of categories and of special values. Keys are texts in a column of texts (or of mixed values, by
-        canonical text), True and False, numbers, or moments as numbers. A special value that is a text in a column of
-        numbers has its text as key.
-    first, missing, unseen : codes. ``unseen`` is the last; missing values may share it.
+    cuts : ascending cut points; None for categories. Dates and times are numbers: days since 1970-01-01 for dates,
+        otherwise microseconds (datetimes since 1970-01-01 in UTC, times since midnight).
+    keys : codes of categories and special values. Keys are texts in a column of texts or of mixed values, otherwise
+        True and False, numbers, or dates and times as numbers. A special value that is a text in a column of numbers is
+        a text.
+    first, missing, unseen : codes of the first interval, of missing and of unseen values. ``unseen`` is the last code;
+        missing values may share it.
     refuses_infinite : whether infinite numbers are an error, as in `predict_proba`.
     """
 
@@ -115,14 +117,14 @@ def _special(value: Any, type_: str) -> Key:
 
 @dataclass(frozen=True, eq=False)
 class ExportedTerm:
-    """Contributions of one feature, as exports write them.
+    """Contributions of one feature in the form that exports write.
 
     Parameters
     ----------
     feature : Feature
-    readers : positions of one reader, or two of a pair.
-    table : (n_lines, n_classes) nats of each class, by line; the last line is that of unseen values.
-    cell : (codes of the first reader, codes of the second) line of each pair of codes, or None for one reader.
+    readers : position in `Plan.readers` of the reader, or of both readers of a pair.
+    table : (n_lines, n_classes) contributions in nats; the last line is for unseen values.
+    cell : (codes of the first reader, codes of the second) line of each pair of codes; None for a single reader.
     """
 
     feature: Feature
@@ -132,18 +134,20 @@ class ExportedTerm:
 
     @property
     def by_code(self) -> np.ndarray:
-        """Contributions by the code of each reader, (n_codes, ..., n_classes), in nats."""
+        """Contributions in nats by the code of each reader, shape (n_codes, n_classes), or (n_codes, n_codes,
+        n_classes) for a pair.
+        """
         return self.table if self.cell is None else self.table[self.cell]
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Scorecard in the form that exports write.
+    """Scorecard in the form that exports write: readers of columns, and terms whose contributions are added.
 
     Parameters
     ----------
     card : Scorecard
-    readers, terms : in the order in which contributions are added.
+    readers, terms : readers of the columns, and terms in the order in which contributions are added.
     head : facts about the model by name, all texts: ``model``, ``exported`` (date), ``bayesieve`` (version), ``rows``,
         ``checksum`` (SHA-256 of the model's content).
     with_counts : whether exports contain the training rows of each cell.
@@ -187,7 +191,9 @@ class Plan:
 
     @cached_property
     def log_odds(self) -> tuple[float, list[np.ndarray]]:
-        """Intercept and tables by code of log P(positive class) - log P(other class), for two classes."""
+        """Intercept, and contributions of each term by code, to the log odds of the positive class in nats, for two
+        classes.
+        """
         assert len(self.classes) == 2
         return float(self.card.log_odds(self.card.intercept)), [self.card.log_odds(t.by_code) for t in self.terms]
 
@@ -196,19 +202,20 @@ class Plan:
     ) -> dict[str, list[tuple[int, np.ndarray]]]:
         """Return, for each column in use, the features that contribute to its reason.
 
-        Each is a pair of the position of the feature and its contributions by code to the score of a class, less the
-        contribution of the reference. Columns are in the order of the training table. Sums below 0, rounded to
-        `DECIMALS`, are reasons: the lowest first, ties in the order of the columns (see `bayesieve.scorecard.reasons`).
+        Each feature is given by its position and its contributions by code to the score of a class, minus the
+        contribution in the reference row. Columns are in the order of the training table. A column whose sum, rounded
+        to `DECIMALS`, is below 0 is a reason: the lowest first, ties in the order of the columns (see
+        `bayesieve.scorecard.reasons`).
 
         Parameters
         ----------
         target_class : label, default=None
-            The class that reasons speak against; None: the positive class of the model.
+            Class that reasons speak against; None for the positive class of the model.
 
         Raises
         ------
         ValueError
-            If there are more than two classes and none is named.
+            If there is no positive class and ``target_class`` is None.
         """
         at = self.card.position(target_class)
         if at is None:
@@ -239,11 +246,13 @@ class Plan:
         return Wording.of(self.card)
 
     def refuse(self, target: str, what: str, remedy: str) -> ValueError:
-        """Return a ValueError that says what a target cannot hold, and what to do about it."""
+        """Return a ValueError that states which part of the model a target cannot represent, and what to do
+        about it.
+        """
         return ValueError(f"{target} cannot hold {what}; {remedy}.")
 
     def counts_by_cell(self) -> Sequence[tuple[str, str, list[float]]]:
-        """Return (feature, label, training rows by class) of each cell; empty unless the plan was made with counts."""
+        """Return (feature, label, training rows by class) of each cell; empty unless the plan has counts."""
         if not self.with_counts:
             return []
         return [
@@ -253,7 +262,7 @@ class Plan:
         ]
 
     def facts(self) -> list[str]:
-        """Return facts about the model and, if requested, counts as lines of comments.
+        """Return facts about the model and, if requested, its counts, as lines of comments.
 
         Line breaks are escaped, so that a name cannot end a comment.
         """

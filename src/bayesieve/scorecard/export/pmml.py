@@ -37,30 +37,32 @@ _KINDS = {int: "integer", float: "double", str: "string"}
 class Pmml(Export):
     """PMML 4.4: a Scorecard with reason codes for two classes, a RegressionModel with softmax for more.
 
-    Evaluators give ``log odds`` (of the positive class; nats; two classes only), ``probability(label)`` of each class,
-    ``predicted class`` (its label as text) and ``reason 1``, ``reason 2`` ... A name that a column has already ends in
-    ``_``. Each column is a Characteristic, to which a pair adds one half, as `SelectiveNB.reasons` has it.
+    Evaluators return ``log odds`` (of the positive class, in nats; two classes only), ``probability(label)`` of each
+    class, ``predicted class`` (its label as text) and ``reason 1``, ``reason 2`` ... If a column has one of these
+    names, ``_`` is appended. Each column is a Characteristic; a pair of columns adds half of its contribution to each
+    of them, as in `SelectiveNB.reasons`.
 
-    Inputs are named after the columns. Texts and booleans are given as such, numbers as doubles, and moments as
-    numbers, for evaluators neither hold microseconds nor count days alike: dates as days since 1970-01-01, datetimes
-    as microseconds since 1970-01-01 UTC, times as microseconds since midnight, durations as microseconds; the
-    DataField's ``displayName`` states the unit. A missing value is null or NaN. Infinite numbers, if `predict_proba`
-    refuses them, are invalid: JPMML raises an error, PMML4S gives NaN. A text in place of a number is an error in
-    JPMML and missing in PMML4S. Facts about the model, and counts of rows, are Extensions of the Header.
+    Inputs are named after the columns. Texts and booleans are passed as they are, numbers as doubles. Dates and times
+    are passed as numbers, because evaluators do not support microseconds and count days differently: dates as days
+    since 1970-01-01, datetimes as microseconds since 1970-01-01 UTC, times as microseconds since midnight, durations as
+    microseconds. The DataField's ``displayName`` states the unit. A missing value is null or NaN. Infinite numbers for
+    which `predict_proba` raises an error are invalid: JPMML raises an error, PMML4S returns NaN. A text in place of a
+    number is an error in JPMML and a missing value in PMML4S. Facts about the model, and counts of rows, are Extensions
+    of the Header.
 
     Parameters
     ----------
     reasons : int, default=0
-        Number of ranked reasons, as columns; two classes only. If a row has fewer, JPMML leaves the rest empty and
-        PMML4S repeats the last one.
+        Number of reasons to return, as names of columns; two classes only. If a row has fewer, JPMML leaves the rest
+        empty and PMML4S repeats the last one.
     against : {"mean", "best"}, default="mean"
-        What reasons compare with, as in `SelectiveNB.reasons`.
+        Reference row of the reasons, as in `SelectiveNB.reasons`.
 
     Raises
     ------
     ValueError
-        If an option is wrong, or for what PMML cannot hold: reasons of more than two classes, columns of mixed types,
-        numbers beyond 2^53 as categories, and characters that XML does not allow.
+        If an option is invalid, or PMML cannot represent part of the model: reasons of more than two classes, columns
+        of mixed types, numbers beyond 2^53 as categories, and characters that XML does not allow.
 
     Examples
     --------
@@ -85,7 +87,7 @@ class Pmml(Export):
     def write(self, plan: Plan) -> str:
         """Return the PMML document as text."""
         if self.reasons and len(plan.classes) > 2:
-            raise plan.refuse("PMML", "reasons of more than two classes", "leave out reasons=")
+            raise plan.refuse("PMML", "reasons of more than two classes", "omit reasons=")
         document = _Document(plan)
         root = document.scorecard(self.reasons, self.against) if len(plan.classes) == 2 else document.regression()
         ET.indent(root)
@@ -107,7 +109,7 @@ def _constant(value: float | str) -> ET.Element:
 
 
 def _apply(function: str, *arguments: ET.Element | str) -> ET.Element:
-    """Return an Apply element: a function with expressions, or names of fields, as arguments."""
+    """Return an Apply element: a function with expressions or names of fields as arguments."""
     nodes = (_element("FieldRef", field=node) if isinstance(node, str) else node for node in arguments)
     return _element("Apply", *nodes, function=function)
 
@@ -115,8 +117,8 @@ def _apply(function: str, *arguments: ET.Element | str) -> ET.Element:
 def _map(fields: Sequence[str], rows: Iterable[Sequence[Any]], default: Any, missing: Any) -> ET.Element:
     """Return a MapValues element, which looks up the values of fields in a table.
 
-    Each row has one key per field, then the result; ``default`` is the result for other keys, ``missing`` that for
-    missing values.
+    Each row of the table has one key per field, then the result. ``default`` is the result for other keys, ``missing``
+    for missing values.
     """
     names = [*(f"input{k}" for k in range(len(fields))), "output"]
     pairs = [_element("FieldColumnPair", field=field, column=name) for field, name in zip(fields, names, strict=False)]
@@ -127,9 +129,10 @@ def _map(fields: Sequence[str], rows: Iterable[Sequence[Any]], default: Any, mis
 
 
 def _discretize(field: str, bins: Iterable[tuple[Any, str, Any, Any]], kind: str, missing: Any = None) -> ET.Element:
-    """Return a Discretize element, which turns a number into the result of its bin.
+    """Return a Discretize element, which turns a number into the result of the bin that contains it.
 
-    Each bin is a tuple of the result, the kind of closure, and its left and right ends.
+    Each bin is a tuple of its result, the kind of closure, and its left and right ends (None if open). ``missing`` is
+    the result for missing values.
     """
     elements = []
     for to, closure, left, right in bins:
@@ -168,7 +171,7 @@ def _data_field(name: str, type_: str, finite: bool) -> ET.Element:
 
 
 class _Document:
-    """Builder of a PMML document. It gives fields names that no column has."""
+    """Builder of a PMML document. It gives new fields names that no column has."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan, self.names = plan, set(plan.columns)
@@ -185,13 +188,13 @@ class _Document:
         return wanted
 
     def derive(self, wanted: str, kind: str, expression: ET.Element) -> str:
-        """Add a derived field and return its name."""
+        """Add a derived field with an expression of the data type ``kind``, and return its name."""
         name, optype = self.name(wanted), "categorical" if kind == "string" else "continuous"
         self.derived.append(_element("DerivedField", expression, name=name, optype=optype, dataType=kind))
         return name
 
     def code(self, reader: Reader) -> str:
-        """Add the field with the code of a reader's column, and return its name."""
+        """Add the field that computes a reader's code from its column, and return its name."""
         column = reader.column
         if reader.is_text:
             expression = self.code_of_text(column, reader)
@@ -207,8 +210,8 @@ class _Document:
         return self.derive(f"code of {column}", "integer", expression)
 
     def code_of_text(self, column: str, reader: Reader) -> ET.Element:
-        """Return an expression for the code of a text: that of the exact text or, if unknown, of the text without
-        surrounding blanks.
+        """Return an expression for the code of a text: the code of the exact text or, if it is unknown, of the text
+        without surrounding blanks.
         """
         rows = list({"": reader.missing, **reader.keys}.items())
         exact = self.derive(f"exact {column}", "integer", _map([column], rows, _UNKNOWN, reader.missing))
@@ -218,9 +221,9 @@ class _Document:
         return _apply("if", _apply("equal", exact, _constant(_UNKNOWN)), second, exact)
 
     def line(self, term: ExportedTerm, codes: list[str]) -> str:
-        """Return the name of the field whose value selects the row in a term's table of contributions.
+        """Return the name of the field whose value is the line of a row in a term's table of contributions.
 
-        For one column that is its code; for a pair, a new field that combines both codes.
+        For one column it is the field of its code; for a pair, a new field that combines both codes.
         """
         if term.cell is None:
             return codes[0]
@@ -229,21 +232,20 @@ class _Document:
         return self.derive(f"cell of {term.feature.name}", "integer", _map(codes, rows, unseen, unseen))
 
     def added(self, k: int, label: str, nats: np.ndarray) -> str:
-        """Add a field with the contribution of a feature in nats, looked up by table row, and return its name."""
+        """Add the field that looks up the contribution of term k in ``nats`` (by line), and return its name."""
         values = nats.tolist()
         table = _map([self.lines[k]], enumerate(values), values[-1], values[-1])
         return self.derive(f"{self.plan.terms[k].feature.name} for {label}", "double", table)
 
     def scorecard(self, reasons: int, against: Against) -> ET.Element:
-        """Return the Scorecard element for two classes: log odds as a sum of one Characteristic per column.
+        """Return the Scorecard element for two classes: the log odds as a sum of one Characteristic per column.
 
-        A pair of columns adds half of its contribution to each of both.
+        A pair of columns adds half of its contribution to each of them.
         """
         card, positive = self.plan.card, self.plan.card.positive or 0
         references = reference_scores(card, against)
         shares: dict[str, list[str]] = {name: [] for name in columns_in_use(card) or [""]}
-        # These amounts are below the last decimal by which reasons are compared; they only break ties, in the order of
-        # the columns.
+        # Reasons are compared to DECIMALS digits. Smaller baselines break ties in the order of the columns.
         baselines = {name: -(0.5 + 0.001 * i) * 10.0**-DECIMALS for i, name in enumerate(shares)}
         for k, term in enumerate(self.plan.terms):
             columns = term.feature.columns
@@ -273,7 +275,7 @@ class _Document:
             chance = _apply("/", one, _apply("+", one, _apply("exp", _apply("*", _constant(sign), odds))))
             outputs.append(_output(self.name(f"probability({label})"), "transformedValue", "double", chance))
         ends = [(None, 0.0), (0.0, None)][::side]
-        closures = "openClosed" if side > 0 else "closedOpen", "openOpen"  # 0 is the first class's
+        closures = "openClosed" if side > 0 else "closedOpen", "openOpen"  # log odds of 0 predict the first class
         bins = [(label, closed, *end) for label, closed, end in zip(self.labels, closures, ends, strict=True)][::side]
         chosen = _discretize(odds, bins, "string")
         outputs.append(_output(self.name("predicted class"), "transformedValue", "string", chosen))

@@ -40,42 +40,47 @@ _ALLOWED = dict.fromkeys(("pdo", "base_odds"), _POSITIVE) | {
     "max_points": Allowed("be a whole number from 1 to 1,000,000, or None", (None,), Integral, 1, 1e6),
     "format": Allowed.choice("csv", "html", "markdown"),
 }
-_SHIFTS = np.array(sorted(range(-32, 32), key=abs)) / 64  # of the points of a feature before they are rounded
-_SCALES = np.geomspace(0.25, 1.5, 60)  # of the widest feature, by the width of the range; over 1 its ends are cut
-_ENDS = "", "_2"  # of names, for both columns of a pair
-_LEAST_GAIN = 1e-9  # of log loss, summed over rows
+_SHIFTS = np.array(sorted(range(-32, 32), key=abs)) / 64  # tried shifts of a feature's points before rounding
+_SCALES = np.geomspace(
+    0.25, 1.5, 60
+)  # tried widths of the widest feature, as shares of the range; above 1 it is clipped
+_ENDS = "", "_2"  # suffixes of names, for both columns of a pair
+_LEAST_GAIN = 1e-9  # smallest improvement of the log loss, in nats summed over rows
 
 
 class Points(ShortRepr):
     """Scorecard of whole points for a model of two classes, see `SelectiveNB.points`.
 
-    The score of a row is a base plus the points of its cell of each feature. It means odds of the positive class of
-    exp(``offset`` + ``slope`` * score). A shift of all points of a feature can move into the base, so shifts are chosen
-    together with the roundings: those of least mean squared error over the training rows, features taken as
-    independent; or, with rows, of least log loss: every cell in turn is rounded up or down, until nothing improves.
+    The score of a row is the base plus the points of its cell of each feature. It stands for odds of the positive class
+    of exp(``offset`` + ``slope`` * score). Since a shift of all points of a feature can be moved into the base, shifts
+    are chosen together with the roundings. By default they minimise the mean squared error of the log odds over the
+    training rows, with features taken as independent. If rows are given, they minimise the log loss: every cell in turn
+    is rounded up or down until nothing improves.
 
     Parameters
     ----------
     card : Scorecard
     pdo, base_score, base_odds : float, default=20, 600 and 30
-        ``base_score`` points mean odds of ``base_odds``; ``pdo`` points more double the odds.
+        A score of ``base_score`` stands for odds of ``base_odds``; ``pdo`` more points double the odds.
     max_points : int or None, default=None
-        Points of every cell lie between -``max_points`` and ``max_points``. The base is 0 then, the scale is chosen
-        with the roundings, and ``pdo``, ``base_score`` and ``base_odds`` are not used.
+        Bound on the points of every cell, from -``max_points`` to ``max_points``. The base is 0 then, the scale is
+        chosen with the roundings, and ``pdo``, ``base_score`` and ``base_odds`` are not used. None: no bound.
     X, y : rows and labels, optional
-        Rows to choose roundings by.
+        Rows and labels by which roundings are chosen.
 
     Attributes
     ----------
     base : int
+        Points of every row before those of its cells are added.
     slope, offset : float
+        Conversion of scores to log odds of the positive class, in nats per point and in nats.
     loss_of_rows : polars.DataFrame or None
-        `loss` of the rows given.
+        Result of `loss` on the given rows; None without rows.
 
     Raises
     ------
     ValueError
-        If there are not two classes, or an option is wrong.
+        If there are not two classes, or an option is invalid.
     """
 
     def __init__(self, card: Scorecard, **options: Any) -> None:
@@ -83,7 +88,7 @@ class Points(ShortRepr):
         if card.classes.size != 2:
             raise ValueError(f"Points need two classes, not {card.classes.size}; fit one model for each class.")
         if given.X is None and given.y is not None:
-            raise ValueError("Labels y belong to rows; give X as well.")
+            raise ValueError("y holds the labels of rows; pass the rows as X, too.")
         most = given.max_points
         self.card, lines, self._first = card, card.tables.lines[:-1], card.tables.first
         self._of = np.repeat(np.arange(self._first.size), card.tables.n_lines)
@@ -105,11 +110,11 @@ class Points(ShortRepr):
         self.loss_of_rows = None if given.y is None else self.loss(given.X, given.y)
 
     def _sums(self, values: np.ndarray, ufunc: np.ufunc = np.add) -> Any:
-        """Sum (or otherwise reduce) values of all cells over the cells of each feature."""
+        """Sum, or otherwise reduce by ``ufunc``, values of all cells over the cells of each feature."""
         return ufunc.reduceat(values, self._first, axis=-1) if self._first.size else values
 
     def _round(self, scale: float, most: float) -> float:
-        """Round the log odds times ``scale`` to points, and return the root mean squared error.
+        """Round the log odds multiplied by ``scale`` to points, and return the root mean squared error in nats.
 
         If points are limited to ``most``, also set the meaning of a point (``slope`` and ``offset``).
         """
@@ -118,7 +123,7 @@ class Points(ShortRepr):
         shifts = _SHIFTS[:, None] + np.median([np.zeros(self._first.size), *bounds], axis=0)
         errors = np.clip(np.rint(exact + shifts[:, self._of]), -most, most) - exact
         variances = self._sums(errors**2 * self._share) - self._sums(errors * self._share) ** 2
-        best = np.argmin(variances.round(12), axis=0)  # the least shift of equal ones
+        best = np.argmin(variances.round(12), axis=0)  # the smallest shift on ties
         self._targets = exact + np.take_along_axis(shifts, best[None], axis=0)[0, self._of]
         self._points: np.ndarray = np.clip(np.rint(self._targets), -most, most).astype(np.int64)
         if most < np.inf:
@@ -130,9 +135,9 @@ class Points(ShortRepr):
         return self.rounding_error
 
     def _descend(self, lines: np.ndarray) -> None:
-        """Round each cell up or down as long as that lowers the log loss expected under the exact model in the rows.
+        """Round each cell up or down as long as that lowers the log loss that the exact model expects in the rows.
 
-        Labels are not used, so that the rounding cannot follow noise.
+        True labels are not used, so that the rounding cannot follow noise.
         """
         chance = expit(self._intercept + self._odds[lines].sum(axis=0))
         score = self.base + self._points[lines].sum(axis=0)
@@ -150,20 +155,22 @@ class Points(ShortRepr):
                 break
 
     def _lines(self, X: Any) -> Any:
-        """Return the positions of the cells of each row in the arrays over all features, shape (n_features, n_rows)."""
+        """Return the position of the cell of each feature in the arrays over all cells, shape (n_features, n_rows)."""
         tables, codes = self.card.tables, self.card.cells(as_table(X)).astype(np.int64)
         return tables.first[:, None] + np.minimum(codes, tables.n_lines[:, None] - 1)
 
     @property
     def points(self) -> dict[str, np.ndarray]:
-        """Points of the cells of each feature in the model, by name; the last entry is for unseen values."""
+        """Points of the cells of each feature in the model, by name of the feature; the last entry is for unseen
+        values.
+        """
         names = [feature.name for feature in self.card.used_features]
         return dict(zip(names, np.split(self._points, self._first[1:]), strict=False))
 
     @property
     def rounding_error(self) -> float:
-        """Root mean squared error of the log odds by rounding, over the training rows with features taken as
-        independent.
+        """Root mean squared error of the log odds due to rounding, in nats, over the training rows with features taken
+        as independent.
         """
         errors = self.slope * self._points - self._odds
         means = self._sums(self._share * errors)
@@ -175,13 +182,13 @@ class Points(ShortRepr):
         return self.base + self._points[self._lines(X)].sum(axis=0)
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Return the probabilities of both classes that the scores stand for, shape (n_rows, 2)."""
+        """Return the probabilities of both classes that the scores of the rows stand for, shape (n_rows, 2)."""
         odds = self.card.side * (self.offset + self.slope * self.score(X))
         return np.column_stack([expit(-odds), expit(odds)])
 
     def loss(self, X: Any, y: Any) -> Any:
-        """Return the ``auc`` and ``log_loss`` of rows by the exact model and by points, as a polars dataframe of two
-        rows.
+        """Return a polars dataframe with the ``auc`` and ``log_loss`` of labelled rows: one line for the exact model,
+        one for the points.
         """
         hits, joint, records = self._is_positive(y), self.card.joint(as_table(X)), []
         odds_of_points = self.offset + self.slope * self.score(X)
@@ -192,14 +199,14 @@ class Points(ShortRepr):
         return results_frame(records)
 
     def reasons(self, X: Any, n: int | None = 4, against: Against = "mean") -> Any:
-        """Return the columns that lower the score of each row, as `SelectiveNB.reasons` does, ranked by points.
+        """Return the columns that lower the score of each row, like `SelectiveNB.reasons`, but ranked by points.
 
         Returns
         -------
         polars.DataFrame
-            ``row``, ``rank``, ``column``, ``text`` and ``contribution``: points of the column less those of the
-            reference, which is the average training row or the best cell of each feature; a pair counts half to each
-            column.
+            ``row``, ``rank``, ``column``, ``text`` and ``contribution``: points of the column minus those of the
+            reference, which is the average training row or the best cell of each feature. The points of a pair are
+            divided equally between its columns.
         """
         features = [*self.card.features]
         for k, share in zip(self.card.used.tolist(), np.split(self._share, self._first[1:]), strict=False):
@@ -209,7 +216,7 @@ class Points(ShortRepr):
         return reasons_of(replace(self.card, features=tuple(features)), as_table(X), n, against, None)
 
     def table(self) -> Any:
-        """Return the whole scorecard as one frame, a line per level: counts, weight of evidence and points.
+        """Return the scorecard as a dataframe with one line per level: counts, weight of evidence and points.
 
         Events are rows of the class other than the positive one, such as bad loans if the positive class is "good".
 
@@ -233,17 +240,18 @@ class Points(ShortRepr):
         y : labels, or the name of their column in ``X``
         sample_weight : weights of the rows, or the name of their column in ``X``; None: each row counts once.
         bands : int or sequence of numbers, default=10
-            A number of bands with about equally many rows, or the lowest scores of all bands but the lowest.
+            Number of bands with about equally many rows, or the lowest score of each band except the lowest band.
 
         Returns
         -------
         dataframe
-            See `bayesieve.scorecard.strategy.strategy_table`. Events are rows of the class other than the positive one.
+            Table described in `bayesieve.scorecard.strategy.strategy_table`. Events are rows of the class other than
+            the positive one.
 
         Raises
         ------
         ValueError
-            If a label is no class of the model, there are no rows, or ``bands`` is no such number or sequence.
+            If a label is not a class of the model, there are no rows, or ``bands`` is invalid.
         """
         X, y, sample_weight = split_columns(X, y, sample_weight)
         score = self.score(X)
@@ -251,7 +259,7 @@ class Points(ShortRepr):
         return strategy_table(score, ~self._is_positive(y), weights, bands, self.card.library)
 
     def _is_positive(self, y: Any) -> np.ndarray:
-        """Return a mask of the rows of the positive class. Raise ValueError if a label is no class of the model."""
+        """Return a mask of the rows of the positive class. Raise ValueError if a label is not a class of the model."""
         target = as_target(y)
         positions = [self.card.position(label) for label in target.classes.tolist()]
         return (np.array(positions) == self.card.positive)[target.codes]
@@ -259,15 +267,15 @@ class Points(ShortRepr):
     def to_frame(self, counts: bool = False) -> Any:
         """Return the points as one row per feature and cell, the most important feature first.
 
-        Neighbouring cells of equal points are joined, except levels set by hand. Columns are ``feature`` (None: the
-        base), ``cell`` (text), ``low`` (exclusive) and ``high`` (inclusive) of numbers, ``values`` of groups,
-        ``is_missing``, the same with ``_2`` for the second column of a pair, ``is_unseen`` and ``points``. Moments are
-        numbers: days since 1970 for dates, otherwise microseconds.
+        Neighbouring cells with equal points are joined, except levels set by hand. Columns are ``feature`` (None for
+        the base), ``cell`` (text), ``low`` (exclusive) and ``high`` (inclusive) of intervals, ``values`` of groups,
+        ``is_missing``, these four with the suffix ``_2`` for the second column of a pair, ``is_unseen`` and ``points``.
+        Dates and times are numbers: days since 1970 for dates, otherwise microseconds.
 
         Parameters
         ----------
         counts : bool, default=False
-            Whether to add the training rows of each class, ``rows_<class>``.
+            Whether to add columns ``rows_<class>`` with the number of training rows of each class.
         """
         names = [f"rows_{label}" for label in self.card.classes.tolist()] if counts else []
         part: dict[str, Any] = {"low": None, "high": None, "values": None, "is_missing": False}
@@ -312,8 +320,8 @@ def _combined(
 ) -> Iterator[tuple[list[str], dict[str, Any], int, list[float]]]:
     """Yield the texts, bounds, points and rows by class of each combination of levels of one or two columns.
 
-    Neighbouring levels with equal points are joined, unless a level of the column has a text of its own or was set by
-    hand (``by_hand``).
+    Neighbouring levels with equal points are joined, unless a level of the column has a text by a user or the column is
+    in ``by_hand``, the columns whose levels were set by hand.
     """
     if not parts:
         yield [], {}, int(grid), rows.tolist()
@@ -326,26 +334,27 @@ def _combined(
                 new = line[new]
     for code, text in enumerate(words.levels(level, full=True)):
         is_level, bounds = new == code, {**bounds_of(level, code), "is_missing": code == level.missing_code}
-        named = {name + ends[0]: value for name, value in bounds.items()}
-        rest = _combined(parts[1:], ends[1:], grid[is_level.argmax()], rows[is_level].sum(axis=0), words, by_hand)
-        for texts, more, points, sums in rest:
-            yield [text, *texts], named | more, points, sums
+        suffixed = {name + ends[0]: value for name, value in bounds.items()}
+        inner = _combined(parts[1:], ends[1:], grid[is_level.argmax()], rows[is_level].sum(axis=0), words, by_hand)
+        for texts, more, points, sums in inner:
+            yield [text, *texts], suffixed | more, points, sums
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PointTable(Export):
     """Table of the points of each cell, for paper, wikis and spreadsheets; see `Points`.
 
-    The head and the meaning of a score precede the table. The loss from rounding is given as AUC and log loss of the
-    exact model and of points if there are rows, otherwise as the root mean squared error of the log odds. Infinite
-    numbers have no score.
+    Facts about the model and the meaning of a score precede the table. The loss by rounding is stated as AUC and log
+    loss of the exact model and of the points if rows are given, otherwise as the root mean squared error of the log
+    odds. Infinite numbers have no score.
 
     Parameters
     ----------
     pdo, base_score, base_odds, max_points, X, y : see `Points`.
     format : {"csv", "html", "markdown"}, default="csv"
-        By the ending of the file, if it has one of these. CSV has the columns of `Points.to_frame`, values as JSON, and
-        begins with lines of comment after ``#``. Texts that a spreadsheet would take for formulas get an apostrophe.
+        Format of the table; a known suffix of the file selects it. CSV has the columns of `Points.to_frame`, with lists
+        as JSON, after lines of comments that begin with ``#``. Texts that a spreadsheet would read as formulas are
+        preceded by an apostrophe.
 
     Examples
     --------

@@ -19,8 +19,8 @@ from bayesieve.scorecard.reasons import reference_scores
 from bayesieve.scorecard.record import Scorecard
 
 _WIDTH = 118
-_LARGEST = 2**53 - 1  # of the whole numbers that JavaScript tells apart
-_R_ESCAPES = {'"': '\\"', "\\": "\\\\", "\x00": "\\ufffd"}  # texts in R have no character 0
+_LARGEST = 2**53 - 1  # largest whole number that JavaScript represents exactly
+_R_ESCAPES = {'"': '\\"', "\\": "\\\\", "\x00": "\\ufffd"}  # texts in R cannot contain a null character
 
 
 def _in_javascript(value: Any) -> str:
@@ -30,7 +30,7 @@ def _in_javascript(value: Any) -> str:
     if isinstance(value, (int, float)):
         return json.dumps(value)
     text = json.dumps(value, ensure_ascii=not str(value).isprintable())
-    return re.sub("<(?=[!/sS])", r"\\u003c", text)  # no tag ends the script that holds the file
+    return re.sub("<(?=[!/sS])", r"\\u003c", text)  # no text can end the script tag around the file
 
 
 def _in_r(value: Any) -> str:
@@ -44,8 +44,8 @@ def _in_r(value: Any) -> str:
 
 @dataclass(frozen=True)
 class _Syntax:
-    """Literals of a programming language: a function for single values, brackets of dicts, lists and numeric vectors,
-    and separators.
+    """Literals of a programming language: a function for single values, the brackets of dicts, lists and numeric
+    vectors, and separators.
     """
 
     scalar: Callable[[Any], str]
@@ -53,7 +53,7 @@ class _Syntax:
     listed: tuple[str, str] = ("[", "]")
     numbers: tuple[str, str] = ("[", "]")
     between: str = ": "
-    last: str = ","  # after the last entry of a literal over several lines
+    last: str = ","  # separator after the last entry of a literal over several lines
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -81,7 +81,7 @@ class _Program(Export):
         for name, (reader, texts) in plan.reason_texts().items():
             literal = _reader(reader)
             if self.texts and literal not in readers:
-                readers.append(literal | {"finite": False})  # the readers of features refuse infinite numbers already
+                readers.append(literal | {"finite": False})  # infinite numbers already fail in the readers of features
                 literal = readers[-1]
             words = (
                 {"reader": readers.index(literal), "texts": texts} if self.texts else {"reader": None, "texts": None}
@@ -101,24 +101,25 @@ class _Program(Export):
 
 
 class Python(_Program):
-    """One file of Python, 3.8 or later, that needs no package: ``score(row)`` or ``python scoring.py rows.csv``.
+    """Single file of Python code, 3.8 or later, without dependencies: call ``score(row)`` or run ``python scoring.py
+    rows.csv``.
 
     The result of ``score(row, reasons=4)`` is a dictionary: ``probabilities`` by label, the ``predicted`` label, for
-    two classes the ``score``, which is the log odds of the positive one in nats, and ``reasons``, each with ``column``,
-    ``text`` and ``contribution``, as `SelectiveNB.reasons` returns them. A row maps names of columns to numbers,
-    booleans, texts, dates, times and durations; None and NaN are missing. Texts are read as the type of the column,
-    dates and times in ISO 8601. Text that cannot be read counts as never seen in training. An infinite number, or a row
-    without one of the columns, is a ValueError.
+    two classes the ``score``, which is the log odds of the positive class in nats, and ``reasons``, each with
+    ``column``, ``text`` and ``contribution`` as in `SelectiveNB.reasons`. A row is a mapping from column names to
+    numbers, booleans, texts, dates, times and durations; None and NaN are missing values. Texts are converted to the
+    type of the column, dates and times in ISO 8601; a text that cannot be converted counts as unseen. An infinite
+    number, or a missing column, raises a ValueError.
 
     Parameters
     ----------
     against : {"mean", "best"}, default="mean"
-        What reasons compare with, as in `SelectiveNB.reasons`.
+        Reference row of the reasons, as in `SelectiveNB.reasons`.
     target_class : label, default=None
-        The class that reasons speak against. None: the positive class of the model; of more than two without one,
-        reasons speak for the class that is predicted.
+        Class that reasons speak against. None: the positive class of the model; if there is none, reasons speak for the
+        predicted class.
     texts : bool, default=True
-        Whether reasons have texts; the file is smaller without.
+        Whether reasons have texts; without them, the file is smaller.
 
     Examples
     --------
@@ -141,28 +142,29 @@ class Python(_Program):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class JavaScript(_Program):
-    """One file of JavaScript without dependencies, for browsers and Node: ``score(row)``, and the ``model`` as data.
+    """Single file of JavaScript without dependencies, for browsers and Node, with a function ``score(row)`` and the
+    ``model`` as data.
 
     A script assigns both to ``globalThis.scoring``; ``require`` and ``import`` of Node return them. The result of
     ``score(row, {reasons: 4})`` has ``probabilities`` in the order of ``model.classes``, and ``predicted``, ``score``
-    and ``reasons`` as the export to Python has them. Its ``contributions``, in nats, are to the score of one class: the
-    target, the positive class, or of several without one the predicted class. The ``intercept`` and those of all
-    ``features`` add up to ``total``; those of all ``columns`` are compared with the reference of the reasons. Forms
-    can be made from ``model.columns`` and ``model.readers``, which hold types, values, cut points and texts.
+    and ``reasons`` as in the export to Python. Its ``contributions``, in nats, refer to the score of one class: the
+    ``target_class``, otherwise the positive class, otherwise the predicted one. The ``intercept`` and the contributions
+    of all ``features`` add up to ``total``; contributions of ``columns`` are differences from the reference row of the
+    reasons. Forms can be generated from ``model.columns`` and ``model.readers``, which hold types, values, cut points
+    and texts.
 
-    Values of rows are those of JSON, BigInt and Date. Whole numbers beyond 2**53 are BigInt or texts. Dates, datetimes
-    and times are texts in ISO 8601, exact to the microsecond; or milliseconds since 1970, or since midnight. Dates and
-    datetimes may be Date objects, too. Durations are milliseconds, or texts such as "-2d 12:00:00.5". What cannot be
-    read, and errors, are as in the export to Python. The file can stand between script tags as it is, and runs in pages
-    that forbid eval.
+    Values of rows are JSON values, BigInt or Date. Whole numbers beyond 2**53 are BigInt or texts. Dates, datetimes and
+    times are texts in ISO 8601, exact to the microsecond, or milliseconds since 1970 or midnight; dates and datetimes
+    may also be Date objects. Durations are milliseconds, or texts such as "-2d 12:00:00.5". Invalid values are treated
+    as in the export to Python. The file can be pasted between script tags, and runs in pages that forbid eval.
 
     Parameters
     ----------
     against, target_class, texts
-        As for `Python`.
+        Options described at `Python`.
     module : bool, default=False
-        Whether the file ends with an export of ``score`` and ``model``, which makes it a module and nothing else, as
-        files ``.mjs`` are.
+        Whether the file ends with an export of ``score`` and ``model``, so that it can only be used as a module. The
+        suffix ``.mjs`` sets this option.
 
     Examples
     --------
@@ -187,17 +189,18 @@ class JavaScript(_Program):
 
 
 class R(_Program):
-    """One file of base R, 4.0 or later, without packages: ``score(rows)`` and ``reasons(rows, n)`` of a data frame.
+    """Single file of base R code, 4.0 or later, without packages, with functions ``score(rows)`` and ``reasons(rows,
+    n)`` of a data frame.
 
     ``score`` returns a data frame with ``prediction``, ``P(class)`` for each class and, for two classes, ``score``, the
-    log odds of the positive one in nats. ``reasons`` has a line for each reason, with ``row``, ``rank``, ``column``,
-    ``text`` and ``contribution``. Columns are numbers, logicals, texts, factors, Date, POSIXct or difftime; NA is
-    missing. What cannot be read, and errors, are as in the export to Python.
+    log odds of the positive class in nats. ``reasons`` returns a line for each reason, with ``row``, ``rank``,
+    ``column``, ``text`` and ``contribution``. Columns are numbers, logicals, texts, factors, Date, POSIXct or difftime;
+    NA is a missing value. Invalid values are treated as in the export to Python.
 
     Parameters
     ----------
     against, target_class, texts
-        As for `Python`.
+        Options described at `Python`.
 
     Examples
     --------
@@ -226,7 +229,7 @@ class R(_Program):
 
 
 def _reader(reader: Reader) -> dict[str, Any]:
-    """Return the rule that turns a column into codes as plain values, the arguments of ``reader`` in the templates."""
+    """Return the rule that turns a column into codes as plain values: the arguments of ``reader`` in the templates."""
     kind = reader.type if reader.is_moment else "number"
     values: list[list[Any]] = [[] for _ in range(1 + max(reader.keys.values(), default=-1))]
     for value, code in reader.keys.items():
@@ -246,8 +249,8 @@ def _reader(reader: Reader) -> dict[str, Any]:
 
 
 def _term(plan: Plan, term: ExportedTerm, reference: list[float]) -> dict[str, Any]:
-    """Return the contributions of a feature as plain values: for each cell its label, the log odds of the other classes
-    against the first and, if requested, the training rows.
+    """Return the contributions of a feature as plain values: for each cell its label, the log odds of each other class
+    against the first and, if requested, the number of training rows.
     """
     feature = term.feature
     parts = [[*plan.words.levels(feature.cells), UNSEEN], (term.table[:, 1:] - term.table[:, :1]).tolist()]
@@ -266,7 +269,7 @@ def _term(plan: Plan, term: ExportedTerm, reference: list[float]) -> dict[str, A
 def _written(value: Any, syntax: _Syntax, indent: str = "") -> str:
     """Return a value as a literal of the language, on one line if it is short.
 
-    Longer vectors of numbers are filled into lines; other entries get a line each.
+    Longer vectors of numbers are wrapped into lines; all other entries get a line each.
     """
     if not isinstance(value, (dict, list)):
         return syntax.scalar(value)

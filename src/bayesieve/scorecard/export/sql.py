@@ -19,54 +19,56 @@ _ALSO = {"mariadb": "mysql", "postgresql": "postgres", "sqlserver": "tsql"}
 class Sql(Export):
     """SQL query that scores the rows of a table.
 
-    The result has the columns in ``keep``; ``p_<class>``, the probability of each class; ``predicted``, the class with
-    the highest, as a number or a text; for two classes ``score``, the log odds of the positive class in nats;
-    ``points``, if requested; and ``reason_1`` to ``reason_<reasons>``, names of columns. A name that is taken,
-    in upper or lower case, gets a number: ``score_2``, or ``p_a_2`` after ``p_A``.
+    The result has the columns in ``keep``; ``p_<class>``, the probability of each class; ``predicted``, the most
+    probable class, as a number or a text; for two classes ``score``, the log odds of the positive class in nats;
+    ``points``, if requested; and ``reason_1`` to ``reason_<reasons>``, names of columns. If a name is taken, in upper
+    or lower case, a number is appended: ``score_2``, or ``p_a_2`` after ``p_A``.
 
     Parameters
     ----------
     dialect : str, default="duckdb"
         Any dialect of sqlglot. Queries for DuckDB, SQLite, PostgreSQL and MariaDB (``"mariadb"`` or ``"mysql"``) are
-        compared with ``predict_proba`` in these engines; those for BigQuery, ClickHouse, Databricks, Oracle, Redshift,
-        Snowflake, Spark and SQL Server (``"tsql"``) are parsed only. SQLite needs the version 3.35 with its functions
-        of mathematics, SQL Server the version 2022.
+        tested against ``predict_proba`` in these engines; those for BigQuery, ClickHouse, Databricks, Oracle, Redshift,
+        Snowflake, Spark and SQL Server (``"tsql"``) are only parsed. SQLite must be version 3.35 or later with
+        mathematical functions, SQL Server version 2022 or later.
     table : str, default="data"
-        The table, with its schema before a dot if it has one. Names of tables and columns are written in quotation
-        marks, exactly as they are: in Oracle and Snowflake a table that was created as ``data`` is ``"DATA"``.
+        Name of the table, preceded by its schema and a dot if it has one. Names of tables and columns are quoted
+        exactly as given: in Oracle and Snowflake, a table that was created as ``data`` is ``"DATA"``.
     view : str or None, default=None
-        Create a view of this name.
+        Name of a view to create; None for a query.
     reasons : int, default=0
-        The strongest reasons for a low score, the strongest first; NULL if a row has fewer. The same as those of
-        `SelectiveNB.reasons`.
+        Number of reasons for a low score, the strongest first, as in `SelectiveNB.reasons`; NULL if a row has fewer.
     against : {"mean", "best"}, default="mean"
-        What reasons compare a row with, the average training row or the best value of each column.
+        Reference row of the reasons: the average training row, or the best value of each column.
     target_class : label or None, default=None
-        The class that reasons speak against; None: the positive class of the model, which has one if there are two.
+        Class that reasons speak against; None for the positive class of the model, which exists if there are two
+        classes.
     keep : str, sequence of str or None, default=None
-        Columns of the table in the result, such as a key to join by. None: all that the model reads.
+        Columns of the table to keep in the result, such as a key for joins. None: all columns that the model reads.
     points : bool, default=False
-        Add the column ``points``, whole points as of `SelectiveNB.points`, for models of two classes.
+        Whether to add the column ``points``, whole points as in `SelectiveNB.points`, for models of two classes.
     pdo, base_score, base_odds : float, default=20, 600 and 30
-        See `SelectiveNB.points`.
+        Scale of the points, see `SelectiveNB.points`.
 
     Raises
     ------
     ValueError
-        If an option is wrong, or the dialect cannot hold part of the model: columns of values of several types,
-        durations outside of DuckDB and PostgreSQL, times where there are none, names that differ in case only.
+        If an option is invalid, or the dialect cannot express part of the model: columns with values of several types,
+        durations except in DuckDB and PostgreSQL, times of day in dialects without such a type, names that differ only
+        in case.
 
     Notes
     -----
-    NULL and NaN are missing values. A number that is infinite makes all new columns of its row NULL.
-    Texts are compared to the letter and without surrounding blanks, whatever the collation of the column; a boolean may
-    also be 0 or 1 and, in DuckDB, MySQL, PostgreSQL and SQLite, a word such as true, yes or no. Columns of moments hold
-    dates or timestamps without time zone, in UTC. SQLite has no such types: it reads texts ``2021-03-01``,
-    ``2021-03-01 12:00:00`` or ``2021-03-01T12:00:00``, and ``12:00:00``, all with up to six decimals of seconds. Whole
-    numbers beyond 2**53 that are categories need a column of whole numbers.
+    NULL and NaN are missing values. If a row contains an infinite number, all its new columns are NULL. Texts are
+    compared exactly, except for surrounding blanks, whatever the collation of the column. A boolean may also be 0 or 1
+    and, in DuckDB, MySQL, PostgreSQL and SQLite, a word such as true, yes or no. Dates and timestamps have no time zone
+    and are in UTC. SQLite has no such types: it reads texts ``2021-03-01``, ``2021-03-01 12:00:00`` or
+    ``2021-03-01T12:00:00``, and ``12:00:00``, all with up to six decimals of seconds. Categories that are whole numbers
+    beyond 2**53 need an integer column.
 
-    PostgreSQL, SQLite, MySQL and MariaDB score the whole table even if a query of the view asks for one row, as they
-    would otherwise compute sums again for each use; to score some rows, make them a view and name it as ``table``.
+    PostgreSQL, SQLite, MySQL and MariaDB score the whole table even if a query on the view selects one row, because
+    they would otherwise recompute sums for each use. To score only a few rows, create a view of these rows and pass its
+    name as ``table``.
 
     Examples
     --------

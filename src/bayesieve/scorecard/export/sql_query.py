@@ -1,4 +1,4 @@
-"""Builder of the SQL query that scores rows, in nested sub-selects: values, codes, sums, and results."""
+"""Builder of the SQL query that scores rows, in nested sub-selects: values, codes, sums and results."""
 
 from __future__ import annotations
 
@@ -21,21 +21,29 @@ _TYPES: dict[str, dict[str, str]] = {
     **{name: {"time": ""} for name in ("databricks", "hive", "spark")},
     **{name: {"duration": "INTERVAL"} for name in ("duckdb", "postgres")},
 }
-"""Types that are not what sqlglot makes of the usual name; "" if there is none."""
+"""Types whose name in a dialect differs from sqlglot's translation; "" if the dialect has no such type."""
 _TEXTS = {"mysql": "char", "duckdb": "varchar", "postgres": "varchar"}
-_UNTYPED_TRUTH = {*_TEXTS, "sqlite"}  # in which booleans can be read as texts, among other words for true and false
+_UNTYPED_TRUTH = {*_TEXTS, "sqlite"}  # dialects in which booleans can be read as texts such as true or yes
 _REGEXP_REPLACE = {"clickhouse": "replaceRegexpAll", "mysql": "REGEXP_REPLACE", "oracle": "REGEXP_REPLACE"}
-_ESCAPED = {"duckdb", "postgres"}  # have literals in which control characters are escaped
-_WIDTH = 120  # of a line that holds several columns, levels or facts
-_EXPONENT_MAKES_DOUBLE = {"bigquery", "clickhouse", "duckdb", "mysql", "sqlite", "tsql"}  # 0.5e0 is a double there
-_table: Any = exp.table_  # whose signature knows no names of unknown length
+_ESCAPED = {"duckdb", "postgres"}  # dialects with literals that escape control characters
+_WIDTH = 120  # characters of a line with several columns, levels or facts
+_EXPONENT_MAKES_DOUBLE = {
+    "bigquery",
+    "clickhouse",
+    "duckdb",
+    "mysql",
+    "sqlite",
+    "tsql",
+}  # dialects that read 0.5e0 as a double
+_table: Any = exp.table_  # typed as Any, because its signature does not accept names of unknown length
 
 
 class Query:
-    """SQL query that scores a table, built in stages; each stage is a sub-select over the stage before.
+    """SQL query that scores a table, built in stages; each stage is a sub-select over the previous stage.
 
-    Scores are log P(class) - log P(first class); for two classes they are the log odds. Expressions are trees of
-    sqlglot, which writes them in the dialect; lines are laid out here, as sqlglot starts a line for every level.
+    Scores are log P(class) - log P(first class), in nats; for two classes they are the log odds of the positive class.
+    Expressions are trees of sqlglot, which writes them in the dialect. Line breaks are set here, because sqlglot puts
+    every level of nesting on a line of its own.
     """
 
     def __init__(self, plan: Plan, options: Any) -> None:
@@ -46,11 +54,11 @@ class Query:
         self._check()
 
     def _check(self) -> None:
-        """Raise ValueError if the dialect cannot express the model."""
+        """Raise ValueError if the dialect cannot express part of the model."""
         names = {*self.plan.columns, *self.table_columns}
         tells_case_apart = self.dialect in ("clickhouse", "oracle", "postgres", "snowflake")
         if not tells_case_apart and len({name.casefold() for name in names}) < len(names):
-            raise self.plan.refuse(self.dialect, "names that differ in case only", "rename columns before the fit")
+            raise self.plan.refuse(self.dialect, "names that differ only in case", "rename columns before the fit")
         if self.dialect == "sqlite" and len(self.plan.columns) > 2000:
             raise self.plan.refuse("sqlite", "more than 2,000 columns in a table", "fit the model with fewer features")
         for reader in self.plan.readers:
@@ -66,36 +74,40 @@ class Query:
                 raise self.plan.refuse(self.dialect, what, "convert them to other texts or numbers before the fit")
 
     def column(self, name: str) -> Any:
-        """Return a column of the only table of a SELECT, qualified by its alias: SQLite may read a bare quoted name as
-        a text.
+        """Return a column of the only table of a SELECT, qualified by its alias, because SQLite may read a bare quoted
+        name as a text.
         """
         return exp.column(exp.to_identifier(name, quoted=True), table="t")
 
     def number(self, value: float | int) -> Any:
-        """Return a numeric literal. Floats get an exponent, without which engines would read a decimal of fixed
-        precision.
+        """Return a numeric literal. Floats are written with an exponent, because engines read other literals as
+        decimals of fixed precision.
         """
-        if self.dialect == "oracle" and value and not 1e-129 < abs(value) < 1e125:  # no literal of Oracle's NUMBER
+        if (
+            self.dialect == "oracle" and value and not 1e-129 < abs(value) < 1e125
+        ):  # outside the range of Oracle's NUMBER
             return self.cast(self.text(repr(float(value))), "double")
         text = repr(abs(value)).removesuffix(".0").replace("e+", "e")
         literal = exp.Literal.number(text if isinstance(value, int) or "e" in text else f"{text}e0")
         return exp.Neg(this=literal) if value < 0 else literal
 
     def text(self, value: str) -> Any:
-        """Return a text literal, of Unicode type in SQL Server."""
+        """Return a text literal; in SQL Server it has a Unicode type."""
         return exp.National(this=value) if self.dialect == "tsql" else exp.Literal.string(value)
 
     def call(self, function: str, *values: Any) -> Any:
-        """Return a call of a function that sqlglot writes as it is, without translation."""
+        """Return a function call that sqlglot writes without translation."""
         return exp.Anonymous(this=function, expressions=list(values))
 
     def type_of(self, name: str) -> str:
-        """Return the dialect's name of a type such as "timestamp" or "double"; empty if it has none."""
+        """Return the dialect's name of a type such as "timestamp" or "double"; an empty string if the dialect has
+        none.
+        """
         return {"duration": "", **_TYPES.get(self.dialect, {})}.get(name, name)
 
     def cast(self, value: Any, name: str) -> Any:
-        """Return a value cast to a type that `type_of` knows."""
-        name = "timestamp" if name in ("date", "datetime") else name  # so that a column may be of either type
+        """Return a value cast to a type by its name, see `type_of`."""
+        name = "timestamp" if name in ("date", "datetime") else name  # a column may have either type
         value = exp.var(self.written(value)) if isinstance(value, exp.Case) else value
         is_own = name in _TYPES.get(self.dialect, {})
         return exp.Cast(this=value, to=exp.DataType.build(self.type_of(name), udt=is_own))
@@ -103,12 +115,12 @@ class Query:
     def double(self, value: Any) -> Any:
         """Return a value cast to double, with NaN replaced by NULL."""
         value, nan = self.cast(value, "double"), self.cast(self.text("NaN"), "double")
-        if self.dialect in ("bigquery", "clickhouse"):  # where NaN is not equal to itself
+        if self.dialect in ("bigquery", "clickhouse"):  # in these dialects NaN is not equal to itself
             return self.case([(value.eq(value), value)])
         return value if self.dialect in ("mysql", "sqlite", "tsql") else exp.Nullif(this=value, expression=nan)
 
     def exact(self, value: Any) -> Any:
-        """Return a text expression that compares exactly, with regard to case, accents and blanks, whatever the
+        """Return a text expression that compares exactly, including case, accents and blanks, whatever the
         collation.
         """
         if self.dialect == "tsql":
@@ -127,8 +139,8 @@ class Query:
         return self.call(_REGEXP_REPLACE[self.dialect], value, pattern, self.text(""))
 
     def moment(self, value: Any, type_: str) -> Any:
-        """Return a date, time or duration that can be compared. In SQLite, which stores texts, missing digits are
-        filled up.
+        """Return a date, time or duration that can be compared. SQLite stores them as texts, so missing digits are
+        filled in.
         """
         if self.dialect != "sqlite":
             return self.cast(value, type_)
@@ -137,7 +149,7 @@ class Query:
         return exp.DPipe(this=self.call("REPLACE", value, self.text("T"), self.text(" ")), expression=rest)
 
     def key(self, value: Key, reader: Reader) -> Any:
-        """Return the literal of a reader's key or cut. Moments are rounded down to microseconds."""
+        """Return the literal of a reader's key or cut. Dates and times are rounded down to microseconds."""
         if isinstance(value, str):
             return self.text(value)
         if not reader.is_moment:
@@ -146,21 +158,23 @@ class Query:
         text = str(np.datetime64(microseconds, "us")).replace("T", " ")
         text = f"{microseconds} microseconds" if reader.type == "duration" else text
         literal = self.text(text[-15:] if reader.type == "time" else text)
-        if self.dialect == "oracle":  # reads texts by the settings of the session
+        if self.dialect == "oracle":  # would convert texts by the settings of the session
             return self.call("TO_TIMESTAMP", literal, self.text("YYYY-MM-DD HH24:MI:SS.FF6"))
         return literal if self.dialect == "sqlite" else self.cast(literal, reader.type)
 
     def case(self, pairs: Iterable[tuple[Any, Any]], default: Any = None, of: Any = None) -> Any:
-        """Return a CASE expression from pairs (condition, value), or from pairs (value of ``of``, value)."""
+        """Return a CASE expression from pairs (condition, value) or, if ``of`` is given, from pairs (value of ``of``,
+        result).
+        """
         whens = [exp.If(this=when, true=then) for when, then in pairs]
         return exp.Case(this=of, ifs=whens, default=default) if whens else exp.null()
 
     def look_up(self, code: Any, table: np.ndarray) -> Any:
-        """Return an expression that looks up the contribution of a code in a table; NULL if the code is NULL."""
+        """Return an expression for the contribution in ``table`` of a code; NULL if the code is NULL."""
         return self.case(((self.number(k), self.number(x)) for k, x in enumerate(table.ravel().tolist())), of=code)
 
     def total(self, terms: Sequence[Any]) -> Any:
-        """Return the sum of terms in brackets. The type of the first is that of the sum."""
+        """Return the sum of terms in brackets. It has the type of the first term."""
 
         def add(group: Sequence[str]) -> str:
             between = " + " if sum(map(len, group)) < _WIDTH else "\n    + "
@@ -169,8 +183,8 @@ class Query:
         return exp.var(_in_groups([*map(self.written, terms)], add))
 
     def extreme(self, function: str, numbers: Sequence[Any], required: Any) -> Any:
-        """Return LEAST or GREATEST of numbers, or NULL if ``required`` is NULL, because engines differ in arguments
-        that are NULL.
+        """Return LEAST or GREATEST of numbers; NULL if ``required`` is NULL, because engines treat NULL arguments
+        differently.
         """
         name = {"LEAST": "MIN", "GREATEST": "MAX"}[function] if self.dialect == "sqlite" else function
         texts = [*map(self.written, numbers)]
@@ -178,12 +192,12 @@ class Query:
         return self.case([(required.is_(exp.null()), exp.null())], exp.var(result))
 
     def values(self, reader: Reader) -> list[Any]:
-        """Return the expressions that a reader's code is computed from: the value and, if some categories begin or end
+        """Return the expressions from which a reader's code is computed: the value and, if a category begins or ends
         with blanks, also the text with its blanks.
         """
         column = self.column(reader.column)
         if self.reads_texts(reader):
-            type_ = _TEXTS.get(self.dialect)  # in which booleans and numbers have their texts
+            type_ = _TEXTS.get(self.dialect)  # type in which booleans and numbers are compared as texts
             text = column if type_ is None else self.cast(column, type_)
             has_blanks = any(isinstance(key, str) and key != key.strip() for key in reader.keys)
             return [self.exact(self.bare(text)), *[self.exact(text)] * has_blanks]
@@ -200,7 +214,8 @@ class Query:
     def code(self, reader: Reader, value: Any, *others: Any, table: Sequence[float] | None = None) -> Any:
         """Return an expression for the code of a reader, given its `values` as columns; NULL for an infinite number.
 
-        ``table`` : (n_codes,) numbers to return in place of the codes, by an expression that allows infinite numbers.
+        If ``table`` (n_codes,) is given, the expression returns its numbers in place of the codes, and allows infinite
+        numbers.
         """
         results = range(reader.n_codes) if table is None else table
         pairs: list[tuple[Any, float | None]] = [(value.is_(exp.null()), results[reader.missing])]
@@ -216,14 +231,14 @@ class Query:
         if is_text and "" not in reader.keys:
             pairs.append((value.eq(self.text("")), results[reader.missing]))
         cuts = [self.key(cut, reader) for cut in reader.cuts or ()]
-        at_most = (exp.LTE(this=value, expression=cut) for cut in cuts)  # operators copy the tree
+        at_most = (exp.LTE(this=value, expression=cut) for cut in cuts)  # a generator, because operators copy the tree
         pairs += [(within, results[k]) for k, within in enumerate(at_most, reader.first)]
-        if cuts:  # only NULL passes none of these tests
+        if cuts:  # only NULL fails all of these tests
             pairs.append((exp.GT(this=value, expression=cuts[-1]), results[reader.first + len(cuts)]))
         of_rest = reader.missing if cuts else reader.unseen if reader.cuts is None else reader.first
-        while len(pairs) > 1 and pairs[-1][1] == results[of_rest]:  # as the rows that are left
+        while len(pairs) > 1 and pairs[-1][1] == results[of_rest]:  # the same result as ELSE
             del pairs[-1]
-        if len(pairs) > 1 and pairs[0][1] == results[of_rest]:  # NULL passes no other test either
+        if len(pairs) > 1 and pairs[0][1] == results[of_rest]:  # NULL fails all other tests, too
             del pairs[0]
         if table is None and reader.refuses_infinite and not reader.is_moment:
             pairs.insert(0, (self.is_infinite(value), None))
@@ -231,19 +246,19 @@ class Query:
         cases = [(when, exp.null() if number is None else self.number(number)) for when, number in pairs]
         if all(isinstance(when, (exp.EQ, exp.In)) and when.this == value for when, _ in cases):
             by_key = [(key, number) for when, number in cases for key in when.expressions or [when.expression]]
-            if len(by_key) <= 2 * len(cases):  # shorter
+            if len(by_key) <= 2 * len(cases):  # the shorter text
                 return self.case(by_key, self.number(rest), of=value)
         return self.case(cases, self.number(rest))
 
     def is_infinite(self, value: Any) -> Any:
-        """Return the condition that a number is infinite."""
+        """Return a condition that is true if a number is infinite."""
         greatest = self.number(np.finfo(float).max.item())
         if self.dialect not in _EXPONENT_MAKES_DOUBLE:
             greatest = self.cast(self.text("1.7976931348623157e308"), "double")
         return exp.Abs(this=value) > greatest
 
     def written(self, tree: Any) -> str:
-        """Return an expression as SQL text, a CASE expression on as few lines as possible."""
+        """Return an expression as SQL text, with CASE expressions on as few lines as possible."""
         if not isinstance(tree, exp.Case):
             return str(tree.sql(self.dialect))
         words = ["CASE" if tree.this is None else f"CASE {self.written(tree.this)}"]
@@ -252,20 +267,20 @@ class Query:
         return "\n    ".join(filled([*words, "END"], " "))
 
     def named(self, name: str) -> str:
-        """Return a name in quotation marks of the dialect."""
+        """Return a name in the quotation marks of the dialect."""
         return self.written(exp.to_identifier(name, quoted=True))
 
     def new(self, name: str) -> str:
-        """Return an unused column name: the given one, with a number appended if it is taken."""
+        """Return an unused column name: ``name``, with a number appended if it is taken."""
         every = [name, *(f"{name}_{k}" for k in range(2, len(self.taken) + 3))]
         unused = next(candidate for candidate in every if candidate.casefold() not in self.taken)
         self.taken.add(unused.casefold())
         return unused
 
     def stage(self, new: Mapping[str, Any], carried: Iterable[str] | None = ()) -> list[Any]:
-        """Add a sub-select that computes ``new`` columns from the stage before, and return these columns.
+        """Add a sub-select that computes ``new`` columns from the previous stage, and return these columns.
 
-        ``carried`` are columns to keep from that stage; None keeps all.
+        ``carried`` names the columns of the previous stage to keep; None keeps all.
         """
         texts = [f"{self.written(tree)} AS {self.named(name)}" for name, tree in new.items()]
         old = [] if carried is None else dict.fromkeys([*self.table_columns, *carried])
@@ -280,9 +295,9 @@ class Query:
     def whole(self) -> str:
         """Return the complete query."""
         labels, is_binary = self.plan.classes, len(self.plan.classes) == 2
-        # Results take their names first, so that helper columns of the same name get numbers instead.
+        # Reserve the names of results first, so that helper columns with equal names get the appended numbers.
         chances, predicted = [self.new(f"p_{label}") for label in labels], self.new("predicted")
-        scores = [self.new("score" if is_binary else "joint") for _ in labels[1:]]  # against one class, which has 0
+        scores = [self.new("score" if is_binary else "joint") for _ in labels[1:]]  # the reference class has score 0
         reasons = [self.new(f"reason_{k + 1}") for k in range(self.options.reasons)]
         points = [self.new("points")] if self.options.points else []
         results = self._flat_sums(scores[0], points) if self._is_flat else self._sums(scores, points, reasons)
@@ -303,14 +318,16 @@ class Query:
     def _two_classes(
         self, score: Any, chances: Sequence[str], predicted: str, texts: Sequence[Any], reasons: Mapping[str, Any]
     ) -> None:
-        """Add the stage of probabilities, the predicted class and reasons from the log odds of the positive class."""
+        """Add the stage that computes probabilities, the predicted class and reasons from the log odds of the positive
+        class.
+        """
         first, zero = self._reference, self.number(0.0)
         one, most, least = self.number(1.0), self.number(700.0), self.number(-700.0)
-        # The argument is clipped because EXP overflows with an error in some engines.
+        # Clip the argument: in some engines EXP raises an error on overflow.
         odds = self.case([(score > most, most), (score < least, least)], score)
         inverse = self.case([(score > most, least), (score < least, most)], exp.Neg(this=score))
         shares = [one / exp.paren(one + exp.Exp(this=power)) for power in (odds, inverse)]
-        ahead = (score >= zero, score < zero) if first else (score > zero, score <= zero)  # of equals, the first class
+        ahead = (score >= zero, score < zero) if first else (score > zero, score <= zero)  # on ties, the first class
         chosen = self.case(zip(ahead, (texts[1 - first], texts[first]), strict=True))
         new = dict(zip((chances[first], chances[1 - first]), shares, strict=True))
         self.stage({**{name: new[name] for name in chances}, predicted: chosen, score.name: score, **reasons})
@@ -323,11 +340,13 @@ class Query:
         texts: Sequence[Any],
         reasons: Mapping[str, Any],
     ) -> None:
-        """Add the stages of probabilities, the predicted class and reasons from scores against the first class."""
+        """Add the stages that compute probabilities, the predicted class and reasons from the scores against the first
+        class.
+        """
         columns, low = [self.number(0.0), *map(self.column, scores)], self.number(-700.0)
         greatest = self.extreme("GREATEST", columns, self.column(scores[-1]))
         top, *_ = self.stage({self.new("top"): greatest, **reasons}, scores)
-        # The argument is clipped because EXP underflows with an error in some engines.
+        # Clip the argument: in some engines EXP raises an error on underflow.
         weights = {
             self.new("weight"): exp.Exp(this=self.case([(score - top < low, low)], score - top)) for score in columns
         }
@@ -342,13 +361,15 @@ class Query:
 
     @property
     def _is_flat(self) -> bool:
-        """Whether the score is a sum of one contribution per column without reasons, which allows a shorter query."""
+        """Whether the score is a sum of one contribution per column, without reasons, so that a shorter query is
+        possible.
+        """
         plan = self.plan
         single = all(term.readers == (k,) for k, term in enumerate(plan.terms)) and len(plan.readers) == len(plan.terms)
         return len(plan.classes) == 2 and single and not self.options.reasons
 
     def _flat_sums(self, score: str, points: Sequence[str]) -> dict[str, Any]:
-        """Add the stages of a short query: values, then sums of one CASE per column. Returns the sums by name."""
+        """Add the stages of a short query: values, then sums of one CASE per column. Return the sums by name."""
         names, columns = dict[Any, str](), []
         for reader in self.plan.readers:
             values = self.values(reader)
@@ -374,7 +395,7 @@ class Query:
         return {}
 
     def _points(self) -> tuple[int, list[np.ndarray]]:
-        """Return the base of the points and, for each term, an array of whole points by code."""
+        """Return the base of the points and, for each term, its whole points by code."""
         scale = {name: getattr(self.options, name) for name in ("pdo", "base_score", "base_odds")}
         card = Points(self.plan.card, **scale)
         tables = [(card.points[term.feature.name], term.cell) for term in self.plan.terms]
@@ -382,11 +403,11 @@ class Query:
 
     @property
     def _reference(self) -> int:
-        """Position of the class that scores compare with: the negative of two classes, otherwise the first."""
+        """Position of the class that scores are compared with: the negative one of two classes, otherwise the first."""
         return int(self.plan.card.side < 0)
 
     def _codes(self) -> list[Any]:
-        """Add the stages of values and codes. Returns, for each term, the column by which its table is looked up."""
+        """Add the stages of values and codes. Return, for each term, the column by which its table is looked up."""
         names, codes = dict[Any, str](), dict[str, Any]()
         for reader in self.plan.readers:
             values = self.values(reader)
@@ -400,8 +421,8 @@ class Query:
         return lines
 
     def _sums(self, scores: Sequence[str], points: Sequence[str], reasons: Sequence[str]) -> dict[str, Any]:
-        """Add the stages of scores and of reasons as ranked numbers. Returns the expressions of the reasons' texts by
-        name.
+        """Add the stages of scores, and of reasons as ranked numbers. Return the expressions of scores and of the texts
+        of reasons, by name.
         """
         plan, codes, sums, first = self.plan, self._codes() if self.plan.terms else [], {}, self._reference
         others = [k for k in range(len(plan.classes)) if k != first]
@@ -419,7 +440,8 @@ class Query:
         numbers = {names[k]: self.cast(self.look_up(codes[k], table), "double") for k, table in by_term.items()}
         self.stage({**sums, **numbers})
         keys = {}
-        for i, terms in enumerate(parts.values(), 1):  # in units of the last decimal; the first of equal ones is lower
+        # Reasons are ranked as integers in units of the last decimal. Adding the position of the column breaks ties.
+        for i, terms in enumerate(parts.values(), 1):
             units = self.total([self.column(names[k]) for k, _ in terms]) * self.number(10.0**DECIMALS) + self.number(
                 0.5
             )
@@ -435,7 +457,7 @@ class Query:
 
 
 def filled(texts: Sequence[str], between: str) -> list[str]:
-    """Join texts into lines of limited width."""
+    """Join texts into lines of limited width, separated by ``between``."""
     lines: list[str] = []
     for text in texts:
         if lines and len(lines[-1].rpartition("\n")[2]) + len(between) + len(text) < _WIDTH:

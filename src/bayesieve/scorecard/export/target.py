@@ -12,10 +12,10 @@ from bayesieve.scorecard.record import Scorecard
 
 
 class Export(ABC):
-    """Base class of export targets. Options of a target are keyword arguments of its constructor.
+    """Base class of export targets. The options of a target are keyword arguments of its constructor.
 
-    Packages that only one target needs are imported when it is used. Targets of bayesieve are dataclasses whose fields
-    are the options; ``_allowed`` has the values that options may take.
+    Packages that only one target needs are imported when it is used. The targets in bayesieve are dataclasses whose
+    fields are the options; ``_allowed`` declares the allowed values of options.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Export(ABC):
         """Return the content of the export file."""
 
     def results(self, card: Scorecard) -> Collection[str]:
-        """Return which of ``"points"`` and ``"reasons"`` the file contains. Its head then names the class that they
+        """Return which of ``"points"`` and ``"reasons"`` the file contains. The file then states the class that they
         refer to.
         """
         return ()
