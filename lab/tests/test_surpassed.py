@@ -159,6 +159,39 @@ def test_a_contest_runs_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert text.count("Not measured yet.") == 2
 
 
+def test_a_table_shows_the_sets_that_it_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = load_iris(return_X_y=True)
+    makers = {name: lambda: Timed(GaussianNB()) for name in ("best", DEFAULT)}
+    data = {name: lambda: (X, y) for name in ("one", "two", "three")}
+    contest = contests.Contest("p", "best", data, RepeatedFolds(2, 1, 0), lambda _: makers)
+    monkeypatch.setattr(contests, "CONTESTS", {"p": lambda folder: contest})
+    contests.run(tmp_path, tmp_path, "p", (), ())
+    for only, on in ((frozenset(), "3 of 3 sets"), (frozenset({"one", "two"}), "2 of 3 sets")):
+        shown = table(tmp_path, Shown("p", "best", 3, only=only))
+        assert shown is not None
+        assert shown.rows[0][0] == f"{on}, 2 folds each"
+
+
+def test_the_rule_for_claims_judges_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    results: dict[Any, dict[str, Any]] = {}
+    for k in range(8):
+        accuracies = {"best": 0.8, DEFAULT: 0.82 + 0.002 * k, contests.KHIOPS: 0.82, TREES: 0.9}
+        results |= dict(row(f"set {k}", method, 0, accuracy) for method, accuracy in accuracies.items())
+    monkeypatch.setattr(page, "TABLES", {"p": (Shown("p", "best", 8),)})
+    monkeypatch.setattr(page, "_rows", lambda *_: results)
+    found = page.answers(Path())
+    assert found is not None
+    # The exact test of 8 sets has p = 2^-7, which stays below 5 % if Holm adjusts three of them.
+    assert [cells[2:4] + cells[5:] for cells in found.rows] == [
+        ("best", "+0.027", "holds"),
+        (contests.KHIOPS, "+0.007", "holds"),
+        (TREES, "-0.073", "does not hold"),
+    ]
+    assert found.rows[0][:2] == ("p, 8 sets", "Accuracy")
+    monkeypatch.setattr(page, "_rows", lambda *_: {})
+    assert page.answers(Path()) is None
+
+
 @pytest.mark.parametrize(("sets", "rows"), [((), 4), (("iris",), 3)])
 def test_ebm_is_shown_if_it_was_run_everywhere(
     sets: tuple[str, ...], rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

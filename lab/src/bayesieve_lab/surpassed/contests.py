@@ -41,7 +41,7 @@ OTHERS: Mapping[str, Callable[[], Any]] = {
     TREES: lambda: PEERS["hist-gradient-boosting"](),
     EBM: lambda: PEERS["ebm"](n_jobs=1),
 }
-N_FOLDS, N_DRAWS, N_SERIES = 10, 10, 3
+N_FOLDS, N_DRAWS, N_SERIES = 10, 10, 10
 """Folds of the papers' cross-validation, of which there is one here, draws of donors, and draws of engine series."""
 BEST_OF_DONORS = "10 forward"
 

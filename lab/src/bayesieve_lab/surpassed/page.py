@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from bayesieve_lab.blanquero2021.data import SPARSE
+from bayesieve_lab.boulle2007.data import CHALLENGE, UCI
+from bayesieve_lab.claims import NEGLIGIBLE, Differences, Judged, differ
 from bayesieve_lab.comparison.differences import DIGITS, signed_rank_test
 from bayesieve_lab.comparison.results import read_results
 from bayesieve_lab.surpassed.contests import (
@@ -44,6 +46,7 @@ class Shown:
     of : number of data sets or draws.
     measures : measures to show.
     sets : word for the data, such as "sets" or "draws".
+    only : names of the data sets; empty for all of the results.
     """
 
     name: str
@@ -51,10 +54,15 @@ class Shown:
     of: int
     measures: tuple[tuple[str, str, int], ...] = RATES
     sets: str = "sets"
+    only: frozenset[str] = frozenset()
 
 
+_OF_UCI, _OF_CHALLENGE = (frozenset(one.ours for one in sets if one.ours is not None) for sets in (UCI, CHALLENGE))
 TABLES = {
-    "boulle2007": (Shown("boulle2007", "SNB(CMA)", 37),),
+    "boulle2007": (
+        Shown("boulle2007", "SNB(CMA)", len(_OF_UCI), sets="UCI sets", only=_OF_UCI),
+        Shown("boulle2007", "SNB(CMA)", len(_OF_CHALLENGE), sets="challenge sets", only=_OF_CHALLENGE),
+    ),
     "abellan2017": (Shown("abellan2017", "NB after IIG", 57),),
     "rabenoro2015": (Shown("rabenoro2015", "Backward-forward, probability", N_SERIES, _OF_SERIES, "draws"),),
     "blanquero2021": (Shown("blanquero2021", SPARSE, 10),),
@@ -66,13 +74,14 @@ TABLES = {
 """By paper."""
 
 
-def _rows(folder: Path, name: str) -> dict[tuple[str, str, int, int], dict[str, Any]]:
+def _rows(folder: Path, name: str, only: Set[str] = frozenset()) -> dict[tuple[str, str, int, int], dict[str, Any]]:
     path = folder / results_of(name)
     rows = read_results(path) if path.is_file() else {}
     # Options that differ between sets are part of a method's name in the results.
     return {
         (data, SPARSE if method.startswith(SPARSE) else method, repeat, fold): row
         for (data, method, repeat, fold), row in rows.items()
+        if not only or data in only
     }
 
 
@@ -139,14 +148,20 @@ def _titled(shown: Shown, found: Sequence[tuple[str, ...]]) -> TextTable | None:
     return TextTable.of(columns, found) if found else None
 
 
+def _compared(shown: Shown) -> tuple[str, ...]:
+    return shown.best, DEFAULT, KHIOPS, TREES
+
+
 def table(folder: Path, shown: Shown) -> TextTable | None:
     """Return the table of a paper: its best method, our default, Khiops, gradient boosting, and EBM if it was run
     everywhere.
 
-    None without results.
+    None unless the paper's method and our default have results.
     """
-    rows = _rows(folder, shown.name)
-    main = (shown.best, DEFAULT, KHIOPS, TREES)
+    rows = _rows(folder, shown.name, shown.only)
+    main = _compared(shown)
+    if not {shown.best, DEFAULT} <= {method for _, method, *_ in rows}:
+        return None
     found = lines(shown, rows, main)
     with_ebm = lines(shown, rows, (*main, EBM)) if any(key[1] == EBM for key in rows) else []
     if with_ebm and with_ebm[0][0] == found[0][0]:
@@ -154,12 +169,40 @@ def table(folder: Path, shown: Shown) -> TextTable | None:
     return _titled(shown, found)
 
 
+def answers(folder: Path) -> TextTable | None:
+    """Return the verdicts, by the rule for claims of papers, on whether the default is better than other methods by the
+    first measure; None without results.
+    """
+    found = []
+    for shown in (one for blocks in TABLES.values() for one in blocks):
+        rows = _rows(folder, shown.name, shown.only)
+        known = [method for method in _compared(shown) if any(key[1] == method for key in rows)]
+        measure, title, digits = shown.measures[0]
+        by_set = means(rows, known, [measure])[2][:, :, 0]
+        if DEFAULT not in known or not by_set.size:
+            continue
+        default = by_set[:, known.index(DEFAULT)]
+        samples = {
+            method: Differences.of(default, by_set[:, k], over=shown.sets)
+            for k, method in enumerate(known)
+            if method != DEFAULT
+        }
+        error = measure.startswith("mse")
+        # Half a point is a margin for shares, not for squared errors of rare gifts.
+        checks = differ(samples, sign=-1 if error else 1, form=f"+.{digits}f", margin=None if error else NEGLIGIBLE)
+        for k, check in enumerate(checks):
+            claim = Judged("", "", (check,))
+            on = f"{shown.name.partition('-')[0]}, {check.over}" if k == 0 else ""
+            found.append((on, title if k == 0 else "", check.what, check.text("ours"), claim.tested, claim.verdict))
+    return TextTable.of(("On", "By", "Better than", ">Difference", ">Margin, p", "Verdict"), found) if found else None
+
+
 def successors(folder: Path) -> TextTable | None:
     """Return the table of later selective naive Bayes classifiers on the UCI sets of Boullé (2007)."""
     from bayesieve_lab.surpassed.successors import SUCCESSORS
 
-    (shown,) = TABLES["boulle2007"]
-    found = lines(shown, _rows(folder, shown.name), (shown.best, *SUCCESSORS, KHIOPS, DEFAULT))
+    shown = TABLES["boulle2007"][0]
+    found = lines(shown, _rows(folder, shown.name, shown.only), (shown.best, *SUCCESSORS, KHIOPS, DEFAULT))
     return _titled(shown, found)
 
 
@@ -207,6 +250,7 @@ def surpassed_page(folder: Path) -> str:
     }
     return document(
         Path(__file__).with_name("page.md"),
+        answers=answers(folder),
         tables=tables(folder),
         averaged=averaged_donors(folder),
         successors=successors(folder),
