@@ -532,7 +532,7 @@ def test_test_rows_of_one_class_and_new_values_are_measured(succeeds: Run) -> No
         ("--test unlabelled.csv", "unlabelled.csv has no column 'y' (--target)"),
         ("--test narrow.csv", "narrow.csv lacks feature columns: 'signal'"),
         ("--test rows.csv --no-report", "measured in the report"),
-        ("--test rows.csv --time day --test-from 2023-09-01", "give one of them"),
+        ("--test rows.csv --time day --test-from 2023-09-01", "give only one of them"),
     ],
 )
 def test_impossible_test_rows(fails: Run, options: str, message: str) -> None:
@@ -583,4 +583,4 @@ def test_a_method_of_a_paper_is_fitted_as_printed(succeeds: Run, fails: Run, tmp
     np.testing.assert_array_equal(model.feature_weights_, expected.feature_weights_)
     assert "Did you mean 'SNB(MAP)'" in fails("fit", GERMAN, *options, "--as-published", "SNB(MAPS)")
     message = fails("fit", GERMAN, *options, "--as-published", "NB", "--pairs", "0")
-    assert message == "error: --as-published sets --pairs; give one of them only."
+    assert message == "error: --as-published sets --pairs; give only one of them."

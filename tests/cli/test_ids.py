@@ -141,7 +141,7 @@ def test_columns_in_the_order_asked_for(succeeds: Run, fails: Run, model: Path, 
 def test_probability_of_more_than_two_classes(succeeds: Run, fails: Run) -> None:
     pl.DataFrame({"a": [1, 2, 3] * 40, "y": ["u", "v", "w"] * 40}).write_csv("t.csv")
     succeeds("fit", "t.csv", "-t", "y", "--no-report", "-o", ".")
-    assert "must name P(CLASS)" in fails("predict", "model.json", "t.csv", "--columns", "probability")
+    assert "name P(CLASS) in --columns" in fails("predict", "model.json", "t.csv", "--columns", "probability")
     succeeds("fit", "t.csv", "-t", "y", "--no-report", "-o", ".", "--positive", "v")
     result = succeeds("predict", "model.json", "t.csv", "--columns", "probability,P(v)")
     read = pl.read_csv(io.StringIO(result.stdout))

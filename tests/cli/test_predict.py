@@ -232,7 +232,7 @@ def test_a_threshold_decides(succeeds: Run, fails: Run, model: Path, german: pl.
     SelectiveNB().fit(frame, "y").save("three.json")
     frame.write_csv("three.csv")
     told = fails("predict", "three.json", "three.csv", "--threshold", 0.5)
-    assert "--threshold is for models of two classes; this one has 3" in told
+    assert "--threshold needs a model of two classes; this one has 3" in told
 
 
 def test_reasons_are_columns_of_predictions(succeeds: Run, fails: Run, model: Path, german: pl.DataFrame) -> None:
@@ -268,6 +268,6 @@ def test_reasons_have_values_and_codes(succeeds: Run, fails: Run, model: Path, g
             of_rank = dict(found.filter(pl.col("rank") == rank).select("row", kind).iter_rows())
             assert read[f"{name}_{rank}"].to_list() == [of_rank.get(row) for row in range(german.height)]
     assert read["reason_code_1"].drop_nulls().is_in(["R04", "R03"]).all()
-    assert "--values is about reasons" in fails("predict", model, GERMAN, "--values")
+    assert "--values needs reasons" in fails("predict", model, GERMAN, "--values")
     assert "did you mean 'duration'" in fails("predict", model, GERMAN, "--reasons", 1, "--code", "duratio=R04")
     assert "--code must be a column and its code" in fails("predict", model, GERMAN, "--reasons", 1, "--code", "R04")

@@ -46,9 +46,9 @@ def test_a_scorecard_is_fitted_and_written(succeeds: Run) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--selector", "map"], "--scorecard sets --selector; give one of them only"),
-        (["--calibrate", "levels"], "--scorecard sets --calibrate; give one of them only"),
-        (["--as-published", "NB"], "--as-published sets --scorecard; give one of them only"),
+        (["--selector", "map"], "--scorecard sets --selector; give only one of them"),
+        (["--calibrate", "levels"], "--scorecard sets --calibrate; give only one of them"),
+        (["--as-published", "NB"], "--as-published sets --scorecard; give only one of them"),
         (["--positive", "fine"], "'fine'"),
         (["--monotone", "agee=1"], "did you mean 'age'"),
         (["--pairs", "age:jobb"], "did you mean 'job'"),

@@ -16,7 +16,7 @@ def main() -> None:
         from bayesieve.cli.app import app
 
         app(prog_name="bayesieve")
-    except KeyboardInterrupt:  # before the application takes care of it
+    except KeyboardInterrupt:  # before the application handles Ctrl-C itself
         sys.stderr.write("error: Interrupted.\n")
         sys.exit(130)
     except SystemExit as end:
@@ -25,7 +25,7 @@ def main() -> None:
 
 
 def _leave_threads_behind(status: object) -> None:
-    """End the process at once if Ctrl-C interrupted it (status 130). A normal exit would wait for threads of the
+    """End the process at once if Ctrl-C interrupted it (status 130). A normal exit would wait for the threads of the
     abandoned fit.
     """
     if status != 130 or threading.active_count() == 1:
@@ -40,9 +40,9 @@ def _leave_threads_behind(status: object) -> None:
 def _make_streams_usable() -> None:
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
-        if stream is None:  # closed by the parent process
+        if stream is None:  # the parent process closed the stream
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
             continue
-        # A terminal without Unicode shows escapes instead of ending the program.
+        # Print escapes for characters that the terminal cannot show, instead of failing.
         with contextlib.suppress(AttributeError, ValueError):
             stream.reconfigure(errors="backslashreplace")

@@ -41,7 +41,7 @@ SELECTOR_TITLES = {
     "mrmr": "filter by minimal redundancy, maximal relevance",
     "cfs": "filter by correlations",
 }
-"""Title of each selector of bayesieve. The help shows them without importing the selectors, which takes a second."""
+"""Title of each selector of bayesieve, for the help. Importing the selectors for their titles would take a second."""
 
 _SELECTORS = [f"{name} ({title})" for name, title in SELECTOR_TITLES.items()]
 _SELECTORS += sorted(point.name for point in plugins("selectors"))
@@ -136,7 +136,7 @@ FIT = {
 
 
 @command(FIT, "bayesieve.cli.fit")
-def fit(given: Any) -> None:
+def fit(args: Any) -> None:
     """Learn a model from TABLE.
 
     Writes model.json, features.csv and report.html, and prints a summary.
@@ -191,7 +191,7 @@ PREDICT = {
 
 
 @command(PREDICT, "bayesieve.cli.models")
-def predict(given: Any) -> None:
+def predict(args: Any) -> None:
     """Predict the class of every row of TABLE, with the probability of each class.
 
     Columns may be in any order; columns that MODEL does not use are ignored. TABLE may be a folder, or a pattern in
@@ -218,7 +218,7 @@ EXPLAIN = {
 
 
 @command(EXPLAIN, "bayesieve.cli.models")
-def explain(given: Any) -> None:
+def explain(args: Any) -> None:
     """Explain the prediction of rows of TABLE.
 
     Every feature adds to the log probability of each class, in nats; prior and contributions add up to the total. For
@@ -248,7 +248,7 @@ EXPORT = {
 
 
 @command(EXPORT, "bayesieve.cli.models")
-def export(given: Any) -> None:
+def export(args: Any) -> None:
     """Write MODEL for another system: databases, ONNX, PMML, spreadsheets, cards of points, Python, JavaScript, R.
 
     It gives the probabilities that `predict` gives.
@@ -256,7 +256,7 @@ def export(given: Any) -> None:
 
 
 @command({"": [MODEL, Option("--all", "List features that are not in the model as well.")]}, "bayesieve.cli.models")
-def info(given: Any) -> None:
+def info(args: Any) -> None:
     """Show the target, classes and features of MODEL, and how it was fitted."""
 
 
@@ -264,7 +264,7 @@ def info(given: Any) -> None:
     {"": [MODEL, Option("--output -o FILE", "YAML file to write; by default standard output.", type=Path)]},
     "bayesieve.cli.models",
 )
-def levels(given: Any) -> None:
+def levels(args: Any) -> None:
     """Write the levels of MODEL as YAML, to be edited and read back by fit --levels.
 
     Unedited, they give the same model of the same rows.
@@ -298,7 +298,7 @@ MONITOR = {
 
 
 @command(MONITOR, "bayesieve.cli.watching")
-def monitor(given: Any) -> None:
+def monitor(args: Any) -> None:
     """Compare the rows of TABLE with the training rows of MODEL, period by period.
 
     Writes features.csv, periods.csv, levels.csv and drift.html, and prints a summary. Exit status 1: a condition of
@@ -318,7 +318,7 @@ EVALUATE = {
 
 
 @command(EVALUATE, "bayesieve.cli.watching")
-def evaluate(given: Any) -> None:
+def evaluate(args: Any) -> None:
     """Measure MODEL on the rows of TABLE, all of them and by segment, with 95 % intervals."""
 
 
@@ -359,7 +359,7 @@ REPORT = {
 
 
 @command(REPORT, "bayesieve.cli.reporting")
-def report(given: Any) -> None:
+def report(args: Any) -> None:
     """Write the report of MODEL, as fit does, on any rows, and compare it with a challenger."""
 
 
@@ -374,7 +374,7 @@ DOCUMENT = {
 
 
 @command(DOCUMENT, "bayesieve.cli.reporting")
-def document(given: Any) -> None:
+def document(args: Any) -> None:
     """Write the validation document of MODEL, with fields for what only people know and for signatures.
 
     Sections name points of Annex IV of the EU AI Act and themes of model risk management (SR 26-2). It does not claim
@@ -386,7 +386,7 @@ MODEL_FILE = Option("--output -o FILE", "Model file to write, such as model.json
 
 
 @command({"": [Option("MODEL...", "Models that `fit` wrote.", type=list[Path]), MODEL_FILE]}, "bayesieve.cli.models")
-def merge(given: Any) -> None:
+def merge(args: Any) -> None:
     """Merge MODELs with the same levels, fitted to the rows of different months or places, into one.
 
     Fit all but the first with the levels of the first: see bayesieve levels, and fit --levels.
@@ -405,7 +405,7 @@ UPDATE = {
 
 
 @command(UPDATE, "bayesieve.cli.models")
-def update(given: Any) -> None:
+def update(args: Any) -> None:
     """Update MODEL with the further rows of TABLE; its levels stay as they are."""
 
 
@@ -413,7 +413,7 @@ def update(given: Any) -> None:
     {"": [Option("[FAMILY]...", "Kernels to compile; all by default.", type=list[str])], "Output": [QUIET]},
     "bayesieve.cli.compiling",
 )
-def compile_kernels(given: Any) -> None:
+def compile_kernels(args: Any) -> None:
     """Compile all kernels before the first fit, with one process for each core.
 
     Without it, a fit compiles kernels when it needs them, once after an installation or an update.
@@ -446,15 +446,15 @@ app.command("compile")(compile_kernels)
 
 
 def _add_commands_of_packages() -> None:
-    """Add the commands of installed packages. A command that is missing or fails to import reports that when it is
-    called.
+    """Add the commands of installed packages. A command whose package is missing or fails to import reports that when
+    it is called.
     """
     unavailable = {name: (f"{text} (needs bayesieve-lab).", LAB_MISSING.format(name)) for name, text in _OF_LAB.items()}
     for point in plugins("commands"):
         try:
             app.command(point.name)(point.load())
             unavailable.pop(point.name, None)
-        except (Exception, SystemExit) as error:  # whatever another package does when it is imported
+        except (Exception, SystemExit) as error:  # another package may raise anything when imported
             reason = " ".join(str(error).split()).rstrip(".") or type(error).__name__
             message = f"The command {point.name} cannot be imported ({reason}); update or uninstall its package"
             unavailable[point.name] = (f"Cannot be imported: {reason}.", message)

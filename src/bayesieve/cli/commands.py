@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 
 BAD_INPUT = 2
 INTERNAL = 1
-INTERRUPTED = 130  # 128 + SIGINT, as shells say it
-BROKEN_PIPE = 141  # 128 + SIGPIPE
+INTERRUPTED = 130  # exit status 128 + SIGINT, as in shells
+BROKEN_PIPE = 141  # exit status 128 + SIGPIPE
 
 LAB_MISSING = "{} needs bayesieve-lab: pip install bayesieve-lab, or pip install ./lab in the repository"
 
-_UsageError: type[Any] = typer.BadParameter.__bases__[0]  # typer carries a copy of click or depends on it, by version
-# Messages of the library name parameters of Python; the command line shows the option of the same meaning instead. A
-# name is replaced at the start of a sentence, "sample_weight" everywhere. `_OPTIONS` has options with other names.
+_UsageError: type[Any] = typer.BadParameter.__bases__[0]  # depending on its version, typer contains or imports click
+# Messages of the library name Python parameters. The command line replaces such a name at the start of a sentence, and
+# "sample_weight" everywhere, by the option of the same meaning. `_OPTIONS` lists options whose name differs.
 _OPTIONS = {"random_state": "seed", "sample_weight": "weight"}
 _KNOWN = r"n_\w+|random_state|seed|max_seconds|memory_limit|engine|pairs|monotone|levels|prior|calibrate|repetitions"
 _PARAMETER = re.compile(rf"^({_KNOWN})(?= (must|names|needs) )|(?<![\w'])sample_weight(?![\w'])")
@@ -47,33 +47,33 @@ _TABLES = (
     "CSV, TSV, Parquet, Arrow or Excel file{}; text files may end in .gz; - is standard input; of a SQLite or DuckDB "
     "file a table or query: shop.db::customers, 'shop.db::SELECT ...'."
 )
-# `Path` turns // into / and drops a final /. Both would silently change the query after ::, so such arguments are
-# refused.
+# `Path` turns // into / and drops a final /, which would silently change a query after ::. Such arguments are errors.
 _LOST_IN_PATH = re.compile(r"\.(db3?|sqlite3?|duckdb|ddb)::.*(/\.?/|/$)", re.IGNORECASE | re.DOTALL)
 _BAR_CELLS, _LONGEST_TEXT, _READABLE_TEXT = 12, 40, 14
 
 
 class CommandError(Exception):
-    """Error that the user can correct. Its text is the only line shown."""
+    """Error that the user can correct. Its message is the only line that the command prints about it."""
 
 
 class Interrupted(BaseException):
-    """Raised on Ctrl-C to end the whole command. During a search, Ctrl-C only ends the search, which keeps its best
-    result.
+    """Exception on Ctrl-C that ends the whole command. During a search, Ctrl-C only ends the search, which keeps its
+    best result.
     """
 
 
 @contextmanager
 def interruptible(consequence: str | Callable[[], str]) -> Iterator[None]:
-    """Let Ctrl-C end the command during the block. ``consequence`` is the text, or returns it, that says which files
-    remain.
+    """Let Ctrl-C end the command during the block.
+
+    ``consequence`` is a text that states which files remain, or a function that returns it.
     """
     if threading.current_thread() is not threading.main_thread():
-        yield  # signals are none of this thread's business
+        yield  # only the main thread may set signal handlers
         return
 
     def interrupt(*_: Any) -> None:
-        signal.signal(signal.SIGINT, lambda *_: None)  # a second Ctrl-C would end in a traceback
+        signal.signal(signal.SIGINT, lambda *_: None)  # ignore a second Ctrl-C, which would print a traceback
         raise Interrupted(consequence if isinstance(consequence, str) else consequence())
 
     before = signal.signal(signal.SIGINT, interrupt)
@@ -84,32 +84,36 @@ def interruptible(consequence: str | Callable[[], str]) -> Iterator[None]:
 
 
 class Commands(TyperGroup):
-    """Typer group whose commands end every error as one line on the error stream, with an exit status."""
+    """Typer group that reports every error of its commands as one line on the error stream, with an exit status."""
 
     def main(self, args: Sequence[str] | None = None, prog_name: str | None = None, *_: Any, **__: Any) -> Any:
         """Run the command that the arguments name, and exit with its status."""
-        given = list(sys.argv[1:] if args is None else args)
+        arguments = list(sys.argv[1:] if args is None else args)
         status = 0
-        self._main_shell_completion({}, prog_name or "bayesieve")  # answers a shell that asks, and exits
+        self._main_shell_completion(
+            {}, prog_name or "bayesieve"
+        )  # if a shell asks for completions, print them and exit
         try:
-            if lost := next(filter(_LOST_IN_PATH.search, given), None):
-                raise CommandError(f"After ::, {quoted(lost)} cannot hold // or end in /; name a view of the database")
-            with _warnings_as_lines(), self.make_context(prog_name, list(given)) as context:
+            if lost := next(filter(_LOST_IN_PATH.search, arguments), None):
+                raise CommandError(
+                    f"After ::, {quoted(lost)} cannot contain // or end in /; create a view in the database and name it"
+                )
+            with _warnings_as_lines(), self.make_context(prog_name, list(arguments)) as context:
                 self.invoke(context)
                 sys.stdout.flush()
-        except SystemExit:  # of options that show or install completion
+        except SystemExit:  # raised by options that show or install completion
             raise
         except BaseException as error:
             message, status = _explained(error)
             if message:
-                if "--debug" in given:
+                if "--debug" in arguments:
                     traceback.print_exception(error)
                 typer.echo(f"error: {sentence(message)}", err=True)
         sys.exit(status)
 
 
 def _explained(error: BaseException) -> tuple[str, int]:
-    """Return the message for an exception, empty if there is nothing to report, and the exit status."""
+    """Return the message for an exception and the exit status; the message is empty if there is nothing to report."""
     if isinstance(error, typer.Exit):
         return "", error.exit_code
     if isinstance(error, _UsageError):
@@ -126,7 +130,7 @@ def _explained(error: BaseException) -> tuple[str, int]:
         return _PARAMETER.sub(_its_option, str(error)), BAD_INPUT
     if isinstance(error, FileNotFoundError) and error.errno is not None and error.filename is None:
         return "The working folder does not exist any more; change to another one", BAD_INPUT
-    if isinstance(error, OSError):  # the system's have a number, the library's a sentence
+    if isinstance(error, OSError):  # errors of the system have a number; others have a sentence by the library
         place = "Standard output" if error.filename is None else error.filename
         return str(error) if error.errno is None else f"{place}: {error.strerror}", BAD_INPUT
     if isinstance(error, MemoryError):
@@ -143,7 +147,9 @@ def _usage(error: Any) -> str:
 
 
 def _interruption(error: BaseException | None) -> BaseException | None:
-    """Return the KeyboardInterrupt that caused an error, or None. Compiled code may wrap it in a SystemError."""
+    """Return the KeyboardInterrupt that caused an error, or None. Compiled code may have wrapped it in a
+    SystemError.
+    """
     while isinstance(error, SystemError):
         error = error.__cause__ or error.__context__
     return error if isinstance(error, (KeyboardInterrupt, Interrupted)) else None
@@ -162,7 +168,7 @@ def _raised_by_bayesieve(error: Exception) -> bool:
 
 @contextmanager
 def _warnings_as_lines() -> Iterator[None]:
-    """Print warnings for users as lines on the error stream, and hide warnings for programmers."""
+    """Print warnings for users as lines on the error stream, and hide warnings for programmers, during the block."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("default", UserWarning)
@@ -171,8 +177,8 @@ def _warnings_as_lines() -> Iterator[None]:
 
 
 def _silence_stdout() -> None:
-    """Redirect standard output to the null device after its reader has gone; otherwise the flush at exit would fail as
-    well.
+    """Redirect standard output to the null device after its reader has closed it; otherwise the flush at exit would
+    fail, too.
     """
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -183,7 +189,7 @@ class Option(NamedTuple):
     TABLE.
 
     Arguments are required unless ``usage`` has brackets; options are required if their default is `...`. Values have
-    the type of the default, or `type`.
+    the type of the default unless ``type`` is set.
     """
 
     usage: str
@@ -193,7 +199,7 @@ class Option(NamedTuple):
     default_in_words: str | None = None
 
     def parameter(self, panel: str) -> inspect.Parameter:
-        """Return a function parameter from which typer makes this option; ``panel`` is its section of the help."""
+        """Return a function parameter from which typer creates this option; ``panel`` is its section of the help."""
         names = [word for word in self.usage.split() if word.startswith("-")]
         metavar = self.usage.split()[-1] if names != self.usage.split() else None
         default = False if metavar is None else self.default if names or self.usage.startswith("[") else ...
@@ -216,10 +222,10 @@ class Option(NamedTuple):
 def command(
     options: Mapping[str, Iterable[Option]], module: str = ""
 ) -> Callable[[Callable[[Any], None]], Callable[..., None]]:
-    """Return a decorator that makes a command from a function of option values.
+    """Return a decorator that turns a function of option values into a command.
 
-    The docstring of the function is its help, which lists ``options`` by panel. With a ``module``, the command imports
-    that module only when it runs, and calls its function of the same name.
+    The docstring of the function is the help of the command, which lists ``options`` by panel. With a ``module``, the
+    command imports that module only when it runs, and calls its function of the same name.
     """
     parameters = [option.parameter(panel) for panel, rows in options.items() for option in rows]
 
@@ -260,17 +266,20 @@ BENEFIT = Option(
 )
 JOBS = Option("--jobs -j N", "Threads; -1 is one per core.", -1)
 QUIET = Option("--quiet -q", "Print warnings and errors only.")
-# This option is read from the raw arguments as well, because parsing them may be what fails.
+# `Commands.main` also looks for --debug in the raw arguments, because parsing them may fail.
 DEBUG = Option("--debug", "Show the traceback of an error.")
 
 
 def folder(default: str) -> Option:
-    """Return the option ``--output``, the folder into which a command writes."""
+    """Return the option ``--output`` for the folder into which a command writes."""
     return Option("--output -o DIR", "Folder to write into.", Path(default), Path)
 
 
 def require_choice(name: str, choices: Collection[str], what: str) -> None:
-    """Raise CommandError for an unknown name, and suggest the closest known name or list all of them."""
+    """Raise CommandError unless ``name`` is one of the choices. The message suggests the closest choice, or lists all.
+
+    ``what`` is the noun for the choices in the message, such as "column".
+    """
     if name in choices:
         return
     choices = list(choices)
@@ -283,9 +292,9 @@ def names_in(text: str) -> list[str]:
 
 
 def assigned(texts: list[str], read: type, rule: str) -> dict[str, Any]:
-    """Parse texts such as NAME=VALUE into a dict, with values read by ``read``.
+    """Parse texts such as NAME=VALUE into a dict, with values converted by ``read``.
 
-    Raise CommandError for any other text; ``rule`` is the start of the message.
+    Raise CommandError for a text of any other form; ``rule`` is the start of the message.
     """
     values = {}
     for text in texts:
@@ -301,7 +310,7 @@ def assigned(texts: list[str], read: type, rule: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Heading:
-    """Heading of a column of a table printed on the terminal.
+    """Heading of a column of a table on the terminal.
 
     Columns with ``number`` are right-aligned and never shortened. Columns with ``bar`` hold numbers that are drawn as
     bars, coloured by sign; they repeat another column and are dropped if the terminal is narrow.
@@ -321,7 +330,7 @@ def numbers(*titles: str) -> list[Heading]:
 class Screen:
     """Output of a command on the terminal: results on standard output, warnings and progress on the error stream.
 
-    With ``quiet``, only warnings and errors are shown. ``about`` is the start of every warning.
+    With ``quiet``, only warnings and errors are shown. Every warning starts with ``about``.
     """
 
     quiet: bool = False
@@ -356,7 +365,7 @@ class Screen:
             _show(self.out, (f"{name:<{width}}  ", "dim"), (value, ""))
 
     def table(self, columns: Sequence[Heading], rows: Sequence[Sequence[Any]], strong: Sequence[int] = ()) -> None:
-        """Print a table; rows whose numbers are in `strong` stand out on a terminal."""
+        """Print a table; the rows at the positions ``strong`` are highlighted on a terminal."""
         if self.quiet:
             return
         if self.out.is_terminal:
@@ -370,17 +379,17 @@ class Screen:
         typer.echo("\n".join(line.rstrip() for line in lines.get().splitlines()))
 
     def warn(self, text: str) -> None:
-        """Print a warning on the error stream, also when quiet."""
+        """Print a warning on the error stream, even with ``quiet``."""
         _show(self.err, ("warning: ", "yellow"), (sentence(self.about + text), ""))
 
     def note(self, text: str) -> None:
-        """Print a line of progress on the error stream."""
+        """Print a line about progress on the error stream, unless ``quiet``."""
         if not self.quiet:
             _show(self.err, (text, "dim"))
 
     @contextmanager
     def working(self, text: str) -> Iterator[Callable[[str], None]]:
-        """Show a text with a running clock on the terminal during the block. Yields a function that changes the
+        """Show a text with a running clock on the terminal during the block. Yields a function that replaces the
         text.
         """
         from bayesieve.engine.progress import stage
@@ -403,8 +412,10 @@ def _show(console: Console, *texts: tuple[str, str]) -> None:
 def table_of(
     columns: Sequence[Heading], rows: Sequence[Sequence[Any]], strong: Sequence[int] = (), room: int | None = None
 ) -> Table:
-    """Return a table that fits a terminal ``room`` characters wide: texts are shortened, and bars dropped if they leave
-    texts too little room. Without ``room`` (output to a file), return plain lines, uncut and without bars.
+    """Return a table that fits a terminal ``room`` characters wide. Texts are shortened, and bars dropped if they leave
+    too little room for texts.
+
+    If ``room`` is None (output to a file), return plain lines, uncut and without bars.
     """
     from rich import box
     from rich.table import Table
@@ -428,7 +439,7 @@ def table_of(
 
 
 def _needed(columns: Sequence[Heading], rows: Sequence[Sequence[Any]]) -> int:
-    """Return the width that a table needs, in characters, if its texts are shortened as far as they stay readable."""
+    """Return the width of a table in characters, with texts shortened as far as they stay readable."""
     widths = [_width(column, rows, i) for i, column in enumerate(columns)]
     is_text = [not column.number and not column.bar for column in columns]
     needed = sum(min(width, _READABLE_TEXT) if text else width for width, text in zip(widths, is_text, strict=True))
@@ -448,7 +459,9 @@ def _text(content: object) -> Text:
 
 
 def _bar(value: float | None, others: Sequence[float | None]) -> Text:
-    """Return a bar whose length is proportional to a number, in eighths of a cell; empty for None."""
+    """Return a bar whose length is proportional to a number, in eighths of a character; empty for None. ``others`` are
+    all numbers of the column, which set the scale.
+    """
     from rich.text import Text
 
     largest = max(abs(other or 0) for other in others)

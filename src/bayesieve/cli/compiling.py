@@ -22,19 +22,20 @@ from bayesieve.cli.commands import CommandError, Screen, require_choice
 
 COMPILING = "Compiling the kernels of coding, search and prediction, once after installation: about 10 seconds ..."
 _TRIAL_ROWS = 60
-_PATIENCE = 1.0  # seconds, so that a command that fails at once shows its error only
+_PATIENCE = 1.0  # seconds until the notice, so that a command that fails at once only prints its error
 
 
-def compile_kernels(given: Any) -> None:
-    """Compile families of kernels, each in a process of its own."""
-    for family in given.family or []:
+def compile_kernels(args: Any) -> None:
+    """Compile families of kernels, each family in a process of its own."""
+    for family in args.family or []:
         require_choice(family, FAMILIES, "family")
-    screen = Screen(given.quiet)
+    screen = Screen(args.quiet)
     if compiling.stamp("columns") is None:
         raise CommandError(
-            "Compiled code cannot be saved, as no cache folder can be written; set NUMBA_CACHE_DIR to one that can"
+            "Compiled code cannot be saved, because no cache folder is writable; set NUMBA_CACHE_DIR to a writable "
+            "folder"
         )
-    chosen = given.family or list(FAMILIES)
+    chosen = args.family or list(FAMILIES)
     if len(chosen) == 1:
         FAMILIES[chosen[0]]()
         _compiled(chosen[0])
@@ -59,8 +60,8 @@ def _compiled(family: str) -> None:
 
 
 def _columns() -> None:
-    """Compile the kernels that code numbers, words and pairs of columns, by coding tables with few and with
-    many rows.
+    """Compile the kernels that code columns of numbers, words and pairs, by coding tables with few and with many
+    rows.
     """
     import numpy as np
     import polars as pl
@@ -76,11 +77,15 @@ def _columns() -> None:
         places = rng.integers(0, 20, n_rows).astype(str)
         frame = pl.DataFrame({"number": numbers, "few": np.round(4 * numbers) / 4, "word": words, "place": places})
         hash_rows(as_table(frame))
-        noisy = numbers + rng.normal(size=n_rows)  # classes that a single cut told apart would leave nothing to search
+        noisy = numbers + rng.normal(
+            size=n_rows
+        )  # noise, because classes that a single cut separates leave nothing to search
         for target in (noisy > 0, np.digitize(noisy, [-0.5, 0.5])):
             encoder = TableEncoder(pairs="auto").fit(frame, target)
             encoder.transform(frame)
-            TableEncoder(numeric="equal-frequency").fit(frame, target)  # as cells within levels
+            TableEncoder(numeric="equal-frequency").fit(
+                frame, target
+            )  # these intervals use the kernels of cells within levels
 
 
 def _fit() -> None:
@@ -94,11 +99,11 @@ def _fit() -> None:
 
     coded = _coded(3)
     weights = make_selector("compression").set_params(encoder=None).fit_coded(coded).weights_
-    for rows in (coded, _coded(300)):  # codes of one byte, and of two as those of cells often are
+    for rows in (coded, _coded(300)):  # codes of one byte, and of two bytes, which cells often need
         predictor = DiscreteNB(feature_weights=weights).fit(rows)
         calibrate(rows, weights, "m-estimate")
         predictor.predict_proba(rows)
-    DiscreteNB().fit(coded.take(np.arange(coded.n_rows)[::-1]))  # rows that are not listed class after class
+    DiscreteNB().fit(coded.take(np.arange(coded.n_rows)[::-1]))  # rows that are not sorted by class
     rng = np.random.default_rng(0)
     numbers, classes = rng.normal(size=2000), rng.integers(0, 2, 2000)
     frame = pl.DataFrame({"number": numbers + classes, "few": np.round(2 * numbers) + classes})
@@ -106,7 +111,9 @@ def _fit() -> None:
 
 
 def _search(name: str, *n_levels: int) -> None:
-    """Compile the kernels of a selector, by running its search on codes of two classes for each number of levels."""
+    """Compile the kernels of the selector ``name``, by running its search on two-class tables whose features have each
+    of ``n_levels`` levels.
+    """
     from bayesieve.selection import make_selector
 
     for n in n_levels:
@@ -114,7 +121,7 @@ def _search(name: str, *n_levels: int) -> None:
 
 
 def _auc(n_levels: int, n_selected: int) -> None:
-    """Compile the kernels that rank rows by subsets of up to 8 features. Kernels that count rows belong to other
+    """Compile the kernels that compute the AUC of subsets of up to 8 features. Kernels that count rows belong to other
     families.
     """
     import numpy as np
@@ -151,8 +158,8 @@ def _coded(n_levels: int) -> Any:
     )
 
 
-# Functions that run the kernels of each family. The number of levels decides how the AUC counts pairs, hence two
-# families for it.
+# Functions that run the kernels of each family. The AUC has two families, because the number of levels decides how it
+# counts pairs.
 FAMILIES: dict[str, Callable[[], None]] = {
     "columns": _columns,
     "search": _fit,
@@ -165,9 +172,7 @@ FAMILIES: dict[str, Callable[[], None]] = {
 
 
 def kernels_are_compiled() -> bool:
-    """Return whether compiled code of the kernels that every command runs is on disk, in Numba's cache or from the
-    wheel.
-    """
+    """Return whether the kernels that every command runs are compiled on disk, in Numba's cache or from the wheel."""
     from bayesieve.evidence import _kernels
 
     stamp = compiling.stamp("search")
@@ -180,7 +185,7 @@ def kernels_are_compiled() -> bool:
 
 @contextmanager
 def announced(screen: Screen) -> Iterator[None]:
-    """Tell the user that kernels are compiled during the block, if that is necessary and takes more than a moment."""
+    """Print a notice if kernels have to be compiled during the block and this takes more than a moment."""
     if screen.quiet or kernels_are_compiled():
         yield
         return
@@ -196,7 +201,7 @@ def announced(screen: Screen) -> Iterator[None]:
 def warm_up(models: Iterable[Any], weighted: bool = False) -> None:
     """Fit a copy of each model to small artificial tables, so that later timings exclude compilation and imports.
 
-    Errors are ignored, because they appear again on the real table.
+    Errors are ignored here, because they occur again on the real table.
     """
     import polars as pl
     from sklearn.base import clone

@@ -1,4 +1,4 @@
-"""Reading of tables and models for commands, and writing of result files that appear only when complete."""
+"""Reading of tables and models for commands, and writing of result files, which appear only once they are complete."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     from bayesieve.table.columns import ValueInRow
     from bayesieve.table.scans import Scan
 
-_BYTES_OF_VALUE = 16  # in memory, with what is made of it
+_BYTES_OF_VALUE = 16  # bytes of memory per value, including derived arrays
 
 
 def read_table(path: Path, screen: Screen, *models: Any, date_orders: dict[str, bool] | None = None) -> pl.DataFrame:
     """Read the table in a file, or in the files of a folder or pattern, into memory.
 
-    Columns that a model uses are read with the types of its training table; the first model with a column decides.
-    ``date_orders`` receives, for columns whose values prove it, whether dates begin with the day. Raise CommandError
-    for files that do not fit in memory.
+    Columns that a model uses are read with the types of its training table; if several models have a column, the first
+    decides. ``date_orders`` is filled, for columns of dates whose values prove the order, with whether the day comes
+    first. Raise CommandError if the files do not fit in memory.
     """
     from bayesieve.classifier.scoring import levels_of_columns
     from bayesieve.table import reading
@@ -41,7 +41,7 @@ def read_table(path: Path, screen: Screen, *models: Any, date_orders: dict[str, 
     source = open_source(path, screen, *models) if is_several(path) else None
     if source is not None and source.n_rows * len(source.names) * _BYTES_OF_VALUE > _memory():
         size = f"{format_count(source.n_rows)} rows of {format_count(len(source.names))} columns"
-        raise CommandError(f"{shown(path)} holds {size}, more than fits in memory; name fewer files")
+        raise CommandError(f"{shown(path)} contains {size}, more than fits in memory; pass fewer files")
     with screen.working(f"Reading {shown(path)} ..."):
         if source is None:
             return reading.read_table(path, levels_of_columns(*models) if models else None, date_orders)
@@ -52,10 +52,10 @@ def read_table(path: Path, screen: Screen, *models: Any, date_orders: dict[str, 
 
 @contextmanager
 def locating(path: Path, target: str | None = None, rows: Sequence[int] | None = None) -> Iterator[None]:
-    """Complete errors about an invalid value in ``path`` with its line or row number.
+    """Add the line or row number in ``path`` to errors about an invalid value that are raised in the block.
 
-    ``rows`` are the numbers of the rows that were read, None for all. Rows without a ``target`` were skipped in
-    reading.
+    ``rows`` are the numbers of the rows that were read; None for all. Rows without a value in the column ``target``
+    were skipped when reading.
     """
     from bayesieve.table.columns import ValueInRow
 
@@ -82,8 +82,10 @@ def _place_of(error: ValueInRow, path: Path, target: str | None) -> str:
 
 
 def _is_the_value(value: object, text: str) -> bool:
-    """Return whether a text from a file was read as this value: a text, an infinite number, or None for text that is
-    not a number. It finds the line of an invalid value in the file.
+    """Return whether a text in a file was read as the value: a text, an infinite number, or None for text that is not a
+    number.
+
+    It serves to find the line of an invalid value in the file.
     """
     if isinstance(value, str):
         return text == value.strip()
@@ -113,7 +115,8 @@ def header_of(path: Path) -> list[str]:
 def open_source(path: Path, screen: Screen, *models: Any) -> Scan:
     """Open the rows of a file, folder or pattern, to be read block by block.
 
-    Columns that a model uses are read with the types of its training table; the first model with a column decides.
+    Columns that a model uses are read with the types of its training table; if several models have a column, the first
+    decides.
     """
     from bayesieve.classifier.scoring import levels_of_columns
     from bayesieve.table.scanning import scan, scan_to_score
@@ -127,8 +130,9 @@ def open_source(path: Path, screen: Screen, *models: Any) -> Scan:
 
 
 def source_to_score(model: Any, path: Path, output: Path | None, screen: Screen) -> Scan:
-    """Open the rows to be scored: as a table if they are in a single text file, otherwise as a scan. Raise CommandError
-    if a column of the model is missing, or the output would overwrite the rows.
+    """Open the rows to be scored: in memory if they are in a single text file, otherwise block by block.
+
+    Raise CommandError if a column of the model is missing, or the output would overwrite the rows.
     """
     from bayesieve.classifier.scored_files import refuse_own_file
     from bayesieve.table.paths import ARROW, PARQUET, database_in, is_stream
@@ -152,7 +156,7 @@ def require_needed(path: Path, names: Sequence[str], model: Any) -> None:
 
 
 def _memory() -> int:
-    """Return the memory of the machine in bytes, or infinity if it is unknown."""
+    """Return the memory of the machine in bytes; infinity if it is unknown."""
     if not hasattr(os, "sysconf"):
         return sys.maxsize
     return int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
@@ -166,13 +170,15 @@ def read_model(path: Path, screen: Screen) -> Any:
 
 
 def written_by(path: Path) -> str | None:
-    """Return the version of bayesieve that wrote a model file, or None; a loaded model does not keep it."""
+    """Return the version of bayesieve that wrote a model file, or None. It is read from the file, because loaded models
+    do not keep it.
+    """
     version = json.loads(path.read_bytes()).get("written_by")
     return version if isinstance(version, str) else None
 
 
 def check_folder(path: Path) -> None:
-    """Raise CommandError if an output folder cannot be created, before any work is done. Nothing is created yet."""
+    """Raise CommandError if an output folder cannot be created. It is called early, and creates nothing."""
     if path.exists() and not path.is_dir():
         raise CommandError(f"{path} is a file, not a folder; choose another --output")
     there = next(parent for parent in (path, *path.absolute().parents) if parent.exists())
@@ -193,13 +199,13 @@ def opened_folder(path: Path) -> Iterator[None]:
             raise CommandError(f"{path} cannot be created ({error.strerror}); choose another --output") from error
         yield
     finally:
-        with contextlib.suppress(OSError):  # the first that is not empty
+        with contextlib.suppress(OSError):  # stop at the first folder that is not empty
             for folder in new:
                 folder.rmdir()
 
 
 def finished_in(results: Path | None) -> str:
-    """Return the half sentence about completed folds with which an interrupted comparison ends."""
+    """Return the part of a sentence about completed folds that ends the message of an interrupted comparison."""
     if results is not None and results.exists():
         return f"finished folds are in {results}; run the same command to continue from there"
     return "no fold was finished" if results is not None else "nothing was saved"
@@ -210,7 +216,7 @@ def to_stdout(path: Path | None) -> bool:
 
 
 def check_output(path: Path | None) -> None:
-    """Raise an error for an output file that cannot be written, before any work is done."""
+    """Raise an error if an output file cannot be written. It is called early, before any work is done."""
     from bayesieve.table.writing import FrameFile
 
     if path is not None and not to_stdout(path):
@@ -219,9 +225,10 @@ def check_output(path: Path | None) -> None:
 
 @contextmanager
 def written(path: Path | None) -> Iterator[Callable[[pl.DataFrame], None]]:
-    """Yield a function that writes dataframes one after another to a file, or as CSV to standard output.
+    """Yield a function that writes dataframes one after another to a file or, if ``path`` is None, as CSV to standard
+    output.
 
-    The file appears only when it is complete.
+    The file appears only once it is complete.
     """
     from bayesieve.table.writing import FrameFile, csv_text
 
@@ -232,31 +239,31 @@ def written(path: Path | None) -> Iterator[Callable[[pl.DataFrame], None]]:
     is_first = [True]
 
     def write(frame: pl.DataFrame) -> None:
-        # Bytes, so that redirected output is UTF-8 with plain line ends whatever the terminal.
+        # Write bytes, so that redirected output is UTF-8 with plain line ends on every system.
         typer.echo(csv_text(frame, include_header=is_first.pop() if is_first else False).encode(), nl=False)
 
     yield write
 
 
 def write_frame(frame: pl.DataFrame, path: Path | None) -> None:
-    """Write a frame in the format of its file name; None and ``-`` are CSV on standard output."""
+    """Write a frame in the format of its file name; None and ``-`` stand for CSV on standard output."""
     with written(path) as write:
         write(frame)
 
 
-def target_of(model: Any, asked: str | None) -> str:
-    """Return the name of the target column: ``asked`` if given, otherwise the one the model knows. Raise CommandError
-    if there is neither.
+def target_of(model: Any, name: str | None) -> str:
+    """Return the name of the target column: the option ``name`` if given, otherwise the name stored in the model. Raise
+    CommandError if there is neither.
     """
-    target: str | None = asked or model.target_name_
+    target: str | None = name or model.target_name_
     if target is None:
-        raise CommandError("The model does not know the name of its target; give it with --target")
+        raise CommandError("The model file does not contain the name of the target column; give it with --target")
     return target
 
 
 def require_columns(path: Path, frame: pl.DataFrame, **columns: str | None) -> None:
-    """Raise CommandError if a table lacks a column that an option names; keywords are the options, values the
-    columns.
+    """Raise CommandError if a table lacks a column that an option names. Keywords are the options, values the columns
+    or None.
     """
     for option, name in columns.items():
         if name is not None and name not in frame.columns:
@@ -270,7 +277,7 @@ def shown(path: Path) -> str:
 
 
 def with_hash(path: Path) -> str:
-    """Return the name of a table and, if it is a single file, its SHA-256, for the first page of a report."""
+    """Return the name of a table and, if it is a single file, its SHA-256, to print in a report."""
     from bayesieve.table.paths import database_in
 
     file_path, inside = database_in(path) or (path, "")
@@ -282,10 +289,10 @@ def with_hash(path: Path) -> str:
 
 
 def amounts_of(rule: BenefitRule, frame: pl.DataFrame, path: Path, first: int = 0) -> Any:
-    """Return the amount of each row of a block that the benefits need, or None if they need none.
+    """Return the amounts that a benefit rule needs for the rows of a block; None if it needs none.
 
-    Raise CommandError if the column is missing or not numeric, and ValueInRow for a row without amount; ``first`` is
-    the number of the first row of the block in the table.
+    Raise CommandError if the column is missing or not numeric, and ValueInRow for a row without an amount. ``first`` is
+    the number of the block's first row in the table.
     """
     if rule.amount is None:
         return None

@@ -42,106 +42,108 @@ _SET_BY_SCORECARDS = {
 """Options that `--scorecard` sets, with their defaults."""
 _SET_BY_PAPERS = {**_SET_BY_SCORECARDS, "pairs": "auto", "monotone": [], "scorecard": False}
 """Options that `--as-published` sets, with their defaults."""
-_TRIED_ROWS = (20_000, 50_000, 200_000)  # to compile, and to see how time grows
+_TRIED_ROWS = (20_000, 50_000, 200_000)  # sizes of trial fits for --dry-run: to compile, and to extrapolate the time
 
 
-def fit(given: Any) -> None:
-    """Fit a model by the options of the command line, and write it with a list of features and a report."""
-    require_choice(given.selector, SELECTORS, "selector")
-    published = None if given.as_published is None else _published(given)
-    if given.scorecard:
-        _check_not_set(given, "--scorecard", _SET_BY_SCORECARDS)
-    if given.folds < 0 or given.folds == 1:
-        raise CommandError(f"--folds must be a whole number from 2 up, or 0, got {given.folds}")
-    screen, table, output = Screen(given.quiet), given.table, given.output
-    columns = Columns.given(given, given.target)
+def fit(args: Any) -> None:
+    """Fit a model with the options of the command line, and write it with a list of its features and a report."""
+    require_choice(args.selector, SELECTORS, "selector")
+    published = None if args.as_published is None else _published(args)
+    if args.scorecard:
+        _check_not_set(args, "--scorecard", _SET_BY_SCORECARDS)
+    if args.folds < 0 or args.folds == 1:
+        raise CommandError(f"--folds must be a whole number from 2 up, or 0, got {args.folds}")
+    screen, table, output = Screen(args.quiet), args.table, args.output
+    columns = Columns.of_options(args, args.target)
     files.check_folder(output)
-    if given.min_count < 1:
-        raise CommandError(f"--min-count must be a number of rows, at least 1, got {given.min_count}")
-    fitted = ("auto", "levels", "cells") if given.selector == "compression" else ("levels", "cells")
-    if given.min_count > 1 and (published or given.calibrate not in fitted):
+    if args.min_count < 1:
+        raise CommandError(f"--min-count must be a number of rows, at least 1, got {args.min_count}")
+    fitted = ("auto", "levels", "cells") if args.selector == "compression" else ("levels", "cells")
+    if args.min_count > 1 and (published or args.calibrate not in fitted):
         raise CommandError(
             "--min-count needs contributions that are fitted to the rows; set --calibrate levels or cells"
         )
-    data = _training(given, columns, screen)
-    with files.locating(table, given.target):
-        rule = data.rule_in(given.benefit)
+    data = _training(args, columns, screen)
+    with files.locating(table, args.target):
+        rule = data.rule_in(args.benefit)
     _check_ids(data, decision_names(rule) if rule else [], screen)
-    data, test = _apart(given, data)
-    model = _model(given, data) if published is None else _with_options(published, given, data)
-    labels = {} if given.labels is None else read_labels(given.labels, data.names)
-    if given.dry_run:
+    data, test = _apart(args, data)
+    model = _model(args, data) if published is None else _with_options(published, args, data)
+    labels = {} if args.labels is None else read_labels(args.labels, data.names)
+    if args.dry_run:
         with compiling.announced(screen), screen.working("Trying a few rows ..."):
             plan = _plan(model, data)
         screen.pairs(plan)
         return
-    with files.locating(table, given.target):
-        model = _learn(model, data, screen)
+    with files.locating(table, args.target):
+        model = _fitted(model, data, screen)
     if labels:
         if unknown := unknown_levels(model.scorecard_, labels):
-            screen.warn(unknown)  # of this fit; it is too late to stop
+            screen.warn(unknown)  # a warning only, because the fit is done
         model = labelled(model, labels)
-    model.target_name_, model.benefit_rule_, model.id_columns_ = given.target, rule, columns.ids
+    model.target_name_, model.benefit_rule_, model.id_columns_ = args.target, rule, columns.ids
     model.set_params(verbose=0, engine="memory", memory_limit=None)
     with files.opened_folder(output):
         written = [("model", output / "model.json"), ("features", output / "features.csv")]
-        model.save(output / "model.json", min_count=given.min_count)
+        model.save(output / "model.json", min_count=args.min_count)
         files.write_frame(model.summary(), output / "features.csv")
-        if given.scorecard:
-            table = Points(with_hidden_counts(model.scorecard_, given.min_count)).table()
+        if args.scorecard:
+            table = Points(with_hidden_counts(model.scorecard_, args.min_count)).table()
             files.write_frame(table.with_columns(pl.col("values").list.join("; ")), output / "scorecard.csv")
             written.append(("scorecard", output / "scorecard.csv"))
         performance = None
-        if not given.no_report:
-            if given.test is not None:
-                frame = files.read_table(given.test, screen, model)
+        if not args.no_report:
+            if args.test is not None:
+                frame = files.read_table(args.test, screen, model)
                 test_columns = replace(columns, time=None).within(frame.columns)
-                test = replace(CommandRows.of(frame, test_columns, given.test, screen, new=True), names=data.names)
-            if test is not None and not data.in_memory:  # rows in files, of which none are at hand
+                test = replace(CommandRows.of(frame, test_columns, args.test, screen, new=True), names=data.names)
+            if test is not None and not data.in_memory:  # no rows of files are in memory
                 data, test = test, None
-            measured = data if given.test is not None else data.measured(model)
-            performance = _write_report(model, measured, test, output / "report.html", given, screen)
+            measured = data if args.test is not None else data.measured(model)
+            performance = _write_report(model, measured, test, output / "report.html", args, screen)
             written.append(("report", output / "report.html"))
     show_summary(screen, model, performance, written)
 
 
-def _apart(given: Any, data: CommandRows) -> tuple[CommandRows, CommandRows | None]:
-    """Return the training rows and, with --test-from, the test rows split off by time.
+def _apart(args: Any, data: CommandRows) -> tuple[CommandRows, CommandRows | None]:
+    """Return the training rows, and the test rows that --test-from splits off by time or --test names (None without).
 
     Raise CommandError for contradicting options, or if the table of --test lacks columns.
     """
-    if (given.test or given.test_from) and (given.no_report or (given.test and given.test_from)):
-        raise CommandError("--test and --test-from are measured in the report; give one of them, without --no-report")
-    if given.test is not None:
-        header, columns = files.header_of(given.test), replace(data.columns, time=None)
-        columns.within(header).require_in(given.test, header)
+    if (args.test or args.test_from) and (args.no_report or (args.test and args.test_from)):
+        raise CommandError(
+            "--test and --test-from add test rows to the report; give only one of them, and not with --no-report"
+        )
+    if args.test is not None:
+        header, columns = files.header_of(args.test), replace(data.columns, time=None)
+        columns.within(header).require_in(args.test, header)
         if lacking := [name for name in data.names if name not in header]:
-            raise CommandError(f"{shown(given.test)} lacks feature columns: {named(lacking)}; add them")
-    if given.test_from is None:
+            raise CommandError(f"{shown(args.test)} lacks feature columns: {named(lacking)}; add them")
+    if args.test_from is None:
         return data, None
-    if given.time is None:
+    if args.time is None:
         raise CommandError("--test-from needs --time, the column of numbers or dates that orders the rows")
     if not data.in_memory:
         raise CommandError("--test-from needs all rows in memory; give one file, without --memory-limit and --engine")
-    return data.parted(given.test_from)
+    return data.parted(args.test_from)
 
 
-def _training(given: Any, columns: Columns, screen: Screen) -> CommandRows:
+def _training(args: Any, columns: Columns, screen: Screen) -> CommandRows:
     """Open the training rows.
 
     They are read in blocks for folders, patterns, memory limits, dry runs and engines other than memory; otherwise they
     are loaded into memory.
     """
-    in_blocks = given.memory_limit is not None or given.dry_run or given.engine != "memory"
-    if in_blocks or files.is_several(given.table):
-        return CommandRows.of(files.open_source(given.table, screen), columns, given.table, screen)
+    in_blocks = args.memory_limit is not None or args.dry_run or args.engine != "memory"
+    if in_blocks or files.is_several(args.table):
+        return CommandRows.of(files.open_source(args.table, screen), columns, args.table, screen)
     date_orders: dict[str, bool] = {}
-    frame = files.read_table(given.table, screen, date_orders=date_orders)
-    return replace(CommandRows.of(frame, columns, given.table, screen), date_orders=date_orders)
+    frame = files.read_table(args.table, screen, date_orders=date_orders)
+    return replace(CommandRows.of(frame, columns, args.table, screen), date_orders=date_orders)
 
 
 def _check_ids(data: CommandRows, decisions: Sequence[str], screen: Screen) -> None:
-    """Raise CommandError if identifier columns clash with columns of results; warn if rows in memory share an
+    """Raise CommandError if an identifier column has the name of a result column. Warn if rows in memory share an
     identifier.
     """
     ids = data.columns.ids
@@ -159,77 +161,77 @@ def _check_ids(data: CommandRows, decisions: Sequence[str], screen: Screen) -> N
         screen.warn(f"{share}; cross-validation may put them in different folds")
 
 
-def _model(given: Any, data: CommandRows) -> Any:
+def _model(args: Any, data: CommandRows) -> Any:
     """Return the unfitted classifier with the options of the command line."""
-    if given.scorecard:
-        return _card(given, data)
-    selector, encoder = SELECTORS[given.selector], {"kinds": data.columns.kinds or None, "n_quantiles": given.quantiles}
-    changed = _changed_options(selector, given)
-    monotone, pairs = _signs(given, data), _pairs_in(given.pairs, data)
-    is_usual = not data.columns.kinds and given.quantiles == QUANTILES
+    if args.scorecard:
+        return _card(args, data)
+    selector, encoder = SELECTORS[args.selector], {"kinds": data.columns.kinds or None, "n_quantiles": args.quantiles}
+    changed = _changed_options(selector, args)
+    monotone, pairs = _signs(args, data), _pairs_in(args.pairs, data)
+    is_usual = not data.columns.kinds and args.quantiles == QUANTILES
     return SelectiveNB(
-        selector(**changed) if changed else given.selector,
-        encoder="modl" if is_usual else TableEncoder(**encoder, n_jobs=given.jobs),
-        calibrate=False if given.calibrate == "none" else given.calibrate,
+        selector(**changed) if changed else args.selector,
+        encoder="modl" if is_usual else TableEncoder(**encoder, n_jobs=args.jobs),
+        calibrate=False if args.calibrate == "none" else args.calibrate,
         monotone=monotone or None,
-        positive=_positive(given.positive, data),
-        levels=given.levels,
+        positive=_positive(args.positive, data),
+        levels=args.levels,
         pairs=pairs,
-        prior=given.prior,
-        **_computing(given),
+        prior=args.prior,
+        **_computing(args),
     )
 
 
-def _card(given: Any, data: CommandRows) -> Any:
-    """Return the unfitted estimator of a point scorecard."""
-    options = {"pairs": 0 if given.pairs == "auto" else _pairs_in(given.pairs, data), **_computing(given)}
-    if given.positive is not None:
-        options["positive"] = _positive(given.positive, data)
-    model = SelectiveNB.scorecard(given.levels, monotone=_signs(given, data) or None, **options)
-    model.encoder.set_params(kinds=data.columns.kinds or None, n_quantiles=given.quantiles, n_jobs=given.jobs)
+def _card(args: Any, data: CommandRows) -> Any:
+    """Return the unfitted estimator for --scorecard."""
+    options = {"pairs": 0 if args.pairs == "auto" else _pairs_in(args.pairs, data), **_computing(args)}
+    if args.positive is not None:
+        options["positive"] = _positive(args.positive, data)
+    model = SelectiveNB.scorecard(args.levels, monotone=_signs(args, data) or None, **options)
+    model.encoder.set_params(kinds=data.columns.kinds or None, n_quantiles=args.quantiles, n_jobs=args.jobs)
     return model
 
 
-def _signs(given: Any, data: CommandRows) -> dict[str, int]:
+def _signs(args: Any, data: CommandRows) -> dict[str, int]:
     """Return the signs of the option --monotone by column. Raise CommandError for an unknown column."""
-    signs = assigned(given.monotone, int, f"--monotone must be {_SIGNS}")
+    signs = assigned(args.monotone, int, f"--monotone must be {_SIGNS}")
     for name in signs:
         require_choice(name, data.names, "column")
     return signs
 
 
-def _published(given: Any) -> Any:
-    """Return the estimator of a paper by the option --as-published. Raise CommandError for contradicting options."""
-    _check_not_set(given, "--as-published", _SET_BY_PAPERS)
-    return as_published(given.as_published)
+def _published(args: Any) -> Any:
+    """Return the estimator of the paper that --as-published names. Raise CommandError for contradicting options."""
+    _check_not_set(args, "--as-published", _SET_BY_PAPERS)
+    return as_published(args.as_published)
 
 
-def _check_not_set(given: Any, by: str, defaults: Mapping[str, Any]) -> None:
-    """Raise CommandError if an option differs from its default although the option ``by`` determines its value."""
+def _check_not_set(args: Any, by: str, defaults: Mapping[str, Any]) -> None:
+    """Raise CommandError if an option in ``defaults`` differs from its default, although the option ``by`` sets it."""
     for option, default in defaults.items():
-        if getattr(given, option) != default:
-            raise CommandError(f"{by} sets --{option}; give one of them only")
+        if getattr(args, option) != default:
+            raise CommandError(f"{by} sets --{option}; give only one of them")
 
 
-def _with_options(model: Any, given: Any, data: CommandRows) -> Any:
-    """Return the estimator of a paper with the options that remain free: kinds of columns, levels, seeds, time and
-    threads.
+def _with_options(model: Any, args: Any, data: CommandRows) -> Any:
+    """Return the estimator of a paper with the options that users may still set: kinds of columns, levels, seed, time
+    limit and threads.
     """
-    if data.columns.kinds or given.quantiles != QUANTILES:
-        encoder = TableEncoder(n_jobs=given.jobs) if model.encoder == "modl" else model.encoder
-        model.set_params(encoder=encoder.set_params(kinds=data.columns.kinds or None, n_quantiles=given.quantiles))
-    return model.set_params(positive=_positive(given.positive, data), levels=given.levels, **_computing(given))
+    if data.columns.kinds or args.quantiles != QUANTILES:
+        encoder = TableEncoder(n_jobs=args.jobs) if model.encoder == "modl" else model.encoder
+        model.set_params(encoder=encoder.set_params(kinds=data.columns.kinds or None, n_quantiles=args.quantiles))
+    return model.set_params(positive=_positive(args.positive, data), levels=args.levels, **_computing(args))
 
 
-def _computing(given: Any) -> dict[str, Any]:
+def _computing(args: Any) -> dict[str, Any]:
     """Return the options of `SelectiveNB` for seed, time limit, threads and memory."""
     return {
-        "max_seconds": given.max_seconds,
-        "random_state": given.seed,
-        "n_jobs": given.jobs,
-        "verbose": 0 if given.quiet else 1,
-        "engine": given.engine,
-        "memory_limit": given.memory_limit,
+        "max_seconds": args.max_seconds,
+        "random_state": args.seed,
+        "n_jobs": args.jobs,
+        "verbose": 0 if args.quiet else 1,
+        "engine": args.engine,
+        "memory_limit": args.memory_limit,
     }
 
 
@@ -242,15 +244,15 @@ def _positive(text: str | None, data: CommandRows) -> Any:
     return classes[text]
 
 
-def _changed_options(selector: type, given: Any) -> dict[str, Any]:
+def _changed_options(selector: type, args: Any) -> dict[str, Any]:
     """Return the selector parameters set by --constraint and --refit. Raise CommandError if the selector lacks them."""
     parameters = inspect.signature(selector).parameters
-    if given.constraint and "constraints" not in parameters:
-        raise CommandError(f"--constraint needs --selector clusters or wrapper, got {quoted(given.selector)}")
-    if given.refit and "refit" not in parameters:
-        raise CommandError(f"--refit needs --selector clusters, got {quoted(given.selector)}")
-    bounds = assigned(given.constraint, float, "--constraint must be a measure and its bound, such as recall:bad=0.85")
-    return ({"refit": True} if given.refit else {}) | ({"constraints": bounds} if bounds else {})
+    if args.constraint and "constraints" not in parameters:
+        raise CommandError(f"--constraint needs --selector clusters or wrapper, got {quoted(args.selector)}")
+    if args.refit and "refit" not in parameters:
+        raise CommandError(f"--refit needs --selector clusters, got {quoted(args.selector)}")
+    bounds = assigned(args.constraint, float, "--constraint must be a measure and its bound, such as recall:bad=0.85")
+    return ({"refit": True} if args.refit else {}) | ({"constraints": bounds} if bounds else {})
 
 
 def _pairs_in(text: str, data: CommandRows) -> Any:
@@ -267,11 +269,11 @@ def _pairs_in(text: str, data: CommandRows) -> Any:
     return pairs
 
 
-def _learn(model: Any, data: CommandRows, screen: Screen) -> Any:
-    """Fit the model with progress on the screen, and return it; warn if the search was interrupted."""
+def _fitted(model: Any, data: CommandRows, screen: Screen) -> Any:
+    """Fit the model with progress on the screen, and return it. Warn if the search was interrupted."""
     if screen.shows_progress:
         screen.note(f"Fitting {plural(data.n_rows, 'row')} of {plural(len(data.names), 'feature')} ...")
-    # The library's warning speaks of Python objects; the command prints its own.
+    # The library's warning refers to Python attributes; the command prints a warning of its own.
     warnings.filterwarnings("ignore", message="The search was interrupted", category=UserWarning)
     with compiling.announced(screen):
         model = data.fit(model)
@@ -284,12 +286,12 @@ def _learn(model: Any, data: CommandRows, screen: Screen) -> Any:
 
 
 def _write_report(
-    model: Any, data: CommandRows, test: CommandRows | None, path: Path, given: Any, screen: Screen
+    model: Any, data: CommandRows, test: CommandRows | None, path: Path, args: Any, screen: Screen
 ) -> Any:
-    """Write the report, with measures if the rows allow them. Ctrl-C ends the report, not the command: the model is
-    written.
+    """Write the report, with performance measures if the rows allow them. Ctrl-C ends only the report, because the
+    model is already written.
     """
-    held_out, folds = bool(given.test or given.test_from), given.folds
+    held_out, folds = bool(args.test or args.test_from), args.folds
     if folds and not held_out and (lacking := data.too_few_classes()):
         screen.warn(f"Nothing is measured by cross-validation: it needs {lacking}")
         folds = 0
@@ -303,18 +305,16 @@ def _write_report(
         options: dict[str, Any] = {"cv": 0, "test": (test.X, test.y, test.weights)}
     else:
         options = {"held_out": True} if held_out else {"cv": folds, "time": data.moments}
-    files_read = {"Data file": given.table, "Test file": given.test}
+    files_read = {"Data file": args.table, "Test file": args.test}
     facts = {name: files.with_hash(file) for name, file in files_read.items() if file is not None}
-    facts |= {} if given.purpose is None else {"Purpose": given.purpose}
+    facts |= {} if args.purpose is None else {"Purpose": args.purpose}
     with interruptible(consequence), screen.working(f"{what} ..."):
-        options |= {"benefit": benefit, "min_count": given.min_count if given.min_count > 1 else None, "facts": facts}
+        options |= {"benefit": benefit, "min_count": args.min_count if args.min_count > 1 else None, "facts": facts}
         return model.report(path, data.X, data.y, sample_weight=data.weights, **options)
 
 
 def _plan(model: Any, data: CommandRows) -> list[tuple[str, str]]:
-    """Return, for --dry-run, names and values of the files that a fit would read and write, and of its memory
-    and time.
-    """
+    """Return names and values for --dry-run: the files that a fit would read and write, and its memory and time."""
     source = data.to_learn
     assert isinstance(source, Scan)
     n_columns, n_classes = len(data.names), data.target.n_classes
@@ -337,7 +337,7 @@ def _plan(model: Any, data: CommandRows) -> list[tuple[str, str]]:
 
 
 def _seconds(model: Any, data: CommandRows, source: Scan) -> float:
-    """Return an estimate of the seconds that a fit takes, extrapolated from fits to the first rows."""
+    """Return the estimated seconds of a fit, extrapolated from fits to the first rows."""
     began = time.perf_counter()
     frame = next(source.blocks())
     reading = (time.perf_counter() - began) / frame.height
@@ -362,9 +362,9 @@ def _size(n_bytes: float) -> str:
 
 
 def deciding(model: Any, X: pl.DataFrame, frame: pl.DataFrame, path: Path) -> Any:
-    """Return a classifier that takes decisions in these rows by the benefit rule of a model.
+    """Return a classifier that takes decisions in the rows ``X`` by the benefit rule of a model.
 
-    ``frame`` has all columns of the rows, among them the amounts.
+    ``frame`` holds all columns of the rows, including the amounts.
     """
     rule = model.benefit_rule_
     classifier = rule.around(model, model.scorecard_.class_counts)

@@ -36,14 +36,14 @@ if TYPE_CHECKING:
     from bayesieve.table.scans import Scan
 
 _MOST_CLASSES = 6
-_MOST_UNSEEN = 50  # columns whose share of rows without a known value is printed
-_BLOCK_ROWS = 1 << 13  # each becomes a line for every feature and class
+_MOST_UNSEEN = 50  # columns whose share of unseen values is printed
+_BLOCK_ROWS = 1 << 13  # rows per block; each becomes a line for every feature and class
 _FIRST = 3  # rows shown by default, as the help of `explain` says
 _MOST_VALUE, _MOST_LEVEL, _MOST_TITLE = 24, 32, 16  # characters
 _PART = re.compile(r"\s*([0-9]{1,18})\s*(?:-\s*([0-9]{1,18})\s*)?")
 
 
-def predict(given: Any) -> None:
+def predict(args: Any) -> None:
     """Predict every row of a table and write the predictions."""
     from bayesieve.classifier.scored_files import PredictedRows
     from bayesieve.classifier.scoring import prediction_names
@@ -52,17 +52,17 @@ def predict(given: Any) -> None:
     from bayesieve.scorecard.direction import REASONS, directions, warn_of_direction
     from bayesieve.table.writing import is_folder
 
-    screen, table, output = Screen(given.quiet), given.table, given.output
-    if given.reasons < 0:
-        raise CommandError(f"--reasons must be a number of reasons, at least 0, got {given.reasons}")
-    if (given.values or given.code) and not given.reasons:
-        raise CommandError(f"--{'values' if given.values else 'code'} is about reasons; say how many by --reasons")
+    screen, table, output = Screen(args.quiet), args.table, args.output
+    if args.reasons < 0:
+        raise CommandError(f"--reasons must be a number of reasons, at least 0, got {args.reasons}")
+    if (args.values or args.code) and not args.reasons:
+        raise CommandError(f"--{'values' if args.values else 'code'} needs reasons; set their number by --reasons")
     to_folder = not files.to_stdout(output) and is_folder(output)
     (files.check_folder if to_folder else files.check_output)(output)
-    model = files.read_model(given.model, screen)
-    codes = assigned(given.code, str, "--code must be a column and its code, such as income=R07")
-    reasons = ReasonColumns(model, given.reasons, given.values, codes or None)
-    rule = model.benefit_rule_ if given.benefit is None else BenefitRule.read(given.benefit, model.classes_)
+    model = files.read_model(args.model, screen)
+    codes = assigned(args.code, str, "--code must be a column and its code, such as income=R07")
+    reasons = ReasonColumns(model, args.reasons, args.values, codes or None)
+    rule = model.benefit_rule_ if args.benefit is None else BenefitRule.read(args.benefit, model.classes_)
     source = files.source_to_score(model, table, output, screen)
     decisions = [] if rule is None else decision_names(rule)
     add: dict[str, Any] = {}
@@ -70,31 +70,31 @@ def predict(given: Any) -> None:
         add = {"add": partial(decision_columns, rule, model, table), "add_key": repr(rule)}
         add["also"] = [rule.amount] if rule.amount in source.names else []
     ids = _ids(model, source, table, screen)
-    copied = "all" if given.keep == ["all"] and "all" not in source.names else list(dict.fromkeys([*ids, *given.keep]))
-    if given.columns:
-        if given.keep:
-            raise CommandError("--columns names all columns to write; leave --keep out")
+    copied = "all" if args.keep == ["all"] and "all" not in source.names else list(dict.fromkeys([*ids, *args.keep]))
+    if args.columns:
+        if args.keep:
+            raise CommandError("--columns names all columns to write; omit --keep")
         results = [*prediction_names(model), *reasons.names, *decisions]
-        columns = _asked(given.columns, model, source.names, results)
+        columns = _requested_columns(args.columns, model, source.names, results)
         copied = [name for name in dict.fromkeys(columns.values()) if name not in results]
         add["asked"] = columns
-    if given.threshold is not None:
-        _check_threshold(given.threshold, model)
-        add["add_key"] = f"{add.get('add_key', '')} threshold {given.threshold!r}"
-        add["add"] = partial(decided_columns, model, given.threshold, add.get("add"))
-    if given.reasons:
+    if args.threshold is not None:
+        _check_threshold(args.threshold, model)
+        add["add_key"] = f"{add.get('add_key', '')} threshold {args.threshold!r}"
+        add["add"] = partial(decided_columns, model, args.threshold, add.get("add"))
+    if args.reasons:
         warn_of_direction(model.scorecard_, [REASONS])
         add["add_key"] = f"{add.get('add_key', '')} reasons {reasons.n} {reasons.values} {reasons.codes}"
         add["add"] = partial(reasons.beside, add.get("add"))
-    scored = PredictedRows.of(model, source, copied, given.memory_limit, max_named=_MOST_UNSEEN, **add)
+    scored = PredictedRows.of(model, source, copied, args.memory_limit, max_named=_MOST_UNSEEN, **add)
     added = dict.fromkeys(reasons.names, "reason")
     added |= dict.fromkeys(decisions, "decision")
     if clash := next((name for name in added if name in scored.keep), None):
-        raise CommandError(f"Column {quoted(clash)} has the name of a {added[clash]}; rename it, or do not keep it")
+        raise CommandError(f"Column {quoted(clash)} has the name of a {added[clash]}; rename it, or omit it in --keep")
     unfinished = "no predictions were written"
     if to_folder:
         unfinished = f"finished files are in {output}; run the same command to continue from there"
-    progress = RowProgress("Predicting", source.n_rows, source.n_bytes, verbose=int(not given.quiet))
+    progress = RowProgress("Predicting", source.n_rows, source.n_bytes, verbose=int(not args.quiet))
     with compiling.announced(screen), interruptible(unfinished), files.locating(table), progress, ExitStack() as stack:
         if to_folder:
             scored.write_folder(output, progress)
@@ -102,28 +102,30 @@ def predict(given: Any) -> None:
             scored.write(stack.enter_context(files.written(output)), progress)
     if not files.to_stdout(output):
         screen.line(f"{plural(source.n_rows, 'prediction')} in {output}")
-    if given.reasons:
+    if args.reasons:
         direction = directions(model.scorecard_, [REASONS], None, model.target_name_)[REASONS]
         (screen.note if files.to_stdout(output) else screen.line)(f"reasons {direction}")
 
 
 def _ids(model: Any, source: Scan, table: Path, screen: Screen) -> list[str]:
-    """Return the identifier columns of a model that a table has; warn about missing ones."""
+    """Return the identifier columns of a model that the table contains. Warn about missing ones."""
     if lacking := [name for name in model.id_columns_ if name not in source.names]:
         screen.warn(f"{files.shown(table)} lacks {named(lacking)}, by which the model identifies rows")
     return [name for name in model.id_columns_ if name in source.names]
 
 
-def _asked(texts: Sequence[str], model: Any, table_columns: Sequence[str], results: Sequence[str]) -> dict[str, str]:
-    """Return the columns named by the option --columns, in their order, each with its name in the table or
-    predictions.
+def _requested_columns(
+    texts: Sequence[str], model: Any, table_columns: Sequence[str], results: Sequence[str]
+) -> dict[str, str]:
+    """Return, for each column that the option --columns names, its name in the table or predictions, in the order of
+    the option.
     """
     by_text: dict[str, str] = {name: name for name in (*table_columns, *results)}
     if model.scorecard_.positive is not None:
         by_text["probability"] = f"P({model.classes_.tolist()[model.scorecard_.positive]})"
     names = [name for text in texts for name in ([text] if text in by_text else names_in(text))]
     if "probability" in names and "probability" not in by_text:
-        raise CommandError("Of more than two classes without a positive one, --columns must name P(CLASS)")
+        raise CommandError("The model has no positive class; name P(CLASS) in --columns instead of probability")
     for name in names:
         require_choice(name, by_text, "column")
     if not names:
@@ -131,22 +133,22 @@ def _asked(texts: Sequence[str], model: Any, table_columns: Sequence[str], resul
     return {name: by_text[name] for name in names}
 
 
-def explain(given: Any) -> None:
+def explain(args: Any) -> None:
     """Explain the predictions of rows of a table."""
     from bayesieve.classifier.scoring import explain_rows, training_columns
 
-    files.check_output(given.output)
-    screen, table, output = Screen(), given.table, given.output
-    model = files.read_model(given.model, screen)
-    against = None if given.against is None else _class_named(given.against, model)
+    files.check_output(args.output)
+    screen, table, output = Screen(), args.table, args.output
+    model = files.read_model(args.model, screen)
+    against = None if args.against is None else _class_named(args.against, model)
     source = files.source_to_score(model, table, output, screen)
     ids = _ids(model, source, table, screen)
-    if given.rows is None and output is not None:
+    if args.rows is None and output is not None:
         with files.locating(table), compiling.announced(screen):
             _write_all(model, source, output, ids, against)
         _end(source.n_rows, output, screen)
         return
-    chosen = list(range(min(_FIRST, source.n_rows))) if given.rows is None else chosen_rows(given.rows, source.n_rows)
+    chosen = list(range(min(_FIRST, source.n_rows))) if args.rows is None else chosen_rows(args.rows, source.n_rows)
     block = _rows_of(source, chosen)
     X = training_columns(model, block)
     what = f"Explaining {plural(len(chosen), 'row')} ..."
@@ -157,13 +159,13 @@ def explain(given: Any) -> None:
         files.write_frame(_identified(shown, block, ids), output)
         _end(len(chosen), output, screen)
         return
-    if against is None and explanation.classes.size == 2:  # one number says it all: the log odds of the positive class
+    if against is None and explanation.classes.size == 2:  # show log odds of the positive class
         against = model.classes_.tolist()[1 - model.scorecard_.positive]
     shown = explanation if against is None else explanation.against(against)
     for at in range(len(chosen)):
         identifiers = ", ".join(f"{visible(name)} {shorten(visible(block[name][at]), _MOST_VALUE)}" for name in ids)
         _show_row(screen, explanation, shown, against, at, f" ({identifiers})" if identifiers else "")
-    if given.rows is None and source.n_rows > len(chosen):
+    if args.rows is None and source.n_rows > len(chosen):
         more = format_count(source.n_rows - len(chosen))
         screen.note(f"{more} rows more: choose with --rows, or write all with --output")
 
@@ -175,33 +177,33 @@ def _class_named(text: str, model: Any) -> Any:
     return classes[text]
 
 
-def levels(given: Any) -> None:
+def levels(args: Any) -> None:
     """Write the levels of a model as YAML."""
     screen = Screen()
-    text = files.read_model(given.model, screen).levels_to_yaml(None if files.to_stdout(given.output) else given.output)
-    if files.to_stdout(given.output):
-        typer.echo(text.encode(), nl=False)  # as UTF-8, whatever the terminal
+    text = files.read_model(args.model, screen).levels_to_yaml(None if files.to_stdout(args.output) else args.output)
+    if files.to_stdout(args.output):
+        typer.echo(text.encode(), nl=False)  # as UTF-8 on every terminal
     else:
-        screen.line(f"levels in {given.output}")
+        screen.line(f"levels in {args.output}")
 
 
 _EXPORT_OPTIONS = ("name", "reasons", "dialect", "table", "view", "pdo", "base_score", "base_odds")
 
 
-def export(given: Any) -> None:
+def export(args: Any) -> None:
     """Write a model as a file for another system."""
-    screen, output = Screen(), given.output
-    options = {name: getattr(given, name) for name in _EXPORT_OPTIONS if getattr(given, name) is not None}
-    for text in given.set:
+    screen, output = Screen(), args.output
+    options = {name: getattr(args, name) for name in _EXPORT_OPTIONS if getattr(args, name) is not None}
+    for text in args.set:
         name, equals, value = text.partition("=")
         if not equals:
             raise CommandError(f"--set must be NAME=VALUE, got {quoted(text)}")
         options[name.replace("-", "_")] = _plain(value)
-    if given.counts:
+    if args.counts:
         options["counts"] = True
     to_stdout = files.to_stdout(output)
-    model = files.read_model(given.model, screen)
-    content = model.export(None if to_stdout else output, given.to, **options)
+    model = files.read_model(args.model, screen)
+    content = model.export(None if to_stdout else output, args.to, **options)
     if to_stdout:
         typer.echo(content if isinstance(content, bytes) else content.encode(), nl=False)
     else:
@@ -216,24 +218,24 @@ def _plain(text: str) -> Any:
         return text
 
 
-def merge(given: Any) -> None:
+def merge(args: Any) -> None:
     """Merge several models into one."""
     from bayesieve.classifier.combining import merge as merged
 
     screen = Screen()
-    _save(merged([files.read_model(path, screen) for path in given.model]), given.output, screen)
+    _save(merged([files.read_model(path, screen) for path in args.model]), args.output, screen)
 
 
-def update(given: Any) -> None:
+def update(args: Any) -> None:
     """Update a model with further rows."""
-    screen, weight = Screen(), given.weight
-    model = files.read_model(given.model, screen)
-    target = files.target_of(model, given.target)
-    frame = files.read_table(given.table, screen, model)
-    files.require_columns(given.table, frame, target=target, weight=weight)
-    with files.locating(given.table, target), compiling.announced(screen), screen.working("Updating ..."):
+    screen, weight = Screen(), args.weight
+    model = files.read_model(args.model, screen)
+    target = files.target_of(model, args.target)
+    frame = files.read_table(args.table, screen, model)
+    files.require_columns(args.table, frame, target=target, weight=weight)
+    with files.locating(args.table, target), compiling.announced(screen), screen.working("Updating ..."):
         updated = model.update(frame.drop(model.id_columns_, strict=False), target, weight)
-    _save(updated, given.output, screen)
+    _save(updated, args.output, screen)
 
 
 def _save(model: Any, output: Path, screen: Screen) -> None:
@@ -242,7 +244,7 @@ def _save(model: Any, output: Path, screen: Screen) -> None:
 
 
 def _identified(explanation: Any, block: pl.DataFrame, ids: list[str]) -> pl.DataFrame:
-    """Add the identifiers of rows to the lines of their explanations, after the row numbers."""
+    """Add the identifiers of the rows to the lines of their explanations, after the row numbers."""
     import polars as pl
 
     frame: pl.DataFrame = explanation.to_frame()
@@ -252,7 +254,9 @@ def _identified(explanation: Any, block: pl.DataFrame, ids: list[str]) -> pl.Dat
 
 
 def _write_all(model: Any, source: Scan, output: Path, ids: list[str], against: Any) -> None:
-    """Write the explanations of all rows, block by block."""
+    """Write the explanations of all rows, block by block; if ``against`` is a class, those of the log odds
+    against it.
+    """
     from bayesieve.classifier.scoring import explain_rows, training_columns
     from bayesieve.engine.progress import RowProgress
     from bayesieve.table.columns import rows_from
@@ -274,7 +278,7 @@ def _end(n_rows: int, output: Path, screen: Screen) -> None:
 
 
 def _rows_of(source: Scan, chosen: list[int]) -> pl.DataFrame:
-    """Return the rows at these positions, in the given order; reading stops after the last of them."""
+    """Return the rows at the given positions, in that order. Reading stops after the last of them."""
     import polars as pl
 
     ordered, begin, pieces = sorted(chosen), 0, []
@@ -310,7 +314,8 @@ def _show_row(screen: Screen, explanation: Any, shown: Any, against: Any, at: in
 
     Parameters
     ----------
-    shown : the explanation, or its log odds ``against`` a class.
+    shown : the explanation or, if ``against`` is a class, its log odds against that class.
+    at : position of the row among the explained rows.
     """
     probability, labels = explanation.all_probabilities()[at], [visible(label) for label in explanation.classes]
     order = sorted(range(len(probability)), key=lambda j: (-probability[j], j))
@@ -344,7 +349,7 @@ def _show_row(screen: Screen, explanation: Any, shown: Any, against: Any, at: in
 
 
 def _value(value: str | None) -> str:
-    """Return a value of the table as text for the terminal, with numbers in six digits."""
+    """Return a value of the table as text for the terminal, numbers with six digits."""
     if value is None:
         return "missing"
     try:
@@ -353,28 +358,28 @@ def _value(value: str | None) -> str:
         return value
 
 
-def info(given: Any) -> None:
+def info(args: Any) -> None:
     """Show the target, classes and features of a model, and how it was fitted."""
     from bayesieve.classifier.summary import smoothing_in_words, weights_in_words
 
     screen = Screen()
-    model, version = files.read_model(given.model, screen), files.written_by(given.model)
+    model, version = files.read_model(args.model, screen), files.written_by(args.model)
     target = quoted(model.target_name_) if model.target_name_ else "without a name"
     screen.pairs(
         [
-            ("model", str(given.model)),
+            ("model", str(args.model)),
             *([("written by", f"bayesieve {version}")] if version else []),
             ("target", f"{target}, {_class_shares(model)}"),
             *([("identified by", named(model.id_columns_))] if model.id_columns_ else []),
             ("trained on", f"{plural(model.n_rows_, 'row')}, {plural(len(model.feature_weights_), 'feature')}"),
             *((how, f"{plural(note.rows, 'row')} on {note.when[:10]}") for how, note in _parts(model)),
-            ("kept", _kept(model)),
+            ("kept", _search_line(model)),
             ("smoothing", smoothing_in_words(model)),
             ("calibration", weights_in_words(model)),
         ]
     )
     screen.line()
-    _show_features(screen, model, model.summary()["feature"].to_list() if given.all else model.selected_features_)
+    _show_features(screen, model, model.summary()["feature"].to_list() if args.all else model.selected_features_)
     if model.edits_:
         screen.line()
         texts = ((e.what, e.feature or "", e.before, e.after, e.who, e.when[:10], e.why) for e in model.edits_)
@@ -394,12 +399,12 @@ def _parts(model: Any) -> Iterator[tuple[str, Any]]:
 
 
 def show_summary(screen: Screen, model: Any, performance: Any, written: Sequence[tuple[str, Path]]) -> None:
-    """Print the selected features, the performance and the written files."""
+    """Print the selected features, the performance and the names of the written files."""
     screen.pairs(
         [
             ("table", f"{plural(model.n_rows_, 'row')}, {plural(model.n_features_in_, 'feature')}"),
             ("target", f"{quoted(model.target_name_)}, {_class_shares(model)}"),
-            ("kept", _kept(model)),
+            ("kept", _search_line(model)),
         ]
     )
     screen.line()
@@ -426,12 +431,12 @@ def _class_shares(model: Any) -> str:
 
 
 def first_of(texts: Sequence[str]) -> str:
-    """Return the first few texts, one for each class, followed by the number of the remaining ones."""
+    """Return the first few texts, then the number of the remaining ones. There is one text per class."""
     more = f", {len(texts) - _MOST_CLASSES} more" if len(texts) > _MOST_CLASSES else ""
     return ", ".join(texts[:_MOST_CLASSES]) + more
 
 
-def _kept(model: Any) -> str:
+def _search_line(model: Any) -> str:
     """Return the line of a summary about the search: selected features, selector, evaluations and seconds."""
     from bayesieve.report.search import Measure
 
@@ -440,7 +445,7 @@ def _kept(model: Any) -> str:
     measure = Measure(trace.criterion_name)
     if measure.evaluated == "round":
         done = f"{plural(trace.moves.cost.size, 'round')} made"
-    elif measure.is_of_features:  # no model takes part
+    elif measure.is_of_features:  # features are ranked without a model
         done = f"{n_features} ranked"
     else:
         done = f"{plural(trace.n_models, measure.evaluated)} evaluated"
@@ -459,11 +464,11 @@ def _figures(performance: Any) -> list[tuple[str, str]]:
 
 
 def _show_features(screen: Screen, model: Any, names: Sequence[str]) -> None:
-    """Print the selected features in the order of the summary.
+    """Print the selected features, in the order ``names``.
 
-    If the fit tested each feature, the table says in how many tables chance alone does as well. If contributions are
-    counted, it shows level scores and weights. Fitted contributions without tests, as in a merged model, have neither:
-    even important features may have weight 0.
+    If the fit tested each feature, the table shows in how many tables a feature does as well by chance. If
+    contributions are counted, it shows level scores and weights. Fitted contributions without tests, as in a merged
+    model, have neither column, because even important features may have weight 0.
     """
     from bayesieve.report.feature_data import by_chance
 
@@ -494,10 +499,10 @@ def _show_features(screen: Screen, model: Any, names: Sequence[str]) -> None:
 def decision_columns(
     rule: BenefitRule, model: Any, path: Path, block: pl.DataFrame, probability: Any, first: int
 ) -> list[pl.Series]:
-    """Return the columns of predictions that a benefit rule adds: the decision of each row of a block, and the expected
-    benefit of each decision.
+    """Return the columns that a benefit rule adds to the predictions of a block: the decision for each row, and the
+    expected benefit of each decision.
 
-    ``first`` is the number of the first row of the block in the table.
+    ``first`` is the number of the block's first row in the table.
     """
     import polars as pl
 
@@ -518,14 +523,14 @@ def _check_threshold(threshold: float, model: Any) -> None:
     if not 0 <= threshold <= 1:
         raise CommandError(f"--threshold must be a probability from 0 to 1, got {threshold:g}")
     if len(model.classes_) != 2:
-        raise CommandError(f"--threshold is for models of two classes; this one has {len(model.classes_)}")
+        raise CommandError(f"--threshold needs a model of two classes; this one has {len(model.classes_)}")
 
 
 def decided_columns(
     model: Any, threshold: float, before: Any, block: pl.DataFrame, probability: Any, first: int
 ) -> list[Any]:
-    """Return the columns that ``before`` returns for a block, preceded by predictions with a threshold on the
-    probability of the positive class.
+    """Return predictions by a threshold on the probability of the positive class, followed by the columns that the
+    function ``before`` returns for the block.
     """
     import polars as pl
 
@@ -540,7 +545,7 @@ def decided_columns(
 class ReasonColumns:
     """Columns of predictions with the ``n`` strongest reasons of each row: texts, then codes if there are any.
 
-    See `SelectiveNB.reasons`.
+    Reasons are documented in `SelectiveNB.reasons`.
     """
 
     model: Any
@@ -556,7 +561,9 @@ class ReasonColumns:
         return [f"{kind}_{i}" for kind in ["reason", *["reason_code"] * bool(has_codes)] for i in range(1, self.n + 1)]
 
     def beside(self, before: Any, block: pl.DataFrame, probability: Any, first: int) -> list[Any]:
-        """Return the columns that ``before`` returns for a block, followed by the reasons, the strongest first."""
+        """Return the columns that the function ``before`` returns for a block, followed by the reasons, the strongest
+        first.
+        """
         import polars as pl
 
         from bayesieve.classifier.scoring import training_columns

@@ -31,18 +31,18 @@ from bayesieve.table.target import Target
 from bayesieve.words import did_you_mean, format_count, named, plural, quoted
 
 _MOST_NUMERIC_CLASSES = 100
-_FEWEST_ROWS_PER_CLASS = 2  # on average; a text column with fewer is an identifier
-_SMALL = 20  # classes up to which any number of rows is accepted
+_FEWEST_ROWS_PER_CLASS = 2  # average number of rows per class below which the target counts as an identifier
+_SMALL = 20  # number of classes up to which any number of rows is accepted
 _MEASURED_ROWS = 50_000
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Roles of the columns of a table, as options name them.
+    """Roles of the columns of a table, set by options.
 
     Attributes
     ----------
-    target, weight, time : names of the columns with classes, row weights and times.
+    target, weight, time : names of the columns with classes, row weights and times; None if there is no such column.
     ignored : columns that are not used.
     ids : columns that identify rows in results.
     kinds : explicit kinds of columns by name, such as "numeric".
@@ -58,22 +58,22 @@ class Columns:
     ids: tuple[str, ...] = ()
 
     @classmethod
-    def given(cls, given: Any, target: str) -> Columns:
-        """Return the roles that the options of a command name. Raise CommandError if they contradict each other."""
-        kinds = {"--numeric": given.numeric, "--categorical": given.categorical}
-        roles = {"--target": [target], "--weight": [given.weight], "--time": [given.time]} | kinds
-        roles |= {"--id": (ids := list(dict.fromkeys(getattr(given, "id", [])))), "--ignore": given.ignore}
+    def of_options(cls, args: Any, target: str) -> Columns:
+        """Return the roles that the options of a command set. Raise CommandError if they contradict each other."""
+        kinds = {"--numeric": args.numeric, "--categorical": args.categorical}
+        roles = {"--target": [target], "--weight": [args.weight], "--time": [args.time]} | kinds
+        roles |= {"--id": (ids := list(dict.fromkeys(getattr(args, "id", [])))), "--ignore": args.ignore}
         for (option, names), (other, others) in combinations(roles.items(), 2):
             both = [name for name in names if name is not None and name in others]
             if both and not (other == "--ignore" and option in (*kinds, "--time", "--id")):
                 raise CommandError(f"Column {quoted(both[0])} cannot be both {option} and {other}; choose one")
-        if given.normalize and given.weight is None:
+        if args.normalize and args.weight is None:
             raise CommandError("--normalize scales row weights; name their column by --weight")
-        of_kind = {name: option[2:] for option, names in kinds.items() for name in names if name not in given.ignore}
-        return cls(target, given.weight, tuple(given.ignore), of_kind, given.normalize, given.time, tuple(ids))
+        of_kind = {name: option[2:] for option, names in kinds.items() for name in names if name not in args.ignore}
+        return cls(target, args.weight, tuple(args.ignore), of_kind, args.normalize, args.time, tuple(ids))
 
     def within(self, names: Sequence[str]) -> Columns:
-        """Return a copy without the ignored columns and identifiers that are not among ``names``."""
+        """Return a copy whose ignored and identifier columns are restricted to ``names``."""
         ignored, ids = (tuple(name for name in role if name in names) for role in (self.ignored, self.ids))
         return replace(self, ignored=ignored, ids=ids)
 
@@ -91,7 +91,7 @@ class Columns:
                 raise CommandError(f"{shown(path)} has no column {quoted(name)} (--{option}); {hint}")
 
     def features(self, path: Path, names: Sequence[str]) -> list[str]:
-        """Return the columns without another role, the features. Raise CommandError if there are none."""
+        """Return the columns without another role, which are the features. Raise CommandError if there are none."""
         self.require_in(path, names)
         others = {self.target, self.weight, self.time, *self.ids, *self.ignored}
         features = [name for name in names if name not in others]
@@ -110,10 +110,10 @@ class CommandRows:
     path : file or folder of the table.
     columns : roles of its columns.
     names : names of the features.
-    rows : a dataframe with all columns of the rows whose target is known, or a scan of all rows.
+    rows : a dataframe with the rows whose target is known, or a scan of all rows.
     target : classes of the rows whose target is known.
-    known : (n,) mask of the rows of the table with a known target; None if all are known.
-    date_orders : by column of dates in memory, whether the day comes before the month, if the texts prove it.
+    has_target : (n,) mask of the rows of the table with a known target; None if all are known.
+    date_orders : for columns of dates whose texts prove the order, whether the day comes before the month.
     """
 
     path: Path
@@ -121,7 +121,7 @@ class CommandRows:
     names: list[str]
     rows: pl.DataFrame | Scan
     target: Target
-    known: np.ndarray | None = None
+    has_target: np.ndarray | None = None
     date_orders: Mapping[str, bool] = field(default_factory=dict)
 
     @classmethod
@@ -140,17 +140,17 @@ class CommandRows:
         if dtype.is_nested():
             kind = "structs" if dtype == pl.Struct else "lists"
             raise CommandError(
-                f"The target {quoted(target)} holds {kind}; classes are texts, booleans or whole numbers"
+                f"The target {quoted(target)} contains {kind}; classes must be texts, booleans or whole numbers"
             )
         if isinstance(rows, Scan):
             with screen.working(f"Reading {quoted(target)} ..."), silenced():
                 labels = scanned_rows(rows.select([target]), target)
             table = cls(path, columns, names, rows, labels.target, labels.table.row_mask)
         else:
-            has_target = _known(rows[target].alias(""), quoted(target), screen)
+            has_target = _has_target(rows[target].alias(""), quoted(target), screen)
             rows = rows if has_target is None else rows.filter(pl.Series(has_target))
             table = cls(path, columns, names, rows, _classes(rows[target].alias(""), quoted(target)), has_target)
-            _ = table.moments  # refused before the fit
+            _ = table.moments  # raises an error for invalid times before the fit
         if not new:
             refuse_other_than_classes(table.target, quoted(target))
         return table
@@ -183,7 +183,7 @@ class CommandRows:
 
     @property
     def weights(self) -> pl.Series | None:
-        """Row weights of rows in memory, unscaled, or None."""
+        """Row weights of rows in memory before scaling, or None."""
         return None if self.columns.weight is None else self.frame[self.columns.weight].alias("")
 
     @property
@@ -194,7 +194,7 @@ class CommandRows:
 
     @property
     def to_learn(self) -> pl.DataFrame | Scan:
-        """Features with the target and the weights, as a dataframe or a scan."""
+        """Features, target and weights as a dataframe or a scan, to pass to ``fit``."""
         names = list(dict.fromkeys(filter(None, [*self.names, self.columns.target, self.columns.weight])))
         return self.rows.select(names) if isinstance(self.rows, Scan) else self.rows[names]
 
@@ -207,12 +207,12 @@ class CommandRows:
 
     def _scanned(self, names: Sequence[str]) -> ScannedTable:
         assert isinstance(self.rows, Scan)
-        return ScannedTable(self.rows.select(names), self.known)
+        return ScannedTable(self.rows.select(names), self.has_target)
 
     def fit(self, model: Any) -> Any:
         """Fit the model to all rows, and return it."""
         model.set_params(normalize=self.columns.normalize)
-        with _numbered(self.known if self.in_memory else None):  # rows of scans are numbered already
+        with _numbered(self.has_target if self.in_memory else None):  # errors of scans already count all rows
             model.fit(self.to_learn, self.columns.target, self.columns.weight)
         if not self.date_orders:
             return model
@@ -223,30 +223,30 @@ class CommandRows:
         empty.
         """
         name = str(self.columns.time)
-        column, given = (as_table(table).column(0) for table in (self.frame[[name]], pl.DataFrame({name: [start]})))
+        column, bound = (as_table(table).column(0) for table in (self.frame[[name]], pl.DataFrame({name: [start]})))
         moments, type_ = read_moments(column)
         try:
-            later = np.asarray(moments >= (float(start) if type_ == "number" else given.numbers(type_)[0]))
+            later = np.asarray(moments >= (float(start) if type_ == "number" else bound.numbers(type_)[0]))
         except ValueError as error:
             kind = "a number" if type_ == "number" else f"a {type_} such as 2024-01-31"
             raise CommandError(f"--test-from must be {kind}, as {quoted(name)} holds, got {quoted(start)}") from error
         if not later.any() or later.all():
             which = "All" if later.any() else "No"
-            raise CommandError(f"{which} rows have {quoted(name)} from {start} on; choose another --test-from")
+            raise CommandError(f"{which} rows have {quoted(name)} of at least {start}; choose another --test-from")
         before, after = self._where(~later), self._where(later)
         refuse_other_than_classes(before.target, f"{quoted(self.columns.target)} before {start}")
         return before, after
 
     def _where(self, mask: np.ndarray) -> CommandRows:
         """Return the rows in memory for which the mask is True."""
-        selected = np.ones(self.n_rows, dtype=bool) if self.known is None else self.known.copy()
+        selected = np.ones(self.n_rows, dtype=bool) if self.has_target is None else self.has_target.copy()
         selected[selected] = mask
         rows = self.frame.filter(pl.Series(mask))
-        return replace(self, rows=rows, target=as_target(rows[self.columns.target].alias("")), known=selected)
+        return replace(self, rows=rows, target=as_target(rows[self.columns.target].alias("")), has_target=selected)
 
     def check_kinds(self) -> None:
-        """Raise ValueInRow if a column in memory that is declared numeric holds a value that is no number."""
-        with _numbered(self.known):
+        """Raise ValueInRow if a column in memory that is declared numeric contains a value that is not a number."""
+        with _numbered(self.has_target):
             for name in [name for name, kind in self.columns.kinds.items() if kind == "numeric"]:
                 as_table(self.frame[[name]], kinds={name: "numeric"}).column(0).numbers()
 
@@ -254,7 +254,7 @@ class CommandRows:
         """Return the rows on which a report measures the model: all rows in memory, or a sample of `_MEASURED_ROWS`
         rows of files.
 
-        If only a sample is measured, the model gets a caution that says so.
+        If a sample is used, a caution about it is added to the model.
         """
         if not isinstance(self.rows, Scan):
             return self
@@ -276,24 +276,22 @@ class CommandRows:
         return CommandRows(self.path, columns, self.names, frame, target)
 
     def rule_in(self, file: Path | None) -> BenefitRule | None:
-        """Return the benefit rule in a file, or None without a file. Raise CommandError for a row without the amount it
-        needs.
+        """Return the benefit rule in a file; None without a file. Raise CommandError for a row without an amount that
+        the rule needs.
         """
         rule = None if file is None else BenefitRule.read(file, self.target.classes)
         if rule is None or rule.amount is None:
             return rule
         amounts_of(rule, pl.DataFrame(schema=self.rows.schema), self.path)
         first = 0
-        with _numbered(self.known):
+        with _numbered(self.has_target):
             for frame in self.blocks([rule.amount]):
                 amounts_of(rule, frame, self.path, first)
                 first += frame.height
         return rule
 
     def too_few_classes(self) -> str:
-        """Return why cross-validation of the rows in memory would leave a fold with one class, in words; empty if it
-        would not.
-        """
+        """Return in words why a fold of the rows in memory would have only one class; an empty text if none would."""
         rows = self.y.value_counts(sort=True)
         lone = rows.filter(rows["count"] == 1).to_series(0).to_list()
         if not lone or rows.height - len(lone) >= 2:
@@ -304,7 +302,9 @@ class CommandRows:
 
 @contextmanager
 def _numbered(has_target: np.ndarray | None) -> Iterator[None]:
-    """Translate row numbers in errors, which count only rows with a target, to those of the whole table."""
+    """Convert the row numbers in errors of the block, which count only rows with a target, to those of the whole
+    table.
+    """
     try:
         yield
     except ValueInRow as error:
@@ -313,8 +313,8 @@ def _numbered(has_target: np.ndarray | None) -> Iterator[None]:
         raise error.in_row(int(np.flatnonzero(has_target)[error.row])) from error
 
 
-def _known(labels: pl.Series, name: str, screen: Screen) -> np.ndarray | None:
-    """Return a mask of the rows with a known label, or None if all are known. Warn if some are unknown."""
+def _has_target(labels: pl.Series, name: str, screen: Screen) -> np.ndarray | None:
+    """Return a mask of the rows with a known label; None if all are known. Warn if some are unknown."""
     has_target = (labels.fill_nan(None) if labels.dtype.is_float() else labels).is_not_null()
     if not has_target.any():
         raise CommandError(f"The target {name} is missing in all rows; check its name")
@@ -333,7 +333,7 @@ def _classes(labels: pl.Series, name: str) -> Target:
 
 
 def refuse_other_than_classes(target: Target, name: str) -> None:
-    """Raise CommandError if the target has only one class, or if its labels look like numbers or an identifier."""
+    """Raise CommandError if the target has only one class, or if its labels look like numbers or identifiers."""
     classes, n_classes, n_rows = target.classes, target.n_classes, target.codes.size
     wrong = ""
     if n_classes == 1:

@@ -26,19 +26,19 @@ _PRINTED["calibration_slope"] = "slope"
 _SHOWN = ("accuracy", "auc", "log_loss", "calibration", "selection_rate", "true_positive_rate", "false_positive_rate")
 
 
-def monitor(given: Any) -> None:
+def monitor(args: Any) -> None:
     """Compare rows with the training rows of a model, and check the conditions of --fail-if."""
-    conditions = [_condition(text, given.target is not None) for text in given.fail_if]
-    files.check_folder(given.output)
-    screen, result = _on_rows(given, drift_of, given.target)
+    conditions = [_condition(text, args.target is not None) for text in args.fail_if]
+    files.check_folder(args.output)
+    screen, result = _on_rows(args, drift_of, args.target)
     frames = {"features": result.to_frame(), "periods": result.periods, "levels": result.levels}
-    written = [(name, given.output / f"{name}.csv") for name in frames]
-    with files.opened_folder(given.output):
+    written = [(name, args.output / f"{name}.csv") for name in frames]
+    with files.opened_folder(args.output):
         for name, path in written:
             files.write_frame(frames[name], path)
-        result.report(given.output / "drift.html")
-    _show_periods(screen, result, given.by or "period")
-    screen.pairs([(name, str(path)) for name, path in (*written, ("report", given.output / "drift.html"))])
+        result.report(args.output / "drift.html")
+    _show_periods(screen, result, args.by or "period")
+    screen.pairs([(name, str(path)) for name, path in (*written, ("report", args.output / "drift.html"))])
     failures = [line for condition in conditions for line in _failures(result, *condition)]
     more = [f"and {len(failures) - _MOST_SHOWN} more"] if len(failures) > _MOST_SHOWN else []
     for line in failures[:_MOST_SHOWN] + more:
@@ -69,46 +69,47 @@ def _show_periods(screen: Screen, result: Any, name: str) -> None:
         screen.line()
 
 
-def evaluate(given: Any) -> None:
+def evaluate(args: Any) -> None:
     """Measure a model on rows with labels."""
-    if given.output is not None:
-        files.check_folder(given.output)
-    screen, result = _on_rows(given, evaluation_of, given.target or "")
-    if given.output is not None:
-        with files.opened_folder(given.output):
-            files.write_frame(result.to_frame(), given.output / "measures.csv")
-            files.write_frame(result.gaps, given.output / "gaps.csv")
+    if args.output is not None:
+        files.check_folder(args.output)
+    screen, result = _on_rows(args, evaluation_of, args.target or "")
+    if args.output is not None:
+        with files.opened_folder(args.output):
+            files.write_frame(result.to_frame(), args.output / "measures.csv")
+            files.write_frame(result.gaps, args.output / "gaps.csv")
     segments: dict[Any, list[dict[str, Any]]] = {}
     for row in result.to_frame().iter_rows(named=True):
         segments.setdefault((row["segment"], row["by"]), []).append(row)
     for at, ((name, _), measures) in enumerate(segments.items()):
         if at:
             screen.line()
-            screen.line(f"{given.by} {name}, {format_count(measures[0]['rows'])} rows", "bold")
+            screen.line(f"{args.by} {name}, {format_count(measures[0]['rows'])} rows", "bold")
         shown = [row for row in measures if not at or row["measure"] in _SHOWN]
         lines = [[r["measure"], r["class"] or "", _text(r["value"]), _interval(r, "low", "high")] for r in shown]
         screen.table([Heading("measure"), Heading("class"), *numbers("value", "95 %")], lines)
 
 
-def _on_rows(given: Any, measure: Any, target: str | None) -> tuple[Screen, Any]:
-    """Read the rows that the options name, and return the screen and the result of ``measure(model, X, y, by, ...)``.
+def _on_rows(args: Any, measure: Any, target: str | None) -> tuple[Screen, Any]:
+    """Read the rows that the options name. Return the screen, and the result of the function ``measure(model, X, y, by,
+    ...)``.
 
-    An empty ``target`` stands for the target of the model.
+    ``target`` is the name of the label column; an empty text stands for the target of the model, None for no labels.
     """
-    screen = Screen(given.quiet)
-    if given.every not in EVERY:
-        raise CommandError(f"--every must be one of {named(EVERY)}, got {quoted(given.every)}")
-    model = files.read_model(given.model, screen)
+    screen = Screen(args.quiet)
+    if args.every not in EVERY:
+        raise CommandError(f"--every must be one of {named(EVERY)}, got {quoted(args.every)}")
+    model = files.read_model(args.model, screen)
     target = files.target_of(model, None) if target == "" else target
-    frame = files.read_table(given.table, screen, model)
-    files.require_columns(given.table, frame, by=given.by, target=target, weight=given.weight)
-    files.require_needed(given.table, frame.columns, model)
-    with files.locating(given.table), compiling.announced(screen), screen.working("Measuring ..."):
-        return screen, measure(model, frame, target, given.by, every=given.every, sample_weight=given.weight)
+    frame = files.read_table(args.table, screen, model)
+    files.require_columns(args.table, frame, by=args.by, target=target, weight=args.weight)
+    files.require_needed(args.table, frame.columns, model)
+    with files.locating(args.table), compiling.announced(screen), screen.working("Measuring ..."):
+        return screen, measure(model, frame, target, args.by, every=args.every, sample_weight=args.weight)
 
 
 def _condition(text: str, labelled: bool) -> tuple[str, str, float]:
-    """Parse a condition of --fail-if, such as psi>0.25, into name, sign and number. Raise CommandError if it is
+    """Parse a condition of --fail-if, such as psi>0.25, into measure, sign and bound. Raise CommandError if it is
     invalid.
     """
     match, names = _CONDITION.fullmatch(text), (*_OF_FEATURES, *_OF_PERIODS)
@@ -121,7 +122,7 @@ def _condition(text: str, labelled: bool) -> tuple[str, str, float]:
 
 
 def _failures(result: Any, name: str, sign: str, bound: float) -> list[str]:
-    """Return one sentence for each period and feature in which a condition of --fail-if holds, or whose measure has no
+    """Return a sentence for each period and feature in which a condition of --fail-if holds, or the measure has no
     value.
     """
     frame, sentences = result.to_frame() if name in _OF_FEATURES else result.periods, []

@@ -1,1 +1,3 @@
-"""Fit of contributions: from counts, codes and weights of features to numbers in nats that add up to predictions."""
+"""Fit of contributions: computes from counts, codes and weights of features the numbers in nats that add up to
+predictions.
+"""

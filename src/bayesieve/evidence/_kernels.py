@@ -8,18 +8,18 @@ import numpy as np
 
 from bayesieve.compiling import jit, jit_inner
 
-_ROWS, _FEWEST_ROWS = 2048, 32  # numbers, or rows, summed at a time, so that sums stay in the first-level cache
-_MOST_PRODUCT = 1e150  # of factors before their logarithm is taken
+_ROWS, _FEWEST_ROWS = 2048, 32  # numbers per block, and least rows, so that sums stay in the first-level cache
+_MOST_PRODUCT = 1e150  # product of factors at which its logarithm is taken, before it overflows
 
 
 @jit
 def add_log_probabilities(codes, first, n_levels, starts, table, joint):
-    """Add the table entries of each row's codes: joint[i, j] += table[starts[k] + code * J + j] over features k, J
+    """Add the table entries of each row's codes: joint[i, j] += table[starts[k] + code * J + j] over features k, with J
     classes.
 
     Row i of ``joint`` is row ``first`` + i of ``codes``. Codes without a level read J zeros at the end of ``table``.
     Four features are added at a time, so that the sums of a row are read and written less often. Inner loops run over
-    slices, which compile to vector instructions; loops over positions in the table do not.
+    slices, because these compile to vector instructions and loops over positions in the table do not.
     """
     last = len(codes) - 1
     n_rows, n_classes = joint.shape
@@ -49,8 +49,8 @@ def sum_by_level(codes, first, n_levels, starts, values, sums):
     """Sum values of rows by code: sums[starts[k] + code * J + j] += values[i, j] for each feature k.
 
     This is the transpose of `add_log_probabilities`. Row i of ``values`` is row ``first`` + i of ``codes``. Codes
-    without a level are added to J entries at the end of ``sums``. Four features are taken at a time: rows of one level
-    often follow each other, and additions to one sum in a row wait for each other.
+    without a level are added to J entries at the end of ``sums``. Four features are processed at a time: consecutive
+    rows often have the same level, and successive additions to one sum would wait for each other.
     """
     last = len(codes) - 1
     n_rows, n_classes = values.shape
@@ -88,8 +88,8 @@ def residuals(joint, classes, weights):
     """Replace log joint probabilities (n_rows, n_classes) by gradients of the log loss, and return the log loss in
     nats.
 
-    The gradient is (P(class) - 1[true class]) times the row's weight. With two classes, a single column may hold the
-    log-odds of the second one.
+    The gradient is (P(class) - 1[true class]) times the weight of the row. With two classes, a single column may hold
+    the log odds of the second class instead.
     """
     return _residuals(joint, classes, weights)
 
@@ -97,11 +97,11 @@ def residuals(joint, classes, weights):
 @jit_inner
 def _residuals(joint, classes, weights):
     n_rows, n_classes = joint.shape
-    loss, product = 0.0, 1.0  # of rows of weight 1: one logarithm for many of them
+    loss, product = 0.0, 1.0  # for rows of weight 1, one logarithm of a product replaces many logarithms
     if n_classes == 1:
         for i in range(n_rows):
             sign = 1.0 if classes[i] == 1 else -1.0
-            odds = sign * joint[i, 0]  # of the own class
+            odds = sign * joint[i, 0]  # log odds of the true class
             small = math.exp(-abs(odds))
             loss += weights[i] * max(-odds, 0.0)
             if weights[i] == 1.0:
@@ -117,7 +117,7 @@ def _residuals(joint, classes, weights):
         largest = joint[i, 0]
         for j in range(1, n_classes):
             largest = max(largest, joint[i, j])
-        own = joint[i, classes[i]] - largest
+        log_share = joint[i, classes[i]] - largest
         total = 0.0
         for j in range(n_classes):
             joint[i, j] = math.exp(joint[i, j] - largest)
@@ -126,15 +126,15 @@ def _residuals(joint, classes, weights):
         for j in range(n_classes):
             joint[i, j] *= scale
         joint[i, classes[i]] -= weights[i]
-        loss += weights[i] * (math.log(total) - own)
+        loss += weights[i] * (math.log(total) - log_share)
     return loss
 
 
 @jit_inner
 def _curvatures(joint, weights):
-    """Replace log joint probabilities by the curvature of each row's loss by each logit.
+    """Replace log joint probabilities by the second derivative of each row's loss with respect to each logit.
 
-    `EvidenceProblem.logits_and_curvature` documents the formula.
+    The formula is documented in `EvidenceProblem.logits_and_curvature`.
     """
     n_rows, n_classes = joint.shape
     for i in range(n_rows):
@@ -156,16 +156,17 @@ def _curvatures(joint, weights):
 
 @jit
 def sum_slopes(codes, first_cell, table, intercept, offset, classes, weights, curved, sums, of_intercept):
-    """Sum gradients of the log loss over the rows of each cell of each feature, and over all rows; return the log loss.
+    """Sum gradients of the log loss over the rows of each cell of each feature, and over all rows; return the log loss
+    in nats.
 
-    If ``curved``, curvatures are summed instead, and 0 is returned. Blocks of rows stay in the first-level cache from
-    their logits to their sums.
+    If ``curved``, sum curvatures (second derivatives) instead, and return 0. Rows are processed in blocks that fit in
+    the first-level cache.
 
     Parameters
     ----------
-    codes : (n_features, n_rows) unsigned; first_cell[k] + code is the row of a cell in ``table``. Every code needs one.
+    codes : (n_features, n_rows) unsigned; first_cell[k] + code must be a row of ``table`` for every code of feature k.
     table, intercept : (n_cells, n_logits) and (n_logits,), added to the ``offset`` (n_rows, n_logits) of the rows.
-    classes, weights : (n_rows,).
+    classes, weights : (n_rows,) positions of the true classes, and row weights.
     sums, of_intercept : results, shaped like ``table`` and ``intercept``.
     """
     n_rows, n_logits = offset.shape
@@ -219,7 +220,7 @@ def _add_lines(codes, begin, first_cell, table, rows):
 
 @jit_inner
 def _sum_lines(codes, begin, first_cell, rows, sums):
-    """Add each row of ``rows`` to the sums of its cells; the transpose of `_add_lines`."""
+    """Add each row of ``rows`` to the sums of its cells. This is the transpose of `_add_lines`."""
     n, n_logits = rows.shape
     whole = len(codes) - len(codes) % 4
     for k in range(0, whole, 4):
@@ -253,9 +254,9 @@ def _sum_lines(codes, begin, first_cell, rows, sums):
 def loss_by_factor(evidence, prior, factor, classes, weights):
     """Return the log loss of the log joint prior + factor * evidence, and its first two derivatives by the factor.
 
-    The first derivative is a sum over rows of the mean contribution under P(class) less that of the true class, the
-    second that of the variance. ``prior`` has shape (n_rows, n_classes), or (1, n_classes) if it is the same for all
-    rows.
+    The first derivative is the sum over rows of the mean contribution under P(class) minus that of the true class; the
+    second is the sum of the variances under P(class). ``prior`` has shape (n_rows, n_classes), or (1, n_classes) if it
+    is equal for all rows.
     """
     n_rows, n_classes = evidence.shape
     loss, slope, curvature = 0.0, 0.0, 0.0
@@ -264,7 +265,7 @@ def loss_by_factor(evidence, prior, factor, classes, weights):
         for j in range(n_classes):
             largest = max(largest, prior[line, j] + factor * evidence[i, j])
         total, first, second = 0.0, 0.0, 0.0
-        reference = evidence[i, classes[i]]  # differences to it, so that squares do not cancel
+        reference = evidence[i, classes[i]]  # subtracted, so that the difference of squares loses no digits
         for j in range(n_classes):
             share = math.exp(prior[line, j] + factor * evidence[i, j] - largest)
             away = evidence[i, j] - reference
@@ -283,7 +284,7 @@ def sum_by_pairs_of_cells(codes, first_cell, values, sums):
     """Sum values of rows by pairs of cells of two features k <= l: sums[first_cell[k] + code, first_cell[l] + other
     code].
 
-    One more cell at the end contains all rows.
+    An additional last cell contains all rows.
     """
     n, n_rows = codes.shape
     last = first_cell[n]
@@ -305,8 +306,8 @@ def sum_by_pairs_of_cells(codes, first_cell, values, sums):
 def fill_design(codes, first_cell, starts, parameters, values, matrix):
     """Write the design matrix of rows: matrix[i, parameters[s]] = values[s] for all entries s of each cell of row i.
 
-    The entries of a cell, first_cell[k] + code, are starts[cell] to starts[cell + 1] - 1. Parameters beyond the columns
-    of ``matrix`` are skipped.
+    The entries of a cell, first_cell[k] + code, are starts[cell] to starts[cell + 1] - 1. Parameters beyond the last
+    column of ``matrix`` are skipped.
     """
     n_functions = matrix.shape[1]
     for k in range(len(codes)):
@@ -321,13 +322,13 @@ def fill_design(codes, first_cell, starts, parameters, values, matrix):
 def pair_log_bayes(pairs, bins, n_bins, slopes, margins, bases, starts, n_functions, variances, logs):
     """Compute log Bayes factors of a joint effect of two features against none, for many pairs.
 
-    Most time goes into sums by cells of both features. The sums of the largest bin of the second feature are therefore
-    derived from the margins of the first one, which skips its rows.
+    Most time goes into sums by cells of both features. To skip the rows in the largest bin of the second feature, the
+    sums of that bin are derived from the margins of the first feature.
 
     Parameters
     ----------
-    pairs : (n_pairs, 2) features; pairs with the same second feature are adjacent.
-    bins : (n, n_rows) bin of every row; n_bins[k] if it has none.
+    pairs : (n_pairs, 2) positions of features; pairs with the same second feature are adjacent.
+    bins : (n, n_rows) bin of every row for each feature; n_bins[k] if a row has none.
     slopes : (n_rows, 2 J) gradient, then curvature, of the loss of each row by its J logits.
     margins : (n, most bins + 1, 2 J) sums of ``slopes`` by bin of each feature, rows without a bin included.
     bases : basis functions of all features in one array, (n_bins[k], n_functions[k]) from starts[k] on.
@@ -340,7 +341,7 @@ def pair_log_bayes(pairs, bins, n_bins, slopes, margins, bases, starts, n_functi
     for p in range(len(pairs)):
         i, j = pairs[p]
         line = n_bins[j] + 1
-        if j != current:  # sums over the rows of a large bin follow from the margins of the other feature
+        if j != current:  # the sums of the largest bin are derived from the margins
             current, top = j, np.argmax(np.bincount(bins[j], minlength=line))
             rows = np.flatnonzero(bins[j] != top)
             if 2 * len(rows) <= n_rows:
@@ -380,7 +381,7 @@ def pair_log_bayes(pairs, bins, n_bins, slopes, margins, bases, starts, n_functi
 def _sum_products(grid, first, second):
     """Return gradients and curvatures by products of two basis functions, from those by cell, (n, m, 2 J).
 
-    Summing over the first feature before the second takes far fewer operations than going through all products.
+    Summing over the first feature before the second one needs far fewer operations than a loop over all products.
     """
     n_first, n_second, width = grid.shape
     n_logits = width // 2
@@ -405,13 +406,13 @@ def _sum_products(grid, first, second):
 
 @jit_inner
 def _sum_log_bayes(sums, variance):
-    """Return the sum of log Bayes factors of independent effects of this prior variance.
+    """Return the sum of log Bayes factors of independent effects with the prior variance ``variance``.
 
-    ``sums`` (n, m, 2 J) are gradients and curvatures; `inclusion.log_bayes_factors` documents the formula.
+    ``sums`` (n, m, 2 J) are gradients and curvatures; the formula is documented in `inclusion.log_bayes_factors`.
     """
     n_first, n_second, width = sums.shape
     n_logits = width // 2
-    squares, logs, product = 0.0, 0.0, 1.0  # one logarithm for many factors
+    squares, logs, product = 0.0, 0.0, 1.0  # one logarithm of a product replaces many logarithms
     for a in range(n_first):
         for b in range(n_second):
             for s in range(n_logits):

@@ -1,5 +1,5 @@
-"""Calibration of feature weights: the weights of the search are refitted such that every row is predicted well from all
-other rows (leave-one-out), which corrects overconfidence.
+"""Calibration of feature weights against overconfidence: the weights of the search are refitted so that every row is
+predicted well from all other rows (leave-one-out).
 """
 
 from __future__ import annotations
@@ -29,27 +29,27 @@ from bayesieve.table import Column, FeatureLevels
 from bayesieve.table.levels import TableLevels, smallest_unsigned
 
 LEAST_ROWS_PER_VALUE = 100
-"""Groups of values with fewer rows on average, of two classes of equal size, describe the rows that they were fitted
-to: they are refitted for the rows of each of `FOLDS` folds, from the other folds. It takes eight times as many rows if
-one class has 3 % of them."""
+"""Average number of rows per value (of two classes of equal size) below which groups of values overfit the rows: groups
+are then refitted for each of `FOLDS` folds on the other folds. If one class has 3 % of the rows, the bound is eight
+times as high."""
 FOLDS = 5
 """Number of folds for levels with few rows; see `LEAST_ROWS_PER_VALUE`."""
-_DIGITS_OF_SHARE = 9  # the order of rows must not show
-_ROWS_PER_DISTINCT = 3  # of every class, from which rows are alike because columns have few values
-_MOST_ROWS = 50_000  # larger tables are sampled
-_MOST_TERMS = 40_000_000  # rows x features x classes of one evaluation
-_MOST_LAST_ROWS = 2_000_000  # of the last fit
+_DIGITS_OF_SHARE = 9  # rounding, so that the result does not depend on the order of rows
+_ROWS_PER_DISTINCT = 3  # rows per distinct row of every class, from which repeats are due to columns with few values
+_MOST_ROWS = 50_000  # rows of the sample by which features are chosen
+_MOST_TERMS = 40_000_000  # rows x features x classes in one evaluation of the loss
+_MOST_LAST_ROWS = 2_000_000  # rows of the final fit
 
 PRIOR_DEVIATION = 0.2
 """Standard deviation of the prior on each weight around its averaged value, given `ROWS_PER_WEIGHT` rows or more."""
 ROWS_PER_WEIGHT = 5
 """Rows per fitted weight below which `PRIOR_DEVIATION` shrinks in proportion."""
 SMOOTHINGS = (Shrinkage(1.0, fades=True), *(Shrinkage(rows, fades=False) for rows in (1.0, 2.0, 4.0, 8.0, 16.0)))
-"""Smoothings that calibration chooses from: frequent levels may be next to pure in large tables, and hardly ever are in
-small ones or ones of many classes."""
+"""Smoothings from which calibration chooses. In large tables a frequent level may contain almost only one class, which
+is rare in small tables or with many classes."""
 
 _LEAST_FACTOR, _SAME_FACTOR = 1e-3, 1e-4
-_MOST_STEPS = 50  # halving alone gets there in 14
+_MOST_STEPS = 50  # bisection alone converges in 14
 
 
 @dataclass(frozen=True)
@@ -58,12 +58,12 @@ class CalibratedWeights:
 
     Parameters
     ----------
-    weights : (n_features,) in [0, 1].
-    factor : common factor on the weights of the search, the centre of their prior.
+    weights : (n_features,) weights in [0, 1].
+    factor : common factor on the weights of the search; the product is the prior mean of the weights.
     smoothing : smoothing of the probabilities that the weights multiply.
-    complete : False if the fit was ended early, by the user or the time limit.
+    complete : False if the user or the time limit ended the fit early.
     loss : leave-one-out loss over a sample of the rows, as a function of the positive weights; None if not complete.
-    every : rows of the final fit, of which ``loss`` has a sample; None if not complete.
+    every : rows of the final fit, from which the sample of ``loss`` was drawn; None if not complete.
     """
 
     weights: np.ndarray
@@ -86,34 +86,34 @@ def calibrate(
     clock: Clock | None = None,
     n_jobs: int | None = None,
 ) -> CalibratedWeights:
-    """Refit the weights of the search to leave-one-out predictions of the rows.
+    """Refit the weights of the search so that they predict each row best from all other rows.
 
     The m-estimate is replaced by the smoothing in `SMOOTHINGS` that predicts the rows best with the averaged weights
-    times a common factor; any other smoothing is kept.
+    times a common factor. Any other smoothing is kept.
 
     Parameters
     ----------
     coded : rows with classes.
-    averaged : (n_features,) weights in [0, 1]; weights of 0 stay 0.
+    averaged : (n_features,) weights of the search, in [0, 1]; weights of 0 stay 0.
     smoothing : smoothing of the probabilities.
-    refitter : of the levels; None without raw values.
-    clock : time limit. When it is over, or after Ctrl-C, the best weights so far are returned: the averaged ones,
-        possibly times a common factor.
-    n_jobs : threads.
+    refitter : refitter of the levels; None without raw values.
+    clock : time limit, None for no limit. When it is over, or after Ctrl-C, the best weights so far are returned: the
+        averaged weights, possibly times a common factor.
+    n_jobs : number of threads.
     """
     clock = Clock(None) if clock is None else clock
     choices = SMOOTHINGS if smoothing == "m-estimate" else (smoothing,)
     best, free = CalibratedWeights(averaged, 1.0, choices[0], complete=False), np.flatnonzero(averaged)
     if clock.is_up or not averaged.size:
         return replace(best, complete=not free.size)
-    free = free if free.size else np.array([0])  # one of weight 0 stands for none
+    free = free if free.size else np.array([0])  # without positive weights, one feature of weight 0
     try:
         with one_blas_thread():
             every = CalibrationRows.of(coded, free, refitter, n_jobs)
             rows, least = every.few(), np.nan
             counts = [coded.counts.feature(k) for k in free.tolist()]
-            # Naive Bayes counts shared information several times, even after averaging. A factor on all weights
-            # corrects this on average; it is fitted for each smoothing.
+            # Naive Bayes counts information that features share several times, even after averaging. A factor on all
+            # weights corrects this on average; it is fitted for each smoothing.
             for choice in choices:
                 candidate = LeaveOneOutLoss(rows, counts, choice)
                 value, by = candidate.least_by_factor(averaged[free])
@@ -136,10 +136,10 @@ def fit_weights(loss: LeaveOneOutLoss, averaged: np.ndarray, factor: float, cloc
 
     Parameters
     ----------
-    loss : leave-one-out log loss of the weights.
+    loss : leave-one-out log loss as a function of the weights w_k.
     averaged : (n_features,) weights a_k in [0, 1] of the search; weights of 0 stay 0.
-    factor : g, a common factor on these, from `LeaveOneOutLoss.least_by_factor`.
-    clock : time limit, which ends the fit with an exception.
+    factor : common factor g on these weights, from `LeaveOneOutLoss.least_by_factor`.
+    clock : time limit, which ends the fit with an exception; None for no limit.
     """
     centre, n_weights = factor * averaged, max(1, loss.rows.features.size)
     deviation = PRIOR_DEVIATION * min(1.0, loss.rows.total / (ROWS_PER_WEIGHT * n_weights))
@@ -158,16 +158,16 @@ def fit_weights(loss: LeaveOneOutLoss, averaged: np.ndarray, factor: float, cloc
 
 
 class LeaveOneOutLoss:
-    """Log loss of naive Bayes as a function of its feature weights, where every row is predicted from all others.
+    """Leave-one-out log loss of naive Bayes as a function of its feature weights.
 
-    Leaving a row out changes only the counts of its class. P(level | class) of that class is therefore read from a
+    Leaving a row out changes only the counts of its class. P(level | class) of the true class is therefore read from a
     second table, computed from N_ij - 1 and N_j - 1. Class priors are those of all rows. Features whose values have few
-    rows each use levels and counts from the other folds instead, because their levels depend on the row as well.
+    rows each use levels and counts from the other folds instead, because their levels depend on the row, too.
 
     Parameters
     ----------
     rows : rows over which the loss is summed.
-    counts : per feature of the rows, (n_levels, n_classes).
+    counts : for each feature, (n_levels, n_classes) number (or weight) of rows.
     smoothing : smoothing of the counts.
 
     Attributes
@@ -180,8 +180,8 @@ class LeaveOneOutLoss:
         self.prior = rows.log_prior if rows.offset is None else rows.log_prior + rows.offset
         n_classes = rows.n_classes
         (self._codes, self._codes_of_classes), self._slices = rows.codes, row_slices(rows.classes.size, n_classes)
-        # One row to leave out has weight 1 if weights stand for repeated rows (so that a weight of 2 equals a repeated
-        # row); its whole weight if weights are below 1; and the mean weight if weights differ.
+        # Weight to leave out for one row: 1 if weights stand for repeated rows (a weight of 2 equals a repeated row);
+        # the whole weight if weights are below 1; and the mean weight if weights differ.
         share = rows.effective_share
         left_out = min(1.0, float(rows.weights.mean()) / share) / share
         tables = [leave_one_out_logs(table, left_out, rows.total, smoothing) for table in counts]
@@ -199,47 +199,51 @@ class LeaveOneOutLoss:
         self._n_levels = np.array([len(others) for others, _ in tables], dtype=np.int64)
         self._starts = (np.cumsum(self._n_levels) - self._n_levels) * n_classes
         self._feature = np.repeat(np.arange(len(counts)), self._n_levels * n_classes)
-        # `same` holds, for each entry of `table`, what to add to it if the row is of that class.
+        # `same` is the difference to add to `table` for rows of the class of the entry.
         table = np.concatenate([others for others, _ in tables])
         same = np.concatenate([same for _, same in tables]) - table
-        if n_classes == 2:  # one number is enough: the second class less the first
+        if n_classes == 2:  # one logit: the second class minus the first
             same = np.diff(table, axis=1) + same * [-1.0, 1.0]
         self._table, self._same = table.ravel(), same.ravel()
 
     def __call__(self, weights: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return the sum over rows of -log P(true class) in nats, and its gradient, at these weights."""
+        """Return the sum over rows of -log P(true class) in nats, and its gradient by the weights, shape
+        (n_features,).
+        """
         from bayesieve.evidence._kernels import residuals, sum_by_level
 
         rows, n_classes = self.rows, self.rows.n_classes
         prior = np.diff(self.prior, axis=-1) if n_classes == 2 else self.prior
 
-        def of_slice(some: slice) -> tuple[float, np.ndarray]:
-            classes = rows.classes[some]
-            residual = self._logits(weights, some) + (prior if prior.ndim == 1 else prior[some])
-            loss = residuals(residual, classes, rows.weights[some])
+        def of_slice(batch: slice) -> tuple[float, np.ndarray]:
+            classes = rows.classes[batch]
+            residual = self._logits(weights, batch) + (prior if prior.ndim == 1 else prior[batch])
+            loss = residuals(residual, classes, rows.weights[batch])
             of_class, gradient = residual, np.zeros(self._same.size)
             if n_classes > 2:
                 of_class, sums = residual[np.arange(classes.size), classes, None], np.zeros(self._same.size + n_classes)
-                sum_by_level(self._codes, some.start, self._n_levels, self._starts, residual, sums)
+                sum_by_level(self._codes, batch.start, self._n_levels, self._starts, residual, sums)
                 gradient = self._table * sums[:-n_classes]
             sums = np.zeros(self._same.size + 1)
-            sum_by_level(self._codes_of_classes, some.start, self._n_levels * n_classes, self._starts, of_class, sums)
+            sum_by_level(self._codes_of_classes, batch.start, self._n_levels * n_classes, self._starts, of_class, sums)
             return loss, gradient + self._same * sums[:-1]
 
         losses, gradients = zip(*map_in_threads(of_slice, self._slices, rows.n_jobs), strict=True)
         return sum(losses), np.bincount(self._feature, weights=reduce(np.add, gradients), minlength=weights.size)
 
-    def _logits(self, weights: np.ndarray, some: slice) -> np.ndarray:
-        """Return weighted log probabilities of a slice of rows, summed over the features, (n_rows, n_logits)."""
+    def _logits(self, weights: np.ndarray, batch: slice) -> np.ndarray:
+        """Return the weighted log probabilities of a batch of rows, summed over the features, shape (n_rows,
+        n_logits).
+        """
         from bayesieve.evidence._kernels import add_log_probabilities
 
-        classes, n_classes, of_entries = self.rows.classes[some], self.rows.n_classes, weights[self._feature]
+        classes, n_classes, of_entries = self.rows.classes[batch], self.rows.n_classes, weights[self._feature]
         same, sums = np.append(of_entries * self._same, 0.0), np.zeros((classes.size, 1))
-        add_log_probabilities(self._codes_of_classes, some.start, self._n_levels * n_classes, self._starts, same, sums)
+        add_log_probabilities(self._codes_of_classes, batch.start, self._n_levels * n_classes, self._starts, same, sums)
         if n_classes == 2:
             return sums
         table, logits = np.append(of_entries * self._table, np.zeros(n_classes)), np.zeros((classes.size, n_classes))
-        add_log_probabilities(self._codes, some.start, self._n_levels, self._starts, table, logits)
+        add_log_probabilities(self._codes, batch.start, self._n_levels, self._starts, table, logits)
         logits[np.arange(classes.size), classes] += sums[:, 0]
         return logits
 
@@ -247,43 +251,42 @@ class LeaveOneOutLoss:
         """Return the weighted counted contributions of each row, summed over the features, shape (n_rows, n_classes),
         in nats.
 
-        The row itself is left out of the counts. For two classes, the first column is 0 and the second holds the log
-        odds.
+        Counts exclude the row itself. For two classes, the first column is 0 and the second holds the log odds.
         """
         logits = np.concatenate(map_in_threads(partial(self._logits, weights), self._slices, self.rows.n_jobs))
         return np.pad(logits, ((0, 0), (1, 0))) if self.rows.n_classes == 2 else logits
 
-    def evidence_of(self, k: int, some: np.ndarray) -> np.ndarray:
-        """Return the counted contributions, without weight, of the feature at position ``k`` to some rows, (n,
-        n_classes).
+    def evidence_of(self, k: int, positions: np.ndarray) -> np.ndarray:
+        """Return the unweighted counted contributions of feature k for the rows at the given positions, shape (n,
+        n_classes), in nats.
         """
         first, n_classes = int(self._starts[k]), self.rows.n_classes
-        codes, classes = self._codes[k, some].astype(np.int64), self.rows.classes[some]
-        known = np.flatnonzero(codes < self._n_levels[k])
-        result = np.zeros((some.size, n_classes))
-        at = first + codes[known] * n_classes
+        codes, classes = self._codes[k, positions].astype(np.int64), self.rows.classes[positions]
+        has_level = np.flatnonzero(codes < self._n_levels[k])
+        result = np.zeros((positions.size, n_classes))
+        at = first + codes[has_level] * n_classes
         if n_classes == 2:
-            result[known, 1] = self._same[at + classes[known]]
+            result[has_level, 1] = self._same[at + classes[has_level]]
         else:
-            result[known] = self._table[at[:, None] + np.arange(n_classes)]
-            result[known, classes[known]] += self._same[at + classes[known]]
+            result[has_level] = self._table[at[:, None] + np.arange(n_classes)]
+            result[has_level, classes[has_level]] += self._same[at + classes[has_level]]
         return result
 
-    def over(self, rows: CalibrationRows, kept: np.ndarray) -> LeaveOneOutLoss:
-        """Return the loss over other rows, restricted to the features at ascending positions ``kept``."""
-        counts = [self._counts[k] for k in kept.tolist()]
-        return LeaveOneOutLoss(rows.of_features(kept), counts, self._smoothing)
+    def over(self, rows: CalibrationRows, features: np.ndarray) -> LeaveOneOutLoss:
+        """Return the loss over the given rows, restricted to the features at the given ascending positions."""
+        counts = [self._counts[k] for k in features.tolist()]
+        return LeaveOneOutLoss(rows.of_features(features), counts, self._smoothing)
 
     def weighing(self, weights: np.ndarray) -> LeaveOneOutLoss:
-        """Return the loss with other row weights (n_rows,); counts remain those of all rows."""
+        """Return the loss with other row weights, shape (n_rows,). The counts remain those of all rows."""
         other = copy(self)
         other.rows = replace(self.rows, weights=weights)
         return other
 
     def refitted(self, averaged: np.ndarray) -> tuple[np.ndarray, float]:
-        """Refit the weights of all features, and return them, (n_features,), with their common factor.
+        """Refit the weights of all features. Return them, shape (n_features,), and the common factor.
 
-        Their prior is centred at the weights of the search times the factor.
+        The prior mean of the weights is the factor times the weights of the search.
         """
         free, weights = self.rows.features, np.zeros_like(averaged)
         _, factor = self.least_by_factor(averaged[free])
@@ -291,9 +294,9 @@ class LeaveOneOutLoss:
         return weights, factor
 
     def least_by_factor(self, weights: np.ndarray) -> tuple[float, float]:
-        """Return the lowest loss over a common factor in (0, 1] on ``weights``, and that factor.
+        """Return the lowest loss over a common factor in (0, 1] on ``weights``, in nats, and that factor.
 
-        The loss is convex in the factor; Newton steps are kept within bounds of the optimum.
+        The loss is convex in the factor. Newton steps stay within an interval that contains the optimum.
         """
         from bayesieve.evidence._kernels import loss_by_factor
 
@@ -302,7 +305,7 @@ class LeaveOneOutLoss:
         for _ in range(_MOST_STEPS):
             loss, slope, curvature = loss_by_factor(evidence, prior, factor, rows.classes, rows.weights)
             if factor == 1.0 and slope <= 0.0:
-                break  # the optimum is above 1
+                break  # the unconstrained optimum is above 1
             low, high = (low, factor) if slope > 0.0 else (factor, high)
             following = factor - slope / curvature if curvature > 0.0 else low
             if not low < following < high:
@@ -316,8 +319,10 @@ class LeaveOneOutLoss:
 def leave_one_out_logs(
     counts: np.ndarray, left_out: float, total: float, smoothing: Smoothing
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return two arrays of log P(level | class), each (n_levels, n_classes), for rows left out of the counts: the first
-    for classes other than the row's, the second for its own class.
+    """Return two arrays of log P(level | class), (n_levels, n_classes), for a row that is left out of the counts: for
+    classes other than the row's class, and for its own class.
+
+    ``left_out`` is the weight of the row, ``total`` the weight of all rows.
     """
     n_levels, n_classes = counts.shape
     without, of_class = np.maximum(counts - left_out, 0.0), np.maximum(counts.sum(axis=0) - left_out, 0.0)
@@ -332,25 +337,26 @@ def leave_one_out_logs(
 
 @dataclass(frozen=True, eq=False)
 class CalibrationRows:
-    """Codes, classes and weights of the training rows, or of a sample of them, for some features; see `of`.
+    """Codes, classes and weights of the training rows, or of a sample of them, for a subset of the features.
 
-    A sample has larger shares of rare classes than the table; see `log_prior`. In fits, a sampled row counts once; in
-    displayed counts, as many times as the rows of its class that it represents.
+    A sample has larger shares of rare classes than the table, see `log_prior`. In fits, a sampled row counts once. In
+    displayed counts, it counts as many times as the rows of its class that it represents.
 
     Parameters
     ----------
     coded, n_classes : the coded table, and its number of classes.
-    refitter : of its levels; None without raw values.
-    features : positions of the features.
-    positions, classes, weights : (n_rows,) of the rows; weights are multiplied by ``effective_share``.
+    refitter : refitter of its levels; None without raw values.
+    features : positions of the features in the table.
+    positions, classes, weights : (n_rows,) positions of the rows in the table, their classes, and their weights times
+        ``effective_share``.
     effective_share : effective number of rows as a share of their number, see `share_of_effective_rows`.
-    offset : (n_rows, n_classes) log joint that all contributions are added to, or None.
+    offset : (n_rows, n_classes) log joint to which all contributions are added, or None.
     total : weight of all rows of the table.
     refitted : for features whose levels are refitted for each fold, (n_rows of the table,) codes by position among
         ``features``; the codes of each fold follow those of the fold before.
     counts_of_folds : (n_levels, n_classes) counts of these features for each fold, from the other folds.
-    most_few : number of rows that suffices to choose features.
-    n_jobs : threads.
+    most_few : largest number of rows in `few`.
+    n_jobs : number of threads.
     """
 
     coded: CodedTable
@@ -376,7 +382,8 @@ class CalibrationRows:
         refitter: LevelRefitter | None = None,
         n_jobs: int | None = None,
     ) -> CalibrationRows:
-        """Return all rows, or a sample of `most_last_rows` if there are more.
+        """Return the rows of a coded table for the given features: all rows, or a sample of `most_last_rows` if there
+        are more.
 
         Raises
         ------
@@ -384,14 +391,16 @@ class CalibrationRows:
             If the rows have no classes.
         """
         if coded.class_codes is None:
-            raise ValueError("Weights are fitted to rows with known classes; code the table together with its target.")
+            raise ValueError(
+                "Weights can only be fitted to rows with classes; code the table together with its target."
+            )
         n_columns = coded.levels.n_columns if isinstance(coded.levels, TableLevels) else coded.n_features
         most_few = min(_MOST_ROWS, max(1000, _MOST_TERMS // max(1, features.size * coded.n_classes)))
         most = max(most_few, most_last_rows(n_columns, coded.n_classes))
         rows = coded.drawn_balanced(most)
         offsets = [coded.rows.columns[OFFSET][rows]] if OFFSET in coded.rows.columns else []
-        known = coded.counts.class_counts.sum() * (1.0 - 1e-9)
-        with_gaps = [k for k in features.tolist() if coded.counts.feature(k).sum() < known]
+        least_weight = coded.counts.class_counts.sum() * (1.0 - 1e-9)
+        with_gaps = [k for k in features.tolist() if coded.counts.feature(k).sum() < least_weight]
         if with_gaps:
             offsets.append(offset_of_gaps(coded, with_gaps, rows))
         refitted, counts_of_folds = _refit_rare_values(coded, features, refitter)
@@ -415,8 +424,8 @@ class CalibrationRows:
 
     @cached_property
     def codes(self) -> tuple[np.ndarray, np.ndarray]:
-        """Two arrays (n_features, n_rows): the level of each row, and the combination of level and class, level by
-        level.
+        """Two arrays of shape (n_features, n_rows): the level of each row, and the combination of level and class,
+        numbered level by level.
 
         Levels that are refitted for each fold are included.
         """
@@ -429,32 +438,32 @@ class CalibrationRows:
         return codes, codes.astype(kind) * kind.type(self.n_classes) + self.classes.astype(kind)
 
     def few(self) -> CalibrationRows:
-        """Return a sample that suffices to choose features: 50,000 rows, or fewer for many features; see
+        """Return a sample that is large enough to choose features: 50,000 rows, or fewer for many features; see
         `CodedTable.drawn_balanced`.
         """
         drawn = np.searchsorted(self.positions, self.coded.drawn_balanced(self.most_few))
         offset = None if self.offset is None else self.offset[drawn]
-        some = self.positions[drawn], self.classes[drawn], self.weights[drawn]
-        return replace(self, positions=some[0], classes=some[1], weights=some[2], offset=offset)
+        sampled = self.positions[drawn], self.classes[drawn], self.weights[drawn]
+        return replace(self, positions=sampled[0], classes=sampled[1], weights=sampled[2], offset=offset)
 
     def drawn(self, most: int) -> np.ndarray:
-        """Return the positions of at most ``most`` of these rows, the same share of each class, drawn by hashes of
-        their contents.
+        """Return the positions of a random sample of at most ``most`` of these rows, the same share of each class. Rows
+        are drawn by hashes of their contents.
         """
         of_classes = np.maximum(1, self.n_of_classes * most // max(1, self.positions.size))
         return np.searchsorted(self.positions, self.coded.drawn_by_class(np.minimum(self.n_of_classes, of_classes)))
 
     def effective_counts(self, codes: np.ndarray, n_cells: int) -> np.ndarray:
-        """Return the effective number of these rows by cell and class, (n_cells, n_classes).
+        """Return the effective number of these rows by cell and class, shape (n_cells, n_classes).
 
-        ``codes`` (n_rows,) are the cells of the rows; rows of higher codes are not counted.
+        ``codes`` (n_rows,) are the cells of the rows; codes of ``n_cells`` or more (no cell) are not counted.
         """
         at = np.minimum(codes, n_cells).astype(np.int64) * self.n_classes + self.classes
         counts = np.bincount(at, self.weights, (n_cells + 1) * self.n_classes)
         return counts.reshape(n_cells + 1, self.n_classes)[:-1]
 
     def count_classes(self, codes: np.ndarray, n_cells: int) -> np.ndarray:
-        """Return the weight of the rows of the table by cell and class, (n_cells, n_classes), estimated from these
+        """Return the weight of the table's rows by cell and class, shape (n_cells, n_classes), estimated from these
         rows.
         """
         counts = self.effective_counts(codes, n_cells)
@@ -464,32 +473,33 @@ class CalibrationRows:
 
     @cached_property
     def n_of_classes(self) -> np.ndarray:
-        """Number of these rows by class, (n_classes,)."""
+        """Number of these rows in each class, shape (n_classes,)."""
         return np.bincount(self.classes, minlength=self.n_classes)
 
     @cached_property
     def weights_of_classes(self) -> np.ndarray:
-        """Weight of these rows by class, (n_classes,)."""
+        """Weight of these rows in each class, shape (n_classes,)."""
         return np.bincount(self.classes, self.weights, self.n_classes)
 
     @cached_property
     def is_sample(self) -> bool:
-        """Whether these are not all rows with a weight."""
+        """Whether these rows are a sample of the table's rows of positive weight."""
         return self.positions.size < int(self.coded.rows.n_of_classes.sum())
 
     @cached_property
     def log_prior(self) -> np.ndarray:
-        """Logarithms of the class shares of the rows, (n_classes,), which in a sample differ from those of the table.
+        """Logarithms of the class shares of these rows, shape (n_classes,). In a sample, they differ from those of the
+        table.
 
-        Contributions are fitted beside these, so that they hold for the table (Prentice and Pyke 1979).
+        Contributions that are fitted with this prior also hold for the table (Prentice and Pyke 1979).
         """
         if not self.is_sample:
             return class_log_prior(self.coded.counts.class_counts)
         return class_log_prior(self.weights_of_classes)
 
     def codes_by(self, cells: Mapping[int, FeatureLevels | None]) -> dict[int, np.ndarray]:
-        """Return, for each feature position in ``cells``, the codes (n_rows,) by these cells; None stands for the
-        levels.
+        """Return the codes of the rows, (n_rows,), by the cells of each feature position in ``cells``; None stands for
+        the levels.
         """
         whole = sorted(k for k, of_feature in cells.items() if of_feature is None)
         fine = {k: of_feature for k, of_feature in sorted(cells.items()) if of_feature is not None}
@@ -502,22 +512,22 @@ class CalibrationRows:
         return codes
 
     def raw_columns(self, features: Sequence[int]) -> list[list[Column]]:
-        """Return the raw values of the rows, in the columns of each of these features."""
+        """Return the raw values of these rows in the columns of each feature."""
         assert self.refitter is not None
         return self.refitter.raw_columns(features, self.coded.rows.in_table(self.positions))
 
-    def of_features(self, kept: np.ndarray) -> CalibrationRows:
-        """Return the rows restricted to the features at the ascending positions ``kept``."""
-        at = {k: i for i, k in enumerate(kept.tolist())}
+    def of_features(self, features: np.ndarray) -> CalibrationRows:
+        """Return the rows restricted to the features at the given ascending positions."""
+        at = {k: i for i, k in enumerate(features.tolist())}
         counts = {at[k]: tables for k, tables in self.counts_of_folds.items() if k in at}
         refitted = {at[k]: codes for k, codes in self.refitted.items() if k in at}
-        return replace(self, features=self.features[kept], counts_of_folds=counts, refitted=refitted)
+        return replace(self, features=self.features[features], counts_of_folds=counts, refitted=refitted)
 
 
 def share_of_effective_rows(weights: np.ndarray) -> float:
-    """Return the effective number of rows (Kish 1965) divided by their weight, or by their number if that is larger.
+    """Return the effective number of rows (Kish 1965) divided by their weight or their number, whichever is larger.
 
-    It is 1 for equal weights, and for whole weights, which stand for repeated rows.
+    It is 1 for equal weights. It is also 1 for whole weights, which stand for repeated rows.
     """
     positive = weights[weights > 0]
     if not positive.size or np.ptp(positive) == 0.0 or np.array_equal(positive, np.rint(positive)):
@@ -528,13 +538,13 @@ def share_of_effective_rows(weights: np.ndarray) -> float:
 
 
 def informative_rows(class_counts: np.ndarray) -> float:
-    """Return the number of rows of a table with classes of equal size that would inform as well about the classes.
+    """Return the number of rows that would be as informative if all classes had equal size.
 
-    A weight of 2 counts as two rows, and with a rare class only few rows inform about a value.
+    A weight of 2 counts as two rows. If a class is rare, only few rows are informative.
 
     Parameters
     ----------
-    class_counts : (n_classes,) rows (or weight) of each class.
+    class_counts : (n_classes,) number (or weight) of the rows of each class.
     """
     shares = class_counts / class_counts.sum()
     n_classes = np.count_nonzero(shares)
@@ -542,7 +552,7 @@ def informative_rows(class_counts: np.ndarray) -> float:
 
 
 def numbers_of_grouped_values(coded: CodedTable, features: np.ndarray) -> np.ndarray:
-    """Return the number of values of each feature whose levels are groups of categories, and 0 for others,
+    """Return the number of categories of each feature whose levels are groups of categories, otherwise 0; shape
     (n_features,).
 
     Parameters
@@ -554,7 +564,9 @@ def numbers_of_grouped_values(coded: CodedTable, features: np.ndarray) -> np.nda
     types = coded.levels.types if isinstance(coded.levels, TableLevels) else None
     numbers = np.zeros(features.size, dtype=np.int64)
     for i, k in enumerate(features.tolist()):
-        if (types is None or types[k] != "number") and coded.n_levels[k] > 1:  # do not build levels of numbers
+        if (types is None or types[k] != "number") and coded.n_levels[
+            k
+        ] > 1:  # avoids building levels of numeric columns
             n_values = coded.levels[k].n_values
             numbers[i] = n_values if n_values > coded.n_levels[k] else 0
     return numbers
@@ -563,9 +575,10 @@ def numbers_of_grouped_values(coded: CodedTable, features: np.ndarray) -> np.nda
 def _refit_rare_values(
     coded: CodedTable, features: np.ndarray, refitter: LevelRefitter | None
 ) -> tuple[dict[int, np.ndarray], dict[int, list[np.ndarray]]]:
-    """Refit the groups of values with few rows each, for each fold from the rows of the other folds.
+    """Refit the groups of categorical features whose values have few rows, for each fold on the rows of the other
+    folds.
 
-    A group of rare values depends on every single row, so counts without the row are not enough; see
+    A group of rare values depends on every single row, so that removing the row from the counts is not enough; see
     `LEAST_ROWS_PER_VALUE`.
 
     Returns
@@ -592,20 +605,20 @@ def _refit_rare_values(
         counts = fit.counts
         for at, tables in enumerate(counts_of_folds.values()):
             tables.append(counts.feature(at))
-        known = rest.codes < fit.n_levels[:, None]
-        codes[:, inside] = np.where(known, first + rest.codes, -1)
+        has_level = rest.codes < fit.n_levels[:, None]
+        codes[:, inside] = np.where(has_level, first + rest.codes, -1)
         first = first + fit.n_levels[:, None]
-    codes = np.where(codes < 0, first, codes)  # the code of no level
+    codes = np.where(codes < 0, first, codes)  # the code of values without a level
     return dict(zip(rare, codes.astype(smallest_unsigned(int(first.max()))), strict=True)), counts_of_folds
 
 
 def _folds(coded: CodedTable, features: np.ndarray, refitter: LevelRefitter) -> np.ndarray | None:
-    """Deal the distinct rows of each class out to folds in turn; return the fold of every row, -1 for rows without
-    weight.
+    """Distribute the distinct rows of each class over the folds in turn; return the fold of every row, -1 for rows
+    without weight.
 
-    The order of rows follows from their values in the columns of these features, then in all columns. Hence constant
-    columns, units, names, and the orders of columns, classes and rows make no difference, nor do weights in place of
-    repeated rows. Return None if distinct rows are so few that a fold would hold all rows of a value.
+    Rows are ordered by their values in the columns of these features, then in all columns. Constant columns, units,
+    names, and the orders of columns, classes and rows therefore make no difference, nor do weights in place of repeated
+    rows. Return None if distinct rows are so few that a fold would hold all rows of a value.
     """
     fold = np.full(coded.n_rows, -1)
     counted = np.arange(coded.n_rows) if coded.weights is None else np.flatnonzero(coded.weights)
@@ -626,12 +639,10 @@ def _folds(coded: CodedTable, features: np.ndarray, refitter: LevelRefitter) -> 
 
 
 def most_last_rows(n_columns: int, n_classes: int) -> int:
-    """Return the number of rows to which contributions are fitted at the end; smaller for wide tables, to limit the
-    time.
-    """
+    """Return the largest number of rows for the final fit; it is smaller for wide tables, to limit the time."""
     return min(_MOST_LAST_ROWS, max(1000, _MOST_TERMS // max(1, n_columns * n_classes)))
 
 
 def rows_to_keep(n_columns: int, n_classes: int) -> int:
-    """Return the number of rows of a table with these columns to keep in memory for the fit after the search."""
+    """Return the number of rows of a table to keep in memory for the fit after the search."""
     return max(_MOST_ROWS, most_last_rows(n_columns, n_classes))

@@ -247,9 +247,9 @@ def values_explain_more(level: FeatureLevels, column: Column, rows: Rows, n_clas
     assert rows.class_codes is not None
     values = level.by_value()
     codes = values.code(column, [])
-    known = np.flatnonzero(codes < values.n_levels)
-    weights = None if rows.weights is None else share_of_effective_rows(rows.weights) * rows.weights[known]
-    cells = codes[known].astype(np.int64) * n_classes + rows.class_codes[known]
+    has_value = np.flatnonzero(codes < values.n_levels)
+    weights = None if rows.weights is None else share_of_effective_rows(rows.weights) * rows.weights[has_value]
+    cells = codes[has_value].astype(np.int64) * n_classes + rows.class_codes[has_value]
     counts = np.bincount(cells, weights, values.n_levels * n_classes).reshape(-1, n_classes)
     of_level, of_groups = coarser_codes(values, level), np.zeros((level.n_levels, n_classes))
     np.add.at(of_groups, of_level, counts)
@@ -274,10 +274,12 @@ def _fitted_contributions(
     assert solution.errors is not None
     tables, n_terms = solution.tables, len(fit.terms)
     codes = [*(term.codes for term in fit.terms), *fit.surfaces.values()]
-    seen = [fit.loss.rows.count_classes(of_rows, len(table)) for of_rows, table in zip(codes, tables, strict=True)]
+    rows_by_cell = [
+        fit.loss.rows.count_classes(of_rows, len(table)) for of_rows, table in zip(codes, tables, strict=True)
+    ]
     matters = [
         float(rows.sum(axis=1) @ np.abs(table).max(axis=1)) > _LEAST_EVIDENCE * rows.sum()
-        for table, rows in zip(tables, seen, strict=True)
+        for table, rows in zip(tables, rows_by_cell, strict=True)
     ]
     log_bayes = (fit.log_bayes if fit.log_bayes.size else np.full(len(tables), np.nan)).tolist()
     log_pairs = math.log(max(1, math.comb(levels.n_columns, 2)))  # that the best pairs were chosen from
@@ -287,7 +289,7 @@ def _fitted_contributions(
         if not (matters[i] or term.weight or term.is_by_value):
             continue
         k = term.feature
-        rows = counts[k] if term.cells is None else seen[i]
+        rows = counts[k] if term.cells is None else rows_by_cell[i]
         cells = levels[k] if term.cells is None else replace(term.cells, counts=rows)
         counting = term.weight**2 * counting_variances(counts[k])[term.of_level]
         errors, factors = errors_of_deviations(solution.errors, i, counting)
@@ -298,10 +300,10 @@ def _fitted_contributions(
     pairs: list[PairLevels] = []
     for i, surface in enumerate(fit.surfaces, n_terms):
         if matters[i]:
-            pair, some = surface.levels(seen[i], {*levels.names, *(pair.name for pair in pairs)})
+            pair, grid_cells = surface.levels(rows_by_cell[i], {*levels.names, *(pair.name for pair in pairs)})
             errors, factors = errors_of_deviations(solution.errors, i, np.zeros_like(tables[i]))
-            facts = np.asarray(pair.counts), errors[some], factors[some], 0.0, log_bayes[i] - log_pairs
-            fitted[len(levels) + len(pairs)] = FeatureEvidence(pair, tables[i][some], *facts)
+            facts = np.asarray(pair.counts), errors[grid_cells], factors[grid_cells], 0.0, log_bayes[i] - log_pairs
+            fitted[len(levels) + len(pairs)] = FeatureEvidence(pair, tables[i][grid_cells], *facts)
             pairs.append(pair)
     return fitted
 

@@ -173,10 +173,10 @@ def fit_to_sample(
         return fit, solution
 
     # Selection: features stay if their Bayes factors say that they matter, and if the others cannot make up for them.
-    kept = np.ones(len(problem.shapes), dtype=bool)
+    stays = np.ones(len(problem.shapes), dtype=bool)
     if drop:
-        fit, kept = select_features(fit, problem, solution, every, options.included)
-        if not kept.any():  # chance does as well as any feature
+        fit, stays = select_features(fit, problem, solution, every, options.included)
+        if not stays.any():  # chance does as well as any feature
             return fit, solution
 
     # Trust: counted contributions are discounted, because cuts lie where these rows make steps largest; deviations make
@@ -193,7 +193,7 @@ def fit_to_sample(
         fit = replace(fit, terms=terms)
 
     # The final fit starts from the rough one.
-    start = start_with_fewer(solution, problem.design, kept)
+    start = start_with_fewer(solution, problem.design, stays)
     return fit, solve(fit.problem(options.n_jobs), clock, start, followed=followed)
 
 
@@ -274,10 +274,10 @@ def select_features(
     alone = np.array([log_bayes_alone(term.shape, table) for term, table in zip(fit.terms, counts, strict=True)])
     log_bayes[:n] = np.logaddexp(alone, log_bayes[:n]) - math.log(2.0)
     probabilities = inclusion_probabilities(log_bayes[:n], fit.n_candidates)
-    kept = save_their_price(fit, problem, solution)
-    kept[:n] &= probabilities >= LEAST_PROBABILITY
-    kept[:n] |= np.isin(features, list(included))
-    dropped = np.flatnonzero(~kept[:n])
+    is_kept = save_their_price(fit, problem, solution)
+    is_kept[:n] &= probabilities >= LEAST_PROBABILITY
+    is_kept[:n] |= np.isin(features, list(included))
+    dropped = np.flatnonzero(~is_kept[:n])
     effects = Effects(*(of_features[dropped] for of_features in solution.effects))
     squares = effects.expected_squares()
     for i, k in enumerate(dropped.tolist()):
@@ -288,15 +288,15 @@ def select_features(
     omitted = omitted_variances(effects, squares, probabilities[dropped])
 
     # Weights are refitted to compensate for the features that dropped out.
-    terms = [term for term, stays in zip(fit.terms, kept, strict=False) if stays]
-    surfaces = dict(pair for pair, stays in zip(fit.surfaces.items(), kept[n:], strict=True) if stays)
+    terms = [term for term, stays in zip(fit.terms, is_kept, strict=False) if stays]
+    surfaces = dict(pair for pair, stays in zip(fit.surfaces.items(), is_kept[n:], strict=True) if stays)
     factor = fit.factor
     if any(fit.terms[i].weight != 0.0 for i in dropped.tolist()):
-        stays = np.isin(np.arange(fit.averaged.size), features[kept[:n]])
+        stays = np.isin(np.arange(fit.averaged.size), features[is_kept[:n]])
         weights, factor = fit.loss.refitted(np.where(stays, fit.averaged, 0.0))
         terms = [term.weighted(float(weights[term.feature])) for term in terms]
-    smaller = replace(fit, terms=terms, surfaces=surfaces, factor=factor, log_bayes=log_bayes[kept])
-    return replace(smaller, omitted_variances=omitted), kept
+    smaller = replace(fit, terms=terms, surfaces=surfaces, factor=factor, log_bayes=log_bayes[is_kept])
+    return replace(smaller, omitted_variances=omitted), is_kept
 
 
 def cell_counts(fit: JointFit, every: CalibrationRows) -> list[np.ndarray]:
@@ -335,31 +335,31 @@ def save_their_price(fit: JointFit, problem: EvidenceProblem, solution: Solution
     """
     loss, n_terms, n = fit.loss, len(fit.terms), len(solution.tables)
     rows = loss.rows
-    some = rows.drawn(max(_FEWEST_ROWS, _MOST_CONTRIBUTIONS // (n * rows.n_classes)))
-    few = np.searchsorted(some, rows.drawn(min(some.size, CURVATURE_ROWS)))
+    sample = rows.drawn(max(_FEWEST_ROWS, _MOST_CONTRIBUTIONS // (n * rows.n_classes)))
+    few = np.searchsorted(sample, rows.drawn(min(sample.size, CURVATURE_ROWS)))
 
     # Contributions of each feature to these rows: counted contributions without the row itself, plus deviations.
     position = {k: at for at, k in enumerate(rows.features.tolist())}
     codes = [*(term.codes for term in fit.terms), *fit.surfaces.values()]
-    contributions = np.empty((n, some.size, rows.n_classes), dtype=np.float32)
+    contributions = np.empty((n, sample.size, rows.n_classes), dtype=np.float32)
     for i, (table, shape) in enumerate(zip(solution.tables, problem.shapes, strict=True)):
         term = fit.terms[i] if i < n_terms else None
         if term is not None and term.correction is not None:
             table = table + term.weight * term.correction
-        contributions[i] = shape.look_up(table, codes[i][some])
+        contributions[i] = shape.look_up(table, codes[i][sample])
         if term is not None and term.weight > 0:
-            contributions[i] += term.weight * loss.evidence_of(position[term.feature], some)
+            contributions[i] += term.weight * loss.evidence_of(position[term.feature], sample)
 
     # Prices: nats per effective coefficient; a surface costs more, the more pairs it was chosen from.
     total = rows.weights.sum()
     null = loss_without_features(rows)
     prices = np.minimum(_NATS_PER_DEVIATION * (1.0 + solution.effective), _LEAST_SHARE * null)
     prices[n_terms:] = 1.0 + solution.effective[n_terms:] + _NATS_PER_CHOICE * np.log(n)
-    prior = loss.prior if rows.offset is None else loss.prior[some]
+    prior = loss.prior if rows.offset is None else loss.prior[sample]
     joint = contributions.sum(axis=0) + prior + solution.intercept
-    weights = rows.weights[some] * (total / rows.weights[some].sum())
-    explained = null + float(weights @ log_softmax(joint, axis=1)[np.arange(some.size), rows.classes[some]])
-    predicted = JointRows(joint, rows.classes[some], weights, few)
+    weights = rows.weights[sample] * (total / rows.weights[sample].sum())
+    explained = null + float(weights @ log_softmax(joint, axis=1)[np.arange(sample.size), rows.classes[sample]])
+    predicted = JointRows(joint, rows.classes[sample], weights, few)
     return worth_keeping(contributions, predicted, prices, _MOST_LOST * max(0.0, explained))
 
 
@@ -431,7 +431,7 @@ def worth_keeping(
     """
     from bayesieve.evidence._kernels import residuals
 
-    joint, classes, weights, some = rows
+    joint, classes, weights, few_positions = rows
     # Rows come last, so that the long loops run over contiguous memory.
     centred = np.ascontiguousarray(contributions.transpose(0, 2, 1))
     if joint.shape[1] == 2:  # one logit: half the numbers
@@ -439,8 +439,8 @@ def worth_keeping(
     else:
         centred -= centred.mean(axis=1, keepdims=True)
     others = joint - centred.sum(axis=0).T
-    share = float(weights[some].sum() / max(float(weights.sum()), 1e-300))
-    few, prices = np.ascontiguousarray(centred[:, :, some]), prices.astype(np.float64)
+    share = float(weights[few_positions].sum() / max(float(weights.sum()), 1e-300))
+    few, prices = np.ascontiguousarray(centred[:, :, few_positions]), prices.astype(np.float64)
     left, factors = np.arange(len(centred)), np.ones(len(centred))
     loss, at_once = residuals(joint.astype(np.float64, order="C"), classes, weights), max(1, left.size // _AT_ONCE)
     highest = loss + most_lost
@@ -448,7 +448,9 @@ def worth_keeping(
     with one_blas_thread():  # sums come in one order
         while left.size > 1:
             if inverse is None:
-                inverse = _inverse_curvature(few[left], factors[left], joint[some], weights[some], share)
+                inverse = _inverse_curvature(
+                    few[left], factors[left], joint[few_positions], weights[few_positions], share
+                )
             dropped, changes = _cheapest(inverse, prices[left], at_once)
             if dropped.size == 0:
                 break

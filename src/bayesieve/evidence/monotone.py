@@ -43,14 +43,14 @@ def monotone(evidence: np.ndarray, cells: np.ndarray, rows: np.ndarray) -> np.nd
     """
     from sklearn.isotonic import isotonic_regression
 
-    contrast, known = evidence[:, 1] - evidence[:, 0], rows[cells] > 0
+    contrast, has_rows = evidence[:, 1] - evidence[:, 0], rows[cells] > 0
     ordered = contrast[cells]
-    if known.any():
-        ordered[known] = isotonic_regression(ordered[known], sample_weight=rows[cells][known])
-    if not known.all():
-        ordered[~known] = isotonic_regression(ordered[~known])
-        low = np.maximum.accumulate(np.where(known, ordered, -np.inf))
-        high = np.minimum.accumulate(np.where(known, ordered, np.inf)[::-1])[::-1]
+    if has_rows.any():
+        ordered[has_rows] = isotonic_regression(ordered[has_rows], sample_weight=rows[cells][has_rows])
+    if not has_rows.all():
+        ordered[~has_rows] = isotonic_regression(ordered[~has_rows])
+        low = np.maximum.accumulate(np.where(has_rows, ordered, -np.inf))
+        high = np.minimum.accumulate(np.where(has_rows, ordered, np.inf)[::-1])[::-1]
         ordered = np.clip(ordered, low, high)
     contrast[cells] = ordered
     return contrast[:, None] * _SIDES

@@ -51,7 +51,7 @@ def filled(table: np.ndarray, rows: np.ndarray, empty: np.ndarray, first: int) -
         return table
     table, at = table.copy(), np.arange(empty.size)
     table[empty] = mean_line(table, rows)
-    curve, known = empty & (at >= first), ~empty & (at >= first)
-    if curve.any() and known.any():
-        table[curve] = np.stack([np.interp(at[curve], at[known], line) for line in table[known].T], axis=1)
+    curve, has_rows = empty & (at >= first), ~empty & (at >= first)
+    if curve.any() and has_rows.any():
+        table[curve] = np.stack([np.interp(at[curve], at[has_rows], line) for line in table[has_rows].T], axis=1)
     return table

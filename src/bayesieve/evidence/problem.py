@@ -298,8 +298,8 @@ class EvidenceProblem:
         if codes.size and (codes.max(axis=1) > n_cells).any():  # kernels look codes up as they are
             codes = np.minimum(codes, n_cells[:, None].astype(codes.dtype))
         chunks = [
-            DesignRows(np.ascontiguousarray(codes[:, some]), offset[some], classes[some], weights[some])
-            for some in row_slices(classes.size, n_logits)
+            DesignRows(np.ascontiguousarray(codes[:, batch]), offset[batch], classes[batch], weights[batch])
+            for batch in row_slices(classes.size, n_logits)
         ]
         design = build_design(shapes, n_logits)
         n_informative = informative_rows(np.bincount(classes, minlength=n_classes))
@@ -496,16 +496,16 @@ class EvidenceProblem:
         of_chunks = np.split(rows, np.searchsorted(rows, ends[:-1]))
         picked = [positions - start for positions, start in zip(of_chunks, np.append(0, ends[:-1]), strict=True)]
         pairs = list(zip(self.chunks, picked, strict=True))
-        some = DesignRows(
+        sampled = DesignRows(
             np.concatenate([np.ascontiguousarray(chunk.codes[:, at]) for chunk, at in pairs], axis=1),
             *(np.concatenate([chunk[i][at] for chunk, at in pairs]) for i in (1, 2, 3)),
         )
         matrix = np.zeros((rows.size, design.intercept + 1), dtype=design.precision)
         basis = design.basis
         entries = basis.indptr, basis.indices, basis.data
-        fill_design(some.codes, design.first_cell, *entries, matrix[:, :-1])
+        fill_design(sampled.codes, design.first_cell, *entries, matrix[:, :-1])
         matrix[:, -1] = 1.0
-        return CurvatureSample(some, matrix)
+        return CurvatureSample(sampled, matrix)
 
     def narrowed(
         self, worth: np.ndarray, sample: CurvatureSample
@@ -516,27 +516,27 @@ class EvidenceProblem:
         ``worth`` (n_groups,) marks the groups to keep.
         """
         design = self.design
-        kept = np.append(worth, True)[design.group]
+        is_kept = np.append(worth, True)[design.group]
         if worth.all():
-            return self, sample, kept
+            return self, sample, is_kept
         shapes, stays, single = [], [], design.intercept + 1
         for k, shape in enumerate(self.shapes):
-            single_cells = bool(shape.single_cells and kept[single])
+            single_cells = bool(shape.single_cells and is_kept[single])
             single += shape.n_cells if shape.single_cells else 0
-            functions = kept[design.first_function[k] : design.first_function[k + 1]]
+            functions = is_kept[design.first_function[k] : design.first_function[k + 1]]
             if not single_cells and not functions.any():
                 continue
             stays.append(k)
             # Keep the entries of the remaining functions, and renumber functions and groups.
-            some, number = functions[shape.functions], np.cumsum(functions) - 1
+            entries, number = functions[shape.functions], np.cumsum(functions) - 1
             groups, group = np.unique(shape.groups[functions], return_inverse=True)
             shapes.append(
                 replace(
                     shape,
                     groups=group,
-                    cells=shape.cells[some],
-                    functions=number[shape.functions[some]],
-                    values=shape.values[some],
+                    cells=shape.cells[entries],
+                    functions=number[shape.functions[entries]],
+                    values=shape.values[entries],
                     single_cells=single_cells,
                     n_groups=groups.size,
                     n_jumps=int(np.count_nonzero(groups >= shape.n_groups - shape.n_jumps)),
@@ -547,16 +547,16 @@ class EvidenceProblem:
             chunks = [chunk._replace(codes=chunk.codes[stays]) for chunk in chunks]
             rows = rows._replace(codes=rows.codes[stays])
         fewer = replace(self, chunks=chunks, shapes=shapes, design=build_design(shapes, design.n_logits))
-        matrix = np.compress(kept[: design.intercept + 1], sample.matrix, axis=1)
-        return fewer, CurvatureSample(rows, matrix), kept
+        matrix = np.compress(is_kept[: design.intercept + 1], sample.matrix, axis=1)
+        return fewer, CurvatureSample(rows, matrix), is_kept
 
-    def of_chunks(self, kept: Sequence[np.ndarray]) -> EvidenceProblem:
+    def of_chunks(self, masks: Sequence[np.ndarray]) -> EvidenceProblem:
         """Return the problem restricted to some rows; ``kept`` has a mask for each chunk. The total weight stays
         unchanged.
         """
         chunks = [
-            DesignRows(np.compress(some, rows.codes, axis=1), rows.offset[some], rows.classes[some], rows.weights[some])
-            for rows, some in zip(self.chunks, kept, strict=True)
+            DesignRows(np.compress(mask, rows.codes, axis=1), rows.offset[mask], rows.classes[mask], rows.weights[mask])
+            for rows, mask in zip(self.chunks, masks, strict=True)
         ]
         return replace(self, chunks=chunks)
 

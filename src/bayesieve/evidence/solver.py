@@ -205,14 +205,18 @@ class VarianceSearch:
         """Drop all groups except those marked in ``worth`` (n_groups,)."""
         if worth.all():
             return
-        problem, sample, kept = self.problem.narrowed(worth, self.sample)
-        mode, curvature = problem.evaluate(self.mode.point[kept]), self.curvature
+        problem, sample, is_kept = self.problem.narrowed(worth, self.sample)
+        mode, curvature = problem.evaluate(self.mode.point[is_kept]), self.curvature
         if curvature is not None:
             n_dense = curvature.dense.shape[1]
-            dense = np.flatnonzero(kept[:n_dense])
-            curvature = Curvature(curvature.dense[:, dense[:, None], dense], curvature.single[kept[n_dense:]])
+            dense = np.flatnonzero(is_kept[:n_dense])
+            curvature = Curvature(curvature.dense[:, dense[:, None], dense], curvature.single[is_kept[n_dense:]])
         self.problem, self.sample, self.mode, self.curvature = problem, sample, mode, curvature
-        self.parameters, self.groups, self.variances = self.parameters[kept], self.groups[worth], self.variances[worth]
+        self.parameters, self.groups, self.variances = (
+            self.parameters[is_kept],
+            self.groups[worth],
+            self.variances[worth],
+        )
 
     def improve(self, n_rounds: int, expected_variance: float, clock: Clock, *, factor: float = 1.0) -> None:
         """Improve coefficients and variances in turn until variances converge, for at most ``n_rounds`` rounds.
@@ -461,12 +465,12 @@ def start_with_more(fitted: Solution, before: Design, after: Design) -> Start:
     return point, np.append(fitted.deviations, [_FIRST_DEVIATION] * (after.n_groups - before.n_groups))
 
 
-def start_with_fewer(fitted: Solution, before: Design, kept: np.ndarray) -> Start:
+def start_with_fewer(fitted: Solution, before: Design, is_kept: np.ndarray) -> Start:
     """Return a starting point for a problem with only the features marked in ``kept``.
 
     Groups whose variance became 0 beside all features start again, because they may deviate beside fewer.
     """
-    of_group = kept[before.feature]
+    of_group = is_kept[before.feature]
     deviations = fitted.deviations[of_group]
     deviations = np.where((deviations > 0) | before.is_jump[of_group], deviations, _FIRST_DEVIATION)
     return fitted.point[np.append(of_group, True)[before.group]], deviations

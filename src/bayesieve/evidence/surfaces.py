@@ -118,11 +118,13 @@ class Surface:
         gradient, curvature : (n_rows, n_logits) of the log loss; see `EvidenceProblem.slopes`.
         """
         size = tuple(part.bin_of_cell.size for part in self.parts)
-        known = (codes < np.array(size)[:, None]).all(axis=0)
-        at = codes[0, known].astype(np.int64) * size[1] + codes[1, known]
+        in_grid = (codes < np.array(size)[:, None]).all(axis=0)
+        at = codes[0, in_grid].astype(np.int64) * size[1] + codes[1, in_grid]
 
         def sums(table: np.ndarray) -> np.ndarray:
-            return np.stack([np.bincount(at, rows, math.prod(size)).reshape(size) for rows in table[known].T], axis=-1)
+            return np.stack(
+                [np.bincount(at, rows, math.prod(size)).reshape(size) for rows in table[in_grid].T], axis=-1
+            )
 
         n_special = [part.cells.n_special_levels if part.cells is not None else 0 for part in self.parts]
         is_cut = [part.is_cut for part in self.parts]
@@ -242,12 +244,12 @@ def find_surfaces(
     bins = np.array([part.code(of_rows) for part, of_rows in zip(every, cells, strict=True)])
     bases = [part.basis for part in every]
     n_functions = int(np.sum([basis.shape for basis in bases], axis=0).max())
-    some = rows.drawn(max(1000, int(_MOST_PRODUCTS / (n_functions**2 * problem.design.n_logits))))
+    sample = rows.drawn(max(1000, int(_MOST_PRODUCTS / (n_functions**2 * problem.design.n_logits))))
     gradient, curvature = problem.slopes(point)
-    slopes = gradient[some], curvature[some]
+    slopes = gradient[sample], curvature[sample]
     is_numeric = [part.bins.kind == "numeric" for part in every]
     pairs = [(i, j) for j in range(len(every)) for i in range(j) if is_numeric[i] or is_numeric[j]]
-    log_bayes = pair_gains(pairs, bins[:, some], bases, slopes, problem.n_jobs)
+    log_bayes = pair_gains(pairs, bins[:, sample], bases, slopes, problem.n_jobs)
 
     # A surface that would exceed the limits is skipped: a less probable but smaller one may still fit.
     least = _CAUTION * math.log(100.0 * max(1, len(pairs)))
@@ -257,7 +259,7 @@ def find_surfaces(
             break
         i, j = pairs[k]
         smooth, both = Surface(every[i], every[j]), (cells[i], cells[j])
-        surface = smooth.with_steps_if_better(log_bayes[k], np.stack([of_rows[some] for of_rows in both]), *slopes)
+        surface = smooth.with_steps_if_better(log_bayes[k], np.stack([of_rows[sample] for of_rows in both]), *slopes)
         if surface.n_functions <= left and math.prod(surface.size) <= _MOST_CELLS:
             left -= surface.n_functions
             if surface is not smooth:
@@ -304,9 +306,9 @@ def move_steps(
             n_special.append(part.bins.n_levels)
         first = np.searchsorted(coarser_codes(finest[-1], part.bins), np.arange(part.bins.n_levels))
         bounds.append(np.append(first, finest[-1].n_levels))
-    known = np.logical_and(codes[0] < bounds[0][-1], codes[1] < bounds[1][-1])
-    both = codes[0][known], codes[1][known]
-    bounds = move_cuts(both, gradient[known], curvature[known], bounds, n_special)
+    in_grid = np.logical_and(codes[0] < bounds[0][-1], codes[1] < bounds[1][-1])
+    both = codes[0][in_grid], codes[1][in_grid]
+    bounds = move_cuts(both, gradient[in_grid], curvature[in_grid], bounds, n_special)
 
     # The bins between the moved steps are the new cells of the surface.
     parts, bins_of_rows = list(surface.parts), list(cells)

@@ -128,14 +128,14 @@ def collect_terms(
     terms = []
     for k, of_rows in zip(features.tolist(), codes, strict=True):
         of_level = coarser_codes(cells[k], levels[k]) if k in cells else np.arange(coded.n_levels[k])
-        seen, sign = rows.count_classes(of_rows, of_level.size).sum(axis=1), options.signs.get(k, 0)
+        n_rows, sign = rows.count_classes(of_rows, of_level.size).sum(axis=1), options.signs.get(k, 0)
         # Counted contributions: levels in the wrong order are merged, and curves replace steps by lines.
         counted = (merged_evidence(logs[k], rising_cells(levels[k], sign)) if sign else logs[k])[of_level]
         is_curve = k in cells and cells[k].kind == "numeric"
         if is_curve:
-            counted = lines_between_levels(of_level, seen, cells[k].n_special_levels, counted)
+            counted = lines_between_levels(of_level, n_rows, cells[k].n_special_levels, counted)
         correction = counted - logs[k][of_level] if sign or is_curve else None
-        facts = of_level, of_rows, seen, counted, k in refitted, Shape(of_level.size), correction
+        facts = of_level, of_rows, n_rows, counted, k in refitted, Shape(of_level.size), correction
         by_value = bool(importance[k] != weights[k])  # the importance of all others is their weight
         terms.append(Term(k, float(weights[k]), cells.get(k), *facts, by_value))
     shapes = choose_shapes(terms, coded.n_classes)
@@ -272,12 +272,12 @@ def cells_of(level: FeatureLevels, column: Column, weights: np.ndarray, most: in
     if level.kind != "numeric":
         return _cells_of_values(level, column, weights, None if most is None else left)
 
-    values, at, known = _known_numbers(level, column)
+    values, at, is_known = _known_numbers(level, column)
     if values.size < 2:
         return level
     # Cells are narrower in the tails, like the basis functions of curves: cells of equal shares would leave steps in
     # the tails of large tables.
-    n_cells, rows = min(N_CELLS, left + 1), np.cumsum(np.bincount(at, weights[known]))
+    n_cells, rows = min(N_CELLS, left + 1), np.cumsum(np.bincount(at, weights[is_known]))
     below = np.sin(0.5 * np.pi * np.arange(1, n_cells) / n_cells) ** 2
     last = np.unique(np.searchsorted(rows, rows[-1] * below * (1.0 - 1e-12)))
     return _cut_between(level, values, last[last < values.size - 1])
@@ -296,8 +296,8 @@ def _known_numbers(level: FeatureLevels, column: Column) -> tuple[np.ndarray, np
     if level.special:
         column = column.read_as(column.name, SpecialValues(level.special))
     numbers, _ = column.read_numbers(number_type(level.type), [], level.day_first)
-    known = np.isfinite(numbers) & (numbers > (HIGHEST_SPECIAL if level.special else -np.inf))
-    return *np.unique(numbers[known], return_inverse=True), known
+    is_known = np.isfinite(numbers) & (numbers > (HIGHEST_SPECIAL if level.special else -np.inf))
+    return *np.unique(numbers[is_known], return_inverse=True), is_known
 
 
 def _cut_between(level: FeatureLevels, values: np.ndarray, last: np.ndarray) -> FeatureLevels:

@@ -73,7 +73,7 @@ def _methods(given: Any) -> dict[str, Any]:
     selectors = list(SELECTORS) if given.selectors is None else _names(given.selectors, SELECTORS, "selector")
     known = {} if given.peers is None else _peers()
     peers = [] if given.peers is None else _names(given.peers, known, "peer")
-    kinds = Columns.given(given, given.target[0]).kinds
+    kinds = Columns.of_options(given, given.target[0]).kinds
     encoder = TableEncoder(kinds=kinds, n_jobs=given.jobs) if kinds else "modl"
     common: dict[str, Any] = {"encoder": encoder, "prior": given.prior, "random_state": given.seed}
     ours = {name: SelectiveNB(name, **common, n_jobs=given.jobs) for name in selectors}
@@ -155,7 +155,7 @@ def _compared_tables(given: Any) -> list[ComparedTable]:
             "all tables, or once per table, in the same order"
         )
     targets *= len(paths) // len(targets)
-    columns = [Columns.given(given, target) for target in targets]
+    columns = [Columns.of_options(given, target) for target in targets]
     frames = {path: read_table(path) for path in paths if is_stream(path)}
     headers = [frames[path].columns if path in frames else files.header_of(path) for path in paths]
     for path, header, roles in zip(paths, headers, columns, strict=True):
