@@ -1,4 +1,6 @@
-"""Discretization: levels (intervals and groups) of raw columns, and the codes of rows by these levels."""
+"""Discretization: levels of raw columns (intervals of numbers, groups of categories), and integer codes of rows by
+level.
+"""
 
 from bayesieve.discretize.binning import EqualFrequencyDiscretizer, EqualWidthDiscretizer, MDLPDiscretizer
 from bayesieve.discretize.column_coders import MODLDiscretizer, MODLGrouper

@@ -3,14 +3,15 @@
 Intervals are found exactly by dynamic programming or, in columns too large for it, by merging neighbours and then
 moving their bounds. Groups of values are found exactly, or by merges and moves of values.
 
-Interval loops see a column as *blocks* (runs of neighbouring distinct values) through ``cumulated``, the (blocks + 1,
-classes) table of class counts summed from the left, so that the counts of any interval are one subtraction. Group loops
-see ``counts``, with one row per value or unit of values that stay together: rows of each class, then the number of
-values that the prior counts (0 with the published prior, for which two classes are an interval problem). ``prior[i]``
-is the cost in nats of announcing ``i`` parts; ``log_factorials[n]`` is log n!, or None for fractional weights.
+In loops over intervals, a column is a sequence of *blocks* (runs of neighbouring distinct values), given by
+``cumulated``, shape (n_blocks + 1, n_classes): class counts summed from the left, so that the counts of any interval
+are one subtraction. In loops over groups, ``counts`` has one row per value, or per set of values that stay together:
+its number of rows in each class, and then its number of values if the prior depends on it (0 with the published prior).
+*Parts* are intervals or groups. ``prior[i]`` is the cost in nats of encoding a partition into ``i`` parts, and
+``log_factorials[n]`` is log n!, or None for fractional weights.
 
-Arrays are created in few ways and filled by loops, and inner kernels get no literals: Numba would compile every way and
-every literal separately, which takes up to a tenth of a second each.
+All arrays are created in the same few ways and filled by loops, and inner kernels get no literals: Numba compiles code
+for every way of creating arrays and for every literal, which takes up to a tenth of a second each.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ EPSILON = 1e-9  # nats: smaller changes of cost are rounding noise
 
 @jit_inner
 def log_factorial(n, table):
-    # Fractional weights have no table; x! is then Gamma(x + 1). Numba compiles only the branch for the type of the
-    # table.
+    # There is no table for fractional weights: x! is then Gamma(x + 1). Numba compiles only the branch for the type of
+    # the table.
     if table is None:
         return math.lgamma(n + 1.0)
     else:  # noqa: RET505
@@ -38,7 +39,7 @@ def log_factorial(n, table):
 
 @jit_inner
 def part_cost(cumulated, start, stop, log_factorials):
-    """Return the cost in nats of the class labels of blocks ``start`` to ``stop`` - 1 as one interval, plus log (J -
+    """Return the cost in nats of the class labels in the interval of blocks ``start`` to ``stop`` - 1, plus log (J -
     1)!.
 
     log C(N_i + J - 1, J - 1) + log(N_i! / prod_j N_ij!) = log (N_i + J - 1)! - log (J - 1)! - sum_j log N_ij!.
@@ -55,19 +56,19 @@ def part_cost(cumulated, start, stop, log_factorials):
 
 @jit_inner
 def _most_parts(cumulated, prior, log_factorials):
-    """Return an upper bound of the number of intervals in the best partition, which limits the dynamic programming.
+    """Return an upper bound of the number of intervals in the best partition, to limit the dynamic programming.
 
     With a constant penalty per interval instead of the prior, one pass finds the best partition of any number of
-    intervals. That gives a lower bound of the cost for every number of intervals; the prior is concave, so penalties
-    equal to its steps give tight bounds. The first penalty also gives a nearly optimal partition, an upper bound of the
-    least cost.
+    intervals. That gives a lower bound of the cost for every number of intervals. Penalties equal to the steps of the
+    prior, which is concave, give tight bounds. The partition for the first penalty is nearly optimal, so its cost is an
+    upper bound of the least cost.
     """
     n = cumulated.shape[0] - 1
-    most_announced = min(n, prior.size - 1)
+    most_intervals = min(n, prior.size - 1)
     constant = log_factorial(cumulated.shape[1] - 1, log_factorials)
     penalties, n_penalties, last = np.empty(6), 0, 0
-    for k in (1, 16, most_announced // 8, most_announced // 2, 3 * most_announced // 4, most_announced - 1):
-        if last < k < most_announced:
+    for k in (1, 16, most_intervals // 8, most_intervals // 2, 3 * most_intervals // 4, most_intervals - 1):
+        if last < k < most_intervals:
             penalties[n_penalties] = prior[k + 1] - prior[k]
             n_penalties += 1
             last = k
@@ -76,20 +77,20 @@ def _most_parts(cumulated, prior, log_factorials):
         least[0, p] = 0.0
     parts[0] = 0
     for stop in range(1, n + 1):
-        own = least[stop]
+        least_here = least[stop]
         for p in range(n_penalties):
-            own[p] = np.inf
+            least_here[p] = np.inf
         for start in range(stop):
             cost = part_cost(cumulated, start, stop, log_factorials) - constant
             before = least[start]
-            if before[0] + cost + penalties[0] < own[0]:
+            if before[0] + cost + penalties[0] < least_here[0]:
                 parts[stop] = parts[start] + 1
             for p in range(n_penalties):
-                own[p] = min(own[p], before[p] + cost + penalties[p])
+                least_here[p] = min(least_here[p], before[p] + cost + penalties[p])
     reached = prior[1] + part_cost(cumulated, ZERO, n, log_factorials) - constant
-    if parts[n] <= most_announced:
+    if parts[n] <= most_intervals:
         reached = min(reached, least[n, 0] + prior[parts[n]] - parts[n] * penalties[0])
-    most = most_announced
+    most = most_intervals
     while most > 1:
         bound = -np.inf
         for p in range(n_penalties):
@@ -102,11 +103,13 @@ def _most_parts(cumulated, prior, log_factorials):
 
 @jit
 def exact_intervals(columns, starts, apart, cumulated, prior, log_factorials, most_work):
-    """Return the first blocks of the best intervals of some columns, as positions in the rows of ``cumulated``.
+    """Return the first block of each interval in the best partitions of some columns, as positions in the rows of
+    ``cumulated``.
 
     columns : positions of the columns
     starts, cumulated : arrays of `ValueBlocks`
-    apart : (n_columns,) whether block 0 always is an interval of its own
+    apart : (n_columns,) whether block 0 (missing values) always forms a separate interval
+    prior : (n_parts + 1,) cost in nats of encoding a partition, by its number of parts
     most_work : columns that would take more operations are skipped
     """
     n_classes = cumulated.shape[1]
@@ -114,22 +117,22 @@ def exact_intervals(columns, starts, apart, cumulated, prior, log_factorials, mo
     shifted = np.empty(prior.size - 1)  # the interval apart always exists: i intervals of the others make i + 1
     for k in range(shifted.size):
         shifted[k] = prior[k + 1 if k > 0 else 0]
-    found = np.empty(cumulated.shape[0], np.int64)
-    n_found = 0
+    bounds = np.empty(cumulated.shape[0], np.int64)
+    n_bounds = 0
     for c in columns:
-        start, own_prior = starts[c], prior
+        start, column_prior = starts[c], prior
         if apart[c] and starts[c + 1] - start > 2:
-            start, own_prior = start + 1, shifted
-        own = cumulated[start : starts[c + 1]]
-        n_blocks = own.shape[0] - 1
+            start, column_prior = start + 1, shifted
+        column_counts = cumulated[start : starts[c + 1]]
+        n_blocks = column_counts.shape[0] - 1
         if n_blocks * n_blocks * n_classes > most_work:
             continue
         if start > starts[c]:
-            found[n_found] = starts[c]
-            n_found += 1
-        found[n_found] = start
-        n_found += 1
-        most = _most_parts(own, own_prior, log_factorials) if n_blocks > 1 and own_prior.size > 2 else 1
+            bounds[n_bounds] = starts[c]
+            n_bounds += 1
+        bounds[n_bounds] = start
+        n_bounds += 1
+        most = _most_parts(column_counts, column_prior, log_factorials) if n_blocks > 1 and column_prior.size > 2 else 1
         if most == 1:
             continue
         # Dynamic programming over the number of parts k and the end b: D_k(b) = min_a D_{k-1}(a) + part(a..b).
@@ -139,7 +142,7 @@ def exact_intervals(columns, starts, apart, cumulated, prior, log_factorials, mo
             for k in range(most + 1):
                 row[k], row_origin[k] = 0.0 if stop == k == 0 else np.inf, 0
             for first in range(stop):
-                cost = part_cost(own, first, stop, log_factorials) - constant
+                cost = part_cost(column_counts, first, stop, log_factorials) - constant
                 previous = lowest[first]
                 for k in range(most):
                     value = previous[k] + cost
@@ -148,24 +151,24 @@ def exact_intervals(columns, starts, apart, cumulated, prior, log_factorials, mo
                         row_origin[k + 1] = first
         best, parts = np.inf, 1
         for k in range(1, most + 1):
-            if lowest[n_blocks, k] + own_prior[k] < best - EPSILON:
-                best, parts = lowest[n_blocks, k] + own_prior[k], k
+            if lowest[n_blocks, k] + column_prior[k] < best - EPSILON:
+                best, parts = lowest[n_blocks, k] + column_prior[k], k
         stop = n_blocks
         for k in range(parts, 1, -1):
             stop = origin[stop, k]
-            found[n_found + k - 2] = start + stop
-        n_found += parts - 1
-    return found[:n_found]
+            bounds[n_bounds + k - 2] = start + stop
+        n_bounds += parts - 1
+    return bounds[:n_bounds]
 
 
 @jit
 def join_neighbours(cumulated, log_factorials, target):
     """Return the bounds of about ``target`` intervals, by rounds of merging the cheapest neighbours.
 
-    A round merges every pair that is cheaper than both overlapping pairs and among the cheaper half of all pairs. It
-    takes one pass over memory, whereas a priority queue takes a cache miss per merge. Blocks of a few rows, far more
-    than ``target``, are packed together first; later moves of bounds start again from all blocks, so only the starting
-    point is approximate.
+    A round merges every pair of neighbours that is cheaper to merge than both overlapping pairs and among the cheaper
+    half of all pairs. It takes one pass over memory, whereas a priority queue takes a cache miss per merge. If there
+    are far more blocks than ``target``, blocks of a few rows are packed together first. Later moves of bounds use all
+    blocks again, so only the starting point is approximate.
     """
     n_blocks, n_classes = cumulated.shape[0] - 1, cumulated.shape[1]
     most_rows = 0.0
@@ -230,9 +233,9 @@ def join_neighbours(cumulated, log_factorials, target):
 @jit_inner
 def _slide_bounds(cumulated, bounds, reach, log_factorials):
     """Move every inner bound to its best place within ``reach`` blocks, in rounds, until none moves."""
-    moved = True
-    while moved:
-        moved = False
+    has_moved = True
+    while has_moved:
+        has_moved = False
         for i in range(1, bounds.size - 1):
             left, right, here = bounds[i - 1], bounds[i + 1], bounds[i]
             best = part_cost(cumulated, left, here, log_factorials) + part_cost(cumulated, here, right, log_factorials)
@@ -242,12 +245,13 @@ def _slide_bounds(cumulated, bounds, reach, log_factorials):
                 if cost < best - EPSILON:
                     best = cost
                     bounds[i] = bound
-                    moved = True
+                    has_moved = True
 
 
 @jit_inner
 def _best_bound(cumulated, start, stop, log_factorials):
-    """Return the cheapest way to cut blocks ``start`` to ``stop`` - 1 in two, as (cost of both parts, bound).
+    """Find the best bound that cuts blocks ``start`` to ``stop`` - 1 in two; return the cost of both parts and the
+    bound.
 
     The cost is infinite if there is a single block.
     """
@@ -263,10 +267,10 @@ def _best_bound(cumulated, start, stop, log_factorials):
 
 @jit
 def improve_bounds(cumulated, bounds, reach, prior, log_factorials):
-    """Improve the bounds of intervals in place until no step lowers the cost, as Khiops' post-optimisation does (Boulle
-    2006).
+    """Improve the bounds of intervals in place until no step lowers the cost, like the post-optimisation of Khiops
+    (Boulle 2006).
 
-    Bounds are slid first; then the best split, merge-split or merge-merge-split is applied, again and again.
+    Bounds are moved first; then the best split, merge-split or merge-merge-split is applied until none lowers the cost.
     """
     n_blocks = cumulated.shape[0] - 1
     capacity = min(n_blocks, prior.size - 1) + 2
@@ -276,8 +280,8 @@ def improve_bounds(cumulated, bounds, reach, prior, log_factorials):
     for i in range(n + 1):
         bound[i] = bounds[i]
     _slide_bounds(cumulated, bound[: n + 1], reach, log_factorials)
-    # For each number of intervals replaced (1 = split, 2 = merge-split, 3 = merge-merge-split): best new cost and bound
-    # by first interval.
+    # Row k is for steps that replace k intervals (1 = split, 2 = merge-split, 3 = merge-merge-split), by the first of
+    # these: the change of the cost (``gain``) and the new bound (``where``).
     gain = np.empty((4, capacity + 1))
     where = np.empty((4, capacity + 1), np.int64)
     cost = np.empty(capacity + 1)
@@ -301,7 +305,7 @@ def improve_bounds(cumulated, bounds, reach, prior, log_factorials):
             change = prior[parts] - prior[n]
             for i in range(n - width + 1):
                 value = gain[width, i] + change
-                # At equal cost fewer intervals are preferred, as in the ties of the criterion.
+                # At equal cost, the step that leaves fewer intervals is preferred.
                 if value < best or (width == 3 and best_width == 0 and value <= EPSILON):
                     best, best_width, best_at = value, width, i
         if best_width == 0:
@@ -333,7 +337,7 @@ def improve_bounds(cumulated, bounds, reach, prior, log_factorials):
 
 @jit_inner
 def _part(a, b, sign, log_factorials):
-    """Return the cost of the labels of the group with counts a + sign * b, less log v! for its v values; 0 if it is
+    """Return the cost in nats of the labels in the group with counts a + sign * b, less log v! for its v values; 0 if
     empty.
     """
     n_classes = a.size - 1
@@ -354,11 +358,11 @@ def _part(a, b, sign, log_factorials):
 def merge_pairs(table, sizes, log_factorials):
     """Merge the cheapest pair of groups repeatedly, from one value per group down to a single group.
 
-    Returns the group of every value after each merge, (n, n), and the costs of the groups, (n,). The number of a group
-    is that of its first value.
+    Returns the group of every value after each merge, (n, n), and the total cost of the groups after each merge, (n,).
+    A group has the number of its first value.
 
     table : counts of the values, overwritten
-    sizes : numbers of values that costs count; the choice of pairs ignores them; overwritten
+    sizes : numbers of values, which enter the costs but not the choice of pairs; overwritten
     """
     n, width = table.shape
     costs, totals = np.empty(n), np.empty(n)
@@ -420,9 +424,9 @@ def merge_pairs(table, sizes, log_factorials):
 
 @jit_inner
 def _cheapest_merge(table, units, costs, n, saved, log_factorials):
-    """Return the two of the first ``n`` groups whose merge lowers the cost most, -1 if none lowers it.
+    """Return the two of the first ``n`` groups whose merge lowers the cost most, or -1 and -1 if no merge lowers it.
 
-    ``saved`` is the change of the prior by one group less.
+    ``saved`` is the decrease of the prior if there is one group less.
     """
     best, into, out = -EPSILON, -1, -1
     for g in range(n):
@@ -442,7 +446,7 @@ def _cheapest_merge(table, units, costs, n, saved, log_factorials):
 def _merge_groups(group, table, units, costs, n_groups, prior, log_factorials):
     """Merge the cheapest two groups until no merge lowers the cost; return the number of groups left.
 
-    The last group takes the number of the group that disappears.
+    The last group takes the number of the group that is merged into another one.
     """
     while True:
         saved = prior[n_groups - 1] - prior[n_groups]
@@ -472,8 +476,8 @@ def settle_values(counts, group, prior, log_factorials):
     """Move values to their best group or to a new one, and merge groups, until neither lowers the cost; return the
     cost.
 
-    The first change that lowers the cost is made, value after value. ``group`` (numbers from 0) is overwritten, and
-    groups are renumbered in their order.
+    For one value after the other, the first change that lowers the cost is made. ``group``, the number of the group of
+    each value (from 0), is overwritten; groups that become empty are dropped from the numbering.
     """
     n, width = counts.shape
     most = min(n, prior.size - 1)
@@ -498,11 +502,11 @@ def settle_values(counts, group, prior, log_factorials):
             table[group[v], j] += counts[v, j]
     for g in range(n_groups):
         costs[g] = _part(table[g], table[g], ZERO, log_factorials)
-    moved = True
-    while moved:
+    has_changed = True
+    while has_changed:
         before = n_groups
         n_groups = _merge_groups(group, table, units, costs, n_groups, prior, log_factorials)
-        moved = n_groups < before
+        has_changed = n_groups < before
         for v in range(n):
             g = group[v]
             if units[g] == 1:
@@ -517,7 +521,7 @@ def settle_values(counts, group, prior, log_factorials):
                     if change < best:
                         best, into = change, h
             if into >= 0:
-                moved = True
+                has_changed = True
                 n_groups = max(n_groups, into + 1)
                 group[v] = into
                 units[g] -= 1
@@ -535,9 +539,10 @@ def settle_values(counts, group, prior, log_factorials):
 
 @jit
 def optimal_groups(counts, table, prior, log_factorials):
-    """Return the best of all partitions of the values, by dynamic programming over subsets in O(3^values x groups).
+    """Return the group of each value in the best partition, by dynamic programming over subsets in O(3^n_values x
+    n_groups).
 
-    table : zeros, (2^values, n_counts), for the counts of every subset
+    table : array of zeros, (2^n_values, n_counts), filled with the counts of every subset
     """
     n, width = counts.shape
     n_subsets = 1 << n

@@ -1,10 +1,10 @@
 """Compiled loops that turn numeric columns into blocks of neighbouring distinct values with their class counts, and
 that find the cuts of Fayyad & Irani.
 
-Equal values are never separated. Neighbours that are pure in one class are never separated in an optimal partition, so
-they share a block from the start. Entropies are compared as sums of n log n in whole numbers of a very small unit: such
-sums do not depend on the order of addition, so equal splits compare equal, and a scan moves from one bound to the next
-by the classes that change sides.
+Equal values are never separated. Neighbouring values whose rows all have the same class are never separated in an
+optimal partition, so they share a block from the start. Entropies are compared as sums of n log n, rounded to integer
+multiples of a very small unit: such sums do not depend on the order of addition, so equal splits compare equal, and
+they can be updated from one bound to the next.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ def merge_classes(values, weights, offsets, missing, joined, apart, starts, n_va
 
     values : (columns, rows); ``values[c, offsets[j]:offsets[j+1]]`` holds class j of column c in ascending order, NaN
         last
-    weights : shaped like ``values``, or without columns if every row counts once
-    missing : (columns, classes) counts of missing values, which become the first block if there are any
-    joined : neighbours of one class share a block in columns of at least this many distinct values
+    weights : array of the shape of ``values``, or of shape (columns, 0) if all rows have weight 1
+    missing : (columns, classes) counts of missing values; if there are any, they form the first block
+    joined : number of distinct values from which on neighbouring values of one class share a block
     apart : whether missing values never share a block
     """
     n_classes = offsets.size - 1
@@ -93,10 +93,12 @@ def merge_classes(values, weights, offsets, missing, joined, apart, starts, n_va
 
 @jit
 def count_distinct(values, class_codes, n_classes, most):
-    """Return the distinct values in any order, their (values, classes) counts, and the class counts of missing values.
+    """Return the distinct values in any order, their class counts (n_values, n_classes), and the class counts of
+    missing values.
 
-    They are counted in a hash table that grows with the number of distinct values, so that columns of few values stay
-    in the first-level cache. Beyond ``most`` distinct values no values are returned, because sorting is faster then.
+    The hash table grows with the number of distinct values, so that it stays in the first-level cache for columns of
+    few values. If there are more than ``most`` distinct values, an empty array is returned, because sorting is then
+    faster.
     """
     bits = 12
     keys, counts, missing = (
@@ -176,7 +178,7 @@ def count_in_cells(values, numbers, class_codes, weights, counts, lowest, highes
 
 @jit_inner
 def n_log_n(n, table, unit):
-    """Return n log n in units: looked up for whole numbers if there is a table, 0 for n = 0."""
+    """Return n log n as a multiple of ``unit``, from ``table`` unless it is empty; 0 for n = 0."""
     if table.size > 0:
         return table[int(n)]
     return (
@@ -190,8 +192,10 @@ def n_log_n(n, table, unit):
 
 @jit_inner
 def part_terms(cumulated, start, stop, table, unit):
-    """Return three numbers about blocks ``start`` to ``stop`` - 1: their rows n, sum_j n_j log n_j - n log n in units
-    (minus n times the entropy of their classes), and the number of classes present.
+    """Return the number of rows n, the entropy term and the number of classes present in blocks ``start`` to ``stop`` -
+    1.
+
+    The entropy term is sum_j n_j log n_j - n log n in units, that is, -n times the class entropy.
     """
     n, terms, present = 0.0, np.int64(0), 0
     for j in range(cumulated.shape[1]):
@@ -204,9 +208,10 @@ def part_terms(cumulated, start, stop, table, unit):
 
 @jit_inner
 def is_worth_its_length(cumulated, first, bound, stop, table, unit):
-    """Return whether a split passes the stopping rule of Fayyad & Irani (1993), section 5: it saves more than it costs.
+    """Return whether a split at ``bound`` passes the stopping rule of Fayyad & Irani (1993), section 5.
 
-    gain > (log2(N - 1) + log2(3^k - 2) - (k H - k1 H1 - k2 H2)) / N, entropies in bits, k classes present.
+    The rule is gain > (log2(N - 1) + log2(3^k - 2) - (k H - k1 H1 - k2 H2)) / N, with entropies in bits and k classes
+    among the N rows.
     """
     bits = unit / math.log(2.0)
     n, terms, k = part_terms(cumulated, first, stop, table, unit)
@@ -221,14 +226,14 @@ def is_worth_its_length(cumulated, first, bound, stop, table, unit):
 
 @jit
 def split_bounds(cumulated, first, table, unit, tolerance):
-    """Return the ascending bounds (block numbers) of all accepted splits of the blocks from ``first`` on.
+    """Return the ascending block numbers at which the blocks from ``first`` on are split.
 
     Parameters
     ----------
     cumulated : (n_blocks + 1, n_classes) cumulated class counts of the blocks
-    table : n log n of every whole number in units, or empty to compute it
+    table : n log n for n = 0, 1, 2 ... in units, or an empty array to compute it when needed
     unit : size of the unit in nats
-    tolerance : units by which a split must beat another one at a lower value
+    tolerance : units by which a split must be better than one at a lower value to be preferred
     """
     n_blocks, n_classes = cumulated.shape[0] - 1, cumulated.shape[1]
     below, above = np.empty(n_classes), np.empty(n_classes)
@@ -241,8 +246,8 @@ def split_bounds(cumulated, first, table, unit, tolerance):
         start, stop = waiting[n_waiting, 0], waiting[n_waiting, 1]
         if stop - start < 2:
             continue
-        # The bound with the least entropy on both sides, the lowest among equal ones; none if no bound reduces the
-        # entropy.
+        # Find the bound with the least entropy on both sides, the lowest of equal ones; there is none if no bound
+        # reduces it.
         n_below, bound = 0.0, start
         n_above, best, _ = part_terms(cumulated, start, stop, table, unit)
         for j in range(n_classes):
@@ -250,14 +255,14 @@ def split_bounds(cumulated, first, table, unit, tolerance):
         classes = best + n_log_n(n_above, table, unit)  # sum of n_j log n_j over the classes on both sides
         for at in range(start + 1, stop):
             for j in range(n_classes):
-                moved = cumulated[at, j] - cumulated[at - 1, j]
-                if moved > 0:
+                change = cumulated[at, j] - cumulated[at - 1, j]
+                if change > 0:
                     classes -= n_log_n(below[j], table, unit) + n_log_n(above[j], table, unit)
-                    below[j] += moved
+                    below[j] += change
                     above[j] = max(0.0, cumulated[stop, j] - cumulated[at, j])
                     classes += n_log_n(below[j], table, unit) + n_log_n(above[j], table, unit)
-                    n_below += moved
-                    n_above -= moved
+                    n_below += change
+                    n_above -= change
             remaining = classes - n_log_n(n_below, table, unit) - n_log_n(max(0.0, n_above), table, unit)
             if remaining > best + tolerance:
                 bound, best = at, remaining

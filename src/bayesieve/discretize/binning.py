@@ -20,7 +20,9 @@ class _Binner(IntervalCoder):
 
 
 class EqualFrequencyDiscretizer(_Binner):
-    """Bins with about equal numbers of rows. Equal values stay together, so there may be fewer than ``n_bins`` bins.
+    """Discretizer by bins with about equal numbers of rows.
+
+    Equal values stay together, so there may be fewer than ``n_bins`` bins.
 
     Parameters
     ----------
@@ -42,16 +44,17 @@ class EqualFrequencyDiscretizer(_Binner):
 
     def find_starts(self, blocks: ValueBlocks, apart: bool) -> np.ndarray:
         inner = []
-        for first, stop in zip(blocks.known_starts().tolist(), blocks.starts[1:].tolist(), strict=True):
+        for first, stop in zip(blocks.starts_of_numbers().tolist(), blocks.starts[1:].tolist(), strict=True):
             above = (blocks.cumulated[first:stop] - blocks.cumulated[first]).sum(axis=1, dtype=float)
             inner.append(first + equal_parts(above, int(self.n_bins)))
         return blocks.with_first(np.concatenate(inner))
 
 
 def equal_parts(above: np.ndarray, n_parts: int) -> np.ndarray:
-    """Return the positions at which bins of about equal weight begin, without the first bin.
+    """Return the positions of the values at which bins of about equal weight begin, except for the first bin.
 
-    Each bin begins where the cumulated weight ``above`` is nearest to its target, at the lower value on ties.
+    ``above`` is the cumulative weight before each value. A bin begins where it is nearest to a multiple of the weight
+    of a bin, at the lower value on ties.
     """
     n_values = above.size - 1
     if n_values < 2:
@@ -63,7 +66,7 @@ def equal_parts(above: np.ndarray, n_parts: int) -> np.ndarray:
 
 
 class EqualWidthDiscretizer(_Binner):
-    """Bins of equal width between the smallest and the largest value; empty bins are dropped.
+    """Discretizer by bins of equal width between the smallest and the largest value; empty bins are dropped.
 
     Parameters
     ----------
@@ -84,7 +87,7 @@ class EqualWidthDiscretizer(_Binner):
 
     def find_starts(self, blocks: ValueBlocks, apart: bool) -> np.ndarray:
         inner = []
-        for start, stop in zip(blocks.known_starts().tolist(), (blocks.starts[1:] - 1).tolist(), strict=True):
+        for start, stop in zip(blocks.starts_of_numbers().tolist(), (blocks.starts[1:] - 1).tolist(), strict=True):
             values = blocks.lower[start:stop]
             bins = np.searchsorted(self._edges(values[0], values[-1]), values)  # values at an edge belong below it
             inner.append(start + 1 + np.flatnonzero(np.diff(bins)))
@@ -93,7 +96,7 @@ class EqualWidthDiscretizer(_Binner):
     def cut_points(self, blocks: ValueBlocks, starts: np.ndarray) -> np.ndarray:
         cuts = np.full(starts.size, -np.inf)
         columns = np.searchsorted(blocks.starts, starts, side="right") - 1
-        first = blocks.known_starts()
+        first = blocks.starts_of_numbers()
         for at in np.flatnonzero(starts > first[columns]).tolist():
             c = columns[at]
             edges = self._edges(blocks.lower[first[c]], blocks.upper[blocks.starts[c + 1] - 2])
@@ -101,9 +104,10 @@ class EqualWidthDiscretizer(_Binner):
         return cuts
 
     def _edges(self, low: float, high: float) -> np.ndarray:
-        """Return the inner edges of bins of equal width between two values."""
+        """Return the inner edges of ``n_bins`` bins of equal width between ``low`` and ``high``."""
         share = np.arange(1, self.n_bins) / self.n_bins
-        # Rounding may exceed the range or break the order of edges between nearly adjacent floating-point numbers.
+        # Rounding may put edges out of range or out of order if ``low`` and ``high`` are nearly adjacent floating-point
+        # numbers.
         return np.maximum.accumulate(np.clip(low * (1.0 - share) + high * share, low, high))
 
 
@@ -113,28 +117,27 @@ _REAL_TOLERANCE = 4096  # units: sums of weights are rounded before their logari
 
 
 class MDLPDiscretizer(IntervalCoder):
-    """Entropy-based splits of Fayyad & Irani (1993), stopped by the minimum description length.
+    """Discretizer by the entropy-based splits of Fayyad & Irani (1993), stopped by the minimum description length.
 
-    A column is cut where the classes on both sides have least entropy, and both parts are cut again, as long as a cut
-    of N rows with k classes into two parts with k1 and k2 classes gains more than its description costs:
-    gain > (log2(N - 1) + log2(3^k - 2) - (k H - k1 H1 - k2 H2)) / N, in bits. Cuts are midpoints between neighbouring
-    distinct values, the lowest of equally good ones: the cuts of Weka's supervised Discretize filter. A column without
-    such a cut is left in one interval. Missing values do not affect the cuts, and have their own level. In a
-    table of mixed columns the numeric ones are coded.
+    A column is cut where the class entropy on both sides is least, and both parts are cut again. A cut of N rows with k
+    classes into two parts with k1 and k2 classes is accepted if it gains more than its description costs: gain >
+    (log2(N - 1) + log2(3^k - 2) - (k H - k1 H1 - k2 H2)) / N, in bits. Cuts are midpoints between neighbouring distinct
+    values, and the lowest of equally good ones is chosen. Weka's supervised Discretize filter gives the same cuts. A
+    column without an accepted cut is one interval. Missing values do not affect the cuts and have a separate level. In
+    a table of mixed columns, only the numeric ones are coded.
 
     Attributes
     ----------
     cut_points_ : list of float arrays
-        Ascending cut points of each numeric column, Weka's; interval i is (cut[i-1], cut[i]]. Missing values do
-        not affect them: they are level 0 of `levels_`, before the first interval.
+        Ascending cut points of each numeric column; interval i is (cut[i-1], cut[i]]. Missing values are level 0 of
+        `levels_`, before the first interval.
     costs_, null_costs_, level_scores_ : float arrays, shape (n_columns,)
         Costs of the intervals by the MODL criterion, as for `MODLDiscretizer`.
     levels_ : sequence of FeatureLevels
 
     Notes
-    -----
-    N is the sum of the weights, so that a weight of 2 equals the row repeated; Weka adds weights in the entropies but
-    counts rows in log2(N - 1).
+    ----- N is the sum of the weights, so that a row of weight 2 counts like two equal rows. Weka adds weights in the
+    entropies but counts rows in log2(N - 1).
 
     References
     ----------
@@ -156,7 +159,7 @@ class MDLPDiscretizer(IntervalCoder):
         self.n_jobs = n_jobs
 
     def find_starts(self, blocks: ValueBlocks, apart: bool) -> np.ndarray:
-        first = (blocks.known_starts() - blocks.starts[:-1]).tolist()
+        first = (blocks.starts_of_numbers() - blocks.starts[:-1]).tolist()
         inner = [blocks.starts[c] + split_bounds(blocks.column(c), start) for c, start in enumerate(first)]
         return blocks.with_first(np.concatenate(inner))
 
@@ -166,8 +169,9 @@ class MDLPDiscretizer(IntervalCoder):
 
 
 def split_bounds(cumulated: np.ndarray, first: int) -> np.ndarray:
-    """Return the blocks at which accepted splits begin, among the blocks from ``first`` on with these cumulated class
-    counts.
+    """Return the ascending block numbers at which the blocks from ``first`` on are split.
+
+    ``cumulated`` has the cumulative class counts of the blocks, shape (n_blocks + 1, n_classes).
     """
     from bayesieve.discretize import _value_kernels as kernels
 
@@ -183,6 +187,6 @@ def split_bounds(cumulated: np.ndarray, first: int) -> np.ndarray:
 
 @lru_cache(maxsize=4)
 def _n_log_n(largest: int, unit: float) -> np.ndarray:
-    """Return n log n in units for n = 0..largest, rounded to whole numbers."""
+    """Return n log n for n = 0..largest, rounded to whole multiples of ``unit``."""
     n = np.arange(1.0, largest + 1.0)
     return np.concatenate([[0], np.rint(n * np.log(n) / unit)]).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Reading of tables that are coded already: integers from 0, one column per feature."""
+"""Reading of tables of codes: integers from 0, one column per feature."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def read_codes(estimator: Any, X: Any, *, reset: bool) -> CodedTable:
 
     Parameters
     ----------
-    estimator : stores (``reset=True``) or checks the number and names of the features.
+    estimator : estimator that stores (``reset=True``) or checks the number and names of the features.
     X : integers from 0, shape (n_rows, n_features), or a `CodedTable`, which is returned unchanged and not stored.
 
     Raises
@@ -78,7 +78,7 @@ def read_codes(estimator: Any, X: Any, *, reset: bool) -> CodedTable:
 
 
 def _refuse_other_types(X: Any) -> None:
-    """Raise TypeError for a column of a dataframe that cannot hold codes."""
+    """Raise TypeError for the first column of a dataframe whose data type cannot hold codes."""
     if nw.dependencies.is_into_dataframe(X):
         frame = nw.from_native(X, eager_only=True)
         if not frame.columns:
@@ -90,7 +90,7 @@ def _refuse_other_types(X: Any) -> None:
 
 
 def refuse_empty_tables(n_levels: np.ndarray, n_classes: int, n_codes: int) -> None:
-    """Raise ValueError if tables of counts would take gigabytes, nearly all of it for levels without rows."""
+    """Raise ValueError if the count tables of all features would take gigabytes, nearly all for levels without rows."""
     cells = int(np.sum(n_levels, dtype=np.float64)) * n_classes
     if cells > _MOST_CELLS and cells > 100 * n_codes * n_classes:
         k = int(np.argmax(n_levels))
@@ -123,7 +123,7 @@ def _warn_of_fractions(codes: np.ndarray) -> None:
 
 
 def _numbers_of_objects(codes: np.ndarray) -> np.ndarray:
-    """Return the codes in a column of Python objects, which are numbers or texts of digits."""
+    """Convert codes in an array of Python objects (numbers, or texts of digits) to floats."""
     numbers = np.empty(codes.shape, dtype=np.float64)
     for (row, column), value in np.ndenumerate(codes):
         if is_missing(value):

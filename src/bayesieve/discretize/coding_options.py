@@ -13,23 +13,23 @@ from bayesieve.table.levels import TableLevels
 
 @dataclass(frozen=True)
 class CodingOptions:
-    """Options for storing, reading and coding training rows; the defaults are those of an encoder used by itself.
+    """Options for storing, reading and coding training rows; the defaults suit an encoder that is used without a model.
 
     Parameters
     ----------
-    engine : storage of the codes, such as `bayesieve.engine.Mapped` for files. If it has several blocks, the values of
-        one block of rows are converted at a time, unless there are fractional weights.
-    executor : reads the rows of a scanned table; None reads them in this process.
+    engine : storage of the codes, such as `bayesieve.engine.Mapped` for files. If it divides rows into several blocks,
+        the values of one block are converted at a time, unless there are fractional weights.
+    executor : executor of the tasks that read a scanned table; None reads it in this process.
     clock : time limit; TimeoutError is raised if it is over before all rows of a scanned table are read.
     verbose : 1 shows the progress of reading a scanned table.
     lists_classes : whether the rows of a scanned table are grouped by class, which is fastest for counts and searches.
-    unpaired : columns that form pairs only if these are named.
+    unpaired : names of columns that form only pairs that the user names.
     skips_number_pairs : function of the levels of the columns and the number of classes; if it returns True, two
         numeric columns form a pair only if it is named.
-    sample_size : function of the numbers of columns and classes that returns how many rows of a scanned table to draw
-        and keep in memory for later steps of a fit.
-    merges_copies : whether copies of rows in memory count once, by the weights of the coded table, with a caution; see
-        `find_repeats`. Copies in a scan only get the caution.
+    sample_size : function of the numbers of columns and classes; it returns how many random rows of a scanned table are
+        kept in memory for later steps of a fit.
+    merges_copies : whether repeated rows (see `find_repeats`) of a table in memory get weights by which they count
+        once. A caution reports them. For scans there is only the caution.
     """
 
     engine: Engine = IN_MEMORY

@@ -62,7 +62,7 @@ _ALLOWED = {
 
 
 class LevelsCoder(TransformerMixin, BaseEstimator):
-    """Base class of estimators that fit ``levels_`` and code columns with them."""
+    """Base class of estimators that fit levels (``levels_``) and code columns by them."""
 
     supervised: ClassVar[bool] = True
 
@@ -104,9 +104,10 @@ class TableCoder(LevelsCoder):
     library_: str
 
     def to_frame(self) -> Any:
-        """Return a dataframe with one row per feature and level: label, count, and the count of every class.
+        """Return a dataframe with one row per feature and level: label, number of rows, and number of rows of each
+        class.
 
-        It is in the library of the training rows.
+        The dataframe library is that of the training rows.
         """
         from bayesieve.table.frames import results_frame
 
@@ -123,18 +124,18 @@ class TableCoder(LevelsCoder):
         """Return the columns of `to_frame` that precede the counts, as a dict."""
 
     def _add_unseen(self, unseen: np.ndarray) -> None:
-        """Add numbers of values without a level, by feature, to ``unseen_counts_``."""
+        """Add numbers of values without a level, shape (n_features,), to ``unseen_counts_``."""
         if not self.unseen_counts_.flags.writeable:  # as in a model that joblib mapped from a file
             self.unseen_counts_ = self.unseen_counts_.copy()
-        # There is no lock: concurrent calls may lose counts, but never codes.
+        # Without a lock, concurrent calls may lose counts, but never codes.
         self.unseen_counts_ += unseen
 
 
 class ColumnCoder(LevelsCoder):
     """Base class of estimators that code columns of one kind, numeric or categorical.
 
-    In a table of mixed columns, columns of the other kind are skipped with a warning; ``get_feature_names_out`` returns
-    the names of the coded ones.
+    In a table of mixed columns, columns of the other kind are skipped with a warning, and ``get_feature_names_out``
+    returns only the names of the coded columns.
     """
 
     kind: ClassVar[Kind]
@@ -144,7 +145,7 @@ class ColumnCoder(LevelsCoder):
     """Nats that each level beyond the first costs."""
 
     def in_table(self, n_columns: int, n_rows: float) -> Self:
-        """Return the coder for a table of this size; MODL coders charge more for levels in wide tables."""
+        """Return a copy of the coder for a table of this size: MODL coders raise the cost of levels in wide tables."""
         return self
 
     @with_shared_docs
@@ -175,14 +176,16 @@ class ColumnCoder(LevelsCoder):
         Returns
         -------
         array of unsigned integers, shape (n_rows, n_columns)
-            Values without a level (not seen in training) get the number of levels as their code.
+            Values not seen in training, which have no level, get the number of levels as their code.
         """
         check_is_fitted(self, "levels_")
         table = new_table(self, X)
         return code_columns(table.select(self._positions), TableLevels.of(self.levels_), None)[0].T
 
     def _coded_columns(self, table: Table) -> list[int]:
-        """Return the positions of the columns of this coder's kind; for a grouper without any, all columns."""
+        """Return the positions of the columns of this coder's kind. A grouper reads all columns as categorical if there
+        are none.
+        """
         positions = [i for i, kind in enumerate(table.kinds()) if kind == self.kind]
         if not positions and self.kind == "numeric":
             raise ValueError(
@@ -207,7 +210,7 @@ class ColumnCoder(LevelsCoder):
 
 
 class IntervalCoder(ColumnCoder):
-    """Base class of discretizers; a subclass chooses the positions in `ValueBlocks` at which intervals begin."""
+    """Base class of discretizers. A subclass chooses the rows of `ValueBlocks` at which intervals begin."""
 
     kind = "numeric"
     joins: int = 0
@@ -215,7 +218,7 @@ class IntervalCoder(ColumnCoder):
     prior: Prior = "published"
     """How the costs of intervals announce them."""
     special: tuple[tuple[str, tuple[Any, ...]], ...] = ()
-    """Special values, with levels of their own; see `FeatureLevels`."""
+    """Special values, which have separate levels; see `FeatureLevels`."""
     separates_missing: ClassVar[bool] = False
     """Whether missing values never share a block with others."""
     must_pay: ClassVar[bool] = False
@@ -228,20 +231,19 @@ class IntervalCoder(ColumnCoder):
         Parameters
         ----------
         blocks : values of the columns.
-        apart : whether missing values have an interval of their own.
+        apart : whether missing values have a separate interval.
         """
 
     def cut_points(self, blocks: ValueBlocks, starts: np.ndarray) -> np.ndarray:
-        """Return the cut points below the intervals that begin at these rows, except the lowest interval of each
-        column.
+        """Return the cut points of intervals that begin at the rows ``starts`` of ``blocks``: their lower ends, except
+        the first of each column.
         """
         return blocks.midpoints(starts)
 
     def fit_blocks(self, blocks: ValueBlocks, *, apart: bool) -> Intervals:
-        """Return the intervals of all columns with their costs. With ``apart``, missing values get an interval of their
-        own.
+        """Return the intervals of all columns with their costs. With ``apart``, missing values get a separate interval.
 
-        If ``must_pay``, a column gets a single interval unless several cost less.
+        If the class attribute ``must_pay`` is True, columns get a single interval if several do not cost less.
         """
         starts = self.find_starts(blocks, apart)
         announced = blocks.n_values.astype(float) if self.prior == "sizes" else blocks.totals
@@ -252,7 +254,7 @@ class IntervalCoder(ColumnCoder):
             useless = (n_levels > 1) & ~pays(costs, null_costs)
             if not self.must_pay or not useless.any():
                 break
-            # Columns whose intervals do not cost less than one get a single interval.
+            # Columns whose intervals do not cost less than a single interval get a single one.
             starts = np.union1d(starts[~np.repeat(useless, n_levels)], blocks.starts[:-1])
         inner = np.ones(starts.size, dtype=bool)
         inner[np.cumsum(n_levels) - n_levels] = False
@@ -264,18 +266,19 @@ class IntervalCoder(ColumnCoder):
 
 
 class GroupCoder(ColumnCoder):
-    """Base class of coders of categories; a subclass groups their values."""
+    """Base class of coders of categorical columns; a subclass groups their values."""
 
     kind = "categorical"
 
     def with_values(self, table: ValueCounts) -> ValueCounts:
-        """Return the counts, with zeros for values that no row has but rules name."""
+        """Return the counts extended by zeros for values that a user's rule names but no row has."""
         return table
 
     @abstractmethod
     def fit_values(self, table: ValueCounts, *, apart: bool) -> Groups:
-        """Return groups of the values of a column, the last of which is missing; with ``apart``, it is a group by
-        itself.
+        """Return groups of the values of a column.
+
+        Missing counts as the last value; with ``apart``, it forms a separate group.
         """
 
     def _set_attributes(self) -> None:
@@ -289,21 +292,22 @@ many intervals as values, so that few values may be worth an interval each.
 
 
 def price_of_cuts(n_columns: int, n_rows: float) -> float:
-    """Return the extra cost in nats of each part beyond the first, in a table of K columns and N rows: 2 log(min(K, N)
-    / (5 sqrt(N))), or 0 if that is negative.
+    """Return the extra cost in nats of each interval or group beyond the first in a table of K columns and N rows.
 
-    With the prior by sizes, two parts of a column with two values cost no more to announce than one. An uninformative
-    column is then cut with a probability of about 1 / sqrt(N), because part costs charge log(N) / 2 for a further part.
-    Chance thus cuts min(K, N) / sqrt(N) columns (N rows cannot distinguish more than N columns). Up to five such
-    columns are accepted; with more, the price leaves a share of exp(-price). Start and factor were chosen by
-    cross-validation (benchmarks/results/priors.md).
+    It is 2 log(min(K, N) / (5 sqrt(N))), or 0 if that is negative.
+
+    With the prior "sizes", two levels of a column with two values cost no more to encode than one. An uninformative
+    column is then cut with a probability of about 1 / sqrt(N), because the cost of the labels grows by log(N) / 2 with
+    a further level. Chance thus cuts about min(K, N) / sqrt(N) columns (N rows cannot distinguish more than N columns).
+    Up to five such columns are accepted; beyond that, an extra cost c leaves a share exp(-c) of them. The constants 5
+    and 2 were chosen by cross-validation (benchmarks/results/priors.md).
     """
     return max(0.0, 2.0 * math.log(min(n_columns, n_rows) / (_FREE_CUTS * math.sqrt(n_rows))))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class _MODLCoder(ColumnCoder):
-    """Base class of both MODL coders, with their options."""
+    """Base class of `MODLDiscretizer` and `MODLGrouper` with their common options."""
 
     method: Method = "greedy"
     prior: Prior = "sizes"
@@ -318,11 +322,11 @@ class _MODLCoder(ColumnCoder):
 class MODLDiscretizer(_MODLCoder, IntervalCoder):
     """Supervised discretization with the MODL criterion (minimum description length).
 
-    Every numeric column is cut into the intervals of lowest cost: the cost of announcing I intervals, plus sum_i [log
-    C(N_i+J-1, J-1) + log(N_i! / prod_j N_ij!)] nats for the labels of J classes in intervals of N_i rows. Only the
-    ranks of the values matter, equal values are never separated, and a column without a cut that pays for itself stays
-    in one interval. A missing value counts as the smallest value. In a table of mixed columns, only the numeric ones
-    are coded.
+    Every numeric column is cut into the intervals of lowest cost: the cost of encoding the bounds of I intervals, plus
+    sum_i [log C(N_i+J-1, J-1) + log(N_i! / prod_j N_ij!)] nats for the labels of J classes in intervals of N_i rows.
+    Only the ranks of the values matter, equal values are never separated, and a column in which no cut lowers the cost
+    stays in one interval. A missing value counts as the smallest value. In a table of mixed columns, only the numeric
+    ones are coded.
 
     Parameters
     ----------
@@ -331,9 +335,9 @@ class MODLDiscretizer(_MODLCoder, IntervalCoder):
         solved exactly in a few milliseconds are (with two classes, up to 2200 distinct values once neighbours of one
         class are joined). ``"optimal"``: exact dynamic programming for up to 20,000 of these.
     prior : {"sizes", "published"}, default="sizes"
-        How intervals are announced. ``"published"``: log N + log C(N+I-1, I-1), bounds anywhere between N rows.
-        ``"sizes"``: log V + log C(V-1, I-1), bounds between V distinct values (missing is one): finer if there are many
-        rows and few values. At most as many intervals as pairs of rows are considered.
+        Cost of the bounds of I intervals. ``"published"``: log N + log C(N+I-1, I-1), for bounds anywhere between N
+        rows. ``"sizes"``: log V + log C(V-1, I-1), for bounds between V distinct values (missing is one); it gives
+        finer intervals if there are many rows and few values. There are at most N/2 intervals.
 
     Attributes
     ----------
@@ -385,17 +389,17 @@ class MODLGrouper(_MODLCoder, GroupCoder):
         With two classes and the published prior, both use dynamic programming over the values in order of their class
         ratio.
     prior : {"sizes", "published"}, default="sizes"
-        How groups are announced. ``"published"``: log V + log B(V, G), B(V, G) the number of partitions of V values
-        into at most G groups, which costs nearly V log G. ``"sizes"``: log V + log C(V-1, G-1) +
-        log(V! / (G! prod_g v_g!)), first how many values v_g each group has, then which ones: a group that catches all
-        rare values costs only the choice of the others. At most as many groups as pairs of rows are considered.
+        Cost of a partition into G groups. ``"published"``: log V + log B(V, G), with B(V, G) the number of partitions
+        of V values into at most G groups, about V log G nats. ``"sizes"``: log V + log C(V-1, G-1) + log(V! / (G!
+        prod_g v_g!)), for the number of values v_g of each group, and then the values; with one large group of rare
+        values, only the choice of the other values costs nats. There are at most N/2 groups.
 
     Attributes
     ----------
     groups_ : list of lists of tuples
         Per column, the values of each group; None stands for missing.
     costs_, null_costs_, level_scores_, levels_
-        As for `MODLDiscretizer`.
+        See `MODLDiscretizer`.
 
     References
     ----------
@@ -421,7 +425,7 @@ _LEAST_MORE = 0.01  # that values save, as a share of what groups do: those are 
 
 
 class ValueCoder(GroupCoder):
-    """Coder that gives every distinct value a level of its own, missing values included."""
+    """Coder that gives every distinct value a separate level, missing values included."""
 
     supervised = False
 
@@ -429,7 +433,7 @@ class ValueCoder(GroupCoder):
         counts = table.with_missing
         present = np.flatnonzero(counts.sum(axis=1) > 0)  # not in rows of weight 0 only
         counts = counts[present].astype(float)
-        # No search: the criterion is evaluated once, with each value in its own group.
+        # The criterion is only evaluated, with each value in a separate group; there is no search.
         n_values = present.size
         prior = np.log(n_values) + log_partitions(n_values, min(n_values, _MOST_COUNTED))[-1]
         cost = total_costs(counts, np.array([n_values]), np.array([prior]))
@@ -438,13 +442,12 @@ class ValueCoder(GroupCoder):
 
 
 class GroupsOrValues(MODLGrouper):
-    """Coder that groups values like `MODLGrouper`, or gives every value a level if that describes the labels more
-    cheaply.
+    """Coder that groups values like `MODLGrouper`, or gives every value a level if that encodes the labels in fewer
+    nats.
 
-    Single values must save clearly more nats of the labels than groups do. Their class shares are assumed to be drawn
-    around those of the column, from a Dirichlet distribution with the most probable strength (empirical Bayes). The
-    strength is a choice that fits the labels, as the number of groups is, so it is charged the same: log V nats for a
-    column of V values.
+    Single values must save clearly more nats than groups. Their class shares are assumed to come from a Dirichlet
+    distribution around the class shares of the column, whose concentration is estimated (empirical Bayes). The estimate
+    costs log V nats for a column of V values, as the number of groups does.
     """
 
     def fit_values(self, table: ValueCounts, *, apart: bool) -> Groups:
@@ -463,7 +466,7 @@ class GroupsOrValues(MODLGrouper):
 def read_classes(
     coder: LevelsCoder, table: Table, y: Any, sample_weight: Any
 ) -> tuple[Target, np.ndarray | None, ClassOrder]:
-    """Return the target, the row weights, and the order of rows by class.
+    """Return the target, the row weights (None if all are 1), and the order of rows by class.
 
     If the target is optional and missing, all rows have one class.
 
@@ -508,14 +511,15 @@ def fit_columns(
 
     Parameters
     ----------
-    table : the columns.
+    table : columns of the training rows.
     coders : coder of each column.
-    order : rows by class.
-    missing : as in `TableEncoder`; "share" lets missing values share a level with the lowest values.
+    order : order of the rows by class.
+    missing : see `TableEncoder`; "share" lets missing values share a level with the lowest values.
     n_jobs : threads.
     engine : storage of the codes.
     """
-    # Codes are bytes unless a column has over 255 levels; threads write columns before the levels of all are known.
+    # Threads write the codes of a column before the levels of all columns are fitted, so codes are bytes at first.
+    # Columns with over 255 levels are kept apart and need a wider array.
     codes = engine.array((table.n_columns, table.n_rows), np.uint8)
     wide: dict[int, np.ndarray] = {}
 
@@ -566,7 +570,9 @@ def fit_counts(
     missing: str,
     n_jobs: int | None,
 ) -> FittedColumns:
-    """Fit the levels of columns from counts of their values; ``types`` are those of `Table`."""
+    """Fit the levels of columns from the class counts of their values; ``types`` are the `Column.type` of the
+    columns.
+    """
 
     def fit(i: int) -> tuple[Intervals, FeatureLevels | None]:
         coder = coders[i]
@@ -583,7 +589,7 @@ def fit_counts(
 def _fit_groups(
     coder: GroupCoder, name: str, type_: str, counts: ValueCounts, missing: str
 ) -> tuple[Intervals, FeatureLevels]:
-    """Fit a categorical column; return its costs and number of levels, and its levels."""
+    """Fit a categorical column; return its costs and number of levels as `Intervals` without cuts, and its levels."""
     counts = coder.with_values(counts)
     if missing == "ignore" and counts.counts.any():  # values may be those of rows of weight 0
         counts = replace(counts, missing=np.zeros_like(counts.missing))
@@ -607,7 +613,9 @@ def _fit_groups(
 def _fit_intervals(
     coder: IntervalCoder, name: str, type_: str, blocks: ValueBlocks, missing: str
 ) -> tuple[Intervals, FeatureLevels | None]:
-    """Fit numeric columns; return their intervals, and the levels of a column with special values."""
+    """Fit numeric columns; return their intervals, and the levels if it is a single column with special values, else
+    None.
+    """
     try:
         intervals = coder.fit_blocks(blocks, apart=missing != "share")
     except TooManyBlocks as error:
@@ -622,9 +630,9 @@ def _fit_intervals(
 def _join(
     names: Sequence[str], types: list[str], parts: Sequence[tuple[Intervals, FeatureLevels | None]]
 ) -> FittedColumns:
-    """Join the results for pieces of a table in their order.
+    """Join the results for consecutive pieces of a table.
 
-    A piece holds several neighbouring numeric columns, or the levels of a single column.
+    A piece is several neighbouring numeric columns, or a single column, whose levels are then given.
     """
     n_levels, missing, costs, null_costs = (
         np.concatenate([getattr(intervals, name) for intervals, _ in parts])
@@ -633,7 +641,8 @@ def _join(
     numeric = [intervals for intervals, levels in parts if levels is None]
     cuts = np.concatenate([np.zeros(0), *(intervals.cut_points for intervals in numeric)])
     counts = np.concatenate([parts[0][0].counts[:0], *(intervals.counts for intervals in numeric)])
-    # With the prior "sizes", a column of one value has nothing to announce: it costs no more than its labels.
+    # With the prior "sizes", encoding the levels of a column with one value costs nothing: its cost is that of its
+    # labels.
     n_constant, first = 0, 0
     by_column: dict[int, FeatureLevels] = {}
     for intervals, levels in parts:
@@ -669,7 +678,7 @@ def code_columns(
     table : columns of the features.
     levels : levels of the features; pairs come last.
     n_jobs : threads.
-    columns : position in the table of the column of each feature that is no pair; None if each has a column of its own.
+    columns : position in the table of the column of each feature other than pairs; None if feature i is column i.
     """
     positions = np.arange(table.n_columns) if columns is None else columns
     codes = np.empty((len(levels), table.n_rows), smallest_unsigned(int(levels.n_levels.max())))
@@ -686,7 +695,8 @@ def code_columns(
             codes[here] = levels[run.start].code(table.column(int(positions[run.start])), complaints)
         unseen[here] = np.count_nonzero(codes[here] == of_unseen[here], axis=1)
 
-    # Numbers of a large table are read feature by feature, unless several features are of one column: it is read once.
+    # In a large table, numeric columns are read one by one. A column with several features is read once for all of
+    # them.
     shared = np.bincount(positions, minlength=table.n_columns)[positions] > 1
     has_numbers = np.array([type_ == "number" for type_ in table.types()], dtype=bool)[positions]
     together = levels.is_numeric[: positions.size] & has_numbers & (shared | (table.n_rows <= _MOST_BLOCK_ROWS))
@@ -704,7 +714,10 @@ def code_columns(
 def code_in_blocks(
     table: Table, levels: TableLevels, blocks: Sequence[slice], n_jobs: int | None, engine: Engine
 ) -> np.ndarray:
-    """Code the columns block by block into an array of the engine, which bounds the memory for their values."""
+    """Return the codes of the columns, (n_features, n_rows), in an array of the engine.
+
+    Rows are coded block by block, to limit the memory for their values.
+    """
     codes = engine.array((len(levels), table.n_rows), smallest_unsigned(int(levels.n_levels.max())))
     for rows in blocks:
         codes[:, rows] = code_columns(table.take(rows), levels, n_jobs)[0]
@@ -720,13 +733,13 @@ def _code_numbers(
     codes: np.ndarray,
     columns: np.ndarray | None = None,
 ) -> None:
-    """Write the level of each number, (n_columns, n_rows), into ``codes``, (n_features, n_rows).
+    """Write the level of each number in ``values``, (n_columns, n_rows), into ``codes``, (n_features, n_rows).
 
     Parameters
     ----------
     cuts : cut points of all features, concatenated.
-    n_levels, missing : (n_features,) number of levels, and the level of missing values, -1 if they have none.
-    columns : (n_features,) column of each feature; None if each has a column of its own.
+    n_levels, missing : (n_features,) number of levels, and code of missing values, -1 if they have no level.
+    columns : (n_features,) column of each feature; None if feature i is column i.
     """
     from bayesieve.table._kernels import code_numbers
 
@@ -735,8 +748,10 @@ def _code_numbers(
 
 
 def _runs(together: np.ndarray, n_rows: int, columns: np.ndarray | None = None) -> list[range]:
-    """Return runs of neighbouring features that are processed ``together``, of as many columns as stay in the cache;
-    each other feature is a run of its own. ``columns`` is the column of each feature; None if each has its own.
+    """Split the features into runs of neighbours that are processed at once.
+
+    Features in the mask ``together`` are joined into runs whose columns fit in the cache; each other feature is a
+    separate run. ``columns`` is the column of each feature; None if feature i is column i.
     """
     most = max(1, _BLOCK_CELLS // max(1, n_rows))
     numbers = np.arange(together.size) if columns is None else np.cumsum(np.diff(columns, prepend=-1) != 0)

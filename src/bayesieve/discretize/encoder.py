@@ -1,4 +1,4 @@
-"""`TableEncoder`: codes raw tables of mixed columns."""
+"""`TableEncoder`, which turns tables of numeric and categorical columns into integer codes of levels."""
 
 from __future__ import annotations
 
@@ -53,59 +53,62 @@ _CODERS: dict[str, dict[str, Any]] = {
 @with_shared_docs
 @dataclass(kw_only=True, eq=False, repr=False)
 class TableEncoder(TableCoder):
-    """Code every column of a mixed table: intervals for numbers, groups for categories.
+    """Encoder of tables with numeric and categorical columns: intervals for numbers, groups for categories.
 
     Parameters
     ----------
     numeric : {"modl", "mdlp", "equal-frequency", "equal-width"} or estimator, default="modl"
         Discretization of numeric columns: a name, or a discretizer of this package with its own options.
     categorical : {"modl", "values", "auto"} or estimator, default="modl"
-        ``"modl"`` groups values; ``"values"`` gives every value its own level; ``"auto"`` does in columns of 30
-        values or more if this clearly saves more nats of the labels than groups do. Such levels are for models that
-        hold them together, as `SelectiveNB` does with fitted weights or contributions.
+        ``"modl"`` groups values; ``"values"`` gives every value a separate level; ``"auto"`` does so in columns of 30
+        values or more if this saves clearly more nats in encoding the labels than groups do. Models with a level per
+        value should regularise the contributions, as `SelectiveNB` does by fitted weights or contributions.
     prior : {"sizes", "published"}, default="sizes"
-        See `MODLDiscretizer` and `MODLGrouper`; for both kinds of ``"modl"``. By sizes, each level beyond the
-        first costs 2 log(min(K, N) / (5 sqrt(N))) nats more in a table of N rows and K > 5 sqrt(N) columns, some of
-        which chance would cut.
+        Prior of both kinds of ``"modl"``; see `MODLDiscretizer` and `MODLGrouper`. With "sizes", each level beyond the
+        first costs 2 log(min(K, N) / (5 sqrt(N))) nats more in a table of N rows and K > 5 sqrt(N) columns, because
+        some of so many columns would be cut by chance.
     missing : {"level", "ignore"}, default="level"
-        ``"level"``: missing values seen in training are a separate level (unless the feature is uninformative).
-        ``"ignore"``: they add nothing to any class, in training and prediction.
+        ``"level"``: missing values form a separate level, if there are any in training (unless the feature is
+            uninformative). ``"ignore"``: they contribute nothing to any class, in training and prediction.
     unseen : {"ignore"}, default="ignore"
-        A category never seen in training, or a missing value in a column that had none, gets the code "number of
-        levels", which adds nothing to the log probability of any class. It is counted in ``unseen_counts_`` and is
-        never an error.
+        A category never seen in training, or a missing value in a column that had none, gets the number of levels as
+        its code, which contributes nothing to the log probability of any class. Such values are counted in
+        ``unseen_counts_`` and are never an error.
     kinds : dict or None, default=None
         Kinds of columns by name, ``"numeric"`` or ``"categorical"``, to override the inferred ones.
     pairs : "auto", int or list of pairs of names, default=0
-        Pairs of columns to code as further features, after the columns: the cells of the grid of their levels,
-        grouped as the values of a category are. ``"auto"``: pairs that say more about the classes than their columns
-        do alone, up to 60, without counters, identifiers and dates; a number: up to this many; a list: these
-        pairs. Cells without training rows are unseen.
+        Pairs of columns to code as further features, after the columns. The cells of a pair, combinations of a level of
+        each column, are grouped like the values of a categorical column. ``"auto"``: up to 60 pairs that are more
+        informative about the classes than their columns separately, without counters, identifiers and dates. A number:
+        up to this many such pairs. A list: these pairs. Cells without training rows are coded as unseen.
     n_quantiles : int, default=65535
-        Tables of over 1,048,576 rows: in how many quantiles to count numbers of over 100,000 distinct values.
+        In tables of over 1,048,576 rows, the number of quantiles in which columns of over 100,000 distinct numbers are
+        counted.
     levels : dict, path of a YAML file, Scorecard or None, default=None
-        What is asked of the levels of single columns, by name ("*": of all others), each a dict with any of: ``cuts``
-        (numbers, or dates as text) or ``groups`` (lists of values) by hand; ``coarsen``, True to let the criterion join
-        these; ``cells``, True to let a model score values of these levels differently; ``special``, values of a numeric
-        column with levels of their own: a list, or a dict from names to values; ``missing``, "apart" or a value whose
-        level missing values join; ``monotone``, 1, -1 or "auto"; ``min_rows`` and ``max_rows`` of a level, shares of
-        the rows if below 1; ``max_levels``; ``exclude`` or ``include``, True for columns that must be out of a model,
-        or in it. The scorecard of a fitted model: its levels are kept, and values in none of them count as never seen.
+        Rules for the levels of single columns, by column name ("*" for all other columns). Each is a dict with any of:
+        ``cuts`` (numbers, or dates as text) or ``groups`` (lists of values), given by hand; ``coarsen``, True to let
+        the criterion join these levels; ``cells``, True to let contributions differ within these levels; ``special``,
+        values of a numeric column with separate levels: a list, or a dict from names to values; ``missing``, "apart"
+        for a separate level, or a value whose level missing values join; ``monotone``, 1, -1 or "auto"; ``min_rows``
+        and ``max_rows`` of a level, shares of the rows if below 1; ``max_levels``; ``exclude`` or ``include``, True for
+        columns that must be out of a model, or in it. If a scorecard of a fitted model is given, its levels are used,
+        and all other values are coded as unseen.
     positive : class label or None, default=None
-        The class that the signs of ``levels`` are about; None: the second of two classes; "majority": the one with
+        Class whose share the signs of ``monotone`` refer to; None: the second of two classes; "majority": the one with
         more rows.
 
     Attributes
     ----------
     levels_ : sequence of FeatureLevels
-        One per column, created on access, then one per pair (`PairLevels`).
+        Levels of each column, created on access, followed by those of each pair (`PairLevels`).
     level_scores_ : float array, shape (n_features,)
-        1 - cost / null cost of the MODL criterion; 0 for a column in one level.
+        1 - cost / null cost of the MODL criterion; 0 for a column with a single level.
     marks_ : dict
-        Columns that mark rows or moments, by name: ``"counter"``, ``"identifier"`` or ``"date"``. They are in no pair
-        unless named.
+        Columns that label rows or times, by name: ``"counter"``, ``"identifier"`` or ``"date"``. They form only pairs
+        that are named.
     cautions_ : tuple of Caution
-        About repeated rows, values that were not counted one by one, and values in rules that no row has.
+        Cautions about repeated rows, columns whose values were counted in quantiles or dropped as rare, and values in
+        rules that no row has.
     unseen_counts_ : int array, shape (n_features,)
         Number of values without a level in calls of ``transform`` since the fit.
 
@@ -155,17 +158,17 @@ class TableEncoder(TableCoder):
 
         Parameters
         ----------
-        coding : storage and reading of the rows.
+        coding : options for storing and reading the rows.
         """
         return self.fit_with_refitter(X, y, sample_weight, coding)[0]
 
     def fit_with_refitter(
         self, X: Any, y: Any, sample_weight: Any = None, coding: CodingOptions = DEFAULT_CODING
     ) -> tuple[CodedTable, LevelRefitter]:
-        """Fit like `fit_transform_coded`; also return the refitter, which holds the raw values of the rows.
+        """Fit like `fit_transform_coded`, and also return the refitter, which holds the raw values of the rows.
 
-        Searches use it to refit the levels without the rows that are scored, and the fit of contributions to split
-        levels into cells: pass it on to ``fit_coded``.
+        Searches use the refitter to refit levels without the rows that evaluate them, and the fit of contributions to
+        split levels into cells. Pass it on to ``fit_coded``.
         """
         # Rows: typed columns with their classes and weights, in memory or in files.
         if is_scan(X, y):
@@ -173,7 +176,7 @@ class TableEncoder(TableCoder):
         else:
             X, y, sample_weight = split_columns(X, y, sample_weight)
         self._check_options()
-        coders = {kind: _coder(getattr(self, kind), known, kind, self.prior) for kind, known in _CODERS.items()}
+        coders = {kind: _coder(getattr(self, kind), choices, kind, self.prior) for kind, choices in _CODERS.items()}
         rules = self._rules(X, y, sample_weight)
         table = fit_table(self, X, kinds=self.kinds if rules is None else rules.kinds(self.kinds))
         target, weights, order = read_classes(self, table, y, sample_weight)
@@ -183,12 +186,11 @@ class TableEncoder(TableCoder):
             else:
                 training = table_in_memory(table, target, weights, order, coding, self.n_jobs)
 
-            # Levels: each column is cut, or its values grouped, where that shortens the description of the labels.
+            # Levels: each column is cut, or its values are grouped, where that reduces the cost of encoding the labels.
             by_column = [coders[kind] for kind in table.kinds()]
             if rules is not None:
                 by_column = ruled_coders(rules, table, by_column, self.pairs)
-            # Chance would cut some of many columns, so cuts cost more in wide tables: coders depend on the size of the
-            # table.
+            # Some of many uninformative columns would be cut by chance, so coders charge more for cuts in wide tables.
             in_table = {coder: coder.in_table(table.n_columns, float(training.order.total)) for coder in set(by_column)}
             by_column = [in_table[coder] for coder in by_column]
             fitter = LevelFitter(training, self.missing, self.n_quantiles, self.n_jobs)
@@ -201,8 +203,8 @@ class TableEncoder(TableCoder):
         by_hand = () if rules is None else rules.by_hand
         marks = marks_of(training, by_column, fitted.levels, by_hand)
 
-        # Pairs: grids of levels that are more informative than their columns become further features.
-        # Their cells are grouped as values are; an optimal grouping of that many cells would take too long.
+        # Pairs: two columns that are more informative together than separately become a further feature. Its cells are
+        # grouped like values, always greedily: an optimal grouping of so many cells would take too long.
         categorical, levels = coders["categorical"], fitted.levels
         pair_prior = categorical.prior if isinstance(categorical, MODLGrouper) else self.prior
         if self.pairs:
@@ -230,7 +232,7 @@ class TableEncoder(TableCoder):
         return coded, refitter
 
     def _rules(self, X: Any, y: Any, sample_weight: Any) -> TableRules | None:
-        """Check the options, and return the rules of ``levels``, whose signs refer to the positive class; None without
+        """Check the options, and return the rules in ``levels`` with signs for the second class; None if there are no
         rules.
         """
         if self.kinds is not None and not isinstance(self.kinds, Mapping):
@@ -252,7 +254,7 @@ class TableEncoder(TableCoder):
         return rules.for_columns(as_table(X).names)
 
     def set_levels(self, levels: TableLevels, classes: np.ndarray) -> None:
-        """Set the fitted attributes to these levels and the classes that they were fitted to."""
+        """Set the fitted attributes from levels and the classes that they were fitted to."""
         self.levels_ = levels
         self.level_scores_ = levels.level_scores
         self.unseen_counts_ = np.zeros(len(levels), dtype=np.int64)
@@ -269,13 +271,14 @@ class TableEncoder(TableCoder):
         return self.transform_coded(X).codes.T
 
     def read(self, X: Any, owner: Any = None) -> Table:
-        """Return ``X`` as a table with the columns of the fit; messages name ``owner``, an estimator that contains this
-        encoder.
+        """Return ``X`` as a table with the columns of the fit.
+
+        Error messages name ``owner``, an estimator that contains this encoder, if it is given.
         """
         return new_table(self if owner is None else owner, X)  # the levels know of what kind their columns are
 
     def transform_coded(self, X: Any) -> CodedTable:
-        """Return the codes as a `CodedTable` without classes; ``X`` may be a `Table` that was read already."""
+        """Return the codes of ``X`` as a `CodedTable` without classes; ``X`` may be the result of `read`."""
         check_is_fitted(self, "levels_")
         table, levels = X if isinstance(X, Table) else self.read(X), TableLevels.of(self.levels_)
         codes, unseen = code_columns(table, levels, self.n_jobs)
@@ -287,12 +290,12 @@ class TableEncoder(TableCoder):
         return facts | {"level": level.all_labels[code], "missing": level.missing_code == code}
 
 
-def _coder(choice: str | ColumnCoder, known: dict[str, Any], kind: str, prior: Prior) -> ColumnCoder:
-    if isinstance(choice, ColumnCoder):
-        if choice.kind != kind:
-            raise ValueError(f"{type(choice).__name__} does not code {kind} columns; pass another coder as {kind}=.")
-        choice._check_options()
-        return choice
-    if not is_choice(choice, known):
-        raise ValueError(f"{kind} must be one of {', '.join(map(repr, known))} or a coder, got {choice!r}.")
-    return known[str(choice)](**{"prior": prior} if choice in ("modl", "auto") else {})
+def _coder(coder: str | ColumnCoder, choices: dict[str, Any], kind: str, prior: Prior) -> ColumnCoder:
+    if isinstance(coder, ColumnCoder):
+        if coder.kind != kind:
+            raise ValueError(f"{type(coder).__name__} does not code {kind} columns; pass another coder as {kind}=.")
+        coder._check_options()
+        return coder
+    if not is_choice(coder, choices):
+        raise ValueError(f"{kind} must be one of {', '.join(map(repr, choices))} or a coder, got {coder!r}.")
+    return choices[str(coder)](**{"prior": prior} if coder in ("modl", "auto") else {})

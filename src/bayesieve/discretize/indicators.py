@@ -26,20 +26,20 @@ from bayesieve.table.target import require_target
 @with_shared_docs
 @dataclass(eq=False, repr=False)
 class IndicatorEncoder(TableCoder):
-    """Turn scores into binary indicators ``score <= threshold``, one for every score and threshold.
+    """Encoder of scores as binary indicators ``score <= threshold``, one for every score and threshold.
 
-    Experts who can name a score but not its parameters or its threshold leave both to feature selection: every
-    parameter of a grid and every threshold gives an indicator, and the selector keeps the useful ones.
+    If the parameters of a score and its threshold are unknown, feature selection can choose both: compute the score for
+    a grid of parameters, encode each result with several thresholds, and let a selector find the useful indicators.
 
     Parameters
     ----------
     thresholds : int, sequence of numbers or dict, default=10
-        A sequence: the thresholds of every score. A whole number n: n thresholds per score, learnt in ``fit`` as
-        quantiles of its finite values (values that occur, each once, so there may be fewer). A dict: either of them by
-        name of the score; it must name every score. Thresholds are put in ascending order, and each is used once.
+        A sequence: the thresholds of every score. An integer n: n thresholds per score, set in ``fit`` to quantiles of
+        its finite values (distinct values that occur, so there may be fewer). A dict: a sequence or an integer for each
+        score, by name; it must name every score. Thresholds are sorted, and duplicates are dropped.
     missing : {"level", "ignore"}, default="level"
-        ``"level"``: missing scores seen in training are the first level of every indicator of the score.
-        ``"ignore"``: they add nothing to any class, in training and prediction.
+        ``"level"``: missing scores are the first level of every indicator of the score, if there are any in training.
+            ``"ignore"``: they contribute nothing to any class, in training and prediction.
     n_jobs : int or None, default=-1
         Threads that compare scores with thresholds. Results do not depend on it.
 
@@ -48,22 +48,21 @@ class IndicatorEncoder(TableCoder):
     thresholds_ : dict from score names to float arrays
         Ascending thresholds of every score.
     levels_ : sequence of FeatureLevels
-        One per indicator, a numeric feature with one cut: missing scores if there were any in training, scores up to
-        the threshold, and scores above it. ``column`` is the score.
+        Levels of each indicator, a numeric feature with one cut: missing scores if there were any in training, scores
+        up to the threshold, and scores above it. ``column`` is the name of the score.
     level_scores_ : float array, shape (n_indicators,)
-        1 - cost / null cost of the MODL criterion; 0 for an indicator whose two levels do not pay for themselves.
+        1 - cost / null cost of the MODL criterion; 0 for an indicator whose two levels cost more than one.
     family_of_ : int array, shape (n_indicators,)
-        The score of each indicator, as a position among the scores.
+        Position of the score of each indicator among the scores.
     unseen_counts_ : int array, shape (n_indicators,)
         Number of missing values without a level since the fit.
     n_features_in_ : int
         Number of scores, the columns of ``X``.
 
     Notes
-    -----
-    ``transform`` gives the indicators themselves: 1 if the score is at most the threshold, else 0, also where it is
-    missing. ``fit_transform_coded`` and ``transform_coded`` give what this package learns from: codes of the levels in
-    ``levels_``. Infinite scores are refused, as in other numeric columns.
+    ----- ``transform`` returns the indicators: 1 if the score is at most the threshold, otherwise 0, also if it is
+    missing. ``fit_transform_coded`` and ``transform_coded`` return codes of the levels in ``levels_``, to which the
+    estimators of this package are fitted. Infinite scores raise an error, as in other numeric columns.
 
     References
     ----------
@@ -97,7 +96,7 @@ class IndicatorEncoder(TableCoder):
         ----------
         X : dataframe, 2-D array or sparse matrix of numbers, shape (n_rows, n_scores)
         y : array-like, shape (n_rows,), optional
-            Class labels; thresholds do not depend on them, ``level_scores_`` do.
+            Class labels. They affect ``level_scores_``, but not the thresholds.
 
         Returns
         -------
@@ -120,7 +119,7 @@ class IndicatorEncoder(TableCoder):
     ) -> CodedTable:
         """Fit the thresholds, and return the same rows as a `CodedTable` of levels, with classes and weights.
 
-        Of the options of the coding only the storage has an effect.
+        Only the storage of the codes (``coding.engine``) is used; other options of ``coding`` are ignored.
         """
         require_target(self, y)
         return self._fit(X, y, sample_weight).on(coding.engine)
@@ -128,7 +127,7 @@ class IndicatorEncoder(TableCoder):
     def fit_with_refitter(
         self, X: Any, y: Any, sample_weight: Any = None, coding: CodingOptions = DEFAULT_CODING
     ) -> tuple[CodedTable, None]:
-        """Fit like `fit_transform_coded`. There is no refitter: thresholds do not depend on the classes."""
+        """Fit like `fit_transform_coded`. The refitter is None, because thresholds do not depend on the classes."""
         return self.fit_transform_coded(X, y, sample_weight, coding), None
 
     def transform(self, X: Any) -> np.ndarray:
@@ -137,7 +136,7 @@ class IndicatorEncoder(TableCoder):
         Returns
         -------
         uint8 array, shape (n_rows, n_indicators)
-            1 if the score is at most the threshold; 0 where it is above or missing.
+            1 if the score is at most the threshold; 0 if it is above the threshold or missing.
         """
         return self._indicators(self.transform_coded(X))
 
@@ -162,7 +161,9 @@ class IndicatorEncoder(TableCoder):
         return {**facts, "level_score": level.level_score, "code": code, "level": level.labels[code]}
 
     def _indicators(self, coded: CodedTable) -> np.ndarray:
-        """Return 1 if the score is at most the threshold, shape (n_rows, n_indicators)."""
+        """Return the indicators of coded rows, uint8 of shape (n_rows, n_indicators): 1 if the score is at most the
+        threshold.
+        """
         # Scores up to the threshold follow the level of missing scores, if there is one.
         at_most = (TableLevels.of(self.levels_).missing + 1).astype(np.uint8)
         return (coded.codes == at_most[:, None]).view(np.uint8).T
@@ -174,7 +175,7 @@ class IndicatorEncoder(TableCoder):
         target, weights, order = read_classes(self, table, y, sample_weight)
         settings = thresholds_of(self.thresholds, table.names)
 
-        # Thresholds: given, or quantiles.
+        # Thresholds: those that are given, or quantiles of the scores.
         def fit(i: int) -> tuple[np.ndarray, bool]:
             values, thresholds = table.column(i).numbers()[order.rows], settings[i]
             if isinstance(thresholds, int):
@@ -185,7 +186,7 @@ class IndicatorEncoder(TableCoder):
         self.thresholds_ = dict(zip(table.names, thresholds_of_scores, strict=True))
         self.family_of_ = np.repeat(np.arange(table.n_columns), [*map(len, thresholds_of_scores)])
 
-        # Levels: every threshold is one numeric feature of the column of the score.
+        # Levels: every threshold gives a numeric feature with one cut, whose column is the score.
         thresholds = np.concatenate(thresholds_of_scores)
         scores = [table.names[i] for i in self.family_of_.tolist()]
         names = [indicator_name(score, cut) for score, cut in zip(scores, thresholds.tolist(), strict=True)]
@@ -228,7 +229,7 @@ _MOST_QUANTILES = 1_000_000
 
 
 def thresholds_of(thresholds: Any, scores: Sequence[str]) -> list[np.ndarray | int]:
-    """Return, for each score, its ascending thresholds or the number of thresholds to learn.
+    """Return, for each score, its ascending thresholds or the number of quantiles to use.
 
     Parameters
     ----------
@@ -238,7 +239,7 @@ def thresholds_of(thresholds: Any, scores: Sequence[str]) -> list[np.ndarray | i
     Raises
     ------
     ValueError
-        If a mapping leaves a score out or names an unknown one, or a threshold is not a finite number.
+        If a mapping lacks a score or names an unknown one, or a threshold is not a finite number.
     """
     if not isinstance(thresholds, Mapping):
         return [_one(thresholds, "thresholds")] * len(scores)
@@ -254,18 +255,17 @@ def thresholds_of(thresholds: Any, scores: Sequence[str]) -> list[np.ndarray | i
 
 
 def quantile_thresholds(values: np.ndarray, weights: np.ndarray, n: int, score: str) -> np.ndarray:
-    """Return up to ``n`` distinct values of a score that cut the rows with a finite value into parts of about equal
-    size.
+    """Return up to ``n`` ascending thresholds that divide the rows with a finite score into parts of about equal size.
 
-    Threshold i is the smallest value that at least i / (n + 1) of the rows do not exceed. The largest value is no
-    threshold (every row would meet it) unless there is no other.
+    Threshold i is the smallest score such that at least a share i / (n + 1) of the rows have this score or a lower one.
+    The largest score is not a threshold, because the indicator would be 1 in all rows, unless there is no other score.
 
     Parameters
     ----------
     values : float array, shape (n_rows,), NaN = missing
-    weights : float array, shape (n_rows,), or empty when every row counts once
+    weights : float array, shape (n_rows,), or empty if all rows have weight 1
     n : number of thresholds
-    score : name of the score, for the message
+    score : name of the score, for error messages
 
     Raises
     ------
@@ -313,7 +313,7 @@ def indicator_name(score: str, threshold: float) -> str:
 
 
 def number_text(number: float) -> str:
-    """Return the shortest decimal that is exactly this float: 0.05 is "0.05" and 3.0 is "3".
+    """Return the shortest decimal text that converts back to the same float: 0.05 is "0.05" and 3.0 is "3".
 
     Examples
     --------
@@ -327,9 +327,7 @@ def number_text(number: float) -> str:
 
 
 def level_scores(counts: ContingencyCounts, n_levels: np.ndarray) -> np.ndarray:
-    """Return 1 - cost / null cost of the two levels of every indicator, computed for all at once from rows that have a
-    level.
-    """
+    """Return 1 - cost / null cost (MODL) of the levels of every indicator, shape (n_indicators,)."""
     whole = np.add.reduceat(counts.counts, counts.offsets[:-1])
     totals = whole.sum(axis=1)
     totals[totals == 0.0] = 1.0

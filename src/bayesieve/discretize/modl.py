@@ -1,9 +1,9 @@
-"""The MODL criteria, and the searches for the intervals and groups of least cost.
+"""The MODL criteria, which are costs in nats, and the searches for the intervals and groups of least cost.
 
 "published" (intervals: Boulle 2006; groups: Boulle 2005; Boulle 2007, section 2.1, cites both):
     intervals   log N + log C(N+I-1, I-1)                                    + sum_i part_i
     groups      log V + log B(V, G)                                          + sum_g part_g
-"sizes", which announces how many values each part has, and for groups also which ones:
+"sizes", which encodes how many values each interval or group has, and for groups also which ones:
     intervals   log V + log C(V-1, I-1)                                      + sum_i part_i
     groups      log V + log C(V-1, G-1) + log(V! / (G! prod_g v_g!))         + sum_g part_g
 part(N_1..N_J) = log C(N+J-1, J-1) + log(N! / prod_j N_j!)
@@ -11,11 +11,12 @@ part(N_1..N_J) = log C(N+J-1, J-1) + log(N! / prod_j N_j!)
 N rows, J classes, I intervals, V distinct values (missing is one), G groups of v_g values; B(V, G) is the number of
 partitions of V values into at most G groups. All costs are in nats.
 
-In tables of many columns each part beyond the first of a column costs `price_of_cuts` more by sizes.
+In tables of many columns, each interval or group beyond the first costs `price_of_cuts` more with the prior "sizes".
 
-With the prior by sizes, the order of class ratios does not decide which values are grouped: rare values with extreme
-ratios belong in a group that catches all of them. The search joins the values of at most t rows, for t = 0, 1, 2, 4,
-..., merges, moves single values, and keeps the best.
+With the prior "published" and two classes, the best groups are runs of values in the order of their class ratios. With
+"sizes" they are not: rare values with extreme ratios belong in one group of all rare values. The search therefore
+starts with all values of at most t rows in one group, for t = 0, 1, 2, 4, ..., merges groups, moves single values, and
+keeps the best result.
 """
 
 from __future__ import annotations
@@ -64,13 +65,14 @@ _table_lock = threading.Lock()
 
 
 class TooManyBlocks(ValueError):
-    """Raised if a column has too many distinct values for the exact search."""
+    """Error for a column with too many distinct values for the exact search."""
 
 
 def log_factorials(totals: np.ndarray) -> np.ndarray | None:
-    """Return a table of log i! that covers these class totals, (n_columns, n_classes).
+    """Return a table of log i! that is long enough for counts up to the sums of ``totals``, shape (n_columns,
+    n_classes).
 
-    None, for which kernels compute the values, with fractional weights and beyond 16 million rows.
+    Returns None for fractional weights and beyond 16 million rows: kernels then compute the values.
     """
     global _table
     if totals.dtype == np.float64 or (n := int(totals.sum(axis=1).max()) + totals.shape[1]) > _TABLE_LIMIT:
@@ -84,10 +86,11 @@ def log_factorials(totals: np.ndarray) -> np.ndarray | None:
 
 
 def interval_prior(n: float, max_parts: int, prior: Prior = "published", price: float = 0.0) -> np.ndarray:
-    """Return the cost in nats of announcing i intervals with their bounds, for i = 0..max_parts (0 is impossible).
+    """Return the cost in nats of encoding the bounds of i intervals, for i = 0..max_parts (infinite for 0).
 
-    Published: log n + log C(n+i-1, i-1) among n rows; by sizes: log n + log C(n-1, i-1) among n distinct values. Each
-    bound costs ``price`` more. The binomial is accumulated term by term so that no digits cancel.
+    With "published", it is log n + log C(n+i-1, i-1) for bounds among n rows; with "sizes", log n + log C(n-1, i-1) for
+    bounds among n distinct values. Each bound costs ``price`` nats more. The binomial coefficient is accumulated term
+    by term, so that no digits cancel.
     """
     i = np.arange(1, max_parts)
     costs = np.full(max_parts + 1, np.inf)
@@ -99,11 +102,14 @@ def interval_prior(n: float, max_parts: int, prior: Prior = "published", price: 
 
 @lru_cache(maxsize=256)  # the grids of many pairs of columns are of few sizes
 def log_partitions(n_values: int, max_groups: int) -> np.ndarray:
-    """Return log B(n_values, g) for g = 0..max_groups (minus infinity at 0), B the number of partitions of the values
-    into at most g groups.
+    """Return the logarithm of the number B(V, g) of partitions of V values into at most g groups, for g =
+    0..max_groups.
 
-    B(V, G) = sum_{i=1..G} i^V / i! * sum_{q=0..G-i} (-1)^q / q!: every term is positive, so the logarithms can be
-    summed without cancellation for any V. Small V are summed exactly from Stirling numbers of the second kind.
+    It is minus infinity for g = 0.
+
+    B(V, G) = sum_{i=1..G} i^V / i! * sum_{q=0..G-i} (-1)^q / q!. Every term of the outer sum is positive, so the sum of
+    exponentials of logarithms has no cancellation for any V. For small V, exact sums of Stirling numbers of the second
+    kind are used.
     """
     result = np.full(max_groups + 1, -np.inf)
     if n_values <= _EXACT_PARTITIONS:
@@ -125,10 +131,10 @@ def log_partitions(n_values: int, max_groups: int) -> np.ndarray:
 
 
 def group_prior(n_values: int, max_groups: int, prior: Prior = "published", price: float = 0.0) -> np.ndarray:
-    """Return the cost in nats of announcing g groups of the values, for g = 0..max_groups (0 groups are impossible).
+    """Return the cost in nats of encoding a partition into g groups, for g = 0..max_groups (infinite for 0).
 
-    Published: log V + log B(V, g). By sizes: log V + log C(V-1, g-1) + (g-1) price + log(V! / g!), from which the
-    caller subtracts log v! for the number of values v of each group.
+    With "published", it is log V + log B(V, g). With "sizes", it is log V + log C(V-1, g-1) + (g-1) price + log(V! /
+    g!); the caller then subtracts log v! for each group of v values.
     """
     if prior == "sizes":
         costs = interval_prior(n_values, max_groups, "sizes", price) + gammaln(n_values + 1.0)
@@ -139,7 +145,8 @@ def group_prior(n_values: int, max_groups: int, prior: Prior = "published", pric
 
 
 def part_cost(counts: np.ndarray) -> np.ndarray:
-    """Return the cost in nats of the class labels of parts with these counts, (..., n_classes).
+    """Return the cost in nats of the class labels in intervals or groups with class counts ``counts``, (...,
+    n_classes).
 
     It is log C(n+J-1, J-1) + log(n! / prod_j n_j!).
     """
@@ -159,9 +166,9 @@ def total_costs(counts: np.ndarray, sizes: np.ndarray, priors: np.ndarray) -> np
 
     Parameters
     ----------
-    counts : (n_parts, n_classes) class counts of all parts, column after column.
-    sizes : (n_columns,) number of parts of each column.
-    priors : (n_columns,) cost of announcing them.
+    counts : (n_parts, n_classes) class counts of all intervals or groups, column after column.
+    sizes : (n_columns,) number of intervals or groups of each column.
+    priors : (n_columns,) cost in nats of encoding these partitions.
     """
     column = np.repeat(np.arange(sizes.size), sizes)
     return priors + np.bincount(column, weights=part_cost(counts), minlength=sizes.size)
@@ -170,8 +177,10 @@ def total_costs(counts: np.ndarray, sizes: np.ndarray, priors: np.ndarray) -> np
 def interval_costs(
     counts: np.ndarray, sizes: np.ndarray, announced: np.ndarray, prior: Prior = "published", price: float = 0.0
 ) -> np.ndarray:
-    """Return the `total_costs` of intervals; bounds lie among ``announced`` (n_columns,) rows or, by sizes, distinct
-    values.
+    """Return the `total_costs` of intervals, shape (n_columns,).
+
+    ``announced`` has the number of positions for bounds in each column: of rows or, with the prior "sizes", of distinct
+    values. ``counts``, ``sizes``: see `total_costs`.
     """
     priors = np.empty(announced.size)
     for n in set(announced.tolist()):
@@ -181,14 +190,14 @@ def interval_costs(
 
 
 def level_scores(costs: np.ndarray, null_costs: np.ndarray) -> np.ndarray:
-    """Return the share of the null costs that partitions save, 1 - cost / null cost; 0 if they save nothing."""
+    """Return 1 - cost / null cost, the share of the null costs that partitions save; 0 if they save nothing."""
     scores = np.zeros_like(costs)
     np.divide(costs, null_costs, out=scores, where=null_costs > 0.0)
     return np.where(null_costs > 0.0, np.maximum(0.0, 1.0 - scores), 0.0)
 
 
 def pays(costs: np.ndarray, null_costs: np.ndarray | float) -> np.ndarray:
-    """Return for each partition whether it costs less than a single part, by more than rounding errors."""
+    """Return a mask of the partitions that cost less than a single interval or group, by more than rounding errors."""
     return costs < null_costs - _TOLERANCE
 
 
@@ -218,8 +227,10 @@ class Intervals:
 
 @dataclass(frozen=True)
 class Groups:
-    """Groups of the values of one categorical column: the positions of the values in each, class counts, and costs in
+    """Groups of the values of one categorical column: positions of the values in each group, class counts, and costs in
     nats.
+
+    ``null_cost`` is the cost of a single group.
     """
 
     groups: tuple[np.ndarray, ...]
@@ -229,21 +240,24 @@ class Groups:
 
     @property
     def level_score(self) -> float:
-        """Share of the null cost that the groups save."""
+        """Share of the null cost that the groups save, in [0, 1)."""
         return max(0.0, 1.0 - self.cost / self.null_cost) if self.null_cost > 0.0 else 0.0
 
 
 def summed(values: np.ndarray, line: np.ndarray, n: int | None = None) -> np.ndarray:
-    """Return sums of ``values`` (first axis) by group, (n, ...); ``line`` assigns each value to one of ``n`` groups."""
+    """Sum ``values`` by group along the first axis, shape (n, ...).
+
+    ``line`` has the group of each value, and ``n`` is the number of groups, by default one more than the highest.
+    """
     sums = np.zeros((int(line.max()) + 1 if n is None else n, *values.shape[1:]), dtype=values.dtype)
     np.add.at(sums, line, values)
     return sums
 
 
 def saved_by_values(counts: np.ndarray) -> float:
-    """Return the nats that class shares of single values save in the cost of the labels.
+    """Return the nats by which separate class shares for each value of a column reduce the cost of the labels.
 
-    ``counts`` has shape (n_values, n_classes).
+    ``counts`` are the class counts of the values, shape (n_values, n_classes).
     """
     counts = counts[:, counts.any(axis=0)]  # a class may have no weight
     n_rows, of_class = counts.sum(), counts.sum(axis=0)
@@ -268,12 +282,12 @@ def search_intervals(
 
     Parameters
     ----------
-    blocks : the columns, with neighbours of one class joined.
+    blocks : the columns, in which neighbouring values of one class share a block.
     method : ``"greedy"`` (bottom-up merges, then splits and boundary moves until the cost stops falling; small columns
         are solved exactly) or ``"optimal"`` (exact).
-    prior : how the cost announces intervals.
-    apart : whether missing values always form an interval of their own; otherwise they count as the smallest value.
-    price : additional nats for each bound.
+    prior : prior of the MODL criterion; see `interval_prior`.
+    apart : whether missing values always form a separate interval; otherwise they count as the smallest value.
+    price : additional cost of each bound, in nats.
     """
     most = int(np.diff(blocks.starts).max())
     if method != "optimal":
@@ -282,18 +296,21 @@ def search_intervals(
     intervals = []
     for n, total in set(zip(announced.tolist(), blocks.totals.tolist(), strict=True)):
         columns = np.flatnonzero((announced == n) & (blocks.totals == total))
-        # With one value per part the prior by sizes is free: parts of single rows, as in identifiers, would cost as
-        # little as a single part of balanced classes, and say nothing about new rows.
+        # With the prior "sizes", intervals of one value each cost nothing to encode. For columns of distinct numbers,
+        # such as identifiers, they would cost as little as a single interval with balanced classes, but be useless for
+        # new rows. Their number is therefore limited.
         parts = min(most, int(n), max(2, int(total / _ROWS_PER_PART))) if prior == "sizes" else most
         costs = interval_prior(n, parts, prior, price)
-        has_own = blocks.has_missing & apart
-        intervals.append(_search_columns(blocks.starts, blocks.cumulated, costs, method, columns, has_own))
+        is_apart = blocks.has_missing & apart
+        intervals.append(_search_columns(blocks.starts, blocks.cumulated, costs, method, columns, is_apart))
     return np.sort(np.concatenate(intervals))
 
 
 def search_bounds(cumulated: np.ndarray, prior: np.ndarray, method: Method) -> np.ndarray:
-    """Return the first blocks of the best intervals of one column, given its cumulated class counts (blocks + 1,
-    classes).
+    """Return the first block of each of the best intervals of one column.
+
+    ``cumulated`` has its cumulative class counts, (n_blocks + 1, n_classes), and ``prior`` the cost by number of
+    intervals.
     """
     return _search_columns(np.array([0, len(cumulated)]), cumulated, prior, method, np.array([0]), np.array([False]))
 
@@ -322,16 +339,19 @@ def _search_columns(
 
 
 def _search_greedily(cumulated: np.ndarray, prior: np.ndarray) -> np.ndarray:
-    """Return the first blocks of good intervals of a column that is too large for the exact search."""
+    """Return the first block of each interval in a good partition of a column that is too large for the exact
+    search.
+    """
     from bayesieve.discretize import _modl_kernels as kernels
 
     n_blocks, table = len(cumulated) - 1, log_factorials(cumulated[-1:])
-    # Greedy merges are good enough down to several hundred intervals. The best of their bounds are then chosen exactly,
-    # and moved over all blocks.
+    # Greedy merges are accurate enough down to several hundred intervals. The best of the remaining bounds are chosen
+    # exactly, and then moved over all blocks.
     target = int((_COARSE_WORK / cumulated.shape[1]) ** 0.5)
     coarse = kernels.join_neighbours(cumulated, table, target)
     chosen = np.append(coarse[search_bounds(cumulated[coarse], prior, "optimal")], n_blocks)
-    # Packing blocks misplaces every bound slightly. Correcting them first avoids a scan of all blocks for each.
+    # Bounds are slightly misplaced if blocks were packed. Moving them a short way first avoids a scan of all blocks for
+    # each.
     return kernels.improve_bounds(cumulated, chosen, 2 * n_blocks // target, prior, table)[:-1]
 
 
@@ -350,12 +370,12 @@ def group_values(
     ----------
     counts : (n_values, n_classes) class counts of each value.
     method : ``"greedy"`` merges pairs and then moves single values, ``"optimal"`` tries all partitions. With two
-        classes and the published prior both use the order of the values' class ratios, ``"optimal"`` always by dynamic
-        programming.
-    prior : how the cost announces groups.
-    apart : a value that always forms a group of its own (unless all values end in one group), or None.
-    price : additional nats for each group beyond the first, by sizes.
-    least : nats that groups have to save to be useful. By sizes, the search ends early if its first groups save far
+        classes and the published prior, both search for runs of values in the order of their class ratio, ``"optimal"``
+        always by dynamic programming.
+    prior : prior of the MODL criterion; see `group_prior`.
+    apart : position of a value that always forms a separate group (unless there is a single group in the end), or None.
+    price : additional cost in nats of each group beyond the first, with the prior "sizes".
+    least : nats that groups must save to be useful. With "sizes", the search ends early if the first groups save far
         less.
     """
     present = np.flatnonzero(counts.sum(axis=1) > 0)
@@ -376,7 +396,7 @@ def group_values(
         else:
             search = _two_classes if counts.shape[1] == 2 else _more_classes
             label = search(counts[free], _join_pure(counts[free]), free_prior, method)
-        # Groups are ordered by their share of the last class, then by their lowest value.
+        # Order the groups by their share of the last class, then by their first value.
         _, lowest, group = np.unique(label, return_index=True, return_inverse=True)
         sums = summed(counts[free].astype(float), group)
         order = np.lexsort((lowest, -sums[:, -1] / sums.sum(axis=1)))
@@ -393,8 +413,9 @@ def group_values(
 
 
 def _join_pure(counts: np.ndarray) -> np.ndarray:
-    """Return initial labels in which values of rows of a single class share a label, because optimal groups never
-    separate them.
+    """Return initial group numbers of the values: those whose rows all have the same class share a group.
+
+    Optimal groups never separate such values.
     """
     label = np.arange(counts.shape[0])
     pure = (counts > 0).sum(axis=1) == 1
@@ -407,15 +428,16 @@ def _join_pure(counts: np.ndarray) -> np.ndarray:
 
 
 def _two_classes(counts: np.ndarray, label: np.ndarray, prior: np.ndarray, method: Method) -> np.ndarray:
-    """Return the labels of the best groups for two classes, which are intervals of the values in the order of their
-    class ratio.
+    """Return the group number of each value for two classes and the published prior.
+
+    The groups are runs of values in the order of their class ratio.
     """
     row = np.unique(label, return_inverse=True)[1]
     table = summed(counts, row)
     ratio = table[:, 1] / table.sum(axis=1, dtype=float)
     if method != "optimal" and len(table) > _MAX_ORDERED:
-        # Values with the same ratio are neighbours anyway and hardly ever separated: each distinct ratio gets one
-        # place; if there are too many, each of equally frequent runs of ratios does.
+        # Values with equal class ratios are neighbours and hardly ever separated, so they are joined. If there are too
+        # many distinct ratios, runs of neighbouring ratios of about equal frequency are joined.
         _, same = np.unique(ratio, return_inverse=True)
         place = _equal_runs(np.bincount(same, weights=table.sum(axis=1, dtype=float)), _MAX_ORDERED)
         return _two_classes(counts, place[same][row], prior, method)
@@ -429,7 +451,7 @@ def _two_classes(counts: np.ndarray, label: np.ndarray, prior: np.ndarray, metho
 
 
 def _equal_runs(frequency: np.ndarray, n_runs: int) -> np.ndarray:
-    """Cut ordered items into at most ``n_runs`` runs of about equal total frequency, and return the run of each
+    """Cut ordered items into at most ``n_runs`` runs of about equal total frequency; return the run number of each
     item.
     """
     if frequency.size <= n_runs:
@@ -463,8 +485,9 @@ def _more_classes(counts: np.ndarray, label: np.ndarray, prior: np.ndarray, meth
 
 
 def _join_rare(table: np.ndarray) -> np.ndarray:
-    """Return labels in which frequent values are single and the others joined by majority class; there are
-    ``_MAX_PAIRED`` labels.
+    """Return initial group numbers of the values: frequent values are single, and others are joined by majority class.
+
+    There are `_MAX_PAIRED` groups.
     """
     n_classes = table.shape[1] - 1
     label = n_classes + np.arange(len(table))
@@ -475,10 +498,10 @@ def _join_rare(table: np.ndarray) -> np.ndarray:
 
 
 def _by_sizes(counts: np.ndarray, prior: np.ndarray, method: Method, useful: float) -> np.ndarray:
-    """Return the labels of the best groups under the prior by sizes; values with equal counts stay together.
+    """Return the group number of each value with the prior "sizes"; values with equal counts stay together.
 
-    If even the first groups cost `_HOPELESS` nats more than ``useful``, the search ends with a single group. In 3,430
-    pairs of columns of 32 tables, the rest of the search saved 9 nats at most.
+    If the first groups cost `_HOPELESS` nats more than ``useful``, the search ends with a single group. For 3,430 pairs
+    of columns of 32 tables, further search reduced the cost by at most 9 nats.
     """
     from bayesieve.discretize._modl_kernels import merge_pairs, settle_values
 
@@ -498,7 +521,8 @@ def _by_sizes(counts: np.ndarray, prior: np.ndarray, method: Method, useful: flo
     most_frequent = frequency.max()
     threshold, best, label = 0, np.inf, np.zeros(len(table), dtype=int)
     while threshold < most_frequent:
-        # No value is rare in the first round; later rounds join all values of at most ``threshold`` rows into one unit.
+        # In the first round no value counts as rare; later rounds begin with all values of at most ``threshold`` rows
+        # joined.
         place = np.unique(_coarse(table, frequency, threshold), return_inverse=True)[1]
         units = summed(table, place)
         states, totals = merge_pairs(units.copy(), np.zeros_like(units[:, -1]), log_table)
@@ -506,7 +530,7 @@ def _by_sizes(counts: np.ndarray, prior: np.ndarray, method: Method, useful: flo
         is_hard = threshold == 0 and alone > hopeless
         if is_hard and settle_values(table, cheapest[place], prior, log_table) > hopeless:
             return np.zeros(len(counts), dtype=int)
-        # Two more starting points: the best partitions from merging the most similar values, whatever their
+        # Two more starting points: the best partitions found by merging the most similar values regardless of their
         # frequencies.
         unsized = units.copy()
         unsized[:, -1] = 0
@@ -517,7 +541,7 @@ def _by_sizes(counts: np.ndarray, prior: np.ndarray, method: Method, useful: flo
             cost = settle_values(units, start, prior, log_table)
             if cost < best:
                 best, label = cost, start[place]
-        # The threshold is doubled until it joins further values: smaller steps would repeat the same partition.
+        # Double the threshold until it joins further values: smaller steps would repeat the same partition.
         rarer = frequency[frequency > threshold].min()
         threshold = max(1, 2 * threshold)
         while threshold < rarer:
@@ -527,7 +551,9 @@ def _by_sizes(counts: np.ndarray, prior: np.ndarray, method: Method, useful: flo
 
 
 def _optimal_groups(counts: np.ndarray, prior: np.ndarray, noun: str) -> np.ndarray:
-    """Return the labels of the best of all partitions; ``noun`` names the items in the error about too many."""
+    """Return the group number of each value in the best of all partitions; ``noun`` names the values in the error for
+    too many.
+    """
     from bayesieve.discretize._modl_kernels import optimal_groups
 
     if len(counts) > MAX_OPTIMAL_VALUES:
@@ -540,15 +566,16 @@ def _optimal_groups(counts: np.ndarray, prior: np.ndarray, noun: str) -> np.ndar
 
 
 def _coarse(table: np.ndarray, frequency: np.ndarray, threshold: float) -> np.ndarray:
-    """Return labels that join the values of at most ``threshold`` rows, and similar values until at most ``_MAX_UNITS``
-    labels are left.
+    """Return initial group numbers: all values of at most ``threshold`` rows share one.
+
+    Similar values are also joined, until there are at most `_MAX_UNITS` groups.
     """
     label = np.full(len(table), -1)
     frequent = np.flatnonzero(frequency > threshold)
     label[frequent] = np.arange(frequent.size)
     if frequent.size < _MAX_UNITS:
         return label
-    # The `_MAX_UNITS // 2` most frequent labels stay separate; others are joined by majority class and its share.
+    # The `_MAX_UNITS // 2` most frequent groups stay separate; others are joined by majority class and its share.
     half = _MAX_UNITS // 2
     rest = frequent[np.argsort(-frequency[frequent], kind="stable")[half:]]
     of_class = table[rest, :-1].astype(float)

@@ -1,4 +1,6 @@
-"""Pairs of columns as features: choice of the pairs that are more informative than their columns, and their levels."""
+"""Pairs of columns as features: the choice of pairs that are more informative together than separately, and their
+levels.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,7 @@ _PARALLEL_ROWS = 20_000  # from which starting threads to count pays
 
 
 class FrequentValues(GroupCoder):
-    """Coder that gives the most frequent values a level each, and all others a common level."""
+    """Coder that gives each of the most frequent values a level, and all other values a common level."""
 
     supervised = False
 
@@ -89,7 +91,7 @@ def check_pairs(pairs: Any) -> None:
 
 
 def positions_of(pairs: Sequence[Sequence[str]], names: Sequence[str]) -> list[tuple[int, int]]:
-    """Return the positions of the columns of named pairs, each pair once. Raise ValueError for an unknown column."""
+    """Return the column positions of pairs given by names, each pair once; ValueError for an unknown column."""
     position = {name: i for i, name in enumerate(names)}
     for pair in pairs:
         for name in pair:
@@ -103,17 +105,16 @@ def positions_of(pairs: Sequence[Sequence[str]], names: Sequence[str]) -> list[t
 
 
 def fit_of_sum(cells: np.ndarray) -> float:
-    """Return the nats of the labels that the sum of the log odds of both columns saves, beyond what each saves by
-    itself.
+    """Return by how many nats the additive model of two columns encodes the labels better than both columns separately.
 
-    It is 0 if cells deviate from that sum, that is, if a model with deviations has the higher marginal likelihood in
-    its Laplace approximation. Columns may be more informative together than apart without any interaction, if they
-    depend on each other within the classes only. The sum is found by iterative proportional fitting (Deming and Stephan
-    1940).
+    In the additive model, the log odds of a cell are the sum of terms of both columns, without interaction. Two columns
+    that depend on each other within the classes may be more informative together than separately even then. Returns 0
+    if there is an interaction, that is, if a model with deviations of the cells has the higher marginal likelihood (in
+    a Laplace approximation). The model is fitted by iterative proportional fitting (Deming and Stephan 1940).
 
     Parameters
     ----------
-    cells : (levels of the first, levels of the second, n_classes) rows.
+    cells : array of shape (levels of the first column, levels of the second, n_classes): numbers of rows.
     """
     fitted = np.ones_like(cells, dtype=float)
     for axis in (0, 1, 2) * _FITTINGS:
@@ -131,7 +132,11 @@ def fit_of_sum(cells: np.ndarray) -> float:
 def with_pairs(
     codes: np.ndarray, coded: Sequence[tuple[PairLevels, np.ndarray, np.ndarray]], into: np.ndarray, engine: Engine
 ) -> np.ndarray:
-    """Write the codes of columns, followed by those of their pairs, ``into`` an array of the engine, and return it."""
+    """Write the codes of columns, followed by those of their pairs, into the array ``into`` of the engine, and return
+    it.
+
+    ``coded`` has the levels of each pair and the codes of its two columns.
+    """
     for k, of_column in enumerate(codes):
         into[k] = of_column
         engine.release(into[k].nbytes)
@@ -142,7 +147,7 @@ def with_pairs(
 
 
 def cells_of_pair(one: np.ndarray, other: np.ndarray, n_levels: tuple[int, int], rows: Rows) -> np.ndarray:
-    """Return the rows (or weight) by the levels of two columns and the class, (levels of the first, of the second,
+    """Count rows (or weight) by the levels of two columns and the class, shape (levels of the first, of the second,
     n_classes).
     """
     from bayesieve.counts._kernels import count_cells
@@ -154,13 +159,13 @@ def cells_of_pair(one: np.ndarray, other: np.ndarray, n_levels: tuple[int, int],
 
 
 def most_saved(cells: np.ndarray, null: float, prior: Prior) -> float:
-    """Return an upper bound of the nats that groups of the cells can save, to skip the search for hopeless pairs.
+    """Return an upper bound of the nats that a grouping of cells can save, to skip the search for hopeless pairs.
 
-    ``null`` is the cost of the labels of all rows in one group. No groups fit the labels better than every cell with
-    its own class shares, and announcing two or more groups costs at least as much as announcing two; by sizes every
-    cell by itself is free, but pays for its own shares. With two classes, log C(n, k) <= n H(k/n), and at least that
-    less log(2n) / 2 (Ash 1965, lemma 4.7.1): n rows cost at least log(n/2 + 1) / 2 beyond their entropy, and two groups
-    no less than one.
+    ``null`` is the cost of the labels of all rows in one group. The cost of two or more groups is at least the entropy
+    of the labels with separate class shares for each cell, plus the cost of encoding two groups. With the prior
+    "sizes", one group per cell costs nothing to encode, but the cost of its labels can be computed. With two classes, n
+    H(k/n) - log(2n) / 2 <= log C(n, k) <= n H(k/n) (Ash 1965, lemma 4.7.1), so the labels of n rows cost at least
+    log(n/2 + 1) / 2 beyond their entropy in one group, and no less in two.
     """
     rows = cells.sum(axis=2)
     cells, rows = cells[rows > 0], rows[rows > 0]
@@ -180,7 +185,7 @@ class PairFinder:
     Parameters
     ----------
     training : training rows.
-    prior : prior by which the cells of a pair are grouped, as if they were the values of a column.
+    prior : MODL prior of the groups of cells, which are grouped like the values of a categorical column.
     n_jobs : threads.
     """
 
@@ -197,15 +202,16 @@ class PairFinder:
         unpaired: Collection[str] = (),
         skips_numbers: bool = False,
     ) -> tuple[TableLevels, np.ndarray]:
-        """Return the levels and codes, (n_features, n_rows), of the columns and of their pairs after them.
+        """Choose and group pairs; return the levels and codes, (n_features, n_rows), of the columns, followed by the
+        pairs.
 
         Parameters
         ----------
-        pairs : as `TableEncoder` takes it; pairs that are named come in the order of their names.
+        pairs : see `TableEncoder`; pairs that are named keep their order.
         fitted, codes : levels, and codes (n_columns, n_rows), of the columns.
-        fit_levels : fits and codes columns by other coders.
-        unpaired : columns that are in no pair unless named.
-        skips_numbers : whether two columns of numbers are in none unless named.
+        fit_levels : function that fits and codes columns by other coders; see `LevelFitter.fit`.
+        unpaired : names of columns that form only pairs that are named.
+        skips_numbers : whether two numeric columns form a pair only if it is named.
         """
         kinds, engine = self.training.table.kinds(), self.training.engine
         named = None if isinstance(pairs, (str, Integral)) else positions_of(pairs, fitted.levels.names)
@@ -214,7 +220,7 @@ class PairFinder:
             columns = sorted([i for i in best_first if fitted.levels.names[i] not in unpaired][:MOST_COLUMNS])
         else:
             columns = sorted({i for pair in named for i in pair})
-        # A column with a single level enters by quantile bins or by its most frequent values.
+        # A column with a single level is cut into quantile bins, or into its most frequent values, to form pairs.
         n_levels = fitted.levels.n_levels.tolist()
         parts = {i: _PairColumn(fitted.levels, i, codes[i], n_levels[i]) for i in columns if n_levels[i] > 1}
         uncut = [i for i in columns if n_levels[i] == 1]
@@ -259,13 +265,13 @@ class PairFinder:
         skipped: Collection[int],
         saved: Mapping[int, Callable[[], float]],
     ) -> list[_Grouped]:
-        """Return at most ``most`` pairs of positive gain, the best first.
+        """Return at most ``most`` pairs whose groups of cells save nats, the best first.
 
         Parameters
         ----------
-        skipped : columns that form no pair with each other.
-        saved : functions, by position of a column with many values, that return the nats that one level per value
-            saves. A pair must save more than these values do, though the levels of the column are coarser.
+        parts : columns of the pairs, by position. skipped : positions of columns that form no pair with each other.
+        saved : for columns with many values, by position, functions that return the nats that one level per value
+            saves. A pair must save more than that, not only more than the coarser levels of the column.
         """
         columns = [i for i, part in parts.items() if part.n_levels > 1]
         is_skipped = np.array([i in skipped for i in columns], dtype=bool)
@@ -284,9 +290,9 @@ class PairFinder:
         n_jobs = self.n_jobs if self.training.order.n_rows >= _PARALLEL_ROWS else 1
         gains, rank, last_gain = [], 0, 0
         counted = self._counted(parts, candidates.tolist())
-        while some := list(islice(counted, _COUNTED_AT_ONCE)):
-            fitted = map_in_threads(partial(self._fitted, price=price), [cells for *_, cells in some], n_jobs)
-            for (i, j, cells), (gain, fits, groups) in zip(some, fitted, strict=True):
+        while batch := list(islice(counted, _COUNTED_AT_ONCE)):
+            fitted = map_in_threads(partial(self._fitted, price=price), [cells for *_, cells in batch], n_jobs)
+            for (i, j, cells), (gain, fits, groups) in zip(batch, fitted, strict=True):
                 for k, fit in zip((i, j), fits, strict=True):
                     if gain > 0.0 and k in saved:
                         gain -= max(0.0, saved[k]() - fit)
@@ -301,16 +307,17 @@ class PairFinder:
         return [grouped for _, grouped in gains[:most]]
 
     def _fitted(self, cells: np.ndarray, price: float) -> tuple[float, Sequence[float], Groups | None]:
-        """Return the groups of the cells of a pair.
+        """Group the cells of a pair, and return the nats that the groups save.
 
         Returns
         -------
-        gain : nats that the groups save beyond both columns and ``price``, the cost of choosing a pair; if there is no
-            interaction, beyond the sum of the log odds of both columns.
+        gain : nats that the groups save, less those that the levels of both columns save and ``price``, the cost of
+            choosing a pair; without interaction, also less `fit_of_sum`.
         fits : nats that the levels of each column save.
-        groups : groups of the cells; None, with a gain of 0, if no groups could gain anything.
+        groups : groups of the cells; None, with a gain of 0, if no grouping can have a positive gain.
         """
-        # Columns are credited with the full fit of their levels: a pair does not save the cost of announcing them.
+        # The cost of encoding the levels of both columns is not counted as saved: they remain in the model beside the
+        # pair.
         null = float(part_cost(cells.sum(axis=(0, 1))))
         fits = [max(0.0, null - float(part_cost(cells.sum(axis=axis)).sum())) for axis in (1, 0)]
         if most_saved(cells, null, self.prior) <= sum(fits) + price:
@@ -320,14 +327,15 @@ class PairFinder:
         return gain - fit_of_sum(cells) if gain > 0.0 else gain, fits, groups
 
     def _saved_by_values(self, i: int, fit_levels: FitLevels) -> float:
-        """Return the nats that one level per value of a column saves in describing the labels."""
+        """Return the nats that one level per value of a column saves in encoding the labels."""
         by_value, _ = fit_levels([ValueCoder()], [i], coded=False)
         return saved_by_values(np.asarray(by_value.levels[0].counts))
 
     def _promising(self, parts: Sequence[_PairColumn], most: int, is_skipped: np.ndarray) -> np.ndarray:
-        """Return positions of the most promising pairs, (most, 2), the best first: pairs of columns that are more
-        dependent within the classes than overall and by chance. Pairs of two columns marked in ``is_skipped`` come
-        last.
+        """Return the positions of the most promising pairs, shape (most, 2), the best first.
+
+        The score of a pair is its mutual information given the class, less that without the class and the difference
+        expected by chance. Pairs of two columns in the mask ``is_skipped`` come last.
         """
         rows: Rows = self.training.rows
         n_classes = rows.n_classes
@@ -359,7 +367,9 @@ class PairFinder:
     def _counted(
         self, parts: dict[int, _PairColumn], pairs: Sequence[Sequence[int]], most: int = _MOST_CELLS
     ) -> Iterator[tuple[int, int, np.ndarray]]:
-        """Yield positions of each pair, and counts of its cells; ValueError for more than ``most`` cells."""
+        """Yield the positions of each pair and the class counts of its cells; ValueError for a pair of more than
+        ``most`` cells.
+        """
         order, rows, engine = self.training.order, self.training.rows, self.training.engine
         n_jobs = self.n_jobs if order.n_rows >= _PARALLEL_ROWS else 1
 
@@ -377,14 +387,16 @@ class PairFinder:
                     "than fit in memory; give these columns fewer levels, or leave the pair out."
                 )
         for begin in range(0, len(pairs), _COUNTED_AT_ONCE):
-            some = pairs[begin : begin + _COUNTED_AT_ONCE]
-            cells = map_in_threads(count, some, n_jobs)
-            yield from ((i, j, of_pair) for (i, j), of_pair in zip(some, cells, strict=True))
+            batch = pairs[begin : begin + _COUNTED_AT_ONCE]
+            cells = map_in_threads(count, batch, n_jobs)
+            yield from ((i, j, of_pair) for (i, j), of_pair in zip(batch, cells, strict=True))
 
 
 @dataclass(frozen=True)
 class _PairColumn:
-    """Column of a pair: the feature at position ``at`` of ``levels``, and the codes of the rows."""
+    """Column of a pair: the levels at position ``at`` of ``levels``, the codes of the rows, and the number of
+    levels.
+    """
 
     levels: TableLevels
     at: int

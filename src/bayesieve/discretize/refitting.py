@@ -29,23 +29,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LevelRefitter:
-    """Refits levels of a table on some of its rows, and codes rows by them, so that other rows can evaluate the levels.
+    """Refitter of the levels of a table on a subset of its rows, so that other rows can evaluate the levels.
 
-    It keeps the raw values of the table. Rows in memory, and the sampled rows of a scan, are coded from memory; other
-    rows of a scan in further passes over it.
+    It holds the raw values of the table. Rows in memory, and the sampled rows of a scan, are coded from memory; other
+    rows of a scan are read in further passes.
 
     Parameters
     ----------
-    table : raw values of the columns that features use, in the order in which the rows were coded.
+    table : raw values of the columns that features use; the rows are in the order in which they were coded.
     coders : coder of each column.
-    pair_prior : prior by which the cells of pairs are grouped.
-    missing, n_quantiles : as in `TableEncoder`.
+    pair_prior : MODL prior of the groups of cells of pairs.
+    missing, n_quantiles : see `TableEncoder`.
     n_jobs : threads.
     features : for each feature the position of its column, or those of a pair.
     names : names of the features.
     hashes : function that returns the hashes of the rows of ``table``.
-    runs : order of the rows of a scan that were coded class after class.
-    blocks : passes over a scan; None for a table in memory.
+    runs : map to the source order for rows of a scan that were sorted by class; otherwise None.
+    blocks : reader of a scan; None for a table in memory.
     """
 
     table: Table
@@ -87,7 +87,7 @@ class LevelRefitter:
         return any(coder.supervised for coder in self.coders) or any(len(columns) > 1 for columns in self.features)
 
     def select(self, features: np.ndarray) -> LevelRefitter:
-        """Return a copy for these features only (ascending positions)."""
+        """Return a copy restricted to the features at ascending positions."""
         chosen = [self.features[k] for k in features.tolist()]
         columns = sorted({i for feature in chosen for i in feature})
         at = {i: k for k, i in enumerate(columns)}
@@ -96,14 +96,16 @@ class LevelRefitter:
         return replace(self, table=self.table.select(columns), coders=coders, features=placed, names=names)
 
     def raw_columns(self, features: Sequence[int], rows: np.ndarray) -> list[list[Column]]:
-        """Return, for each of these features, the raw values of its columns in some rows (positions)."""
+        """Return, for each of the ``features``, the raw values of its columns in the rows at positions ``rows``."""
         columns = sorted({i for k in features for i in self.features[k]})
         position = {i: at for at, i in enumerate(columns)}
         table = self.table.select(columns).take(rows)
         return [[table.column(position[i]) for i in self.features[k]] for k in features]
 
     def content(self, rows: np.ndarray, classes: np.ndarray) -> Content:
-        """Return the `Content` of some rows (positions) of these classes, from all columns that are not constant."""
+        """Return the `Content` of the rows at positions ``rows``, with the class codes ``classes``, from all columns
+        that vary.
+        """
         table = self.table.take(rows)
         numbered, ordered = [], []
         for i, kind in enumerate(table.kinds()):
@@ -116,17 +118,19 @@ class LevelRefitter:
         return Content(numbered, ordered, classes)
 
     def numbers(self, rows: np.ndarray | None) -> list[np.ndarray | None]:
-        """Return the values of each feature in some rows of the table (None: all), (n_rows,), NaN if missing; None for
-        features that are not numeric.
+        """Return the numbers of each feature, (n_rows,), NaN if missing, in the rows at positions ``rows`` (None for
+        all).
+
+        The entry of a feature that is not numeric is None.
         """
         table = self.table if rows is None else self.table.take(rows)
         columns = [table.column(i) if len(feature) == 1 else None for feature in self.features for i in feature[:1]]
         return [column.numbers() if column is not None and column.kind == "numeric" else None for column in columns]
 
     def refit(self, rows: Rows, fit: np.ndarray, others: np.ndarray | None = None) -> tuple[CodedTable, CodedTable]:
-        """Fit levels to the ``rows`` at the positions ``fit``.
+        """Fit levels to the rows at the positions ``fit``, and code these and other rows by the new levels.
 
-        Returns these rows, and those at the positions ``others`` (None: all), both coded by the new levels.
+        Returns the coded rows at the positions ``fit``, and those at the positions ``others`` (None for all rows).
         """
         chosen = rows.take(fit), rows if others is None else rows.take(others)
         every = np.arange(self.table.n_rows)
@@ -143,7 +147,7 @@ class LevelRefitter:
         return first, second
 
     def _in_sample(self, rows: np.ndarray) -> bool:
-        """Return whether these rows of a scan are in memory."""
+        """Return whether the rows of a scan at positions ``rows`` are all in the sample in memory."""
         if not isinstance(self.table, ScannedTable) or self.table.sample is None:
             return False
         return self.table.sample.at(np.sort(self._in_source(rows))) is not None
@@ -155,8 +159,8 @@ class LevelRefitter:
     def _refit_in_passes(
         self, blocks: ScannedBlocks, rows: Rows, fit: np.ndarray, others: np.ndarray
     ) -> tuple[TableLevels, tuple[np.ndarray, np.ndarray]]:
-        """Fit levels to the ``rows`` of a scan at the positions ``fit``, and return these levels and the codes of both
-        groups of rows.
+        """Fit levels to rows of a scan at the positions ``fit``; return the levels and the codes of these and the other
+        rows.
 
         One pass counts the values of the rows ``fit``, and another one codes all rows. Pairs of columns whose levels
         are finer than those of the columns take one more pass.
@@ -192,13 +196,13 @@ class LevelRefitter:
         return levels, (fitted_codes, rest)
 
     def code(self, levels: Sequence[FeatureLevels], rows: np.ndarray) -> np.ndarray:
-        """Return the codes of some rows (positions) by other levels of the same columns, (n_features, n_rows)."""
+        """Code the rows at positions ``rows`` by other levels of the same columns, shape (n_features, n_rows)."""
         return code_columns(self.table.take(rows), TableLevels.of(levels), self.n_jobs)[0]
 
     def _training(self, table: Table, rows: Rows) -> TrainingTable:
-        """Return rows of ``table`` as a training table.
+        """Return ``rows``, whose values are in ``table``, as a training table.
 
-        Classes without rows are dropped; if all weights are 0, every row counts once.
+        Classes without rows are dropped; if all weights are 0, they are set to 1.
         """
         classes, codes = np.unique(np.asarray(rows.class_codes), return_inverse=True)
         codes = codes.astype(np.min_scalar_type(classes.size))
@@ -210,7 +214,7 @@ class LevelRefitter:
     def _add_pairs(
         self, training: TrainingTable, fitted: FittedColumns, codes: np.ndarray, fit_levels: FitLevels
     ) -> tuple[TableLevels, np.ndarray]:
-        """Refit the pairs; return the levels and codes of columns, followed by those of the pairs."""
+        """Refit the pairs; return the levels and codes of the columns, followed by those of the pairs."""
         names = self.table.names
         pairs = [[names[i] for i in columns] for columns in self.features if len(columns) > 1]
         if not pairs:

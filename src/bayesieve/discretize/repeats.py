@@ -1,8 +1,8 @@
-"""Detection of repeated rows, from oversampling or joins, and row weights with which each distinct row counts once.
+"""Detection of repeated rows, as after oversampling or joins, and row weights by which each distinct row counts once.
 
-Cut points adapt to copies: every value of a number occurs in several rows of one class, so that chance looks like
-information. Rows that are equal because their columns have few values are no copies: their classes differ as often as
-those of similar rows.
+Repeated rows mislead the choice of cut points: every number occurs in several rows of one class, so that chance looks
+like information. Rows may also be equal because their columns have few values. They are not copies: their classes
+differ as often as those of similar rows.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ _NEARLY_ALL = 0.9  # rows with a text of their own, in a column of identifiers
 
 @dataclass(frozen=True)
 class Repeats:
-    """Repeated rows of a table.
+    """Repeated rows of a table, and weights by which each distinct row counts once.
 
     Attributes
     ----------
-    weights : (n_rows,) row weights with which each distinct row of a class counts once, times a factor by which each
-        class keeps its share of all rows. They add up to the number of distinct rows if all classes are repeated alike,
-        otherwise to the effective sample size (Kish). One of equal rows has all the weight; rows that are equal only in
-        some columns share it.
+    weights : (n_rows,) row weights: 1 for each distinct row of a class, times a factor by which each class keeps its
+        share of all rows. They add up to the number of distinct rows if all classes are repeated equally often,
+        otherwise to the effective sample size (Kish). One of several equal rows has all the weight; rows that are equal
+        only in some columns share it.
     n_rows, n_repeated : number of rows of positive weight, and of those that repeat another.
-    columns : names of the numeric columns by which copies are recognised.
+    columns : names of the numeric columns that show that rows are copies.
     is_whole : whether copies are equal in all columns except identifiers.
-    groups : (n_rows,) number of the distinct row of each row; rows of weight 0 have 0.
+    groups : (n_rows,) number of the distinct row that each row equals; 0 for rows of weight 0.
     """
 
     weights: np.ndarray
@@ -82,13 +82,13 @@ def _caution(n_repeated: float, n_rows: float, columns: Sequence[str], effect: s
 def scan_caution(
     names: Sequence[str], columns: Sequence[ValueCounts], row_hashes: np.ndarray | None, rows: Rows
 ) -> Caution | None:
-    """Return a caution about repeated rows of a scan, which all count; None if rows are not equal more often than by
-    chance.
+    """Return a caution about repeated rows of a scan, which keep their weights; None if rows are equal no more often
+    than by chance.
 
     Parameters
     ----------
-    names, columns : names of all columns, and the counts of their values.
-    row_hashes : (n_rows,) hashes by `hash_rows` in the order of ``rows``; None if they are not known.
+    names, columns : names of all columns, and the class counts of their values.
+    row_hashes : (n_rows,) hashes by `hash_rows` in the order of ``rows``; None if they were not computed.
     rows : classes and weights of the rows.
     """
     numbers = {names[i]: column for i, column in enumerate(columns) if isinstance(column.values, np.ndarray)}
@@ -101,7 +101,7 @@ def scan_caution(
             return _scan_caution(n_rows - max(n_values), n_rows, copied)
     if row_hashes is None:
         return None
-    # Rows with the lowest hashes, and all their copies, are a random sample of the distinct rows.
+    # Rows with the lowest hashes are a random sample of the distinct rows with all their copies.
     one_in = np.uint64(max(1, row_hashes.size // _HASHED_ROWS))
     few = np.flatnonzero(row_hashes < np.uint64(2**64 - 1) // one_in)
     if rows.weights is not None:
@@ -112,7 +112,7 @@ def scan_caution(
     share = 1.0 - distinct.size / max(1, few.size)
     n_distinct = {name: len(one.values) if one.upper is None else one.n_distinct for name, one in numbers.items()}
     distinguishing = [name for name, n in n_distinct.items() if n >= _LEAST_DISTINCT * (1.0 - share) * row_hashes.size]
-    # `are_copies` compares neighbouring values. With hashes as values, neighbours are random rows.
+    # `are_copies` compares the classes of rows with neighbouring values. With hashes as values, these are random rows.
     if not distinguishing or not are_copies(distinct.astype(np.float64), counts.reshape(-1, rows.n_classes)):
         return None
     return _scan_caution(share * row_hashes.size, row_hashes.size, distinguishing)
@@ -130,13 +130,13 @@ def find_repeats(
     n_jobs: int | None,
     row_hashes: Callable[[], np.ndarray] | None = None,
 ) -> Repeats | None:
-    """Return the repeated rows of a table in memory, or None if rows are not equal more often than by chance.
+    """Return the repeated rows of a table in memory, or None if rows are equal no more often than by chance.
 
     Parameters
     ----------
-    table, target, weights : the rows.
+    table, target, weights : columns, classes and weights (None for all 1) of the rows.
     n_jobs : threads.
-    row_hashes : function that returns the hashes of all rows by `hash_rows`; called if some rows may be equal.
+    row_hashes : function that returns the hashes of all rows by `hash_rows`; called only if some rows may be equal.
     """
     counted: Any = slice(None) if weights is None else np.flatnonzero(weights > 0)
     rows = np.arange(table.n_rows)[counted]
@@ -144,7 +144,8 @@ def find_repeats(
     sample = rows[at]
     possible = _possible_identifiers(table, sample)
 
-    # Rows that are equal in all columns except identifiers; in wide tables a few columns rule out most of them.
+    # Look for rows that are equal in all columns except identifiers. In wide tables, a few columns are hashed first:
+    # they often show that there are none.
     if table.n_columns <= _GLANCE_COLUMNS or _may_repeat(table, n_jobs):
         hashes = (hash_rows(table, n_jobs) if row_hashes is None else row_hashes())[counted]
         if (
@@ -158,14 +159,14 @@ def find_repeats(
             if repeats is not None:
                 return repeats
 
-    # Rows may also be equal in some numeric columns only, such as the rows of one customer after a join with orders.
+    # Look for rows that are equal in some numeric columns only, such as those of one customer after a join with orders.
     columns = _copied_columns(table, target, sample)
     columns = sorted(set(columns).difference(_identifiers(table, possible, sample, at))) if columns else []
     return _joined_rows(table, target, weights, rows, columns, n_jobs) if columns else None
 
 
 def _may_repeat(table: Table, n_jobs: int | None) -> bool:
-    """Return whether enough rows are equal in a few columns for the others to be compared."""
+    """Return whether so many rows are equal in a few columns that the other columns must be compared, too."""
     few = table.select(list(range(0, table.n_columns, -(-table.n_columns // _GLANCE_COLUMNS))))
     sample = np.arange(0, table.n_rows, max(1, table.n_rows // MOST_JUDGED_ROWS))
     possible, hashes = _possible_identifiers(few, sample), hash_rows(few, n_jobs)
@@ -180,8 +181,9 @@ def _equal_rows(
     hashes: np.ndarray,
     columns: Sequence[int],
 ) -> Repeats | None:
-    """Return the rows that are equal in these columns (all except identifiers), or None unless numbers show that they
-    are copies.
+    """Return the rows that are equal in ``columns`` (all except identifiers); None if they may be equal by chance.
+
+    ``rows`` are the positions of the rows of positive weight, and ``hashes`` their hashes.
     """
     if _n_equal(hashes) < _FEWEST_COPIED:
         return None
@@ -199,12 +201,12 @@ def _equal_rows(
 
 
 def _columns_of_copies(distinct: Table, counts: np.ndarray) -> tuple[str, ...]:
-    """Return the names of numeric columns that show that rows are copies; empty if they may be equal by chance.
+    """Return the names of numeric columns that show that equal rows are copies; empty if rows may be equal by chance.
 
     Parameters
     ----------
     distinct : the distinct rows, without identifiers.
-    counts : (n_distinct, n_classes) number of rows.
+    counts : (n_distinct, n_classes) number of rows by class that equal each distinct row.
     """
     together = []
     for i in (i for i, kind in enumerate(distinct.kinds()) if kind == "numeric"):
@@ -216,13 +218,13 @@ def _columns_of_copies(distinct: Table, counts: np.ndarray) -> tuple[str, ...]:
         ranks[order] = np.where(np.isnan(values[order]), np.nan, np.arange(values.size))
         if np.unique(values).size > _FEWEST_VALUES and are_copies(ranks, counts):
             together.append(i)
-    # Rounded numbers may be equal by chance, but then some rows would differ in one column only. If hardly any do, rows
-    # are copies.
+    # Rounded numbers may be equal by chance. Some distinct rows would then differ in a single column; if hardly any do,
+    # equal rows are copies.
     return tuple(distinct.names[i] for i in together) if together and _stand_apart(distinct) else ()
 
 
 def _stand_apart(distinct: Table) -> bool:
-    """Return whether hardly any distinct rows become equal if one of the columns is ignored."""
+    """Return whether hardly any distinct rows differ from another one in a single column."""
     hashes = hash_rows(distinct)
     for i in range(distinct.n_columns):
         if _n_equal(hashes - hash_rows(distinct.select([i]))) > _MOST_NEARLY_EQUAL * hashes.size:
@@ -238,8 +240,10 @@ def _joined_rows(
     columns: Sequence[int],
     n_jobs: int | None,
 ) -> Repeats | None:
-    """Return the rows that are equal in these columns, such as those of one customer after a join with orders,
-    or None.
+    """Return the rows that are equal in ``columns``, such as those of one customer after a join with orders.
+
+    None if fewer than a quarter of the rows repeat another one. ``rows`` are the positions of the rows of positive
+    weight.
     """
     classes = target.codes[rows]
     hashes = hash_rows(table.select(columns), n_jobs)[rows]
@@ -255,14 +259,14 @@ def _joined_rows(
 
 
 def _copied_columns(table: Table, target: Target, sample: np.ndarray) -> list[int]:
-    """Return the numeric columns that were copied together, judged by a sample of rows.
+    """Return the positions of numeric columns whose values were copied together, judging by a sample of rows.
 
-    Equal values are of one class, neighbouring values are not, and rows that share a value of one column share the
-    values of the others.
+    In such columns, rows with equal values have one class, rows with neighbouring values have different ones, and rows
+    that agree in one column agree in the others.
     """
     numeric = [i for i, kind in enumerate(table.kinds()) if kind == "numeric"]
     sample = sample[np.argsort(mixed(np.arange(sample.size)))]  # in an arbitrary but fixed order
-    # A few columns are examined first: in a wide table they show whether the others need examining.
+    # In a wide table, examine a few columns first: if none of them was copied, the others are not examined.
     first = numeric[:: max(1, -(-len(numeric) // _GLANCE_COLUMNS))]
     groups = _copied(table, target, sample, first)
     if len(groups) > 1 and len(first) < len(numeric):
@@ -280,38 +284,41 @@ def _copied_columns(table: Table, target: Target, sample: np.ndarray) -> list[in
 
 
 def _copied(table: Table, target: Target, sample: np.ndarray, columns: Sequence[int]) -> dict[int, np.ndarray]:
-    """Return, for each column that may be copied, the number of the value of each row, -1 if missing."""
-    groups, some = dict[int, np.ndarray](), np.array(columns, dtype=np.int64)
-    if some.size == 0:
+    """Return, for each column whose values may have been copied, the number of each row's value (-1 if missing), by
+    column.
+    """
+    groups, candidates = dict[int, np.ndarray](), np.array(columns, dtype=np.int64)
+    if candidates.size == 0:
         return groups
-    glance = np.sort(table.numbers(some, sample[:_GLANCE_ROWS]), axis=1)
+    glance = np.sort(table.numbers(candidates, sample[:_GLANCE_ROWS]), axis=1)
     n_equal = np.count_nonzero(glance[:, 1:] == glance[:, :-1], axis=1)
     n_distinct = np.count_nonzero(~np.isnan(glance), axis=1) - n_equal
-    for i in some[(n_equal >= _FEWEST_EQUAL) & (n_distinct >= _FEWEST_JOINED)].tolist():
+    for i in candidates[(n_equal >= _FEWEST_EQUAL) & (n_distinct >= _FEWEST_JOINED)].tolist():
         numbers = table.select([i]).take(sample).column(0).numbers()
-        known = ~np.isnan(numbers)
-        values, group = np.unique(numbers[known], return_inverse=True)
-        cells = group * target.n_classes + target.codes[sample[known]].astype(np.int64)
+        present = ~np.isnan(numbers)
+        values, group = np.unique(numbers[present], return_inverse=True)
+        cells = group * target.n_classes + target.codes[sample[present]].astype(np.int64)
         counts = np.bincount(cells, minlength=values.size * target.n_classes).reshape(values.size, -1)
         if are_copies(values, counts, in_sample=True):
             groups[i] = np.full(sample.size, -1)
-            groups[i][known] = group
+            groups[i][present] = group
     return groups
 
 
 def are_copies(values: np.ndarray, counts: np.ndarray, in_sample: bool = False) -> bool:
     """Return whether repeated rows are copies rather than equal by chance.
 
-    Copies are recognised by a numeric column that distinguishes most of the distinct rows. Rows with its next lower and
-    higher values often have other classes, whereas copies hardly ever do. If neighbours are nearly always of one class
-    as well, there must be room for many values between them.
+    Copies are recognised by a numeric column whose values differ between most distinct rows. Equal rows must have the
+    same class, while rows with the next lower or higher value often have other classes. If such neighbours nearly
+    always have the same class, too, the values must be so far apart that equal ones are unlikely by chance.
 
     Parameters
     ----------
     values : (n_distinct,) a numeric column in distinct rows, NaN if missing.
-    counts : (n_distinct, n_classes) number of rows.
-    in_sample : whether they are the distinct values of a column in some rows, rather than distinct rows: few copies
-        suffice, but only classes of neighbours can show that they are copies.
+    counts : (n_distinct, n_classes) number of rows by class that equal each distinct row.
+    in_sample : whether ``values`` are the distinct values of a column in a sample of rows, instead of values in
+        distinct rows. Few copies then suffice, but only the classes of neighbouring values can show that they are
+        copies.
     """
     order = np.argsort(values, kind="stable")
     order = order[: np.count_nonzero(~np.isnan(values))]
@@ -347,7 +354,7 @@ def are_copies(values: np.ndarray, counts: np.ndarray, in_sample: bool = False) 
 
 
 def _possible_identifiers(table: Table, sample: np.ndarray) -> list[int]:
-    """Return the columns that may identify rows by numbers or names, judged by up to 1,000 rows."""
+    """Return the positions of columns that may be identifiers (numbers or names), judging by up to 1,000 rows."""
     kinds, types = table.kinds(), table.types()
     numbers = [i for i, kind in enumerate(kinds) if kind == "numeric" and types[i] == "number"]
     glance = sample[:: max(1, sample.size // _GLANCE_ROWS)]
@@ -356,8 +363,9 @@ def _possible_identifiers(table: Table, sample: np.ndarray) -> list[int]:
 
 
 def _identifiers(table: Table, possible: Sequence[int], sample: np.ndarray, at: np.ndarray) -> list[int]:
-    """Return those ``possible`` columns that have a value of its own for nearly every row; copies may differ in
-    them.
+    """Return those of the ``possible`` columns with a different value in nearly every row, in which copies may differ.
+
+    ``at`` are the positions of the rows ``sample`` among the rows of positive weight.
     """
     kinds, n_rows = table.kinds(), int(at[-1]) + 1
     marks = marks_of_numbers(table, [i for i in possible if kinds[i] == "numeric"], sample, at, n_rows)
@@ -376,7 +384,7 @@ def _n_equal(hashes: np.ndarray) -> int:
 
 
 def _spread(values: np.ndarray, rows: np.ndarray, n_rows: int) -> np.ndarray:
-    """Return an array over all rows with the values of some rows, and zeros elsewhere."""
+    """Return an array of length ``n_rows`` with ``values`` at the positions ``rows``, and zeros elsewhere."""
     every = np.zeros(n_rows, dtype=values.dtype)
     every[rows] = values
     return every
@@ -385,16 +393,17 @@ def _spread(values: np.ndarray, rows: np.ndarray, n_rows: int) -> np.ndarray:
 def weights_of_distinct(
     cells: np.ndarray, classes: np.ndarray, weights: np.ndarray | None, shared: bool = False
 ) -> np.ndarray:
-    """Return row weights with which each distinct row of a class counts once; see `Repeats`.
+    """Return row weights by which each distinct row of a class counts once; see `Repeats`.
 
     Parameters
     ----------
-    cells : (n_rows,) number that is equal for equal rows of a class.
+    cells : (n_rows,) numbers that are equal for equal rows of one class.
     classes : (n_rows,) class codes.
-    weights : (n_rows,) or None.
-    shared : whether equal rows share the weight; otherwise one of them has it.
+    weights : (n_rows,) row weights, or None if all are 1.
+    shared : whether equal rows share the weight; otherwise one of them has all of it.
     """
-    # A random copy is kept rather than the first: first copies of frequently copied classes lie early in the table.
+    # A random copy gets the weight rather than the first one: first copies are found early in the table, the more so in
+    # classes with many copies.
     order = np.argsort(mixed(np.arange(cells.size)))
     _, first, n_copies = np.unique(cells[order], return_index=True, return_counts=True)
     row, first = np.unique(cells, return_inverse=True)[1], order[first]

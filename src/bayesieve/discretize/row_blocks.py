@@ -1,4 +1,6 @@
-"""Counting and coding of many rows block by block, for tables in memory; `scan_passes` does it for scans."""
+"""Counting and coding of many rows in blocks: `TableBlocks` for tables in memory, and the protocol that scans
+implement, too.
+"""
 
 from __future__ import annotations
 
@@ -17,15 +19,15 @@ from bayesieve.table.levels import TableLevels
 from bayesieve.words import named
 
 EXACT_ROWS = 1 << 20
-"""Rows up to which every value is counted, however many there are."""
+"""Number of rows up to which every distinct value is counted, however many there are."""
 MOST_NUMBERS = 100_000
-"""Distinct numbers of a column of more rows, beyond which cells of a grid of quantiles are counted."""
+"""In tables of more rows: number of distinct values of a numeric column beyond which quantiles are counted instead."""
 MOST_CATEGORIES = 1 << 18
-"""Distinct categories of a column of more rows, beyond which rare ones count as never seen."""
+"""In tables of more rows: number of categories of a column beyond which rare ones count as never seen."""
 MOST_TEXTS = 1 << 19
-"""Distinct categories of a column of more rows, beyond which only those that promise to be frequent are counted."""
+"""In tables of more rows: number of categories beyond which only those in frequent hash buckets are counted."""
 QUANTILES = (1 << 16) - 1
-"""Cells of the grid by default."""
+"""Default number of quantiles."""
 
 _BYTES_PER_CELL = 64  # of a grid, and of the sketch that it is made of, besides 24 for each class
 _BYTES_PER_NUMBER = 16  # while counts are added up, besides 8 for each class
@@ -41,11 +43,11 @@ class Blocks(Protocol):
     table : names, kinds and types of the columns, and the number of rows
     n_classes : number of classes of the rows
     reading_bytes : limit on the bytes that counts of all columns may take, or None
-    prints : hashes of all rows, once all columns were read in one pass, or None
+    row_hashes : hashes of all rows after a pass over all columns; None before it, and for tables in memory
     """
 
     n_classes: int
-    prints: np.ndarray | None
+    row_hashes: np.ndarray | None
 
     @property
     def table(self) -> Table: ...
@@ -56,26 +58,29 @@ class Blocks(Protocol):
     def total(self, positions: Sequence[int], count: Any, add: Any, options: Sequence[Any]) -> list[Any]:
         """Return the sum of a statistic over all blocks, for each column at ``positions``.
 
-        ``count(column, rows, option)`` computes the statistic in one block, whose `BlockRows` are ``rows``, and
-        ``add([one, other], option)`` adds two of them. ``options`` holds the option of each column.
+        ``count(column, rows, option)`` computes the statistic for one column in a block with the `BlockRows` ``rows``,
+        and ``add([one, other], option)`` adds two such statistics. ``options`` holds the option of each column, such as
+        cut points.
         """
 
     def codes(self, positions: Sequence[int], levels: TableLevels) -> np.ndarray:
-        """Return the codes of all rows by levels of the columns at ``positions``, (n, n_rows)."""
+        """Return the codes of all rows by ``levels`` of the columns at ``positions``, shape (n_positions, n_rows)."""
 
 
 class CountedColumns:
     """Class counts of the values of all columns.
 
-    In tables of few rows all values are counted. Otherwise, numbers with very many values are counted in the cells of a
-    grid, and of very many categories only the most frequent ones.
+    In tables of few rows, all distinct values are counted. Otherwise, columns of very many distinct numbers are counted
+    in the cells of a grid of quantiles, and for columns of very many categories only the most frequent ones are
+    counted.
 
     Parameters
     ----------
     blocks : Blocks
-        Read once; columns of very many distinct values are read more often, and all once more to be coded.
+        Training rows. They are read once to count values, again for columns of very many distinct values, and once to
+        be coded.
     n_jobs : threads.
-    n_cells : largest number of cells of a grid.
+    n_cells : largest number of quantiles of a column.
 
     Attributes
     ----------
@@ -101,8 +106,9 @@ class CountedColumns:
         self.columns = self._counted([number_room if kind == "numeric" else self._text_room for kind in kinds])
 
     def _counted(self, rooms: Sequence[value_sums.Room]) -> list[ValueCounts]:
-        """Return the counts of each column: of all its values, of cells of a grid, or of its most frequent
-        categories.
+        """Return the counts of each column: of all its values, of quantiles, or of its most frequent categories.
+
+        ``rooms`` are the limits on the distinct values of each column.
         """
         totals = self._blocks.total(range(len(rooms)), value_sums.count_values, value_sums.add_values, rooms)
         parts = dict(enumerate(totals))
@@ -125,8 +131,9 @@ class CountedColumns:
         return columns
 
     def _grids(self, coarse: dict[int, value_sums.Grid]) -> dict[int, value_sums.Grid]:
-        """Count rows in grids of quantiles; if cells have too many rows, they are split, and all rows are counted
-        again.
+        """Count the rows of columns in grids of quantiles, computed from the counts in coarser grids.
+
+        If cells have too many rows, they are split, and all rows are counted again.
         """
         grids, split = dict(coarse), list(coarse)
         for _ in range(1 + value_sums.MOST_ROUNDS):
@@ -138,18 +145,18 @@ class CountedColumns:
         return grids
 
     def fit(self, positions: Sequence[int], coders: Sequence[ColumnCoder], missing: str) -> FittedColumns:
-        """Return the levels of these columns, fitted to their counts."""
+        """Return the levels of the columns at ``positions``, fitted to their counts."""
         names, types = self._blocks.table.names, self._blocks.table.types()
         counts = [self.columns[i] for i in positions]
         named_, typed = [names[i] for i in positions], [types[i] for i in positions]
         return fit_counts(named_, typed, counts, coders, missing, self._n_jobs)
 
     def codes(self, positions: Sequence[int], levels: TableLevels) -> np.ndarray:
-        """Return the codes of all rows, (n, n_rows), by levels of these columns."""
+        """Return the codes of all rows by ``levels`` of the columns at ``positions``, shape (n_positions, n_rows)."""
         return self._blocks.codes(positions, levels)
 
     def cautions(self) -> list[Caution]:
-        """Return cautions about columns of which not every value was counted."""
+        """Return cautions about columns whose values were counted in quantiles, or dropped as rare."""
         columns, names = self.columns, self._blocks.table.names
         rare = np.flatnonzero(self._left_out).tolist()
         joined = tuple(names[i] for i in rare)
@@ -174,10 +181,10 @@ class CountedColumns:
 
 
 class TableBlocks:
-    """`Blocks` of a table in memory."""
+    """Table in memory that is read block by block; implements `Blocks`."""
 
     reading_bytes = None
-    prints: np.ndarray | None = None
+    row_hashes: np.ndarray | None = None
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Tasks of passes over a scan: each reads the rows of a chunk and counts or codes their values, locally or in a
+"""Tasks of passes over a scan: each reads a chunk of rows and counts or codes its values, in this process or a
 worker.
 """
 
@@ -27,43 +27,44 @@ if TYPE_CHECKING:
 
 BLOCK_ROWS = 1 << 18
 """Rows of a block, counted from the first row whose target is known, whatever the files, the memory and the executor:
-counts of fractional weights are added in the order of the blocks, so that all of these give the same bits."""
+counts of fractional weights are added in the order of the blocks, so that all of these give the same bits.
+"""
 
 
 def block_slices(n_rows: int) -> list[slice]:
-    """Return the slices of `BLOCK_ROWS` rows into which ``n_rows`` rows are cut."""
+    """Cut ``n_rows`` rows into slices of `BLOCK_ROWS` rows."""
     return [slice(begin, min(begin + BLOCK_ROWS, n_rows)) for begin in range(0, n_rows, BLOCK_ROWS)]
 
 
 @dataclass(frozen=True)
 class RowChunk:
-    """Rows of a scan that one task reads.
+    """Consecutive rows of a scan that one task reads.
 
     Attributes
     ----------
     first : number of the first row in the scan.
-    files : the rows in the files.
-    known : classes and weights of the rows, if they are at hand; None if the task reads them.
-    chosen : bits (`numpy.packbits`) of the rows that count, if the task reads the classes; None: all rows whose target
-        is known.
+    files : location of the rows in the files.
+    known : classes and weights of the rows; None if the task reads them from the files.
+    chosen : mask of the rows to use (`numpy.packbits`), if the task reads the classes; None for all rows with a known
+        target.
     """
 
     first: int
     files: tuple[FileRows, ...]
-    known: KnownRows | None = None
+    known_rows: KnownRows | None = None
     chosen: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
 class Reading:
-    """Columns that tasks read, and how they are read.
+    """Columns that tasks read, with their types and the reader of classes and weights.
 
     Attributes
     ----------
     schema : names and types of the columns.
-    kinds : kinds of columns that do not follow from their type.
+    kinds : kinds of columns, by name, that do not follow from their type.
     n_classes : number of classes.
-    labels : reads the classes and weights of chunks that do not have them.
+    labels : reader of classes and weights for chunks without them.
     n_jobs : threads of a task.
     """
 
@@ -80,23 +81,25 @@ class Reading:
         """
         import polars as pl
 
-        if chunk.known is not None:
-            frame, known = read_rows(chunk.files, self.schema), chunk.known
+        if chunk.known_rows is not None:
+            frame, known_rows = read_rows(chunk.files, self.schema), chunk.known_rows
         else:
             assert self.labels is not None
             _check_visible(chunk.files)
             frame = read_rows(chunk.files, {**self.schema, **self.labels.schema})
-            known = self.labels.read(frame)
+            known_rows = self.labels.read(frame)
             if chunk.chosen is not None:
-                known = known.restricted_to(np.unpackbits(chunk.chosen, count=frame.height).astype(bool))
+                known_rows = known_rows.restricted_to(np.unpackbits(chunk.chosen, count=frame.height).astype(bool))
         frame = frame[list(self.schema)]
-        frame = frame if known.mask is None else frame.filter(pl.Series(known.mask))
-        table = table_of_frame(frame, self.kinds, partial(_row_in_scan, chunk.first, known.mask))
-        return table, BlockRows(known.classes, self.n_classes, known.weights), frame
+        frame = frame if known_rows.mask is None else frame.filter(pl.Series(known_rows.mask))
+        table = table_of_frame(frame, self.kinds, partial(_row_in_scan, chunk.first, known_rows.mask))
+        return table, BlockRows(known_rows.classes, self.n_classes, known_rows.weights), frame
 
 
 def _row_in_scan(first: int, mask: np.ndarray | None, row: int) -> int:
-    """Return the number in the scan of a row of a chunk; ``mask`` marks the rows of the chunk that count."""
+    """Return the number in the scan of a row of a chunk; ``mask`` marks the rows of the chunk that are used, None for
+    all.
+    """
     return first + (row if mask is None else int(np.flatnonzero(mask)[row]))
 
 
@@ -118,11 +121,12 @@ def _check_visible(files: Sequence[FileRows]) -> None:
 
 @dataclass(frozen=True)
 class CountTask:
-    """Task of counting the values of columns of a chunk, and of hashing its rows.
+    """Task of counting the values of columns in a chunk of rows, and of hashing the rows.
 
     Attributes
     ----------
-    count, options : ``count(column, rows, option)`` counts the values of a column.
+    count, options : function ``count(column, rows, option)`` that counts the values of a column, and the option of each
+        column.
     hashes : whether to hash the rows.
     """
 
@@ -147,12 +151,12 @@ def count_rows(task: CountTask) -> tuple[list[Any], np.ndarray | None]:
 
 @dataclass(frozen=True)
 class CodeTask:
-    """Task of coding columns of a chunk.
+    """Task of coding columns in a chunk of rows.
 
     Attributes
     ----------
     levels : levels of each column.
-    sample : ascending positions of the rows whose values are returned as well; None for none.
+    sample : ascending positions of rows in the chunk whose values are returned as well; None for no rows.
     """
 
     chunk: RowChunk
@@ -162,7 +166,7 @@ class CodeTask:
 
 
 def code_rows(task: CodeTask) -> tuple[list[np.ndarray], pl.DataFrame | None]:
-    """Run a `CodeTask`; return the codes of each column, one, two or four bytes per row, and the sampled rows as a
+    """Run a `CodeTask`; return the codes of each column (one, two or four bytes per row), and the sampled rows as a
     dataframe.
     """
     table, _, rows = task.reading.rows(task.chunk)
@@ -173,7 +177,9 @@ def code_rows(task: CodeTask) -> tuple[list[np.ndarray], pl.DataFrame | None]:
 
 
 def _without_other_texts(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return a deep copy of some rows: polars would otherwise keep the texts of the whole frame in memory."""
+    """Return a deep copy of a selection of rows; without it, polars would keep the texts of the whole frame in
+    memory.
+    """
     import polars as pl
 
     copied: pl.DataFrame = pickle.loads(pickle.dumps(rows)) if pl.String in rows.dtypes else rows

@@ -48,9 +48,9 @@ _MOST_COMPARED, _MOST_TYPING_ERRORS = 5000, 20  # values of a column, and values
 
 
 def ruled_coders(rules: TableRules, table: Table, coders: Sequence[ColumnCoder], pairs: Any) -> list[ColumnCoder]:
-    """Return the coder of each column, which follows its rule if there is one and otherwise the given coder.
+    """Return a coder of each column that follows the user's rule; columns without a rule keep the given coder.
 
-    Raise ValueError, naming the column, if one of the ``pairs`` has a column that cannot be in a pair.
+    Raises ValueError, naming the column, if one of the ``pairs`` has a column that must not be in a pair.
     """
     for name in () if isinstance(pairs, (str, Integral)) else (name for pair in pairs for name in pair):
         if name in rules.unpaired:
@@ -67,15 +67,14 @@ def ruled_coders(rules: TableRules, table: Table, coders: Sequence[ColumnCoder],
 
 
 def as_learnt(names: Sequence[str], coders: Sequence[ColumnCoder]) -> tuple[str, ...]:
-    """Return the columns whose levels by hand equal the levels learnt from the rows."""
+    """Return the names of columns whose levels by hand equal those that a fit without them learns from the rows."""
     return tuple(name for name, coder in zip(names, coders, strict=True) if getattr(coder, "is_as_learnt", False))
 
 
 def rule_cautions(
     table: Table, coders: Sequence[ColumnCoder], levels: Sequence[FeatureLevels], learnt: Sequence[str]
 ) -> list[Caution]:
-    """Return cautions about values in rules that no row has, and a remark on the columns whose levels are as
-    ``learnt``.
+    """Return cautions about values in rules that no row has, and about the columns ``learnt``.
 
     Parameters
     ----------
@@ -111,9 +110,9 @@ def rule_cautions(
 
 
 def _absent_special(table: Table, i: int, level: FeatureLevels) -> tuple[list[str], list[str]]:
-    """Return the special values (in a scanned table, their names) that no row of a column has.
+    """Return the texts of the special values (in a scanned table, their names) that no row of a column has.
 
-    For a column in memory, its lowest and highest number are returned as well.
+    For a column in memory, the texts of its lowest and highest ordinary number are returned as well.
     """
     if isinstance(table, ScannedTable):
         rows = np.asarray(level.counts).sum(axis=1)[level.n_special_levels - len(level.special) :]
@@ -122,44 +121,45 @@ def _absent_special(table: Table, i: int, level: FeatureLevels) -> tuple[list[st
     alone = SpecialValues(tuple((canonical_text(value), (value,)) for value in values))
     numbers = column.read_as(column.name, alone).numbers()
     there = np.isin(special_number(np.arange(len(values))), numbers)
-    known = numbers[numbers > HIGHEST_SPECIAL]
-    ends = [known.min(), known.max()] if known.size else []
+    ordinary = numbers[numbers > HIGHEST_SPECIAL]
+    ends = [ordinary.min(), ordinary.max()] if ordinary.size else []
     texts = [format_temporal(end, level.type) if level.type in TEMPORAL else canonical_text(end) for end in ends]
     return [canonical_text(value) for value, is_there in zip(values, there, strict=True) if not is_there], texts
 
 
 def _free(coder: Any) -> Any:
-    """Return the coder by which levels that this coder takes from its rule may be learnt instead."""
+    """Return a coder that follows the ``learnt`` option of a ruled coder's rule, and so learns levels from the rows."""
     rule = coder.rule.learnt
     return coder.base if rule == LevelRule() else type(coder)(coder.base, rule, coder.name, coder.type)
 
 
 def for_other_rows(coder: ColumnCoder, levels: Sequence[FeatureLevels], i: int, is_as_learnt: bool) -> ColumnCoder:
-    """Return the coder for other rows of the column at position ``i``.
+    """Return a coder for other rows of the column at position ``i``; if ``is_as_learnt``, it learns levels from the
+    rows.
 
-    Groups by hand keep all values that they have in the column, even if the other rows lack them.
+    Groups by hand keep all their values, even if the other rows lack some of them.
     """
     coder = _free(coder) if is_as_learnt else coder
     if not isinstance(coder, RuledGroups) or coder.rule.groups is None:
         return coder
     level = levels[i]
-    given: Any = level.groups if coder.rule.is_fixed else coder.rule.groups  # other values are known, too
+    given: Any = level.groups if coder.rule.is_fixed else coder.rule.groups  # or with a group of all other values
     groups = tuple(tuple(None if v is None else level._category(v) for v in group) for group in given)
     return RuledGroups(coder.base, replace(coder.rule, groups=groups), coder.name, coder.type, are_categories=True)
 
 
 class Ruled:
-    """Mixin of coders of one column that follow a rule, and another coder (``base``) in everything the rule leaves
-    open.
+    """Mixin of coders of one column by a user's rule; another coder (``base``) decides whatever the rule does not
+    fix.
     """
 
     is_alone = True
     is_as_learnt = False
-    """Whether levels by hand are those that the rows give by the rule that they were learnt by."""
+    """Whether the levels by hand equal those that the ``learnt`` option of the rule gives for these rows."""
     absent: Sequence[str] = ()
-    """Values in groups by hand that no row has."""
+    """Values in groups by hand that do not occur in the rows."""
     others: Sequence[str] = ()
-    """Values of rows that no group by hand has."""
+    """Values that occur in the rows, but in no group by hand."""
 
     def __init__(self, base: Any, rule: LevelRule, name: str, type_: str, *, are_categories: bool = False) -> None:
         self.base, self.rule, self.name, self.type = base, rule, name, type_
@@ -174,8 +174,10 @@ class Ruled:
         return type(self)(self.base.in_table(n_columns, n_rows), self.rule, self.name, self.type)
 
     def least_rows(self, counts: np.ndarray, n_rows: float) -> float:
-        """Return the rows that each level needs. Raise ValueError if levels by hand with these class counts
-        have fewer.
+        """Return the least number of rows of a level.
+
+        Raises ValueError if a level by hand, with class counts ``counts``, has fewer. ``n_rows`` is the number of rows
+        of the column, because limits may be shares of it.
         """
         least = self.rule.min_rows * (n_rows if self.rule.min_rows < 1 else 1.0)
         if self.rule.is_fixed and len(counts) > 1 and (counts.sum(axis=1) < least).any():
@@ -184,18 +186,18 @@ class Ruled:
 
     @property
     def may_be_learnt(self) -> bool:
-        """Whether levels learnt from the rows may turn out equal to those by hand."""
+        """Whether the levels by hand must be compared with levels learnt from the rows."""
         return self.rule.is_by_hand and self.rule.learnt is not None
 
     def keeps_limits(self, counts: np.ndarray, n_rows: float) -> bool:
-        """Return whether levels with these class counts are within the rule's limits on their number and sizes."""
+        """Return whether levels with class counts ``counts`` satisfy the rule's limits on their number and sizes."""
         least, most = self.least_rows(counts, n_rows), self.rule.max_levels
         few = len(counts) == 1 or bool((counts.sum(axis=1) >= least).all())
         return few and (most is None or len(counts) <= most) and not (self.rule.include and len(counts) == 1)
 
 
 class RuledIntervals(Ruled, IntervalCoder):
-    """Coder of the intervals of one numeric column by a rule."""
+    """Coder of one numeric column by a user's rule."""
 
     joins = NEVER
     separates_missing = True
@@ -206,8 +208,8 @@ class RuledIntervals(Ruled, IntervalCoder):
     def fit_blocks(self, blocks: ValueBlocks, *, apart: bool) -> Intervals:
         if self.rule.only_limits:
             learnt = self._fitted_by(self.base, blocks, apart)
-            known = learnt.counts[int(learnt.cut_points[:1].tolist() == [-math.inf]) :]
-            if self.keeps_limits(known, known.sum()):
+            number_counts = learnt.counts[int(learnt.cut_points[:1].tolist() == [-math.inf]) :]
+            if self.keeps_limits(number_counts, number_counts.sum()):
                 return learnt
         intervals = self._by_rule(blocks)
         if not self.may_be_learnt:
@@ -219,20 +221,22 @@ class RuledIntervals(Ruled, IntervalCoder):
 
     @staticmethod
     def _fitted_by(coder: Any, blocks: ValueBlocks, apart: bool) -> Intervals:
-        """Return the intervals found by another coder, for which neighbouring values of one class may be joined."""
+        """Return the intervals that another coder finds for the same values."""
         first, counts = int(blocks.has_missing[0]), np.diff(blocks.cumulated, axis=0)
         values, missing = blocks.lower[first:-1], counts[:first].sum(axis=0, dtype=counts.dtype)
         upper = None if np.array_equal(values, blocks.upper[first:-1]) else blocks.upper[first:-1]
         table = ValueCounts(values, counts[first:], missing, upper, int(blocks.n_values[0]) - first)
-        found: Intervals = coder.fit_blocks(ValueBlocks.of_counts(table, joined=coder.joins, apart=True), apart=apart)
-        return found
+        intervals: Intervals = coder.fit_blocks(
+            ValueBlocks.of_counts(table, joined=coder.joins, apart=True), apart=apart
+        )
+        return intervals
 
     def _by_rule(self, blocks: ValueBlocks) -> Intervals:
         rule, counts = self.rule, np.diff(blocks.cumulated, axis=0)
         low, high, first = blocks.lower[:-1], blocks.upper[:-1], int(blocks.has_missing[0])
         missing, lowest = counts[:first].sum(axis=0), [*map(special_number, range(len(rule.special)))]
-        known = low > (HIGHEST_SPECIAL if rule.special else -math.inf)
-        cuts, intervals = self._cut(low[known], high[known], counts[known])
+        is_ordinary = low > (HIGHEST_SPECIAL if rule.special else -math.inf)
+        cuts, intervals = self._cut(low[is_ordinary], high[is_ordinary], counts[is_ordinary])
         parts = [*(counts[low == special].sum(axis=0) for special in lowest), *intervals]
         code = -1
         if rule.exclude or rule.missing not in (None, "apart", "unseen"):
@@ -253,28 +257,33 @@ class RuledIntervals(Ruled, IntervalCoder):
         )
 
     def _joined(self, lowest: Sequence[float], cuts: Sequence[float]) -> int:
-        """Return the level that missing values join."""
-        names, asked = [*dict(self.rule.special)], self.rule.missing
-        if canonical_text(asked) in names:
-            return names.index(canonical_text(asked))
-        if not is_number(asked):
-            hint = did_you_mean(str(asked), ("apart", "unseen", *names))
-            wrong = f"needs 'apart', 'unseen', a number or a special name as 'missing', got {asked!r}"
+        """Return the code of the level that missing values join by the rule.
+
+        ``lowest`` are the numbers of special values, whose levels come first, and ``cuts`` the other cut points.
+        """
+        names, missing = [*dict(self.rule.special)], self.rule.missing
+        if canonical_text(missing) in names:
+            return names.index(canonical_text(missing))
+        if not is_number(missing):
+            hint = did_you_mean(str(missing), ("apart", "unseen", *names))
+            wrong = f"needs 'apart', 'unseen', a number or a special name as 'missing', got {missing!r}"
             raise refusal(self.name, f"{wrong}; {hint}" if hint else wrong)
-        return len(lowest) + int(np.searchsorted(cuts, float(asked)))
+        return len(lowest) + int(np.searchsorted(cuts, float(missing)))
 
     def _cut(self, low: np.ndarray, high: np.ndarray, counts: np.ndarray) -> tuple[list[float], list[np.ndarray]]:
-        """Return the cut points between blocks of numbers from ``low`` to ``high``, and the class counts of the
-        levels.
+        """Return the cut points between ordinary numbers, and the class counts of the levels.
+
+        ``low``, ``high`` and ``counts`` are the lowest number, highest number and class counts of each block of
+        numbers.
         """
         rule = self.rule
         cuts: list[float] = [] if rule.cuts is None else list(rule.cuts)
         if rule.cuts is None and not rule.exclude:
-            cuts = self._found(low, high, counts)
+            cuts = self._base_cuts(low, high, counts)
         elif rule.coarsen:
             bins = summed(counts, np.searchsorted(cuts, high), len(cuts) + 1)
             middles = np.arange(len(bins), dtype=float)
-            cuts = [cuts[int(middle)] for middle in self._found(middles, middles, bins)]
+            cuts = [cuts[int(middle)] for middle in self._base_cuts(middles, middles, bins)]
         by_level = summed(counts, np.searchsorted(cuts, high), len(cuts) + 1)
         least = self.least_rows(by_level, by_level.sum())
         if rule.is_fixed:
@@ -282,8 +291,8 @@ class RuledIntervals(Ruled, IntervalCoder):
         firsts = _joined_levels(by_level, least, rule.max_levels, rule.monotone)
         return [cuts[k - 1] for k in firsts[1:].tolist()], list(np.add.reduceat(by_level, firsts, axis=0))
 
-    def _found(self, low: np.ndarray, high: np.ndarray, counts: np.ndarray) -> list[float]:
-        """Return the cut points of the base coder, and further ones in levels with too many rows."""
+    def _base_cuts(self, low: np.ndarray, high: np.ndarray, counts: np.ndarray) -> list[float]:
+        """Return the cut points of the base coder, and further ones in levels with more rows than the rule allows."""
         if len(low) < 2 or not counts.any():
             return []
         nothing = np.zeros(counts.shape[1], dtype=counts.dtype)
@@ -310,21 +319,21 @@ class RuledIntervals(Ruled, IntervalCoder):
 
 
 class RuledGroups(Ruled, GroupCoder):
-    """Coder of the groups of one categorical column by a rule."""
+    """Coder of one categorical column by a user's rule."""
 
     def with_values(self, table: ValueCounts) -> ValueCounts:
         texts, groups, learnt = [*map(canonical_text, table.values)], self._texts(table), self.rule.learnt
-        known, given = {None, *texts}, {text for group in groups for text in group}
-        self.absent = [text for group in groups for text in group if text not in known]  # type: ignore[misc]
+        present, given = {None, *texts}, {text for group in groups for text in group}
+        self.absent = [text for group in groups for text in group if text not in present]  # type: ignore[misc]
         self.others = [text for text in texts if text not in given]
         if learnt is not None and learnt.groups is not None:
             groups += _free(self)._texts(table)
-        more = list(dict.fromkeys(text for group in groups for text in group if text not in known))
+        more = list(dict.fromkeys(text for group in groups for text in group if text not in present))
         nothing = np.zeros((len(more), table.counts.shape[1]), dtype=table.counts.dtype)
         return replace(table, values=[*table.values, *more], counts=np.concatenate([table.counts, nothing]))
 
     def _texts(self, table: ValueCounts) -> list[list[str | None]]:
-        """Return the groups that the user set, with each value replaced by the text of its category, as in a file.
+        """Return the groups set by the user, with each value replaced by the canonical text of its category.
 
         Missing values, and values that match no category, are None.
         """
@@ -350,7 +359,7 @@ class RuledGroups(Ruled, GroupCoder):
         if not self.may_be_learnt:
             return groups
         learnt = _free(self).fit_values(table, apart=apart)
-        both = [[sorted(group.tolist()) for group in found.groups] for found in (learnt, groups)]
+        both = [[sorted(group.tolist()) for group in partition.groups] for partition in (learnt, groups)]
         self.is_as_learnt = both[0] == both[1]
         return learnt if self.is_as_learnt else groups
 
@@ -375,38 +384,44 @@ class RuledGroups(Ruled, GroupCoder):
             present = np.flatnonzero(counts.any(axis=1))
             often = present[np.argsort(-counts[present].sum(axis=1, dtype=float), kind="stable")][: 2 * _FORCED_BINS]
             groups = [*often[:, None], *([np.setdiff1d(present, often)] if present.size > often.size else [])]
-        groups = self._kept(groups, counts, position, table.values)
+        groups = self._within_limits(groups, counts, position, table.values)
         sums = _class_counts(groups, counts)
         n_values = int(np.count_nonzero(counts.any(axis=1)))
         null = math.log(max(1, n_values)) + float(part_cost(sums.sum(axis=0)[None])[0])
         return Groups(tuple(groups), sums, self._cost(groups, counts, null), null)
 
     def _coarser(self, groups: list[np.ndarray], counts: np.ndarray, missing: int) -> list[np.ndarray]:
-        """Return the groups after the base coder has joined some of them; a group of missing values stays separate."""
+        """Return the groups after the base coder has joined similar ones; a group of missing values stays separate."""
         others, alone = _apart(groups, missing)
         if len(others) < 2 or not counts[np.concatenate(others)].any():
             return groups
         table = ValueCounts(list(range(len(others))), _class_counts(others, counts, None), np.zeros_like(counts[0]))
-        found = [np.concatenate([others[k] for k in group]) for group in self.base.fit_values(table, apart=True).groups]
-        left = np.setdiff1d(np.concatenate(others), np.concatenate(found))  # groups without rows
-        return [np.concatenate([found[0], left]), *found[1:], *alone]
+        joined = [
+            np.concatenate([others[k] for k in group]) for group in self.base.fit_values(table, apart=True).groups
+        ]
+        absent = np.setdiff1d(np.concatenate(others), np.concatenate(joined))  # groups without rows
+        return [np.concatenate([joined[0], absent]), *joined[1:], *alone]
 
     def meant(self) -> str:
-        """Return the hint of an error: the most similar value, 'apart' or 'unseen', as a question."""
+        """Return a hint for error messages ("Did you mean ...?") with the value, 'apart' or 'unseen' most similar to
+        ``missing``.
+        """
         hint = did_you_mean(str(self.rule.missing), ["apart", "unseen", *self.others[:_MOST_COMPARED]])
         return f"; {hint}" if hint else ""
 
-    def _kept(
+    def _within_limits(
         self, groups: list[np.ndarray], counts: np.ndarray, position: Mapping[str | None, int], values: Sequence[Any]
     ) -> list[np.ndarray]:
-        """Return the groups, joined until their sizes are within the limits of the rule; missing values join another
-        group if the rule says so.
+        """Return the groups, joined until they satisfy the limits of the rule.
+
+        Missing values join another group if the rule requires it. ``position`` has the position of each value among
+        ``values`` by its text.
         """
         rule, missing = self.rule, position[None]
         joins = rule.missing not in (None, "apart", "unseen") and bool(counts[missing].any())
         if joins or rule.missing == "unseen":
-            # A column of missing values only keeps them as its one level.
-            groups = [known for group in groups if (known := group[group != missing]).size] or groups
+            # If all values are missing, they stay the only level.
+            groups = [present for group in groups if (present := group[group != missing]).size] or groups
         if joins:
             levels = FeatureLevels(self.name, "categorical", self.type, None, ((*values, None),), 0)
             target = position.get(levels._category(rule.missing))
@@ -423,7 +438,7 @@ class RuledGroups(Ruled, GroupCoder):
         order = np.argsort(-sums[:, -1] / np.maximum(sums.sum(axis=1), 1e-300), kind="stable")
         firsts = _joined_levels(sums[order], least, rule.max_levels, None)
         if firsts.size < len(groups):
-            groups = [np.concatenate([groups[k] for k in own]) for own in np.split(order, firsts[1:])]
+            groups = [np.concatenate([groups[k] for k in run]) for run in np.split(order, firsts[1:])]
         return [*groups, *alone]
 
     def _cost(self, groups: Sequence[np.ndarray], counts: np.ndarray, null: float) -> float:
@@ -443,7 +458,7 @@ class RuledGroups(Ruled, GroupCoder):
 
 
 def _apart(groups: Sequence[np.ndarray], value: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Return the groups other than the one that consists of ``value`` alone, and a list with that group if it
+    """Separate the group that consists of ``value`` alone: return the other groups, and a list with that group if it
     exists.
     """
     alone = [group for group in groups if group.tolist() == [value]]
@@ -456,14 +471,13 @@ def _class_counts(groups: Sequence[np.ndarray], counts: np.ndarray, dtype: Any =
 
 
 def _joined_levels(counts: np.ndarray, least: float, most: int | None, sign: int | str | None) -> np.ndarray:
-    """Join neighbouring levels, with ``counts`` (n, n_classes), the cheapest first; return the first of each joined
-    level.
+    """Join neighbouring levels, the cheapest pair first; return the position of the first of each run of joined levels.
 
-    They are joined until each has ``least`` rows, there are at most ``most``, and shares of the second class follow
-    ``sign``.
+    ``counts`` are the class counts of the levels, (n_levels, n_classes). Levels are joined until each has ``least``
+    rows, there are at most ``most`` levels, and the share of the second class increases (``sign`` 1) or decreases (-1).
     """
     if sign == "auto":
-        both = [_joined_levels(counts, least, most, own) for own in (1, -1)]
+        both = [_joined_levels(counts, least, most, direction) for direction in (1, -1)]
         totals = [float(part_cost(np.add.reduceat(counts, firsts, axis=0)).sum()) for firsts in both]
         return both[int(np.argmin(totals))]
     sums, n_levels = counts.astype(float), len(counts)

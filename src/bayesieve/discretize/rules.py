@@ -37,20 +37,21 @@ class LevelRule:
     Parameters
     ----------
     cuts : numbers, or dates and times as text, between the levels of a numeric column.
-    groups : lists of the values of each level of a categorical column, null for missing ones; other values share one
-        more level.
-    coarsen : whether the criterion may join levels by hand; otherwise they stay as they are.
-    special : names of special values of a numeric column, each with a level of its own.
-    missing : "apart" for a level of their own, "unseen" for none, or the value (or name of special values) whose level
-        missing values join.
-    unseen : whether categories in no group by hand have no level.
-    monotone : 1, -1 or "auto" if the share of the second class must rise, or fall, with the numbers.
+    groups : lists of the values of each level of a categorical column, None for missing ones; all other values share
+        one more level.
+    coarsen : whether the criterion may join levels given by hand (by ``cuts`` or ``groups``); otherwise they are final.
+    special : pairs of a name and the special values of a numeric column that share a separate level.
+    missing : "apart" if missing values have a separate level, "unseen" if they have none, or a value (or the name of
+        special values) whose level they join.
+    unseen : whether categories in no group by hand are coded as unseen instead of sharing a level.
+    monotone : 1 (or -1) if the share of the second class must increase (or decrease) with the numbers; "auto" lets the
+        rows determine the direction.
     min_rows, max_rows : limits on the rows (or weight) of a level; shares of the column's rows if below 1.
     max_levels : largest number of levels, without those of missing and special values.
     exclude, include : whether the column must be out of the model, or in it.
-    cells : whether contributions may distinguish values of a level by hand, and the column may be in pairs.
-    learnt : the rule by which rows gave the levels by hand, as in a file that `levels_to_yaml` wrote. If the rows of a
-        fit give the same levels, it holds in place of this one.
+    cells : whether contributions may differ between values of a level by hand, and the column may be in pairs.
+    learnt : rule by which the levels by hand were learnt from rows, as `levels_to_yaml` writes it. If it gives the same
+        levels for the rows of a fit, it is used instead of this rule.
     """
 
     cuts: tuple[Any, ...] | None = None
@@ -70,7 +71,9 @@ class LevelRule:
 
     @classmethod
     def of(cls, name: str, given: Any) -> LevelRule:
-        """Return the rule of the column ``name``. Raise ValueError, naming the column, for invalid options."""
+        """Return the rule of the column ``name`` from a dict of options; ValueError, naming the column, for invalid
+        options.
+        """
         if isinstance(given, LevelRule):
             return given
         if not isinstance(given, Mapping):
@@ -147,12 +150,12 @@ class LevelRule:
 
     @property
     def in_words(self) -> str:
-        """The rule as a sentence for reports."""
+        """Sentence for reports that lists what the rule sets by hand; empty if it sets nothing."""
         if self.exclude:
             return "Excluded by hand."
         fields = [name for name in self.__dataclass_fields__ if name != "learnt"]
-        asked = [name for name in fields if getattr(self, name) != getattr(LevelRule, name)]
-        return f"Set by hand: {listed(asked)}." if asked else ""
+        settings = [name for name in fields if getattr(self, name) != getattr(LevelRule, name)]
+        return f"Set by hand: {listed(settings)}." if settings else ""
 
     @property
     def options(self) -> dict[str, str]:
@@ -171,12 +174,12 @@ class LevelRule:
 
     @property
     def is_fixed(self) -> bool:
-        """Whether the levels do not depend on the rows: they are given by hand, or the column is excluded."""
+        """Whether the levels are independent of the rows, because they are given by hand or the column is excluded."""
         return self.exclude or ((self.cuts is not None or self.groups is not None) and not self.coarsen)
 
     @property
     def is_by_hand(self) -> bool:
-        """Whether the levels are given by hand and stay as they are."""
+        """Whether the levels are given by hand and final."""
         return self.is_fixed and not self.exclude
 
     @property
@@ -186,7 +189,7 @@ class LevelRule:
 
     @property
     def only_limits(self) -> bool:
-        """Whether the rule only sets limits, so that levels within these are the same as without it."""
+        """Whether the rule only sets limits. If the levels of the base coder satisfy them, the rule has no effect."""
         return self == LevelRule(min_rows=self.min_rows, max_levels=self.max_levels, include=self.include)
 
     @property
@@ -204,9 +207,9 @@ class LevelRule:
         return "numeric" if self.option_of_numbers else None
 
     def read_for(self, name: str, type_: str) -> LevelRule:
-        """Return the rule with cuts, and the value that missing values join, as numbers of a column of this type.
+        """Return the rule for a column of type ``type_``: cuts, and the value that missing values join, become numbers.
 
-        Texts are read as in a file.
+        Texts are parsed as in a text file.
         """
         missing = self.missing
         names = {"apart", "unseen", *dict(self.special)}
@@ -225,7 +228,7 @@ class LevelRule:
         return replace(self, cuts=tuple(cuts), missing=missing, learnt=learnt)
 
     def with_sign_of(self, side: int) -> LevelRule:
-        """Return the rule with its sign multiplied by ``side``."""
+        """Return the rule with the sign of ``monotone`` multiplied by ``side`` (1 or -1)."""
         learnt = None if self.learnt is None else self.learnt.with_sign_of(side)
         sign = side * int(self.monotone) if self.monotone in (1, -1) else self.monotone
         return replace(self, monotone=sign, learnt=learnt)
@@ -237,13 +240,14 @@ def levels_to_yaml(
     rules: TableRules | None = None,
     edited: Collection[str] = (),
 ) -> str:
-    """Return the levels of columns as the text of a YAML file that `TableRules` reads, with the other options of the
-    ``rules``.
+    """Write the levels of columns, with the other options of their ``rules``, as the text of a YAML file for
+    `TableRules`.
 
-    Columns with one level are listed in a comment. Levels of ``edited`` columns may violate the limits of the rules.
+    Columns with one level are listed in a comment. ``signs`` are the directions of monotone columns. Levels of
+    ``edited`` columns may violate the limits of the rules, so that these are not written.
     """
-    columns, asked = _ruled_columns(levels), {} if rules is None else rules.given
-    given = {level.name: _with_moments(asked[level.name], level.type) for level in columns if level.name in asked}
+    columns, options = _ruled_columns(levels), {} if rules is None else rules.given
+    given = {level.name: _with_moments(options[level.name], level.type) for level in columns if level.name in options}
     withheld = {level.name for level in columns if isinstance(level, WithheldLevels)}
     whole = {level.name for level in columns if level.n_levels == 1} | withheld
     written = {
@@ -265,8 +269,9 @@ def levels_to_yaml(
 
 
 def _ruled_columns(levels: Sequence[FeatureLevels]) -> list[FeatureLevels]:
-    """Return the levels of columns. Raise ValueError for indicators, several features of a column, which no rule
-    describes.
+    """Return the levels of columns, without those of pairs.
+
+    Raises ValueError for indicators: rules cannot describe several features of one column.
     """
     columns = [*columns_of(levels)]
     if any(level.column != level.name for level in columns):
@@ -278,7 +283,9 @@ def _ruled_columns(levels: Sequence[FeatureLevels]) -> list[FeatureLevels]:
 
 
 def _with_moments(given: Mapping[str, Any], type_: str) -> dict[str, Any]:
-    """Return a rule in which numbers that stand for dates or times are floats, so that they are read as such."""
+    """Return the options of a rule in which numbers that stand for dates or times are floats, so that they are read
+    back as numbers.
+    """
     if type_ not in TEMPORAL:
         return dict(given)
     point: dict[str, Any] = {name: float(given[name]) for name in ("missing",) if is_number(given.get(name))}
@@ -289,12 +296,17 @@ def _with_moments(given: Mapping[str, Any], type_: str) -> dict[str, Any]:
 
 
 def _with_options(level: FeatureLevels, sign: int | None, given: Mapping[str, Any], is_edited: bool) -> dict[str, Any]:
-    """Return the levels of a column with the remaining options of its rule. Levels from rows will be learnt again."""
+    """Return the options that give a column its current levels, with the remaining options ``given`` by its rule.
+
+    The option ``learnt`` lets a fit learn levels again if they were learnt from rows.
+    """
     by_hand = {"cuts", "groups"}.intersection(given) and not given.get("coarsen")
-    kept = {name: True for name in ("include", "unseen", "cells") if given.get(name) and (name != "cells" or by_hand)}
-    kept |= {"max_levels": given["max_levels"]} if kept.get("cells") and given.get("max_levels") else {}
-    kept |= {"missing": given["missing"]} if given.get("missing") in ("apart", "unseen") else {}
-    written = kept | _written(level, sign)
+    options = {
+        name: True for name in ("include", "unseen", "cells") if given.get(name) and (name != "cells" or by_hand)
+    }
+    options |= {"max_levels": given["max_levels"]} if options.get("cells") and given.get("max_levels") else {}
+    options |= {"missing": given["missing"]} if given.get("missing") in ("apart", "unseen") else {}
+    written = options | _written(level, sign)
     if is_edited or (by_hand and not given.get("learnt")):
         return written
     return written | {"learnt": given.get("learnt", given) or True}
@@ -316,10 +328,12 @@ def _written(level: FeatureLevels, sign: int | None) -> dict[str, Any]:
     return written | ({} if sign is None else {"monotone": sign})
 
 
-def _kept(level: FeatureLevels, is_by_hand: bool) -> dict[str, Any]:
-    """Return the rule that gives a column exactly these levels for any rows; learnt levels may have cells.
+def _exact_options(level: FeatureLevels, is_by_hand: bool) -> dict[str, Any]:
+    """Return the options of a rule that gives a column exactly its current levels for any rows.
 
-    A column whose values are not known is excluded.
+    Contributions may differ within levels unless these were given by hand (``is_by_hand``).
+
+    A column whose values were withheld from the model file is excluded.
     """
     if isinstance(level, WithheldLevels):
         return {"exclude": True}
@@ -337,7 +351,7 @@ def _kept(level: FeatureLevels, is_by_hand: bool) -> dict[str, Any]:
 
 
 def _without_quotes(given: Any) -> Any:
-    """Return plain values in which texts of numbers become numbers, so that YAML writes them without quotes."""
+    """Convert texts of numbers in plain values to numbers, so that YAML writes them without quotes."""
     if isinstance(given, Mapping):
         return {name: _without_quotes(value) for name, value in given.items()}
     if isinstance(given, (list, tuple)):
@@ -346,7 +360,7 @@ def _without_quotes(given: Any) -> Any:
 
 
 def _plain_number(text: str) -> str | int | float:
-    """Return the number whose text this is, or the text itself."""
+    """Return the number with this exact text, or the text itself if there is none."""
     for kind in (int, float):
         with suppress(ValueError):
             if str(kind(text)) == text:
@@ -355,16 +369,16 @@ def _plain_number(text: str) -> str | int | float:
 
 
 def _in_comment(name: str) -> str:
-    """Return a name on one line, as a comment in a file may hold it."""
+    """Return a name on one line and without invisible characters, for a comment in a file."""
     blank = " ".join(name.split())
     return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in blank)
 
 
 def _number(value: Any, type_: str) -> float:
-    """Return the number for a value of a numeric column of this type; NaN if there is none.
+    """Return the number that a value of a numeric column of type ``type_`` is read as; NaN if it is not a number.
 
-    Dates and times without an exact text, such as the middle of two days, are numbers with a point: "18262.5". A whole
-    number as the text of a date or time, such as "2020", is taken for a mistake.
+    Dates and times without an exact text, such as the middle between two days, are given as numbers with a point:
+    "18262.5". A whole number given as text for a date or time, such as "2020", is taken for a mistake.
     """
     try:
         number = number_of(value, type_)
@@ -387,8 +401,9 @@ def _plain(value: Any) -> Any:
 
 
 def _from_text(option: str, given: Any) -> Any:
-    """Convert an option of a column from the text in a file: switches and numbers are converted; values stay texts
-    until the column is read.
+    """Convert an option from its text in a file.
+
+    Switches and numbers are converted; values of the column stay texts, because its type is not known yet.
     """
     if option == "special" and isinstance(given, (dict, list)):
         values = given.items() if isinstance(given, dict) else enumerate(given)
@@ -422,7 +437,7 @@ def _as_plain(value: Any) -> Any:
 
 
 def _from_file(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return the rules in a YAML file by column, as plain values."""
+    """Read the rules in a YAML file, as plain values by column."""
     return {
         name: {option: _from_text(option, value) for option, value in given.items()}
         if isinstance(given, dict)
@@ -448,7 +463,7 @@ def _list(name: str, option: str, value: Any) -> Sequence[Any]:
 
 
 def _is_in_reach(value: Any) -> bool:
-    """Return whether a value is not an integer beyond the range of floats."""
+    """Return whether a value can be converted to a float without overflow."""
     return not isinstance(value, Integral) or abs(int(value)) <= sys.float_info.max
 
 
@@ -482,7 +497,9 @@ def _twice(texts: Sequence[str | None]) -> str | None:
 
 
 def _is_single(value: Any) -> bool:
-    """Return whether a value can be one value of a column: no list, not missing, and no invalid text."""
+    """Return whether a value can be a single value of a column: not a list, not missing, and not text with lone
+    surrogates.
+    """
     if isinstance(value, str):
         return value.encode("utf-8", "ignore").decode() == value
     return not (value is None or isinstance(value, (Mapping, list, tuple, set, bytes)) or value != value)
@@ -494,8 +511,8 @@ class TableRules:
 
     Parameters
     ----------
-    rules : by name of the column.
-    given : plain values that they were read from.
+    rules : rule of each column by name, "*" for all other columns.
+    given : plain values from which the rules were read.
     """
 
     rules: Mapping[str, LevelRule]
@@ -503,34 +520,35 @@ class TableRules:
 
     @classmethod
     def of(cls, levels: Any, side: int = 1) -> TableRules:
-        """Return rules from a dict, the path of a YAML file, or a scorecard, whose levels are kept.
+        """Return rules from a dict, the path of a YAML file, or a scorecard, whose levels are then used.
 
-        ``side`` turns signs, which refer to the positive class, into those of the second class. Raise ValueError,
-        naming the file or column, for anything else.
+        ``side`` (1 or -1) converts the signs of ``monotone``, which refer to the positive class, to signs for the
+        second class. Raises ValueError, naming the file or column, for invalid rules.
         """
         given: Any = _from_file(levels) if isinstance(levels, (str, os.PathLike)) else levels
         if hasattr(given, "features"):
             edited = (edit.feature for edit in given.provenance.get("edits", ()) if edit.what in ("cut", "merge"))
             by_hand = {*given.provenance.get("by_hand", ()), *edited}
             columns = _ruled_columns([feature.levels for feature in given.features])
-            given = {level.name: _kept(level, level.name in by_hand) for level in columns}
+            given = {level.name: _exact_options(level, level.name in by_hand) for level in columns}
         if not isinstance(given, Mapping):
             raise ValueError(f"levels must map names of columns to dicts of {_listed()}, got {given!r:.80}.")
         rules = {str(name): LevelRule.of(str(name), options) for name, options in given.items()}
         return cls({name: rule.with_sign_of(side) for name, rule in rules.items()}, _as_plain(given))
 
     def as_learnt(self, columns: Collection[str]) -> TableRules:
-        """Return a copy in which ``columns`` have the rules by which rows gave their levels, instead of levels
+        """Return a copy in which ``columns`` have the ``learnt`` option of their rule as their rule, instead of levels
         by hand.
         """
         rules = {name: rule.learnt if name in columns and rule.learnt else rule for name, rule in self.rules.items()}
         return replace(self, rules=rules)
 
     def for_columns(self, names: Sequence[str]) -> TableRules:
-        """Return the rules of a table with these columns; those without a rule get the one of "*", if there is one.
+        """Return the rules for a table with the columns ``names``; columns without a rule get that of "*", if there is
+        one.
 
-        A column that is itself named "*" is one of these. Raise ValueError for a rule of a column that the table does
-        not have.
+        If a column is named "*", its rule also applies to all columns without a rule. Raises ValueError for a rule of a
+        column that the table does not have.
         """
         unknown = self.rules.keys() - {*names, OTHERS}
         if unknown:
@@ -540,12 +558,14 @@ class TableRules:
             raise ValueError(f"levels names the column {name!r}, which is not a feature column; {remedy}")
         if OTHERS not in self.rules:
             return self
-        asked = [name if name in self.rules else OTHERS for name in names]
-        rules = {name: self.rules[key] for name, key in zip(names, asked, strict=True)}
-        return TableRules(rules, {name: self.given[key] for name, key in zip(names, asked, strict=True)})
+        keys = [name if name in self.rules else OTHERS for name in names]
+        rules = {name: self.rules[key] for name, key in zip(names, keys, strict=True)}
+        return TableRules(rules, {name: self.given[key] for name, key in zip(names, keys, strict=True)})
 
     def kinds(self, given: Mapping[str, str] | None) -> dict[str, Any] | None:
-        """Return the kinds of columns: the given ones, and those that rules require."""
+        """Return the kinds of columns by name: those in ``given``, and those that rules require; None if there are
+        none.
+        """
         needed = {name: rule.kind for name, rule in self.rules.items() if rule.kind is not None}
         for name, kind in (given or {}).items():
             needs = "numeric" if isinstance(needed.get(name), SpecialValues) else needed.get(name, kind)
@@ -555,7 +575,7 @@ class TableRules:
 
     @contextmanager
     def explaining_kinds(self) -> Iterator[None]:
-        """Let errors about a value that is no number name the option of the column that requires numbers."""
+        """Add the option of the column's rule that requires numbers to errors about a value that is not a number."""
         try:
             yield
         except ValueInRow as error:
@@ -574,32 +594,35 @@ class TableRules:
 
     @property
     def by_hand(self) -> tuple[str, ...]:
-        """Names of the columns whose levels are by hand and not split; they are in a pair only if it is named."""
+        """Names of the columns whose levels by hand must not be split; they form only pairs that the user names."""
         return tuple(name for name, rule in self.rules.items() if rule.is_exact)
 
     @property
     def most_cells(self) -> dict[str, int]:
-        """Largest number of cells that contributions may distinguish, by column; 0 for columns with levels by hand."""
+        """Largest number of cells with different contributions, by column; 0 for columns whose levels by hand must not
+        be split.
+        """
         limits = {name: rule.max_levels for name, rule in self.rules.items() if rule.max_levels is not None}
         return limits | dict.fromkeys(self.by_hand, 0)
 
     def named(self, option: str) -> set[str]:
-        """Return the names of the columns whose rules set this option."""
+        """Return the names of the columns whose rules set ``option``."""
         return {name for name, rule in self.rules.items() if getattr(rule, option)}
 
     def signs(self, levels: Sequence[FeatureLevels]) -> dict[str, int]:
-        """Return 1 for columns with numbers along which the share of the second class must rise, -1 if it must fall.
+        """Return the direction of monotone columns by name: 1 if the share of the second class must increase with the
+        numbers, -1 if it must decrease.
 
-        "auto" is replaced by the sign of the levels.
+        "auto" is replaced by the direction from the first to the last level.
         """
         signs = {}
         for level in columns_of(levels):
-            asked = self.rules[level.name].monotone if level.name in self.rules else None
-            if asked == "auto" and level.cut_points is not None:
+            sign = self.rules[level.name].monotone if level.name in self.rules else None
+            if sign == "auto" and level.cut_points is not None:
                 counts = np.asarray(level.counts, dtype=float)[level.n_special_levels :]
                 counts = counts[counts.any(axis=1)]
                 falls = len(counts) > 0 and counts[-1, 1] * counts[0].sum() < counts[0, 1] * counts[-1].sum()
-                asked = -1 if falls else 1
-            if asked is not None:
-                signs[level.name] = int(asked)
+                sign = -1 if falls else 1
+            if sign is not None:
+                signs[level.name] = int(sign)
         return signs

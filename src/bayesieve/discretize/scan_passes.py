@@ -1,4 +1,4 @@
-"""Passes over a scanned table that count and then code its values, in this process or by the workers of an executor."""
+"""Passes over a scanned table that count or code its values, in this process or by the workers of an executor."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class _Step:
     Attributes
     ----------
     columns : positions among the columns of the pass.
-    rows : slice of the rows with a known target.
-    first, n_rows : first row in the scan, and number of rows including those without a target in between.
+    rows : slice of the rows, counting only rows with a known target.
+    first, n_rows : the same rows in the scan: the first one, and their number including rows without a target.
     """
 
     columns: range
@@ -55,15 +55,15 @@ class ScannedBlocks:
 
     Parameters
     ----------
-    table, target, weights : the rows.
+    table, target, weights : columns, classes and weights (None for all 1) of the rows.
     engine : storage of the codes.
     n_jobs : threads.
-    runs : order in which codes are grouped by class; None: as in the source.
+    runs : map to the order by class, if codes are sorted by class; None for the order of the source.
     verbose : 1 shows progress on the error stream.
     clock : time limit; TimeoutError is raised if it is over before all rows are read.
-    executor : reads the rows; None reads them in this process.
-    labels : reads the classes and weights in a worker; None: in the way the table was read.
-    prints : hashes of the rows, if they are known.
+    executor : executor of the tasks; None runs them in this process.
+    labels : reader of the classes and weights in a worker; None for the reader of the table.
+    row_hashes : hashes of the rows, if they were computed already; otherwise the first pass computes them.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class ScannedBlocks:
         clock: Clock | None = None,
         executor: Executor | None = None,
         labels: LabelReader | None = None,
-        prints: np.ndarray | None = None,
+        row_hashes: np.ndarray | None = None,
     ) -> None:
         self.table, self.n_classes, self.reading_bytes = table, target.n_classes, engine.reading_bytes
         self.engine = engine
@@ -90,16 +90,19 @@ class ScannedBlocks:
         self._executor = None if self._labels is None else executor
         lengths = table.source.text_bytes
         self._cells = {name: max(1.0, lengths.get(name, 0.0) / 8) for name in table.names}
-        self.prints = prints
+        self.row_hashes = row_hashes
 
     def of_columns(self, table: ScannedTable) -> ScannedBlocks:
-        """Return passes over the same rows of other columns of the scan, without hashes and time limit."""
+        """Return a copy that reads other columns of the same rows, given as ``table``, without hashes and time
+        limit.
+        """
         rows = (self._target, self._weights, self.engine, self._n_jobs, self._runs)
         return ScannedBlocks(table, *rows, self._verbose, None, self._executor, self._labels, np.zeros(0, np.uint64))
 
     def of_rows(self, rows: np.ndarray) -> ScannedBlocks:
-        """Return passes over some of the rows (ascending positions in source order), without the classes that these
-        rows lack.
+        """Return a copy that reads only the rows at ascending positions in source order.
+
+        Classes that these rows lack are dropped.
         """
         present, codes = np.unique(self._target.codes[rows], return_inverse=True)
         target = Target(codes.astype(self._target.codes.dtype), self._target.classes[present])
@@ -111,13 +114,13 @@ class ScannedBlocks:
         if weights is not None and not weights.any():
             weights, labels = None, None if labels is None else replace(labels, weight=None)
         facts = (self.engine, self._n_jobs, None, self._verbose, None, self._executor)
-        return ScannedBlocks(self.table.restricted_to(rows), target, weights, *facts, labels, self.prints)
+        return ScannedBlocks(self.table.restricted_to(rows), target, weights, *facts, labels, self.row_hashes)
 
     def total(self, positions: Sequence[int], count: Any, add: Any, options: Sequence[Any]) -> list[Any]:
         sums = [value_sums.RunningSum(add, option) for option in options]
         hashes = None
-        if self.prints is None:
-            hashes = self.prints = self.engine.array((self.table.n_rows,), np.uint64)
+        if self.row_hashes is None:
+            hashes = self.row_hashes = self.engine.array((self.table.n_rows,), np.uint64)
 
         def task(step: _Step) -> CountTask:
             chosen = [options[at] for at in step.columns]
@@ -140,7 +143,8 @@ class ScannedBlocks:
     def codes_and_sample(
         self, positions: Sequence[int], levels: TableLevels, sample: np.ndarray
     ) -> tuple[np.ndarray, pl.DataFrame]:
-        """Return the codes of all rows by levels of some columns, and these columns of the sampled rows as a dataframe.
+        """Return the codes of all rows by levels of some columns, (n_positions, n_rows), and the sampled rows as a
+        dataframe.
 
         Parameters
         ----------
@@ -172,10 +176,10 @@ class ScannedBlocks:
         return codes, pl.concat(columns, how="horizontal") if columns else pl.DataFrame()
 
     def _steps(self, positions: Sequence[int], options: Sequence[Any]) -> list[_Step]:
-        """Divide a pass over columns into steps, one group of columns after another.
+        """Divide a pass over columns into steps; the columns are read in groups, one after the other.
 
-        Wide tables, and large options that are sent to workers, are read in groups of columns. Blocks always have the
-        same rows; only a column of long texts is read in parts of a block.
+        There are several groups if the table is wide, or if large options are sent to workers. Blocks always have the
+        same rows; only columns of long texts are read in parts of a block.
         """
         sizes, cells = [0] * len(options), _BLOCK_CELLS
         if self._executor is not None:
@@ -202,31 +206,33 @@ class ScannedBlocks:
         return steps
 
     def _reading(self, step: _Step, positions: Sequence[int]) -> tuple[RowChunk, Reading]:
-        """Return the input of a task: a chunk of rows (with classes and weights if it runs in this process), and the
-        columns.
+        """Return the input of a task: a chunk of rows, with classes and weights if the task runs in this process, and
+        the columns.
         """
-        table, known = self.table, None
+        table, known_rows = self.table, None
         if self._executor is None:
             mask = None if table.row_mask is None else table.row_mask[step.first : step.first + step.n_rows]
             weights = None if self._weights is None else self._weights[step.rows]
-            known = KnownRows(mask, self._target.codes[step.rows], weights)
+            known_rows = KnownRows(mask, self._target.codes[step.rows], weights)
         names = [table.names[positions[at]] for at in step.columns]
         schema = dict(table.source.select(names).schema)
         kinds = {name: kind for name, kind in table.given_kinds.items() if name in schema}
         n_jobs = self._n_jobs if self._executor is None else 1
         chosen = None
-        if known is None and table.labels is None and table.row_mask is not None:  # the target does not show these rows
+        # If the table is not restricted to all rows with a target, the worker cannot find its rows from the target.
+        if known_rows is None and table.labels is None and table.row_mask is not None:
             chosen = np.packbits(table.row_mask[step.first : step.first + step.n_rows])
-        chunk = RowChunk(step.first, tuple(table.source.slices(step.first, step.n_rows)), known, chosen)
+        chunk = RowChunk(step.first, tuple(table.source.slices(step.first, step.n_rows)), known_rows, chosen)
         return chunk, Reading(schema, kinds, self.n_classes, self._labels, n_jobs)
 
     @contextmanager
     def _pass(
         self, title: str, steps: Sequence[_Step], function: Any, tasks: Iterable[Any]
     ) -> Iterator[Iterator[tuple[_Step, Any]]]:
-        """Run the tasks of a pass, and yield an iterator over its steps with their results.
+        """Run the tasks of a pass; the context variable is an iterator over its steps with their results.
 
-        Progress is shown; an interruption names the pass.
+        Progress is shown with the name ``title`` if verbose, and Ctrl-C raises a KeyboardInterrupt that says that rows
+        were read.
         """
         traffic, in_words = Traffic(), bytes_and_time_left(self.table.source.n_bytes)
         all_results = map_chunks(
@@ -258,10 +264,11 @@ def _with_progress(
 
 
 def _rows_of_part(width: float) -> int:
-    """Return the number of rows that are read at once for a column with this many cells per row: a block, fewer for
-    long texts.
+    """Return the number of rows of a column that are read at once: a block, or fewer for long texts.
 
-    It depends on the texts alone, so that weights are added in the same order everywhere.
+    ``width`` is the mean size of a value, in units of 8 bytes.
+
+    The number depends on the texts only, so that weights are added in the same order by all engines.
     """
     n_rows = row_tasks.BLOCK_ROWS
     while n_rows > _FEWEST_ROWS and n_rows * width > _BLOCK_CELLS:
@@ -269,23 +276,27 @@ def _rows_of_part(width: float) -> int:
     return n_rows
 
 
-def _block_starts(known: np.ndarray | None, n_rows: int, size: int) -> np.ndarray:
-    """Return the first row of each block of ``size`` rows with a known target, and the end of the scan."""
-    if known is None:
+def _block_starts(row_mask: np.ndarray | None, n_rows: int, size: int) -> np.ndarray:
+    """Return the first row of each block of ``size`` used rows (mask ``row_mask``, None for all), and the number of
+    rows.
+    """
+    if row_mask is None:
         return np.append(np.arange(0, n_rows, size), n_rows)
-    starts, n_known = [0], 0
+    starts, n_before = [0], 0
     for begin in range(0, n_rows, size):  # at most one block begins inside each run of as many rows
-        mask = known[begin : begin + size]
-        n_own = int(np.count_nonzero(mask))
-        to_next = -n_known % size if n_known else size
-        if to_next < n_own:
-            starts.append(begin + int(np.flatnonzero(mask)[to_next]))
-        n_known += n_own
+        part = row_mask[begin : begin + size]
+        n_here = int(np.count_nonzero(part))
+        to_next = -n_before % size if n_before else size
+        if to_next < n_here:
+            starts.append(begin + int(np.flatnonzero(part)[to_next]))
+        n_before += n_here
     return np.append(starts, n_rows)
 
 
 class RowScatter:
-    """Positions of the rows of a block in arrays of all rows: in source order or, with ``runs``, grouped by class."""
+    """Map from the rows of a block to their positions in arrays of all rows: in source order, or sorted by class with
+    ``runs``.
+    """
 
     def __init__(self, runs: ClassRuns | None, rows: slice) -> None:
         self._rows, self._order = rows, None
@@ -300,7 +311,7 @@ class RowScatter:
             into[rows] = part
 
     def put_columns(self, values: Sequence[np.ndarray], into: np.ndarray, n_jobs: int | None) -> None:
-        """Write the values of several columns into arrays of all rows, (n_columns, n_rows)."""
+        """Write the values of a block's rows in several columns into arrays of all rows, (n_columns, n_rows)."""
         map_in_threads(lambda both: self.put(*both), list(zip(values, into, strict=True)), n_jobs)
 
     def add(self, values: np.ndarray, into: np.ndarray) -> None:
@@ -309,7 +320,7 @@ class RowScatter:
             into[rows] += part
 
     def _runs(self, values: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-        """Yield slices of neighbouring rows in the arrays of all rows, with the values of these rows."""
+        """Yield slices of the arrays of all rows, with the values of the block's rows in each slice."""
         if self._order is None:
             yield self._rows, values
             return

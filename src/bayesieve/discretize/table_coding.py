@@ -1,4 +1,4 @@
-"""Training rows of a fit, and the levels and codes of all their columns."""
+"""Training rows of a fit, and the fit of the levels and codes of all their columns."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ FEWEST_SAMPLED_ROWS = 5_000  # however long their texts are
 
 @dataclass
 class RowHashes:
-    """Function that returns hashes of all rows of a table by their raw values; computed at the first call.
+    """Callable that returns hashes of all rows of a table, computed from their raw values at the first call.
 
     Parameters
     ----------
-    table : columns.
-    rows : classes and weights, in the order of the hashes.
+    table : columns of the rows.
+    rows : classes and weights; hashes have the same order.
     n_jobs : threads.
     hashes : (n_rows,) hashes, if they were computed already.
     engine : storage of the hashes of a scan.
@@ -69,16 +69,16 @@ class TrainingTable:
 
     Attributes
     ----------
-    table : columns.
+    table : columns of the rows.
     target, weights : classes and weights of the rows, in the order of the table.
-    order : rows by class.
+    order : order of the rows by class.
     rows : classes and weights in the order in which rows are coded.
-    samples : draws samples of the rows by their hashes.
+    samples : random samples of the rows, drawn by their hashes.
     engine : storage of the codes.
-    values : counts of the values of a scan, which is read only once; None for a table in memory.
-    blocks : reads a scan; None for a table in memory.
+    values : class counts of the values of a scan, from one pass over it; None for a table in memory.
+    blocks : reader of a scan; None for a table in memory.
     sample_rows : ascending positions, in source order, of the rows of a scan that later steps use.
-    cautions : cautions about repeated rows, and about values that were not counted one by one.
+    cautions : cautions about repeated rows, and about columns counted in quantiles or without rare values.
     """
 
     table: Table
@@ -94,7 +94,9 @@ class TrainingTable:
     cautions: tuple[Caution, ...] = ()
 
     def drawn(self, most: int) -> np.ndarray:
-        """Return ascending positions, in the table or source, of up to ``most`` rows of positive weight."""
+        """Return the ascending positions, in the table or source, of a random sample of up to ``most`` rows of positive
+        weight.
+        """
         drawn, runs = self.samples.drawn(most), self.rows.runs
         return drawn if runs is None else np.sort(runs.in_source(drawn))
 
@@ -109,7 +111,7 @@ def table_in_memory(
 ) -> TrainingTable:
     """Return the training rows of a table in memory.
 
-    If ``coding.merges_copies`` is True, new weights let copies of a row count as one row.
+    If ``coding.merges_copies`` is True, repeated rows get weights by which they count as one row.
     """
     cautions: tuple[Caution, ...] = ()
     hashes = RowHashes(table, Rows(target.codes, target.classes), n_jobs)
@@ -141,7 +143,7 @@ def table_in_files(
     reading = (coding.verbose, coding.clock, coding.executor)
     blocks = ScannedBlocks(table, target, weights, engine, n_jobs, rows.runs, *reading)
     values = CountedColumns(blocks, n_jobs, n_quantiles)
-    repeated = scan_caution(table.names, values.columns, blocks.prints, rows)
+    repeated = scan_caution(table.names, values.columns, blocks.row_hashes, rows)
     cautions = (*values.cautions(), *([] if repeated is None else [repeated]))
     # Later steps use two samples of the rows, which stay in memory: one shows which columns are counters, identifiers
     # or dates, and contributions are fitted to the other. If their texts need too much memory, both are smaller, and
@@ -151,7 +153,7 @@ def table_in_files(
     if engine.reading_bytes is not None:
         room = max(FEWEST_SAMPLED_ROWS, int(engine.reading_bytes / table.row_bytes)) // 2
         size_limit = room if room < max(MOST_JUDGED_ROWS, n_fitted) else None
-    samples = RowSamples(RowHashes(table, rows, n_jobs, blocks.prints, engine), rows, size_limit)
+    samples = RowSamples(RowHashes(table, rows, n_jobs, blocks.row_hashes, engine), rows, size_limit)
     sample = samples.drawn(MOST_JUDGED_ROWS)
     if n_fitted:
         sample = np.union1d(sample, samples.drawn_balanced(n_fitted))
@@ -161,24 +163,26 @@ def table_in_files(
 
 
 def drawn_from_scan(table: ScannedTable, target: Target, weights: np.ndarray | None, most: int) -> np.ndarray:
-    """Return ascending positions of up to ``most`` rows, drawn by their contents, which are read if necessary."""
+    """Return the ascending positions of a random sample of up to ``most`` rows, drawn by the hashes of their
+    contents.
+    """
     rows = Rows(target.codes, target.classes, weights)
     return RowSamples(RowHashes(table, rows, -1), rows).drawn(most)
 
 
 @dataclass
 class LevelFitter:
-    """Fits and codes columns of the training rows, possibly several times with different coders.
+    """Fitter of the levels and codes of the training rows, which may be called several times with different coders.
 
     Parameters
     ----------
     training : training rows.
-    missing, n_quantiles : as in `TableEncoder`.
+    missing, n_quantiles : see `TableEncoder`.
     n_jobs : threads.
 
     Attributes
     ----------
-    cautions : cautions about values that were not counted one by one, after the first fit.
+    cautions : cautions about columns counted in quantiles or without rare values, after the first fit.
     """
 
     training: TrainingTable
@@ -190,16 +194,19 @@ class LevelFitter:
     def fit(
         self, coders: Sequence[ColumnCoder], columns: Sequence[int] | None = None, *, coded: bool = True
     ) -> tuple[FittedColumns, Any]:
-        """Return the levels of the columns at some positions (None: all) and, if ``coded``, the codes of all rows.
+        """Fit the levels of the columns at some positions (None for all); also return the codes, or None unless
+        ``coded``.
 
-        In small tables each column is sorted; in larger ones, and in scans, values are counted block by block.
+        In small tables, each column is sorted as a whole; in larger ones and in scans, values are counted block by
+        block.
         """
         training, engine, n_rows = self.training, self.training.engine, self.training.table.n_rows
         positions = list(range(training.table.n_columns)) if columns is None else list(columns)
         values = training.values
         if values is None:
             table = training.table if columns is None else training.table.select(positions)
-            # Sums of fractions depend on the blocks, which are therefore the same in memory and in scans.
+            # Sums of fractional weights depend on how rows are divided into blocks, so blocks are the same in memory
+            # and in scans.
             if training.order.integral:
                 rows = [slice(*ends.tolist()) for ends in engine.blocks(np.array([0, n_rows]))]
             else:
@@ -218,8 +225,8 @@ def fit_levels(
 ) -> tuple[FittedColumns, np.ndarray, TrainingTable]:
     """Fit the levels of every column, and return them with the codes (n_columns, n_rows) and the training table.
 
-    The training table then has the sampled rows of a scan in memory. With the prior "sizes" for all columns, the levels
-    also list the columns whose cuts may be due to chance.
+    The returned training table has the sampled rows of a scan in memory. With the prior "sizes" for all columns, the
+    levels also list the columns whose cuts may be due to chance.
     """
     fitted, codes = fitter.fit(coders, coded=training.blocks is None)
     if training.blocks is not None and training.sample_rows is not None:
@@ -230,7 +237,7 @@ def fit_levels(
     if not all(getattr(coder, "prior", None) == "sizes" for coder in coders):
         return fitted, codes, training
     saved = fitted.null_costs - fitted.costs
-    # Levels by hand were not chosen by the rows: they save what they fit, without the cost of announcing them.
+    # Levels by hand were not chosen from the rows, so the cost of encoding them is not subtracted from what they save.
     for i, coder in enumerate(coders):
         if isinstance(coder, Ruled) and coder.rule.is_by_hand and not coder.is_as_learnt:
             counts = np.asarray(fitted.levels.class_counts(i), dtype=float)
@@ -260,8 +267,8 @@ def columns_cut_by_chance(gains: np.ndarray, n_rows: float, n_constant: int = 0)
 def marks_of(
     training: TrainingTable, coders: Sequence[ColumnCoder], levels: TableLevels, by_hand: Collection[str]
 ) -> dict[str, Mark]:
-    """Return the columns that mark rows or times (identifiers, counters, dates), except categories with groups
-    by hand.
+    """Return the marks ("identifier", "counter" or "date") of columns by name, except for columns with groups by
+    hand.
     """
     table, weights = training.table, training.weights
     counted = None if weights is None else np.flatnonzero(weights > 0)

@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
 @dataclass
 class ClassOrder:
-    """Row numbers sorted by class, without rows of weight zero; immutable.
+    """Row numbers sorted by class, without rows of weight 0; immutable.
 
     Attributes
     ----------
     codes : (n_rows,) class codes
-    listed : (n,) row numbers grouped by class, or None for all rows
+    listed : (n,) row numbers sorted by class, or None if that is the order of all rows
     offsets : (n_classes + 1,) first position of each class
-    weights : (n,) row weights in that order, or empty if every row counts once
-    integral : whether all weights are whole numbers, so that counts stay exact integers
+    weights : (n,) row weights in that order, or empty if all are 1
+    integral : whether all weights are whole numbers, so that counts are exact integers
     n_rows, n_classes : int
-    count_type : type of counts
-    total, class_totals : number (or weight) of all rows, and by class (n_classes,)
+    count_type : data type of counts
+    total, class_totals : number (or weight) of all rows, and of the rows of each class (n_classes,)
     """
 
     codes: np.ndarray
@@ -58,7 +58,7 @@ class ClassOrder:
 
     @classmethod
     def of(cls, class_codes: np.ndarray, n_classes: int, weights: np.ndarray | None) -> ClassOrder:
-        """Return the order of rows with these classes and weights (None: every row counts once)."""
+        """Return the order of rows with class codes ``class_codes`` and ``weights`` (None if all are 1)."""
         listed: np.ndarray | None = None
         counted_codes, counted_weights, integral = class_codes, np.zeros(0), True
         if weights is not None:
@@ -74,7 +74,7 @@ class ClassOrder:
 
     @cached_property
     def rows(self) -> np.ndarray:
-        """Row numbers grouped by class, shape (n,)."""
+        """Row numbers sorted by class, shape (n,)."""
         if self.listed is not None:
             return self.listed
         order = np.argsort(self.codes, kind="stable")  # a radix sort for small codes
@@ -102,16 +102,16 @@ class ValueCounts:
     Attributes
     ----------
     values : float array of shape (n_values,), or list
-        Known values: numbers in ascending order, or categories in the order of `Categories`; a polars series of
-        texts, in any order, while blocks are added up.
+        Values other than missing: numbers in ascending order, or categories in the order of `Categories`. While blocks
+        are added up, texts are a polars series in any order.
     counts : array, shape (n_values, n_classes)
         Rows (int32) or weights (float64) by value and class.
     missing : array, shape (n_classes,)
         Rows or weights of missing values by class.
     upper : float array, shape (n_values,), or None
-        If entries are ranges of numbers, their upper ends; ``values`` are the lower ones.
+        Upper ends, if entries are ranges of numbers; ``values`` are then the lower ends.
     n_distinct : int
-        Total number of distinct values, if entries are ranges.
+        Number of distinct values in all ranges, if entries are ranges of numbers.
     """
 
     values: Any
@@ -127,7 +127,7 @@ class ValueCounts:
 
     @classmethod
     def of_numbers(cls, values: np.ndarray, order: ClassOrder) -> ValueCounts:
-        """Count a numeric column, (n_rows,) with NaN for missing values."""
+        """Count the values of a numeric column by class; ``values`` has shape (n_rows,), NaN = missing."""
         counted = _count_few(values, order)
         if counted is not None:
             return counted
@@ -138,7 +138,7 @@ class ValueCounts:
 
     @classmethod
     def of_categories(cls, categories: Categories, order: ClassOrder) -> ValueCounts:
-        """Count a categorical column."""
+        """Count the values of a categorical column by class."""
         n_values, n_classes = len(categories.values), order.n_classes
         classes = np.repeat(np.arange(n_classes), np.diff(order.offsets))
         cells = (categories.codes[order.rows].astype(np.int64) + 1) * n_classes + classes
@@ -149,7 +149,7 @@ class ValueCounts:
 
     @classmethod
     def sum(cls, tables: Sequence[ValueCounts]) -> ValueCounts:
-        """Return the counts of one column over several blocks of rows."""
+        """Add up the counts of one column in several blocks of rows."""
         counts = np.concatenate([table.counts for table in tables])
         missing = np.sum([table.missing for table in tables], axis=0)
         whole = all(table.counts.dtype.kind in "iu" for table in tables) and counts.sum() + missing.sum() < 2**31
@@ -159,18 +159,18 @@ class ValueCounts:
 
     @classmethod
     def of_texts(cls, texts: pl.Series, order: ClassOrder) -> ValueCounts:
-        """Count a column of unweighted texts and nulls; the values are a polars series in any order."""
+        """Count texts (null = missing) by class for rows of weight 1; the values are a polars series in any order."""
         import polars as pl
 
         of_class = [(pl.col("class") == code).sum().alias(str(code)) for code in range(order.n_classes)]
         frame = pl.DataFrame({"text": texts, "class": order.codes}).group_by("text").agg(of_class)
-        known = frame.filter(pl.col("text").is_not_null())
+        present = frame.filter(pl.col("text").is_not_null())
         missing = frame.filter(pl.col("text").is_null()).drop("text").to_numpy().sum(axis=0)
-        return cls(known["text"], known.drop("text").to_numpy().astype(np.int32), missing.astype(np.int32))
+        return cls(present["text"], present.drop("text").to_numpy().astype(np.int32), missing.astype(np.int32))
 
     @property
     def listed(self) -> ValueCounts:
-        """Copy whose categories are a sorted list, if they are a series of texts."""
+        """Counts with the categories as a sorted list; unchanged unless they are a series of texts."""
         if isinstance(self.values, (np.ndarray, list)):
             return self
         order = self.values.arg_sort().to_numpy()
@@ -178,7 +178,7 @@ class ValueCounts:
 
 
 def _merged(values: Sequence[Any], counts: np.ndarray) -> tuple[Any, np.ndarray]:
-    """Return the distinct values of several blocks in order, and the sums of their counts."""
+    """Merge equal values of several blocks; return the distinct values in order, and the sums of their counts."""
     if isinstance(values[0], np.ndarray):
         every = np.concatenate(values)
         order = np.argsort(every, kind="stable")  # fast for runs in order
@@ -202,24 +202,24 @@ def _merged(values: Sequence[Any], counts: np.ndarray) -> tuple[Any, np.ndarray]
 class ValueBlocks:
     """Numeric columns as blocks of neighbouring distinct values, column after column.
 
-    Equal values are never separated. Neighbours that are pure in one class are hardly ever separated in a partition of
-    least cost or entropy; if ``joined``, they share a block.
+    Equal values share a block. Neighbouring values whose rows all have the same class may share a block as well,
+    because they are hardly ever separated in a partition of least cost or entropy.
 
     Attributes
     ----------
     starts : int array, shape (n_columns + 1,)
         First row of each column in the other arrays. A column of n blocks has n + 1 rows.
     cumulated : array, shape (n_rows, n_classes)
-        Class counts of the blocks of the same column above this row.
+        Cumulative class counts: those of the blocks of the same column before this row.
     lower, upper : float arrays, shape (n_rows,)
         Lowest and highest value of the block that begins at a row.
     has_missing : bool array, shape (n_columns,)
-        Whether the first block holds missing values; its value is -inf.
+        Whether the first block holds missing values, coded as -inf.
     n_values : int array, shape (n_columns,)
         Number of distinct values; missing counts as one if the first block holds missing values.
     class_totals : float array, shape (n_columns, n_classes)
     totals : float array, shape (n_columns,)
-        Rows (or weight) by class, and of all classes.
+        Number of rows (or weight) of each class, and of all classes.
     """
 
     starts: np.ndarray
@@ -235,12 +235,12 @@ class ValueBlocks:
     def of_rows(
         cls, values: np.ndarray, order: ClassOrder, *, joined: int = 0, apart: bool = True, ignore: bool = False
     ) -> ValueBlocks:
-        """Return the blocks of numbers (n_columns, n_rows), NaN for missing values.
+        """Return the blocks of numeric columns; ``values`` has shape (n_columns, n_rows), NaN = missing.
 
         Parameters
         ----------
-        order : rows by class.
-        joined : neighbouring values of one class share a block in columns of at least this many distinct values.
+        order : order of the rows by class.
+        joined : number of distinct values of a column from which on neighbouring values of one class share a block.
         apart : whether missing values never share a block with others.
         ignore : whether missing values are ignored, unless there are no others.
         """
@@ -248,7 +248,7 @@ class ValueBlocks:
 
         if len(values) == 1 and (counts := _count_few(values[0], order)) is not None:
             return cls.of_counts(counts, joined=joined, apart=apart, ignore=ignore)
-        # Every column is listed class by class, and each class sorted, with missing values last.
+        # Sort each column by class, and by value within the class, with missing values last.
         by_class = np.take(values, order.rows, axis=1)
         weights = np.empty((len(values), order.weights.size))
         missing: np.ndarray = np.zeros((len(values), order.n_classes), dtype=order.count_type)
@@ -266,10 +266,11 @@ class ValueBlocks:
                 missing[c, j] = weights[c, stop - int(missing[c, j]) : stop].sum()
         class_totals, totals = np.tile(order.class_totals, (len(values), 1)), np.full(len(values), order.total)
         for c in np.flatnonzero(missing.any(axis=1)).tolist() if ignore else ():
-            known = order.restricted_to(~np.isnan(values[c]))
-            if known.rows.size:
-                missing[c], class_totals[c], totals[c] = 0, known.class_totals, known.total
-        # Arrays have the size of the worst case; the system provides memory only for the rows that the kernel writes.
+            order_of_column = order.restricted_to(~np.isnan(values[c]))
+            if order_of_column.rows.size:
+                missing[c], class_totals[c], totals[c] = 0, order_of_column.class_totals, order_of_column.total
+        # Arrays are as large as the worst case needs; the operating system provides memory only for the rows that are
+        # written.
         most = len(values) * (order.rows.size + 2)
         starts, n_values = np.empty(len(values) + 1, dtype=np.int64), np.empty(len(values), dtype=np.int64)
         cumulated: np.ndarray = np.empty((most, order.n_classes), dtype=order.count_type)
@@ -281,7 +282,7 @@ class ValueBlocks:
 
     @classmethod
     def of_counts(cls, table: ValueCounts, *, joined: int = 0, apart: bool = True, ignore: bool = False) -> ValueBlocks:
-        """Return blocks of the distinct values of one column; parameters as for `of_rows`."""
+        """Return the blocks of one column from its ``table`` of counts; see `of_rows` for the other parameters."""
         counts, values, has_missing = table.counts, table.values, bool(table.missing.any())
         upper = values if table.upper is None else table.upper
         if has_missing and not (ignore and len(values)):
@@ -309,21 +310,25 @@ class ValueBlocks:
             totals=np.array([class_totals.sum()]),
         )
 
-    def known_starts(self) -> np.ndarray:
-        """Return the first row of the known values of each column; in a column of missing values only, of these."""
+    def starts_of_numbers(self) -> np.ndarray:
+        """Return the row at which the numbers of each column begin, after the block of missing values if there is one.
+
+        In a column of missing values only, it is the row of that block.
+        """
         return self.starts[:-1] + (self.has_missing & (np.diff(self.starts) > 2))
 
     def with_first(self, inner: np.ndarray) -> np.ndarray:
-        """Return ``inner`` together with the first row of each column and of its known values, in ascending order."""
-        first, known = self.starts[:-1], self.known_starts()
-        return np.sort(np.concatenate([first, known[known > first], inner]))
+        """Return ``inner`` with the first row of each column and its `starts_of_numbers` added, in ascending order."""
+        column_starts, number_starts = self.starts[:-1], self.starts_of_numbers()
+        return np.sort(np.concatenate([column_starts, number_starts[number_starts > column_starts], inner]))
 
     def column(self, c: int) -> np.ndarray:
         """Return the rows of ``cumulated`` of one column."""
         return self.cumulated[self.starts[c] : self.starts[c + 1]]
 
     def level_counts(self, first: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the number of levels of each column, (n_columns,), and their class counts, (n_levels, n_classes).
+        """Return the number of levels of each column, (n_columns,), and the class counts of all levels, (n_levels,
+        n_classes).
 
         Levels begin at the ascending rows ``first``.
         """
@@ -336,7 +341,7 @@ class ValueBlocks:
         return n_levels, counts
 
     def midpoints(self, first: np.ndarray) -> np.ndarray:
-        """Return the cut points at these rows: midpoints between the neighbouring distinct values on both sides."""
+        """Return the cut points below the blocks at rows ``first``: midpoints to the next lower distinct value."""
         below, above = self.upper[first - 1], self.lower[first]
         with np.errstate(over="ignore"):
             middle = (below + above) / 2
@@ -346,7 +351,7 @@ class ValueBlocks:
 
 
 def _count_few(values: np.ndarray, order: ClassOrder) -> ValueCounts | None:
-    """Count the distinct values of a column by hashing, in one pass; None if there are too many values or too
+    """Count the distinct values of a numeric column by hashing, in one pass; None if there are too many values or too
     few rows.
     """
     from bayesieve.discretize._value_kernels import count_distinct
@@ -362,8 +367,8 @@ def _count_few(values: np.ndarray, order: ClassOrder) -> ValueCounts | None:
 
 
 def _looks_distinct(values: np.ndarray, most: int, sample_size: int = 2048) -> bool:
-    """Return whether a sample of a column repeats so few values that it probably has more than ``most``
-    distinct ones.
+    """Return whether a column probably has more than ``most`` distinct values, judging by how many values a sample
+    repeats.
     """
     sample = np.sort(values[:: max(1, values.size // sample_size)])
     repeated = np.count_nonzero(sample[1:] == sample[:-1])

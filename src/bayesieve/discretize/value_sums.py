@@ -1,6 +1,6 @@
 """Counts of the values of one column, added up block by block within limited memory.
 
-Sums depend on the values only, never on the way in which rows are cut into blocks, nor on their order.
+The sums do not depend on how rows are divided into blocks, nor on the order of the rows.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MOST_ROUNDS = 2
 
 
 class BlockRows:
-    """Classes and weights of a block of rows; ``weights`` is empty if every row counts once."""
+    """Classes and weights of a block of rows; ``weights`` is empty if all are 1."""
 
     def __init__(self, classes: np.ndarray, n_classes: int, weights: np.ndarray | None) -> None:
         self.classes, self.n_classes = classes, n_classes
@@ -40,7 +40,9 @@ class BlockRows:
 
 
 class Distinct:
-    """Estimator of the number of distinct hashes from the smallest of them, which can be added over blocks."""
+    """Estimate of the number of distinct hashes from the smallest ones (bottom-k sketch); sketches of blocks can be
+    added.
+    """
 
     def __init__(self, hashes: np.ndarray) -> None:
         if hashes.size > 16 * _SMALLEST:  # sorting all takes longer
@@ -59,12 +61,12 @@ class Distinct:
 
 @dataclass
 class CellCounts:
-    """Class counts, and the lowest and highest value, of each cell of a grid; they add up over blocks.
+    """Class counts, and the lowest and highest value, of each cell of a grid of numbers; counts of blocks can be added.
 
     Attributes
     ----------
-    counts : (n_cells + 1, n_classes) rows (or weight); the first line is for missing values.
-    ends : (2, n_cells + 1) lowest and highest values, in the same order.
+    counts : (n_cells + 1, n_classes) rows (or weight) by cell and class; the first entry is for missing values.
+    ends : (2, n_cells + 1) lowest and highest value of each cell, in the same order.
     """
 
     counts: np.ndarray
@@ -74,7 +76,7 @@ class CellCounts:
     def of(
         cls, cuts: np.ndarray, values: np.ndarray, classes: np.ndarray, n_classes: int, weights: np.ndarray
     ) -> CellCounts:
-        """Count some rows in the intervals between cuts; rows of weight 0 are ignored."""
+        """Count ``values`` in the intervals between ``cuts`` by class; rows of weight 0 are ignored."""
         from bayesieve.discretize._value_kernels import count_in_cells
         from bayesieve.table._kernels import code_numbers
 
@@ -111,13 +113,13 @@ class Grid:
     cells: CellCounts
 
     def _filled(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the rows, lowest and highest value of the cells that have rows."""
+        """Return the number of rows, lowest and highest value of the cells that have rows."""
         rows = np.round(self.cells.counts[1:].sum(axis=1), 6)  # sums of fractions depend on their order
         met = np.flatnonzero(rows > 0)
         return rows[met], self.cells.ends[0, 1:][met], self.cells.ends[1, 1:][met]
 
     def quantiles(self, n_cells: int) -> np.ndarray:
-        """Return ascending cuts into at most ``n_cells`` cells of about equal numbers of rows."""
+        """Return ascending cuts of a new grid with at most ``n_cells`` cells of about equal numbers of rows."""
         rows, low, high = self._filled()
         if not rows.size:
             return np.zeros(0)
@@ -133,7 +135,9 @@ class Grid:
         return cuts[cuts < high[-1]]
 
     def is_too_full(self, n_cells: int) -> bool:
-        """Return whether some cell of several values has many more rows than its share."""
+        """Return whether a cell of several values has `_TOO_FULL` times as many rows as one of ``n_cells`` equal
+        cells.
+        """
         rows, low, high = self._filled()
         return bool(np.any(rows[low < high] * n_cells > _TOO_FULL * rows.sum()))
 
@@ -145,14 +149,17 @@ class Grid:
 
 
 def whole_if_possible(counts: np.ndarray) -> np.ndarray:
-    """Return counts as integers if all are whole numbers."""
+    """Return counts as integers if all are whole numbers, otherwise unchanged."""
     whole = counts.sum() < 2**31 and np.array_equal(counts, np.floor(counts))
     return counts.astype(np.int32) if whole else counts
 
 
 @cache
 def _octaves() -> np.ndarray:
-    """Return the cuts of a grid for any floats: the largest number of each run of numbers with the same first bits."""
+    """Return the cuts of a grid for any floats, with four cells per power of two.
+
+    Each cell holds the floats with the same first `_TOP_BITS` bits: sign, exponent and two bits of the fraction.
+    """
     shift = np.uint64(64 - _TOP_BITS)
     first = (np.arange(0x7FF0 >> (16 - _TOP_BITS), dtype=np.uint64) << shift).view(np.float64)
     last = (first.view(np.uint64) | ((np.uint64(1) << shift) - np.uint64(1))).view(np.float64)
@@ -161,8 +168,8 @@ def _octaves() -> np.ndarray:
 
 @dataclass
 class NumberSketch:
-    """Sketch of a column with too many distinct numbers to count: rows by quarters of octaves, and an estimate of the
-    number of distinct values.
+    """Sketch of a column with too many distinct numbers to count: row counts in a coarse grid (see `_octaves`), and an
+    estimate of the number of distinct values.
     """
 
     cells: CellCounts
@@ -170,7 +177,7 @@ class NumberSketch:
 
     @property
     def grid(self) -> Grid:
-        """Grid of the rows by quarters of octaves."""
+        """Grid of the row counts, with four cells per power of two."""
         return Grid(_octaves(), self.cells)
 
     @classmethod
@@ -178,8 +185,8 @@ class NumberSketch:
         """Return the sketch of a block of numbers."""
         cells = CellCounts.of(_octaves(), values, np.zeros(values.size, np.uint8), 1, weights)
         counted = ~np.isnan(values) & (weights > 0 if weights.size else True)
-        known = values if counted.all() else values[counted]
-        return cls(cells, Distinct(mixed((known + 0.0).view(np.uint64) - _INCREMENT)))
+        numbers = values if counted.all() else values[counted]
+        return cls(cells, Distinct(mixed((numbers + 0.0).view(np.uint64) - _INCREMENT)))
 
     def __add__(self, other: NumberSketch) -> NumberSketch:
         return NumberSketch(self.cells + other.cells, self.distinct + other.distinct)
@@ -193,25 +200,25 @@ class Room:
     text_bytes: int
 
     def holds(self, counts: ValueCounts) -> bool:
-        """Return whether all values of a column fit."""
+        """Return whether the distinct values of a column are within the limits."""
         return len(counts.values) <= self.values and _text_bytes(counts.values) <= self.text_bytes
 
 
 def _text_bytes(values: Any) -> int:
-    """Return the bytes of texts; 0 for numbers, and for lists, which hold few values."""
+    """Return the size of texts in bytes; 0 for numbers, and for lists, which hold few values."""
     return 0 if isinstance(values, (np.ndarray, list)) else int(values.str.len_bytes().sum())
 
 
 @dataclass
 class TextSketch:
-    """Sketch of a column with too many categories to count: rows (or weight) by bucket of the text's hash, and an
+    """Sketch of a column with too many categories to count: rows (or weight) by hash bucket of the text, and an
     estimate of the number of distinct texts.
 
     Attributes
     ----------
-    rows : rows of each bucket.
+    rows : number of rows (or weight) of each bucket.
     distinct : estimate of the number of categories.
-    n_texts, n_bytes : number of texts counted in the blocks, and their bytes.
+    n_texts, n_bytes : number and size in bytes of the distinct texts of each block, added over blocks.
     """
 
     rows: np.ndarray
@@ -240,7 +247,9 @@ class TextSketch:
         return TextSketch(self.rows + other.rows, self.distinct + other.distinct, n_texts, n_bytes)
 
     def fullest(self, most_buckets: int, room: Room) -> np.ndarray:
-        """Return a mask of the buckets with most rows, as many as the room for categories allows."""
+        """Return a mask of the buckets with most rows, as many as ``room`` allows for their categories, and at most
+        ``most_buckets``.
+        """
         n = max(1, min(most_buckets, room.values * _BUCKETS // max(1, int(self.distinct))))
         # A bucket holds at least one text, so the memory for texts also limits the number of buckets.
         n = max(1, min(n, room.text_bytes * self.n_texts // max(1, self.n_bytes)))
@@ -254,11 +263,11 @@ def _buckets_of(hashes: np.ndarray) -> np.ndarray:
 
 
 Part = ValueCounts | NumberSketch | TextSketch
-"""What is known of the values of a column in some blocks."""
+"""Counts of the values of a column in one or several blocks, or a sketch of them."""
 
 
 def count_values(column: Column, rows: BlockRows, room: Room) -> Part:
-    """Count the values of a block of a column by class, as a sketch if they do not fit into ``room``."""
+    """Count the values of a column in a block by class; return a sketch if they exceed the limits ``room``."""
     if column.kind != "numeric":
         return reduce(lambda one, other: add_values([one, other], room), _text_parts(column, rows, room))
     values = column.numbers()
@@ -268,14 +277,15 @@ def count_values(column: Column, rows: BlockRows, room: Room) -> Part:
 
 
 def _text_parts(column: Column, rows: BlockRows, room: Room) -> Iterator[Part]:
-    """Yield the counts of the categories of a block; long texts are counted for some rows at a time."""
+    """Yield the counts of the categories of a block, in several parts if texts are long."""
     for part, of_part in _parts_of_texts(column, rows):
         yield add_values([_count_categories(part, of_part)], room)
 
 
 def _parts_of_texts(column: Column, rows: BlockRows) -> Iterator[tuple[Column, BlockRows]]:
-    """Yield a column with its rows: in parts if its texts are long (by a rule that depends on the texts alone),
-    otherwise whole.
+    """Yield a column with the classes and weights of its rows: in parts if its texts are long, otherwise as a whole.
+
+    The parts depend on the texts only.
     """
     parts, end = column.in_chunks(), 0
     if len(parts) == 1:
@@ -306,7 +316,7 @@ def _has_more(values: np.ndarray, most: int, weights: np.ndarray) -> bool:
 
 
 def add_values(parts: Sequence[Part], room: Room) -> Part:
-    """Return the sum of counts over blocks, as a sketch if the values do not fit into ``room``."""
+    """Add the counts of several blocks; return a sketch if the values exceed the limits ``room``."""
     counts = [part for part in parts if isinstance(part, ValueCounts)]
     if len(counts) == len(parts):
         total = ValueCounts.sum(counts)
@@ -325,7 +335,7 @@ def _sketch_of(part: Any) -> Any:
 
 
 def count_cells(column: Column, rows: BlockRows, cuts: np.ndarray) -> CellCounts:
-    """Return the counts of a block of numbers in the cells of a grid."""
+    """Count the numbers of a block by cell of a grid and class."""
     return CellCounts.of(cuts, column.numbers(), rows.classes, rows.n_classes, rows.weights)
 
 
@@ -335,7 +345,7 @@ def add_cells(parts: Sequence[CellCounts], _: Any) -> CellCounts:
 
 
 def count_marked(column: Column, rows: BlockRows, marks: np.ndarray) -> ValueCounts:
-    """Count the categories of a block whose hashes fall in marked buckets."""
+    """Count the categories of a block whose hashes are in marked buckets, by class."""
     parts = []
     for part, of_part in _parts_of_texts(column, rows):
         counts = _count_categories(part, of_part)
@@ -344,19 +354,20 @@ def count_marked(column: Column, rows: BlockRows, marks: np.ndarray) -> ValueCou
 
 
 def add_marked(parts: Sequence[ValueCounts], _: Any) -> ValueCounts:
-    """Return the sum of the marked counts of several blocks."""
+    """Return the sum of the counts of several blocks by `count_marked`."""
     return ValueCounts.sum(parts)
 
 
 def _only(counts: ValueCounts, chosen: np.ndarray) -> ValueCounts:
     values = counts.values
-    some = [values[i] for i in chosen.tolist()] if isinstance(values, list) else values[chosen]
-    return replace(counts, values=some, counts=counts.counts[chosen])
+    selected = [values[i] for i in chosen.tolist()] if isinstance(values, list) else values[chosen]
+    return replace(counts, values=selected, counts=counts.counts[chosen])
 
 
 class RunningSum:
-    """Sum of the counts of blocks as they arrive. Counts of values are added pairwise, because they grow with the
-    blocks.
+    """Sum of the counts of blocks, which are added one by one.
+
+    Counts by value are added in pairs of equal numbers of blocks, because they become larger with every block.
 
     Parameters
     ----------
@@ -368,7 +379,7 @@ class RunningSum:
         self.parts: list[tuple[int, Any]] = []
 
     def push(self, part: Any) -> None:
-        """Add the counts of a block."""
+        """Add the counts of a further block."""
         n = 1
         while self.parts and (self.parts[-1][0] == n or not _grows(part) or not _grows(self.parts[-1][1])):
             size, before = self.parts.pop()
@@ -385,7 +396,9 @@ def _grows(part: Any) -> bool:
 
 
 def most_frequent(counts: ValueCounts, most: int) -> ValueCounts:
-    """Return the counts of the ``most`` most frequent categories; ties go to the first text."""
+    """Return the counts of the ``most`` most frequent categories; of equally frequent ones, the first texts are
+    used.
+    """
     if len(counts.values) <= most:
         return counts
     rows = np.round(counts.counts.sum(axis=1, dtype=float), 6)
