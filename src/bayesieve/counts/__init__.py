@@ -1,4 +1,4 @@
-"""Coded rows, their counts by level and class, and log probabilities from counts."""
+"""Coded tables, counts of rows by level and class, log probabilities from counts, and dependence between features."""
 
 from bayesieve.counts.coded import CodedTable
 from bayesieve.counts.contingency import ContingencyCounts, Smoothing, check_smoothing, log_probabilities

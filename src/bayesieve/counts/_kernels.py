@@ -1,13 +1,13 @@
 """Compiled loops that count codes by class, count pairs of features, and compute mutual information from the counts.
 
-Pairs of features with few levels are counted by bit planes. A plane has one bit per row, set if the row has a given
-level; rows that share two levels are the set bits of the AND of two planes. Planes are stored word after word, the same
-word of all planes side by side, so that one vector instruction serves eight pairs and no sum runs across a vector.
+Pairs of features with few levels are counted by bit planes. A bit plane of a level has one bit per row, set if the row
+has the level; the rows that have both of two levels are the set bits of the AND of two planes. The same word of all
+planes is stored side by side, so that one vector instruction processes eight pairs, and no vector has to be summed.
 Features of many levels, and weighted rows, are counted row by row in one table per pair. Rows of a *segment* (one
 class, or all rows) are contiguous.
 
 Mutual information needs only sums of n log n: N I(X; Y) = sum n_xy log n_xy - sum n_x log n_x - sum n_y log n_y + N log
-N. For whole numbers n log n is looked up.
+N. A table holds n log n for whole numbers.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _LEAST = 1e-12  # nats; information below may be rounding only
 def count_codes(codes, class_codes, weights, n_levels, offsets, counts):
     """Count rows (or weights) by feature, level and class: counts[offsets[k] + level, class] += weight.
 
-    Codes beyond the known levels are skipped.
+    Codes of unseen values (``n_levels`` or larger) are skipped.
     """
     n_features, n_rows = codes.shape
     weighted = weights.size > 0
@@ -53,10 +53,11 @@ def count_codes(codes, class_codes, weights, n_levels, offsets, counts):
 
 @jit
 def count_sorted(codes, starts, n_levels, offsets, counts):
-    """Count uint8 codes of rows that are grouped by class; ``starts[j]`` is the first row of class j.
+    """Count uint8 codes by feature, level and class, for rows sorted by class; ``starts[j]`` is the first row of class
+    j.
 
-    Up to twelve levels are counted by comparing eight codes at a time. More levels are counted in four copies of the
-    histogram in turn, because two increments of one counter in a row wait for each other.
+    For up to twelve levels, eight codes are compared with a level at a time. For more, rows take turns among four
+    copies of the histogram, because consecutive increments of one counter wait for each other.
     """
     lanes = np.empty((4, 256), np.int64)
     for k in range(codes.shape[0]):
@@ -64,7 +65,8 @@ def count_sorted(codes, starts, n_levels, offsets, counts):
         for j in range(starts.size - 1):
             run = codes[k, starts[j] : starts[j + 1]]
             if n_levels[k] <= _MOST_PACKED and run.size >= _LEAST_PACKED:
-                # A word of eight codes is compared with eight copies of a level at once (SWAR); these loops vectorise.
+                # Compare a word of eight codes with eight copies of a level at once (SWAR), in loops that the compiler
+                # vectorises.
                 head = -run.ctypes.data & 7  # words start at multiples of eight bytes
                 whole = (run.size - head) // 8 * 8
                 words = run[head : head + whole].view(np.uint64)
@@ -103,10 +105,10 @@ def _count_singly(run, n_levels, counts, j):
 
 @jit
 def weigh_sorted(codes, weights, starts, classes, n_levels, offsets, counts):
-    """Add row weights by code and class, for rows grouped by segment: counts[offsets[k] + code, class] += weight.
+    """Add row weights by feature, code and class, for rows in segments: counts[offsets[k] + code, class] += weight.
 
-    ``starts[s]`` is the first row of segment s, ``classes[s]`` its class; all codes are known levels. Rows go in turn
-    to four copies of the histogram, because two additions to one entry in a row wait for each other.
+    ``starts[s]`` is the first row of segment s, and ``classes[s]`` its class; no code is unseen. Rows take turns among
+    four copies of the histogram, because consecutive additions to one entry wait for each other.
     """
     lanes = np.empty((4, n_levels.max() if n_levels.size else 0))
     for s in range(classes.size):
@@ -138,7 +140,9 @@ def mix(numbers):
 
 @jit
 def mix_floats(values, salt, mixed):
-    """Hash floats together with a salt into ``mixed``, as `mix` does; 0.0 and -0.0 are equal, and so are all NaN."""
+    """Hash floats with a salt by the SplitMix64 finaliser into ``mixed``; 0.0 and -0.0 have equal hashes, and so have
+    all NaN.
+    """
     bits = values.view(np.uint64)
     for i in range(values.size):
         number = bits[i] if values[i] == values[i] else np.uint64(0x7FF8000000000000)
@@ -151,7 +155,7 @@ def mix_floats(values, salt, mixed):
 
 @jit
 def hash_texts(data, ends, hashes):
-    """Hash texts by their bytes (FNV-1a); text i ends at ``ends[i]`` in ``data``."""
+    """Hash texts by their bytes (FNV-1a) into ``hashes``; text i ends at ``ends[i]`` in ``data``."""
     begin = 0
     for i in range(ends.size):
         number = np.uint64(0xCBF29CE484222325)
@@ -162,7 +166,7 @@ def hash_texts(data, ends, hashes):
 
 @intrinsic
 def count_bits(typing_context, word):
-    """Return the number of set bits of a word, by the processor's instruction for it."""
+    """Return the number of set bits of a word, by the population-count instruction of the processor."""
 
     def generate(context, builder, signature, arguments):
         return builder.ctpop(arguments[0])
@@ -172,9 +176,10 @@ def count_bits(typing_context, word):
 
 @jit
 def count_planes(planes, starts, rows):
-    """Count the set bits of each plane by segment: rows[s, p], for ``planes`` (n_words, n_planes).
+    """Count the set bits of each bit plane p in each segment s into rows[s, p]; ``planes`` has shape (n_words,
+    n_planes).
 
-    ``starts`` : (n_segments + 1,) first word of each segment.
+    ``starts`` has the first word of each segment, shape (n_segments + 1,).
     """
     rows[:] = 0
     for s in range(starts.size - 1):
@@ -214,27 +219,27 @@ def count_common(planes, left, right, first, last, starts, counts):
 
 
 @jit
-def binary_information(counts, ones_left, ones_right, own_left, own_right, sizes, logs, most_left, most_right, out):
+def binary_information(counts, ones_left, ones_right, terms_left, terms_right, sizes, logs, most_left, most_right, out):
     """Compute the mutual information, times the number of rows, of pairs of features with two levels and no unseen
-    rows.
+    values.
 
-    Three of the four cells follow from the one that was counted. Independent counts give exactly 0 whatever the
+    Three of the four cells of a pair follow from the one that was counted. Independent counts give exactly 0 despite
     rounding.
 
     counts : (n_segments, n, m) rows in which both features have level 1
     ones_left, ones_right : (n_segments, n or m) rows in which a feature has level 1
-    own_left, own_right : (n_segments, n or m) sums of n log n over both levels of a feature
+    terms_left, terms_right : (n_segments, n or m) sums of n log n over both levels of a feature
     sizes : (n_segments,) rows
-    logs : n log n of every whole number
-    most_left, most_right : (n or m,) entropies times rows, which information cannot exceed
-    out : (n, m)
+    logs : table of n log n for n = 0, 1, 2 ...
+    most_left, most_right : (n or m,) entropies times rows, which are upper bounds of the information
+    out : (n, m), overwritten
     """
     sums = np.empty(counts.shape[2])
     for i in range(counts.shape[1]):
         sums[:] = 0.0
         for s in range(sizes.size):
-            both, others, own_others = counts[s, i], ones_right[s], own_right[s]
-            ones, own, size, whole = ones_left[s, i], own_left[s, i], sizes[s], logs[sizes[s]]
+            both, others, terms = counts[s, i], ones_right[s], terms_right[s]
+            ones, term, size, whole = ones_left[s, i], terms_left[s, i], sizes[s], logs[sizes[s]]
             for j in range(sums.size):
                 n_11 = np.int64(both[j])
                 n_10 = ones - n_11
@@ -242,7 +247,7 @@ def binary_information(counts, ones_left, ones_right, own_left, own_right, sizes
                 joint = logs[np.uint64(n_11)] + logs[np.uint64(size - ones - n_01)]
                 joint += logs[np.uint64(n_10)] + logs[np.uint64(n_01)]
                 independent = n_11 * size == ones * others[j]
-                sums[j] += 0.0 if independent else joint - (own + own_others[j]) + whole
+                sums[j] += 0.0 if independent else joint - (term + terms[j]) + whole
         row, most = out[i], most_left[i]
         for j in range(sums.size):
             row[j] = max(0.0, min(sums[j], min(most, most_right[j])))
@@ -250,17 +255,18 @@ def binary_information(counts, ones_left, ones_right, own_left, own_right, sizes
 
 @jit
 def plane_information(counts, left, right, n_levels, complete, margins, at, sizes, logs, out):
-    """Add up the mutual information and entropies of pairs of features with few levels, from the counts of their bit
-    planes.
+    """Compute mutual information and entropies of pairs of features with few levels from counts of bit planes, and add
+    them to ``out``.
 
-    A feature without unseen rows has no plane for its first level; the counts of that level follow from the margins.
+    A feature without unseen values has no plane for its first level; the counts of that level follow from the margins.
 
     counts : (n_segments, planes of left, planes of right) rows
     left, right : positions of the features
-    complete : whether all rows of a feature have a known level
-    margins : (n_segments, levels of all features) rows, those of feature k from ``at[k]`` on
+    complete : (n_features,) mask of features without unseen values
+    margins : (n_segments, levels of all features) rows of each level; those of feature k begin at ``at[k]``
     sizes : (n_segments,) rows
-    out : (4, n, m), to which are added the rows, and information, entropy of left and entropy of right times the rows
+    out : (4, n, m): the number of rows, and then mutual information, entropy of left and entropy of right, each times
+        the number of rows, are added
     """
     most = 0
     for x in left:
@@ -278,11 +284,11 @@ def plane_information(counts, left, right, n_levels, complete, margins, at, size
             y = right[j]
             for s in range(sizes.size):
                 table = counts[s, below : below + n_levels[x] - complete[x], :]
-                own, other = margins[s, at[x] : at[x] + n_levels[x]], margins[s, at[y] : at[y] + n_levels[y]]
-                # Cells of a first level without a plane: subtract the cells of the other levels from the margins.
-                n_y, first_x, first_y = other.size, np.int64(complete[x]), np.int64(complete[y])
-                for u in range(first_x, own.size):
-                    left_over = own[u]
+                margin_x, margin_y = margins[s, at[x] : at[x] + n_levels[x]], margins[s, at[y] : at[y] + n_levels[y]]
+                # Cells of a first level that has no plane: subtract the cells of the other levels from the margins.
+                n_y, first_x, first_y = margin_y.size, np.int64(complete[x]), np.int64(complete[y])
+                for u in range(first_x, margin_x.size):
+                    left_over = margin_x[u]
                     for v in range(first_y, n_y):
                         n = table[u - first_x, first_column + v - first_y]
                         cells[u * n_y + v] = n
@@ -291,11 +297,11 @@ def plane_information(counts, left, right, n_levels, complete, margins, at, size
                         cells[u * n_y] = left_over
                 if first_x:
                     rest = sizes[s]
-                    for u in range(1, own.size):
-                        rest -= own[u]
+                    for u in range(1, margin_x.size):
+                        rest -= margin_x[u]
                     for v in range(first_y, n_y):
-                        left_over = other[v]
-                        for u in range(1, own.size):
+                        left_over = margin_y[v]
+                        for u in range(1, margin_x.size):
                             left_over -= np.int64(cells[u * n_y + v])
                         cells[v] = left_over
                         rest -= left_over
@@ -313,8 +319,8 @@ def count_cells(first, second, class_codes, weights, counts):
     """Count rows (or weights) by the codes of two features and by class, into ``counts`` (2, n_first, n_second,
     n_classes).
 
-    Rows alternate between the two tables, because two increments of one cell in a row wait for each other; the caller
-    adds the tables. Codes beyond a table are skipped.
+    Rows alternate between the two tables, because consecutive increments of one cell wait for each other; the caller
+    adds the tables. Codes of unseen values are skipped.
     """
     n_first, n_second, weighted = counts.shape[1], counts.shape[2], weights.size > 0
     for i in range(first.size):
@@ -325,14 +331,14 @@ def count_cells(first, second, class_codes, weights, counts):
 
 @jit
 def row_information(codes, left, right, n_levels, weights, starts, logs, wide, out):
-    """Add up the mutual information of pairs of features, counted row by row, for many levels or weighted rows.
+    """Compute mutual information of pairs of features by counting row by row, for many levels or weighted rows.
 
     codes : (n_features, n_rows)
     left, right : positions of the features
-    weights : (n_rows,), or size 0 if every row counts once
-    starts : (n_segments + 1,) first rows
-    wide : (n, m) pairs that `sparse_information` computes instead
-    out : as in `plane_information`
+    weights : (n_rows,), or size 0 if all are 1
+    starts : (n_segments + 1,) first row of each segment
+    wide : (n, m) mask of pairs that are skipped, because `sparse_information` computes them
+    out : see `plane_information`
     """
     most, most_x, most_y, weighted = 0, 0, 0, weights.size > 0
     for i in range(left.size):
@@ -376,13 +382,13 @@ def row_information(codes, left, right, n_levels, weights, starts, logs, wide, o
 
 @jit
 def sparse_information(codes, n_levels, weights, starts, logs, out):
-    """Compute the mutual information of one pair whose full table would be too large, by a hash table of its filled
+    """Compute the mutual information of a pair whose table of counts would be too large, by a hash table of its filled
     cells.
 
     Sums run over rows, not slots of the hash table, so their order does not depend on hashes.
 
     codes : (2, n_rows)
-    out : (4,) as in `plane_information`
+    out : (4,), see `plane_information`
     """
     x, y, n_x, n_y = codes[0], codes[1], n_levels[0], n_levels[1]
     size = 4
@@ -422,10 +428,10 @@ def sparse_information(codes, n_levels, weights, starts, logs, out):
 
 @jit_inner
 def _sums_of_table(cells, n_x, n_y, row_sums, column_sums, logs, weights):
-    """Return the total of a table of counts, and its information and both entropies times the total; then clear the
-    table.
+    """Return the total of a table of counts, and its mutual information and both entropies times the total; set the
+    table to 0.
 
-    Tiny information is checked for exact independence, so that independent counts give 0 whatever the rounding.
+    If the information is tiny, independence is checked exactly, so that independent counts give 0 despite rounding.
     """
     column_sums[:n_y] = 0.0
     joint = 0.0
@@ -462,7 +468,7 @@ def _sums(joint, row_sums, column_sums, logs, weights):
 
 @jit_inner
 def _n_log_n(n, logs, weights):
-    """Return n log n: looked up for whole numbers, computed for sums of weights; 0 for n = 0."""
+    """Return n log n: from the table ``logs`` for whole numbers, computed for sums of weights; 0 for n = 0."""
     if weights.size == 0:
         return logs[np.uint64(n)]
     return n * np.log(n) if n > 0.0 else 0.0

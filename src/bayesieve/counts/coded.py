@@ -1,4 +1,6 @@
-"""`CodedTable`: a table as integer codes, one contiguous array per feature, which all counts and searches read."""
+"""`CodedTable`: a table as integer codes of levels, one contiguous array per feature, with the classes and weights of
+rows.
+"""
 
 from __future__ import annotations
 
@@ -20,26 +22,26 @@ from bayesieve.words import ShortRepr
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class CodedTable(ShortRepr):
-    """Table in coded form: for each feature and row, the code of a level. Immutable.
+    """Table of integer codes: for each feature and row, the code of a level. Immutable.
 
     Parameters
     ----------
     codes : unsigned array, shape (n_features, n_rows)
         uint8, or uint16/uint32 if a feature has over 255/65535 levels. A code of ``n_levels[k]`` or larger is
-        "unseen": it contributes nothing. Kept C-contiguous.
+        unseen: it contributes nothing. Stored C-contiguous.
     n_levels : array of int, shape (n_features,)
     names : sequence of str
-    class_codes, classes, weights : as in `Rows`; or pass ``rows``, which may hold further columns.
+    class_codes, classes, weights : see `Rows`; alternatively pass ``rows``, which may hold further columns.
     levels : sequence of FeatureLevels or None
         Levels that the codes stand for, if they came from raw values.
     unseen : int array, shape (n_features,), or None
         Number of rows without a level for each feature, if an encoder counted them.
     samples : RowSamples or None
-        Draws samples of the rows by their raw values; None: by their codes.
+        Sampler of rows by hashes of their raw values; None for hashes of their codes.
     engine : Engine
-        Stores the arrays and cuts rows into blocks; in memory by default.
+        Storage of the arrays, which also divides rows into blocks; in memory by default.
     counts : ContingencyCounts or None
-        The counts of these codes, if they are known.
+        Counts of the codes, if they were computed already.
 
     Raises
     ------
@@ -127,7 +129,9 @@ class CodedTable(ShortRepr):
 
     @cached_property
     def counts(self) -> ContingencyCounts:
-        """Rows (or weight) of every level of every feature by class. Computed on first use; do not modify."""
+        """Number of rows (or weight) of every level of every feature by class. It is computed on first use; do not
+        modify it.
+        """
         from bayesieve.counts._kernels import count_codes, count_sorted
 
         if self.class_codes is None:
@@ -151,8 +155,8 @@ class CodedTable(ShortRepr):
 
     @property
     def by_class(self) -> CodedTable:
-        """Table with the rows grouped by class, the order in which counts and searches are fastest."""
-        # The table itself is not cached: a reference to itself would keep it, and its files, until the garbage
+        """Table with the rows sorted by class, for which counts and searches are fastest."""
+        # Do not cache the table in itself: the circular reference would keep it, and its files, until the garbage
         # collector runs.
         return self if self.class_codes is None or self.rows.is_sorted_by_class else self._sorted_by_class
 
@@ -162,7 +166,7 @@ class CodedTable(ShortRepr):
 
     @property
     def blocks(self) -> Iterator[CodedTable]:
-        """Yield a table for each block of rows of the engine; this table itself if there is only one block."""
+        """Yield a table for each block of rows of the engine; if there is only one, this table itself."""
         whole = np.array([0, self.n_rows])
         for begin, end in self.engine.blocks(whole, len(self.codes) * self.codes.dtype.itemsize):
             block = slice(begin, end)
@@ -172,8 +176,9 @@ class CodedTable(ShortRepr):
                 yield self._copy(codes=self.codes[:, block], rows=self.rows.take(block), unseen=None, samples=None)
 
     def codes_at(self, features: Any, rows: Any) -> np.ndarray:
-        """Return the codes (n, n_rows) of the features at these positions, in some rows (ascending positions, or a
-        slice).
+        """Return the codes of the features and rows at some positions, shape (n, n_rows).
+
+        ``rows`` are ascending positions or a slice.
         """
         return np.array([self.codes[k][rows] for k in features])
 
@@ -185,11 +190,13 @@ class CodedTable(ShortRepr):
         return self._drawing.drawn(most)
 
     def drawn_balanced(self, most: int) -> np.ndarray:
-        """Draw up to ``most`` rows as `drawn` does: all rows of rare classes, and equal numbers of the others."""
+        """Draw up to ``most`` rows like `drawn`, but all rows of rare classes, and equal numbers of rows of the
+        others.
+        """
         return self._drawing.drawn_balanced(most)
 
     def drawn_by_class(self, most: np.ndarray) -> np.ndarray:
-        """Draw up to ``most`` (n_classes,) rows of each class, as `drawn` does."""
+        """Draw up to ``most[j]`` rows of each class j like `drawn`."""
         return self._drawing.drawn_by_class(most)
 
     @cached_property
@@ -199,7 +206,7 @@ class CodedTable(ShortRepr):
         return RowSamples(self.row_hashes, replace(self.rows, positions=None))
 
     def row_hashes(self) -> np.ndarray:
-        """Return hashes of the rows, shape (n_rows,), computed from raw values if they are at hand, otherwise from
+        """Return hashes of the rows, shape (n_rows,), computed from raw values if they are available, otherwise from
         codes.
         """
         if self.samples is not None:
@@ -207,7 +214,7 @@ class CodedTable(ShortRepr):
         return hash_codes(self.codes, np.zeros(self.n_rows, np.uint8))
 
     def select(self, features: Any) -> CodedTable:
-        """Return a table of some features (positions, a slice or a boolean mask)."""
+        """Return the table restricted to some features (positions, a slice or a boolean mask)."""
         picked = np.arange(self.n_features)[features if isinstance(features, slice) else np.asarray(features)]
         names, levels = [self.names[k] for k in picked], self.levels
         levels = None if levels is None else tuple(levels[k] for k in picked)
@@ -215,7 +222,7 @@ class CodedTable(ShortRepr):
         return CodedTable(self.codes[picked], self.n_levels[picked], names, levels=levels, **same)
 
     def take(self, positions: Any) -> CodedTable:
-        """Return a table of some rows (positions, a slice or a boolean mask)."""
+        """Return the table restricted to some rows (positions, a slice or a boolean mask)."""
         if not isinstance(positions, slice):
             positions = np.asarray(positions)
             if positions.dtype == bool:
@@ -228,12 +235,14 @@ class CodedTable(ShortRepr):
         return self._copy(codes=codes, rows=rows, unseen=None, samples=samples)
 
     def with_rows(self, **parts: Any) -> CodedTable:
-        """Return a copy with other attributes of `Rows`, such as ``with_rows(class_codes=..., classes=...)``."""
+        """Return a copy in which some attributes of the `Rows` are replaced: ``with_rows(class_codes=...,
+        classes=...)``.
+        """
         samples = self.samples if parts.keys() <= {"columns"} else None  # samples depend on classes and weights
         return self._copy(rows=replace(self.rows, **parts), unseen=None, samples=samples)
 
     def on(self, engine: Engine) -> CodedTable:
-        """Return a copy whose arrays another engine stores."""
+        """Return a copy whose arrays are stored by another engine."""
         if engine is self.engine:
             return self
         codes = engine.array(self.codes.shape, self.codes.dtype)
@@ -243,7 +252,7 @@ class CodedTable(ShortRepr):
         return self._copy(codes=codes, engine=engine)
 
     def with_columns(self, **columns: np.ndarray) -> CodedTable:
-        """Return a copy with further columns of `Rows`."""
+        """Return a copy with further columns of the `Rows`, given by name."""
         return self._copy(rows=replace(self.rows, columns={**self.rows.columns, **columns}))
 
     def _copy(self, **changes: Any) -> CodedTable:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class ContingencyCounts(ShortRepr):
     """Number of rows (or sum of weights) of every level of every feature by class.
 
-    ``a + b`` are the counts of two disjoint sets of rows together, without rounding for unweighted rows.
+    The sum ``a + b`` has the counts of the union of two disjoint sets of rows, without rounding for unweighted rows.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class ContingencyCounts(ShortRepr):
         return ContingencyCounts(self.counts + other.counts, self.offsets, self.class_counts + other.class_counts)
 
     def __sub__(self, other: ContingencyCounts) -> ContingencyCounts:
-        """Return the counts of the rows that remain after those of ``other``, a subset, are taken away."""
+        """Return the counts of the rows that remain if the rows of ``other``, a subset, are removed."""
         self._check_same(other)
         counts = left_over(self.counts, other.counts)
         return ContingencyCounts(counts, self.offsets, left_over(self.class_counts, other.class_counts))
@@ -69,7 +69,7 @@ class ContingencyCounts(ShortRepr):
 
 
 def left_over(counts: np.ndarray, taken: np.ndarray | float) -> np.ndarray:
-    """Return the difference of two arrays of counts or weights; differences within rounding errors become 0."""
+    """Return ``counts`` less ``taken`` for arrays of counts or weights; differences within rounding errors become 0."""
     left: np.ndarray = counts - taken
     left[left < 1e-12 * counts] = 0.0
     return left
@@ -81,18 +81,18 @@ _ROWS_A_CELL = 16  # in small tables, where adding up cells would take longer th
 
 @dataclass(frozen=True)
 class JointCodes:
-    """Groups of features with few levels, coded together: one code per combination of levels.
+    """Joint codes of groups of features with few levels: one code per combination of levels.
 
-    Reweighted counts of many features then take one pass per group instead of one per feature.
+    With them, counting all features with new row weights takes one pass per group instead of one per feature.
 
     Attributes
     ----------
-    codes : (n_groups, n_rows) unsigned, of rows grouped by class
-    n_cells : (n_groups,) number of combinations
+    codes : (n_groups, n_rows) unsigned; the rows are sorted by class
+    n_cells : (n_groups,) number of combinations of levels
     starts : (n_classes + 1,) first row of each class
-    margins : sparse (levels of all features, combinations of all groups), 1 if a combination contains a level
+    margins : sparse matrix (levels of all features, combinations of all groups): 1 if a combination contains the level
     offsets : (n_features + 1,) first level of each feature among the rows of ``margins``
-    engine : stores the arrays
+    engine : storage of the codes
     """
 
     codes: np.ndarray
@@ -104,7 +104,7 @@ class JointCodes:
 
     @classmethod
     def of(cls, coded: CodedTable) -> JointCodes:
-        """Return the joint codes of a table whose rows are grouped by class."""
+        """Return the joint codes of a table whose rows are sorted by class."""
         from scipy.sparse import csr_array
 
         complete = [bool(row.max(initial=0) < n) for row, n in zip(coded.codes, coded.n_levels, strict=True)]
@@ -123,9 +123,9 @@ class JointCodes:
                 levels = np.arange(n_cells[position]) // step % n_codes[k]
                 last = codes.dtype.type(n_codes[k] - 1)
                 codes[position] += codes.dtype.type(step) * np.minimum(coded.codes[k], last)
-                known = np.flatnonzero(levels < coded.n_levels[k])
-                cells.append(first[position] + known)
-                lines.append(offsets[k] + levels[known])
+                levels_with_code = np.flatnonzero(levels < coded.n_levels[k])
+                cells.append(first[position] + levels_with_code)
+                lines.append(offsets[k] + levels[levels_with_code])
             coded.engine.release((len(group) + 1) * codes[position].nbytes)
         at = np.concatenate(lines or [offsets[:0]]), np.concatenate(cells or [offsets[:0]])
         margins = csr_array((np.ones(at[0].size), at), shape=(int(offsets[-1]), int(n_cells.sum())))
@@ -135,8 +135,8 @@ class JointCodes:
     def weigh(self, weights: np.ndarray, classes: np.ndarray) -> ContingencyCounts:
         """Return the weighted counts of every level by class; they equal `CodedTable.counts` up to rounding.
 
-        weights : (n_rows,)
-        classes : (n_classes,) position of the class as which each class of the table is counted
+        weights : (n_rows,) new row weights
+        classes : (n_classes,) position of the class to which the rows of each class of the table are added
         """
         from bayesieve.counts._kernels import weigh_sorted
 
@@ -149,7 +149,7 @@ class JointCodes:
 
 
 def _groups(n_codes: np.ndarray, most: int) -> list[np.ndarray]:
-    """Group features, those with most levels first, such that no group has more than ``most`` combinations of codes."""
+    """Group features, those with most codes first, such that no group has more than ``most`` combinations of codes."""
     groups: list[list[int]] = []
     n_cells = most + 1
     for k in np.argsort(-n_codes, kind="stable").tolist():
@@ -185,8 +185,7 @@ class Shrinkage:
     def logs(
         self, counts: np.ndarray, class_counts: np.ndarray, n_rows: np.ndarray, n_levels: Any, total: Any
     ) -> np.ndarray:
-        """Return log P(level | class), up to a constant for each level, from shrunk ratios of observed to expected
-        rows.
+        """Return log P(level | class), up to a constant per level, from shrunk ratios of observed to expected rows.
 
         A level of N_i rows is expected to have E = N_i N_j / N rows of class j. The ratio (N_ij + c) / (E + c) is the
         posterior mean of N_ij / E under a gamma prior of mean 1 (DuMouchel 1999): it is 1 for a level without rows, and
@@ -195,9 +194,9 @@ class Shrinkage:
 
         Parameters
         ----------
-        counts, class_counts : rows (or weight) of each level and class, and of the class over all levels.
-        n_rows : (..., 1) rows of each level.
-        n_levels, total : number of levels, and rows of all levels.
+        counts, class_counts : rows (or weight) of each level and class, and of each class over all levels.
+        n_rows : (..., 1) rows (or weight) of each level.
+        n_levels, total : number of levels, and rows (or weight) of all levels.
         """
         n_classes = counts.shape[-1]
         expected = n_rows * class_counts / np.maximum(total, np.finfo(float).tiny)
@@ -212,7 +211,7 @@ Smoothing = Literal["m-estimate"] | float | Shrinkage
 
 
 def check_smoothing(smoothing: object) -> None:
-    """Raise ValueError unless ``smoothing`` is ``"m-estimate"`` or a positive number with a safe logarithm."""
+    """Raise ValueError unless ``smoothing`` is ``"m-estimate"`` or a positive number within the allowed range."""
     if isinstance(smoothing, str) and smoothing == "m-estimate":
         return
     if (
@@ -248,8 +247,8 @@ def log_probabilities(counts: np.ndarray, total: float, smoothing: Smoothing) ->
 def smoothed_logs(
     counts: np.ndarray, class_counts: np.ndarray, n_levels: Any, n_classes: int, total: float, smoothing: Smoothing
 ) -> np.ndarray:
-    """Return log P(level | class), (n_levels, n_classes), from counts by level and class and the counts of the
-    classes.
+    """Return log P(level | class), (n_levels, n_classes), from counts by level and class, and by class over all
+    levels.
     """
     if smoothing == "m-estimate":
         return np.log(counts + 1.0 / total) - np.log(class_counts + n_classes / total)
@@ -260,11 +259,11 @@ def smoothed_logs(
 def log_probabilities_of_all(counts: np.ndarray, offsets: np.ndarray, total: float, smoothing: Smoothing) -> np.ndarray:
     """Return `log_probabilities` of every feature at once, shape (levels of all features, n_classes).
 
-    Feature k has the rows from ``offsets[k]`` to ``offsets[k + 1] - 1``.
+    The levels of feature k are the rows ``offsets[k]`` to ``offsets[k + 1] - 1`` of ``counts`` and of the result.
     """
     n_levels, n_classes = np.diff(offsets), counts.shape[1]
     feature = np.repeat(np.arange(n_levels.size) * n_classes, n_levels)
-    # Sums are added in the order of `log_probabilities`, so that both functions agree to the last bit.
+    # Add counts in the same order as `log_probabilities`, so that both functions agree to the last bit.
     sums = np.bincount((feature[:, None] + np.arange(n_classes)).ravel(), counts.ravel(), n_levels.size * n_classes)
     class_counts = np.repeat(sums.reshape(-1, n_classes), n_levels, axis=0)
     if isinstance(smoothing, Shrinkage):

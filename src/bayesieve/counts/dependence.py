@@ -18,17 +18,18 @@ from bayesieve.parts import Registry
 class Dependence(ABC):
     """Base class of symmetrical measures of the dependence between two columns.
 
-    A subclass sets ``name`` and implements ``of_tables``. Everything else follows: blocks of pairs, dependence within
-    classes, row weights, and the dependence of every feature on the class.
+    A subclass sets ``name`` and implements ``of_tables``. Blocks of pairs, dependence within classes, row weights, and
+    the dependence of features on the class are then supported.
 
     Attributes
     ----------
     name : str
         Name in options of selectors and in saved models.
     title, unit : str
-        Name in words, for the middle of a sentence, and unit, "" for none.
+        Name for use within a sentence, and unit; "" if there is none.
     lower_is_better : bool
-        True if smaller values mean more dependence, as for distances and p-values. mRMR and CFS refuse such measures.
+        True if smaller values mean more dependence, as for distances and p-values. mRMR and CFS do not accept such
+        measures.
 
     Examples
     --------
@@ -56,7 +57,7 @@ class Dependence(ABC):
     def of_tables(self, tables: np.ndarray) -> np.ndarray:
         """Return the dependence of pairs of columns, shape (n_pairs,), from counts (n_pairs, n_levels, n_other_levels).
 
-        Counts are numbers of rows or sums of weights. Levels without rows occur, and tables without any row.
+        Counts are numbers of rows or sums of weights. A level, or a whole table, may have no rows.
         """
 
     def with_class(self, counts: ContingencyCounts) -> np.ndarray:
@@ -70,7 +71,7 @@ class Dependence(ABC):
         return values
 
     def checked(self, tables: np.ndarray) -> np.ndarray:
-        """Call ``of_tables`` and require one finite number for each table."""
+        """Call ``of_tables``; ValueError unless it returns one finite number for each table."""
         return self._finite(self.of_tables(tables), tables.shape[:1], f"{len(tables)} tables")
 
     def _finite(self, values: Any, shape: tuple[int, ...], of: str) -> np.ndarray:
@@ -92,15 +93,15 @@ _MOST_REPEATED = 10_000_000  # rows that weights stand for, beyond which they ar
 class ValueDependence(Dependence):
     """Base class of measures that are computed from the values of two columns instead of counts of levels.
 
-    A subclass sets ``name`` and implements ``of_columns``. Numeric columns enter as raw numbers if the raw table is at
-    hand, otherwise as codes. Categories become numbers: with two classes the rank of their share of the second class,
-    with more classes their rank on the first axis of a correspondence analysis of levels and classes. Rows in which
-    either column has no value are ignored for the pair.
+    A subclass sets ``name`` and implements ``of_columns``. Numeric columns are compared as raw numbers if these are
+    available, otherwise as codes. Categories are converted to numbers: with two classes the rank of their share of the
+    second class, with more classes their rank on the first axis of a correspondence analysis of levels and classes.
+    Rows in which either column has no value are ignored for the pair.
 
     Attributes
     ----------
     weighs_rows : bool
-        Whether the measure supports row weights, where a weight of 2 equals the row repeated.
+        Whether the measure supports row weights, by which a row of weight 2 counts like two equal rows.
     """
 
     weighs_rows: ClassVar[bool] = True
@@ -110,11 +111,13 @@ class ValueDependence(Dependence):
         """Return the dependence of every column of ``left`` (n_left, n_rows) on every column of ``right``, shape
         (n_left, n_right).
 
-        All numbers are finite. ``weights`` (n_rows,) are positive; None: every row counts once.
+        All numbers are finite. ``weights`` (n_rows,) are positive; None if all are 1.
         """
 
     def within(self, left: np.ndarray, right: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
-        """Call ``of_columns``, and raise ValueError unless it returns one finite number per pair; 0 without rows."""
+        """Call ``of_columns``; ValueError unless it returns one finite number per pair. Return zeros if there are no
+        rows.
+        """
         if not left.shape[1]:
             return np.zeros((len(left), len(right)))
         if weights is not None and not self.weighs_rows:
@@ -128,7 +131,9 @@ class ValueDependence(Dependence):
         return self._finite(self.of_columns(left, right, weights), shape, f"{len(left)} x {len(right)} pairs")
 
     def of_tables(self, tables: np.ndarray) -> np.ndarray:
-        """Return the dependence in tables of counts, with the positions of the levels taken as numbers."""
+        """Return the dependence in tables of counts; the numbers of the two columns are the positions of their
+        levels.
+        """
         values = np.zeros(len(tables))
         for at, table in enumerate(tables):
             cells = np.nonzero(table)
@@ -162,7 +167,7 @@ class SpearmanCorrelation(ValueDependence):
 
 
 class PairFunction(ValueDependence):
-    """Measure that wraps a function of two columns, such as ``lambda x, y: abs(scipy.stats.kendalltau(x,
+    """Measure given by a function of two columns, such as ``lambda x, y: abs(scipy.stats.kendalltau(x,
     y).statistic)``.
     """
 
@@ -180,9 +185,10 @@ class PairFunction(ValueDependence):
 
 
 def standardized(columns: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
-    """Scale columns (n, n_rows) such that products of two columns add up to their weighted correlation.
+    """Scale columns (n, n_rows) such that the sum over rows of the product of two columns is their weighted
+    correlation.
 
-    Each has mean 0 and sum of squares 1, with every row multiplied by the root of its share of the weight. Constant
+    Each column is centred, multiplied by the root of the row's share of the weight, and divided by its norm. Constant
     columns become 0.
     """
     share = np.full(columns.shape[1], 1.0 / columns.shape[1]) if weights is None else weights / weights.sum()
@@ -195,8 +201,8 @@ def standardized(columns: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
 
 
 def mean_ranks(columns: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """Return the mean ranks of each column's values, from 1, and the positions of the values among its distinct
-    ones.
+    """Return the rank of each value in its column, from 1 (ties share the mean), and its position among the distinct
+    values.
     """
     ranks, codes = np.empty(columns.shape), np.empty(columns.shape, dtype=np.int64)
     for column, rank, code in zip(columns, ranks, codes, strict=True):
@@ -207,14 +213,14 @@ def mean_ranks(columns: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndar
 
 
 class EntropyDependence(Dependence):
-    """Base class of measures that depend only on mutual information and entropies, which compiled kernels compute."""
+    """Base class of measures that are functions of mutual information and entropies, which compiled kernels compute."""
 
     @abstractmethod
     def of_sums(self, information: Any, left: Any, right: Any, total: Any) -> np.ndarray:
         """Return the dependence of pairs from their mutual information and the entropies of both columns.
 
-        Arguments are in nats times the ``total`` of the rows of the pair: float arrays that broadcast. ``information``
-        may be overwritten.
+        The arguments are float arrays that broadcast, in nats times ``total``, the number (or weight) of the rows of
+        the pair. ``information`` may be overwritten.
         """
 
     def of_tables(self, tables: np.ndarray) -> np.ndarray:
@@ -274,7 +280,7 @@ def make_dependence(
 ) -> Dependence:
     """Return a measure of dependence from its name, an instance, or a function of two numeric columns.
 
-    With ``grows``, measures for which smaller values mean more dependence are refused.
+    With ``grows``, measures for which smaller values mean more dependence raise an error.
 
     Raises
     ------
@@ -299,22 +305,22 @@ _AT_ONCE = 16  # columns compared with all others in one call
 
 
 class RawValues(Protocol):
-    """Source of the raw values behind coded rows, such as a `LevelRefitter`."""
+    """Protocol for sources of the raw values of coded rows, such as a `LevelRefitter`."""
 
     def numbers(self, rows: np.ndarray | None) -> list[np.ndarray | None]: ...
 
 
 class ColumnValues:
-    """Features of a coded table as numbers, for measures of the class `ValueDependence`, which documents the
-    conversion.
+    """Features of a coded table as numbers, for measures of dependence between values; see `ValueDependence`.
 
     NaN stands for a missing value.
 
     Parameters
     ----------
     coded : CodedTable
-        Needs classes if it has features of categories.
-    numbers : per feature (n_rows,) raw numbers, None if it is not numeric; None without raw values.
+        Coded table; it must have classes if there are categorical features.
+    numbers : for each feature, its raw numbers (n_rows,), or None if it is not numeric; None if raw values are not
+        available.
 
     Attributes
     ----------
@@ -341,7 +347,7 @@ class ColumnValues:
         rows: np.ndarray | None = None,
         n_jobs: int | None = None,
     ) -> np.ndarray:
-        """Return the dependence of the features at ``left`` on those at ``right``, (n_left, n_right), in the given
+        """Return the dependence of the features at ``left`` on those at ``right``, (n_left, n_right), in the rows at
         ``rows``.
 
         None stands for all features, or all rows of positive weight.
@@ -368,7 +374,9 @@ class ColumnValues:
     def mean_within_classes(
         self, dependence: ValueDependence, left: np.ndarray, right: np.ndarray, *, n_jobs: int | None
     ) -> np.ndarray:
-        """Return the mean over the classes, weighted by rows, of the dependence within each, shape (left, right)."""
+        """Return the dependence within each class, averaged over the classes with their shares as weights, (n_left,
+        n_right).
+        """
         mean, total = np.zeros((left.size, right.size)), 0.0
         for rows in self._rows.by_class():
             size = float(rows.size if self._weights is None else self._weights[rows].sum())
@@ -377,14 +385,14 @@ class ColumnValues:
         return mean / max(total, np.finfo(float).tiny)
 
     def _alike(self, features: np.ndarray, positions: np.ndarray) -> list[np.ndarray]:
-        """Group features that can be computed together: all those without missing values, and each of the
-        others alone.
+        """Group ``features`` that can be computed at once: all those without missing values, and each of the others
+        alone.
         """
         complete = self._complete[features[positions]]
         return [part for part in (positions[complete], *positions[~complete][:, None]) if part.size]
 
     def _common(self, dependence: ValueDependence, left: np.ndarray, right: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Return the dependence between features, over the rows in which all of them have a value."""
+        """Return the dependence between features in the rows in which all of them have a value, (n_left, n_right)."""
         if not (self._complete[left].all() and self._complete[right].all()):
             rows = rows[~np.isnan(self.numbers[np.ix_(np.append(left, right), rows)]).any(axis=0)]
         weights = None if self._weights is None else self._weights[rows]
@@ -392,16 +400,18 @@ class ColumnValues:
 
 
 def raw_numbers(dependence: Dependence, coded: CodedTable, source: RawValues | None) -> list[np.ndarray | None] | None:
-    """Return the raw numbers of each feature in the coded rows, as `ColumnValues` takes them; None if the measure does
-    not compare values, or there is no source of raw values.
+    """Return the raw numbers of each feature in the coded rows, for `ColumnValues`.
+
+    None if the measure does not compare values, or there is no source of raw values.
     """
     is_of_values = isinstance(dependence, ValueDependence)
     return source.numbers(coded.rows.positions) if is_of_values and source is not None else None
 
 
 def _of_codes(coded: CodedTable, feature: int, is_categorical: bool) -> np.ndarray:
-    """Return the levels of a feature as numbers, shape (n_rows,): categories by their class order, other levels by
-    code. ``is_categorical``: whether it is known to be no number, whatever its levels show.
+    """Return the levels of a feature as numbers, shape (n_rows,): ranks by class for categories, otherwise codes.
+
+    ``is_categorical`` is True if raw values show that the feature is not numeric; otherwise its levels are examined.
     """
     n_levels = int(coded.n_levels[feature])
     numbers = np.append(np.arange(n_levels, dtype=float), np.nan)
@@ -415,10 +425,10 @@ def _of_codes(coded: CodedTable, feature: int, is_categorical: bool) -> np.ndarr
 
 
 def _class_order(counts: np.ndarray) -> np.ndarray:
-    """Return the rank of each level by its classes, from counts (n_levels, n_classes).
+    """Return the rank of each level by its class shares, from counts (n_levels, n_classes).
 
-    With two classes, levels are ranked by the share of the second one; with more, on the first axis of the
-    correspondence analysis.
+    With two classes, levels are ranked by the share of the second class; with more, by their position on the first axis
+    of a correspondence analysis.
     """
     shares = counts / max(counts.sum(), np.finfo(float).tiny)
     of_levels, of_classes = shares.sum(axis=1, keepdims=True), shares.sum(axis=0, keepdims=True)

@@ -1,11 +1,11 @@
 """Entropy, mutual information and symmetrical uncertainty of counts, in nats, and their imprecise counterparts.
 
-Probabilities are shares of counts (or of sums of weights). Despite rounding, 0 <= I <= min(H) holds exactly, and
-independent whole counts have information 0 exactly.
+Probabilities are shares of counts (or of sums of weights). Despite rounding, 0 <= I(X; Y) <= min(H(X), H(Y)) holds
+exactly, and independent integer counts have mutual information 0 exactly.
 
-In the imprecise Dirichlet model, a state seen n_j times in N rows has a probability between n_j / (N + s) and (n_j + s)
-/ (N + s) (Walley 1996): s more rows may come, each in any state. The distribution of maximum entropy spreads the mass s
-over the smallest counts and raises them to a common level, as water fills a vessel.
+In the imprecise Dirichlet model (Walley 1996), a state with n_j of N rows has a probability between n_j / (N + s) and
+(n_j + s) / (N + s), as if s further rows could be in any state. The distribution of maximum entropy adds the mass s to
+the smallest counts, which it raises to a common level (water filling).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from bayesieve.counts.contingency import ContingencyCounts
 
 
 def entropy(counts: Any) -> Any:
-    """Return entropy of counts, - sum p log p with 0 log 0 = 0.
+    """Return the entropy of counts, - sum p log p with 0 log 0 = 0.
 
     Parameters
     ----------
@@ -47,9 +47,9 @@ def entropy(counts: Any) -> Any:
 
 
 def mutual_information(counts: Any) -> float:
-    """Return mutual information of the rows and the columns of a table of counts.
+    """Return the mutual information between the rows and the columns of a table of counts.
 
-    I = sum p(x, y) log(p(x, y) / (p(x) p(y))), Shannon's; the "information gain" of decision trees.
+    It is sum p(x, y) log(p(x, y) / (p(x) p(y))), the "information gain" of decision trees.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def mutual_information(counts: Any) -> float:
 
 
 def symmetrical_uncertainty(counts: Any) -> float:
-    """Return symmetrical uncertainty of the rows and the columns of a table of counts, 2 I / (H(row) + H(column)).
+    """Return the symmetrical uncertainty of the rows and the columns of a table of counts, 2 I / (H(row) + H(column)).
 
     Parameters
     ----------
@@ -98,17 +98,17 @@ def symmetrical_uncertainty(counts: Any) -> float:
 
 
 def class_information(counts: ContingencyCounts) -> np.ndarray:
-    """Return mutual information of every feature with the class.
+    """Return the mutual information of every feature with the class.
 
     Parameters
     ----------
     counts : ContingencyCounts
-        Of a coded table. Rows whose level of a feature is unseen do not count for that feature.
+        Counts of a coded table. For each feature, rows with unseen values are ignored.
 
     Returns
     -------
     float array, shape (n_features,)
-        In nats; 0 <= I <= min(H(feature), H(class)), both entropies over the rows that count.
+        In nats; 0 <= I <= min(H(feature), H(class)), with both entropies in the rows that are not ignored.
 
     Examples
     --------
@@ -126,12 +126,12 @@ def class_information(counts: ContingencyCounts) -> np.ndarray:
 
 
 def class_symmetrical_uncertainty(counts: ContingencyCounts) -> np.ndarray:
-    """Return symmetrical uncertainty of every feature with the class, as `symmetrical_uncertainty` of its counts.
+    """Return the symmetrical uncertainty of every feature with the class.
 
     Parameters
     ----------
     counts : ContingencyCounts
-        Of a coded table. Rows whose level of a feature is unseen do not count for that feature.
+        Counts of a coded table. For each feature, rows with unseen values are ignored.
 
     Returns
     -------
@@ -158,8 +158,8 @@ class _Parts:
         class_shares = class_sums / totals
         self.feature_entropy = np.abs(sums_of_features(_minus_p_log(level_shares, level_shares), offsets))
         self.class_entropy = np.abs(_minus_p_log(class_shares, class_shares).sum(axis=1))
-        # log of P(class | level) / P(class). Equal fractions of whole numbers are equal floats, so independence gives
-        # log 1 = 0.
+        # Take the logarithm of P(class | level) / P(class): quotients of proportional integers are equal floats, so
+        # independence gives exactly log 1 = 0.
         within = table / _or_one(level_sums)[:, None]
         lift = within / _or_one(class_shares)[feature_of]
         terms = _minus_p_log(table / totals[feature_of], lift).sum(axis=1)
@@ -168,7 +168,7 @@ class _Parts:
 
 
 def sums_of_features(values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """Sum values (levels of all features, ...) over the levels of each feature; 0 for a feature without levels."""
+    """Sum values (levels of all features, ...) over the levels of each feature, (n_features, ...); 0 without levels."""
     sums = np.zeros((offsets.size - 1, *values.shape[1:]))
     filled = np.diff(offsets) > 0
     if filled.any():
@@ -200,22 +200,22 @@ _ROUNDING = 1e-12
 
 
 def maximum_entropy_counts(counts: Any, s: float = 1.0) -> np.ndarray:
-    """Distribute the mass ``s`` over counts such that they become as equal as possible.
+    """Add the mass ``s`` to counts such that they become as equal as possible.
 
-    For s <= 1 and whole counts the mass goes to the smallest counts in equal parts (Abellan & Moral); in general they
-    are raised to the level t with sum max(t - n_j, 0) = s.
+    In general, counts below t are raised to the level t for which sum max(t - n_j, 0) = s. For s <= 1 and integer
+    counts, the smallest counts get equal parts of the mass (Abellan & Moral).
 
     Parameters
     ----------
     counts : array-like, shape (..., n)
         Rows, or sums of weights, of each of n states; none negative.
     s : float
-        Rows to come, above 0.
+        Mass to add, in rows; above 0.
 
     Returns
     -------
     float array, shape (..., n)
-        Sums to N + s; divided by it, the distribution of maximum entropy.
+        Counts with the sum N + s. Divided by it, they are the distribution of maximum entropy.
 
     References
     ----------
@@ -232,8 +232,8 @@ def maximum_entropy_counts(counts: Any, s: float = 1.0) -> np.ndarray:
     ascending = np.sort(counts, axis=-1)
     sums = np.cumsum(ascending, axis=-1)
     sizes = np.arange(1, counts.shape[-1] + 1)
-    # Raising the m smallest counts to the m-th smallest needs the mass m n_(m) - (n_(1) + ... + n_(m)), which grows
-    # with m.
+    # Raising the m smallest counts to the m-th smallest needs the mass m n_(m) - (n_(1) + ... + n_(m)), which increases
+    # with m. As many counts are raised as the mass s suffices for.
     raised = np.count_nonzero(ascending * sizes - sums <= s, axis=-1)[..., None]
     raised = np.maximum(raised, 1)  # rounding of huge weights may hide the lowest one
     level = (s + np.take_along_axis(sums, raised - 1, axis=-1)) / raised
@@ -241,11 +241,11 @@ def maximum_entropy_counts(counts: Any, s: float = 1.0) -> np.ndarray:
 
 
 def reachable_intervals(lower: Any, upper: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return the smallest probability intervals that contain the same distributions.
+    """Shrink probability intervals to the smallest ones that contain the same distributions.
 
-    A bound is reachable if some distribution within all intervals attains it. Others are cut to l_i = max(l_i, 1 -
-    sum of the other u_j) and u_i = min(u_i, 1 - sum of the other l_j). Intervals of the imprecise Dirichlet model,
-    [n_i / (N + s), (n_i + s) / (N + s)], are reachable.
+    A bound is reachable if some distribution within all intervals attains it. Other bounds are replaced by max(l_i, 1 -
+    sum of the other u_j) for lower and min(u_i, 1 - sum of the other l_j) for upper bounds. Intervals of the imprecise
+    Dirichlet model, [n_i / (N + s), (n_i + s) / (N + s)], are reachable.
 
     Parameters
     ----------
@@ -288,7 +288,7 @@ def maximum_entropy(counts: Any, s: float = 1.0) -> Any:
 
     Parameters
     ----------
-    counts, s : as for `maximum_entropy_counts`.
+    counts, s : see `maximum_entropy_counts`.
 
     Returns
     -------
@@ -305,8 +305,9 @@ def maximum_entropy(counts: Any, s: float = 1.0) -> Any:
 
 
 def minimum_entropy(counts: Any, s: float = 1.0) -> Any:
-    """Return S_*, the smallest entropy possible under the imprecise Dirichlet model, with all ``s`` rows in the most
-    frequent state.
+    """Return S_*, the smallest entropy possible under the imprecise Dirichlet model.
+
+    The mass ``s`` is added to the most frequent state.
 
     Parameters, returned values and reference are those of `maximum_entropy`.
 
@@ -323,7 +324,7 @@ def minimum_entropy(counts: Any, s: float = 1.0) -> Any:
 
 
 def non_specificity(counts: Any, s: float = 1.0) -> Any:
-    """Return S* - S_*, the share of the uncertainty that comes from unknown rows; the rest, S_*, is conflict.
+    """Return the non-specificity S* - S_*, the uncertainty due to the unknown mass ``s``; the rest, S_*, is conflict.
 
     Parameters, returned values and reference are those of `maximum_entropy`.
 
@@ -344,17 +345,17 @@ def imprecise_information_gain(
     Parameters
     ----------
     counts : array-like, shape (n_levels, n_classes)
-        Rows, or sums of weights; none negative. A class without rows is a state that may come.
+        Rows, or sums of weights; none negative. A class without rows is a possible state.
     s : float
-        Of the imprecise Dirichlet model.
+        Parameter of the imprecise Dirichlet model, in rows.
     level_probabilities : {"frequency", "maximum-entropy"}
-        p(x): relative frequencies of the levels, or their distribution of maximum entropy (levels without rows left
-        out).
+        p(x): relative frequencies of the levels, or their distribution of maximum entropy (without levels that have no
+        rows).
 
     Returns
     -------
     float
-        In nats; at most log n_classes, and below 0 if telling the levels apart leaves more doubt than it removes.
+        In nats; at most log n_classes. It is negative if the classes are more uncertain within the levels than overall.
 
     References
     ----------
@@ -373,18 +374,18 @@ def imprecise_information_gain(
 def class_imprecise_information(
     counts: ContingencyCounts, s: float = 1.0, level_probabilities: LevelProbabilities = "frequency"
 ) -> np.ndarray:
-    """Return `imprecise_information_gain` of every feature of a coded table, computed in a few passes over all levels.
+    """Return the `imprecise_information_gain` of every feature of a coded table.
 
     Parameters
     ----------
     counts : ContingencyCounts
-        Rows whose level of a feature is unseen do not count for that feature.
-    s, level_probabilities : as for `imprecise_information_gain`.
+        Counts of a coded table. For each feature, rows with unseen values are ignored.
+    s, level_probabilities : see `imprecise_information_gain`.
 
     Returns
     -------
     float array, shape (n_features,)
-        In nats; 0 for a feature of which no row is known.
+        In nats; 0 for a feature whose values are unseen in all rows.
     """
     table, feature_of = counts.counts, np.repeat(np.arange(counts.n_features), np.diff(counts.offsets))
     level_sums = table.sum(axis=1)
@@ -402,8 +403,8 @@ def _most_even_shares(level_sums: np.ndarray, offsets: np.ndarray, s: float) -> 
     """Return, for each feature, the distribution of maximum entropy over its levels with rows; other levels get 0."""
     shares = np.zeros(level_sums.size)
     for first, last in pairwise(offsets.tolist()):
-        seen = first + np.flatnonzero(level_sums[first:last] > 0.0)
-        if seen.size:
-            filled = maximum_entropy_counts(level_sums[seen], s)
-            shares[seen] = filled / filled.sum()
+        with_rows = first + np.flatnonzero(level_sums[first:last] > 0.0)
+        if with_rows.size:
+            filled = maximum_entropy_counts(level_sums[with_rows], s)
+            shares[with_rows] = filled / filled.sum()
     return shares

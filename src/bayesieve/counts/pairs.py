@@ -1,4 +1,4 @@
-"""Mutual information and other dependence of all pairs of features of a coded table, computed in rectangular tiles."""
+"""Mutual information and other measures of dependence between all pairs of features of a coded table."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ Task = Callable[[], None]
 
 @dataclass(frozen=True)
 class _Tile:
-    """Part of the result matrix for pairs of two kinds of features (by the way they are counted).
+    """Rectangle of the result matrix for pairs of features of two kinds, such as features with bit planes and others.
 
     Attributes
     ----------
-    block : result matrix (features, others)
+    block : result matrix (n_features, n_others)
     rows, columns : positions of the tile's rows and columns in ``block``
     left, right : positions of these features in the table
     mirrored : whether ``block`` is symmetric, so that its other half is filled from this tile
@@ -59,9 +59,7 @@ class _Tile:
     triangle: bool
 
     def put(self, rows: Any, columns: Any, values: np.ndarray) -> None:
-        """Store values of the pairs of some rows and columns of the tile, and mirror them if the result is
-        symmetric.
-        """
+        """Store values of pairs in some rows and columns of the tile, and mirror them if the result is symmetric."""
         rows, columns = self.rows[rows], self.columns[columns]
         if self.triangle and columns[0] == rows[0]:
             below = np.tril_indices(rows.size, -1)  # of the square in the middle both halves were counted
@@ -72,7 +70,7 @@ class _Tile:
 
 
 def _region(rows: np.ndarray, columns: np.ndarray) -> Any:
-    """Return an index of a rectangle of an array, with slices where possible, because they are much faster than
+    """Return an index of a rectangle of an array, with slices if possible, because they are much faster than
     positions.
     """
     spans = tuple(slice(p[0], p[-1] + 1) for p in (rows, columns) if p.size and p[-1] - p[0] + 1 == p.size)
@@ -83,18 +81,19 @@ class PairInformation:
     """Mutual information, symmetrical uncertainty and other measures of pairs of features, from counts of their levels.
 
     Pairs of features with few levels are counted by AND and population count of bit planes; weighted rows, and features
-    with many levels, are counted row by row. A row whose level of either feature is unseen is ignored for the pair.
+    with many levels, are counted row by row. For each pair, rows with an unseen value of either feature are ignored.
 
     Parameters
     ----------
     coded : CodedTable
-        Needs classes if ``given_class`` is True. A feature of L levels, up to 20, takes L - 1 bits per row.
+        Coded table, with classes if ``given_class`` is True. The bit planes of a feature with L levels, up to 20, take
+        L - 1 bits per row.
     given_class : bool, default=False
         Whether to condition on the class: I(X; Y | C) = sum P(c) I(X; Y | c).
     n_jobs : int or None, default=None
         Threads for large blocks; results do not depend on it.
     numbers : optional
-        Raw numbers of the features, as `ColumnValues` takes them, for measures of values.
+        Raw numbers of the features, for measures of dependence between values; see `ColumnValues`.
 
     Raises
     ------
@@ -152,9 +151,9 @@ class PairInformation:
 
         Returns
         -------
-        float array, shape (features, others)
-            0 <= I <= min(H) always; exactly 0 for independent counts, H(X) for a feature with itself. Given the class,
-            all of them are conditional on it.
+        float array, shape (n_features, n_others)
+            0 <= I(X; Y) <= min(H(X), H(Y)); exactly 0 for independent counts, and H(X) for a feature with itself. With
+            ``given_class``, all of these are conditional on the class.
         """
         return self.of(MutualInformation(), features, others)
 
@@ -167,8 +166,8 @@ class PairInformation:
 
         Returns
         -------
-        float array, shape (features, others)
-            Given the class, informations and entropies are conditional on it. 0 for two constants.
+        float array, shape (n_features, n_others)
+            0 for two constant features. With ``given_class``, information and entropies are conditional on the class.
         """
         return self.of(SymmetricalUncertainty(), features, others)
 
@@ -183,8 +182,8 @@ class PairInformation:
         self._kinds[few] = np.where((coded.n_levels[few] == 2) & (self._complete[few] == 1), _BINARY, _FEW)
 
     def _set_planes(self) -> None:
-        """Compute the bit planes of features with few levels, each feature's position among its kind, and the rows by
-        level.
+        """Compute the bit planes of features with few levels, the position of each feature among those of its kind, and
+        its counts.
         """
         coded = self._coded
         self._place, self._margins_at = (np.zeros(coded.n_features, dtype=np.int64) for _ in range(2))
@@ -201,8 +200,8 @@ class PairInformation:
         self._margins = np.hstack([self._planes[kind].margins for kind in (_BINARY, _FEW)])
         margins = self._planes[_BINARY].margins
         self._ones = np.ascontiguousarray(margins[:, 1::2])
-        self._own = self._logs[margins[:, 0::2]] + self._logs[self._ones]
-        entropies = self._logs[self._segments.sizes][:, None] - self._own
+        self._level_terms = self._logs[margins[:, 0::2]] + self._logs[self._ones]
+        entropies = self._logs[self._segments.sizes][:, None] - self._level_terms
         self._entropies = np.maximum(np.cumsum(entropies, axis=0)[-1], 0.0)  # times the rows
 
     def _positions(self, features: Any) -> np.ndarray:
@@ -227,9 +226,9 @@ class PairInformation:
 
         Returns
         -------
-        float array, shape (features, others)
-            Given the class, the mean over the classes, by their rows, of the dependence within each, or, if it
-            depends on information and entropies only, that of the conditional ones.
+        float array, shape (n_features, n_others)
+            With ``given_class``, the dependence within each class, averaged over the classes with their shares as
+            weights; functions of mutual information and entropies use conditional ones instead.
         """
         left, right = self._positions(features), self._positions(others)
         if isinstance(dependence, ValueDependence):
@@ -255,7 +254,9 @@ class PairInformation:
     def _by_tables(
         self, block: np.ndarray, left: np.ndarray, right: np.ndarray, symmetric: bool, dependence: Dependence
     ) -> None:
-        """Fill the result for a measure that needs whole tables of counts, which are computed many at a time."""
+        """Fill the result ``block`` for a measure that needs tables of counts, which are computed for many pairs at a
+        time.
+        """
         n_levels = self._n_levels
 
         def fill(row: int) -> None:
@@ -286,14 +287,14 @@ class PairInformation:
         """Return the contingency tables of feature ``x`` with each of ``others``, shape (n_others, levels of x, levels
         of other).
 
-        Only rows of the segment are counted. The others have equally many levels.
+        Only the rows of ``segment`` are counted. All features in ``others`` have the same number of levels.
         """
         n_levels, n_others = int(self._n_levels[x]), int(self._n_levels[others[0]])
         one, several = self._in_order()[x, segment].astype(np.int64), self._in_order()[others, segment].astype(np.int64)
         cells = (np.arange(others.size)[:, None] * n_levels + one) * n_others + several
-        known = (one < n_levels) & (several < n_others)
-        weights = np.broadcast_to(self._weights[segment], known.shape)[known] if self._weights.size else None
-        counts = np.bincount(cells[known], weights, others.size * n_levels * n_others)
+        is_counted = (one < n_levels) & (several < n_others)
+        weights = np.broadcast_to(self._weights[segment], is_counted.shape)[is_counted] if self._weights.size else None
+        counts = np.bincount(cells[is_counted], weights, others.size * n_levels * n_others)
         return counts.astype(float).reshape(others.size, n_levels, n_others)
 
     @cached_property
@@ -301,13 +302,13 @@ class PairInformation:
         return ColumnValues(self._coded, self._numbers)
 
     def _in_order(self) -> np.ndarray:
-        """Return the codes of all features with rows grouped by segment."""
+        """Return the codes of all features with the rows of each segment contiguous."""
         if self._codes is None:
             self._codes = np.ascontiguousarray(self._segments.in_order(self._coded.codes))
         return self._codes
 
     def _by_kind(self, positions: np.ndarray) -> dict[int, np.ndarray]:
-        """Return, for each kind of feature, the indices within ``positions`` of the features of this kind."""
+        """Group the features at ``positions`` by kind; return the indices within ``positions`` for each kind."""
         if positions.size == 1:  # so quick that a row of pairs takes no longer than its counts
             return {int(self._kinds[positions[0]]): np.zeros(1, dtype=np.int64)}
         if positions is self._everything:
@@ -339,11 +340,12 @@ class PairInformation:
         part.put(slice(begin, begin + left.size), slice(low, None), _of_sums(dependence, sums))
 
     def _by_planes(self, part: _Tile, dependence: EntropyDependence) -> list[Task]:
-        """Return tasks that compute a tile by bit planes, each with counts small enough for the cache."""
+        """Divide a tile that is computed by bit planes into tasks whose counts fit in the cache."""
         right = self._planes[int(self._kinds[part.right[0]])]
         places = self._place[part.right]
         n_other = right.features.size - places.size
-        # Counting all planes and discarding some is cheaper than copying the wanted ones, unless these are few.
+        # Counting all planes and discarding results is cheaper than copying the planes that are needed, unless these
+        # are few.
         if part.triangle or part.left.size * n_other > 2 * places.size:
             right, places = right.take(places), np.arange(places.size)
         n_segments = self._segments.sizes.size
@@ -374,7 +376,7 @@ class PairInformation:
         low: int,
         high: int,
     ) -> None:
-        """Compute the pairs of features ``begin`` to ``end`` - 1 of a tile with the planes ``low`` to ``high`` - 1 of
+        """Compute part of a tile: features ``begin`` to ``end`` - 1 on the left, planes ``low`` to ``high`` - 1 of
         ``right``.
         """
         from bayesieve.counts._kernels import binary_information, count_common, plane_information
@@ -387,8 +389,8 @@ class PairInformation:
         count_common(left.words, wanted, right.words, first, last, segments.word_starts, counts)
         if self._kinds[features[0]] == self._kinds[others[0]] == _BINARY:
             a, b = self._place[features], self._place[others]
-            ones, own, most = self._ones, self._own, self._entropies
-            sides = (table.take(columns, axis=1) for table in (ones, own) for columns in (a, b))  # contiguous, always
+            ones, terms, most = self._ones, self._level_terms, self._entropies
+            sides = (table.take(columns, axis=1) for table in (ones, terms) for columns in (a, b))  # contiguous, always
             information = np.empty((features.size, others.size))
             binary_information(counts, *sides, segments.sizes, self._logs, most[a], most[b], information)
             values = dependence.of_sums(information, most[a][:, None], most[b], float(segments.sizes.sum()))
@@ -407,7 +409,7 @@ class PairInformation:
 
 
 def _of_sums(dependence: EntropyDependence, sums: np.ndarray) -> np.ndarray:
-    """Turn sums of the kernels, (4, n, m), into values of a measure, with information clipped to its theoretical
+    """Compute a measure from the sums of the kernels, (4, n, m), with mutual information clipped to its theoretical
     bounds.
     """
     total, information, left, right = sums
@@ -417,7 +419,7 @@ def _of_sums(dependence: EntropyDependence, sums: np.ndarray) -> np.ndarray:
 
 
 def _pieces(sizes: np.ndarray, most: int) -> list[tuple[int, int]]:
-    """Split items into consecutive ranges of total size at most ``most``; a larger item has a range to itself."""
+    """Split items into consecutive ranges of total size at most ``most``; a larger item forms a range by itself."""
     pieces, ends = [], np.cumsum(sizes)
     begin = 0
     while begin < ends.size:
@@ -439,7 +441,7 @@ def strongest_within_classes(
     Parameters
     ----------
     coded : CodedTable with classes
-    dependence : a measure that grows with the dependence
+    dependence : a measure whose larger values mean more dependence
     n_jobs : threads; results do not depend on it
 
     Returns
@@ -476,11 +478,11 @@ def strongest_within_classes(
 
 @dataclass(frozen=True)
 class Segments:
-    """Rows that are counted separately, such as those of each class, and their places in bit planes.
+    """Groups of rows that are counted separately, such as those of each class, and their positions in bit planes.
 
     Attributes
     ----------
-    order : (n_rows,) positions of the rows segment after segment; None if rows are in this order
+    order : (n_rows,) positions of the rows, sorted by segment; None if the rows are sorted already
     row_starts : (n_segments + 1,) first row of each segment
     word_starts : (n_segments + 1,) first word of each segment in a bit plane
     """
@@ -506,11 +508,11 @@ class Segments:
         return np.diff(self.row_starts)
 
     def in_order(self, rows: np.ndarray) -> np.ndarray:
-        """Return an array with values per row on its last axis in the order of the segments."""
+        """Sort the last axis of an array, that of the rows, by segment."""
         return rows if self.order is None else rows[..., self.order]
 
     def pack(self, flags: np.ndarray) -> np.ndarray:
-        """Pack booleans (n, n_rows), in the order of the segments, into words of bits (n, n_words)."""
+        """Pack booleans (n, n_rows), with rows sorted by segment, into words of bits (n, n_words)."""
         planes = np.zeros((flags.shape[0], int(self.word_starts[-1])), dtype=np.int64)
         bytes_of = planes.view(np.uint8)
         for begin, end, word in zip(self.row_starts[:-1], self.row_starts[1:], self.word_starts[:-1], strict=True):
@@ -521,9 +523,9 @@ class Segments:
 
 @dataclass(frozen=True)
 class BitPlanes:
-    """Bit planes of some features. The planes of a feature are adjacent.
+    """Bit planes of a set of features. The planes of a feature are adjacent.
 
-    A feature has a plane for each level. If all its rows have a known level, the first level has none, because it
+    A feature has a plane for each level, except for the first level if it has no unseen values, because this plane
     follows from the others.
 
     Attributes
@@ -541,7 +543,7 @@ class BitPlanes:
 
     @classmethod
     def of(cls, coded: CodedTable, features: np.ndarray, complete: np.ndarray, segments: Segments) -> BitPlanes:
-        """Return the bit planes of features; ``complete`` says for each whether all its rows have a known level."""
+        """Return the bit planes of features; ``complete`` is a mask of those without unseen values."""
         from bayesieve.counts._kernels import count_planes
 
         n_levels, skipped = coded.n_levels[features], complete.astype(np.int64)
@@ -561,8 +563,8 @@ class BitPlanes:
         has_plane = np.ones(margins.shape[1], dtype=bool)
         has_plane[level_starts[:-1][complete]] = False
         margins[:, has_plane] = rows
-        known = np.pad(np.cumsum(margins, axis=1), ((0, 0), (1, 0)))
-        rest = segments.sizes[:, None] - (known[:, level_starts[1:]] - known[:, level_starts[:-1]])
+        cumulated = np.pad(np.cumsum(margins, axis=1), ((0, 0), (1, 0)))
+        rest = segments.sizes[:, None] - (cumulated[:, level_starts[1:]] - cumulated[:, level_starts[:-1]])
         margins[:, ~has_plane] = rest[:, complete]
         return cls(features, words, starts, margins)
 
@@ -571,13 +573,13 @@ class BitPlanes:
         return int(self.starts[-1])
 
     def of_features(self, places: np.ndarray) -> np.ndarray:
-        """Return the positions in ``words`` of the bit planes of the features at ``places``."""
+        """Return the columns of ``words`` with the bit planes of the features at positions ``places``."""
         sizes = self.starts[places + 1] - self.starts[places]
         begins = np.cumsum(sizes) - sizes
         return np.arange(sizes.sum()) + np.repeat(self.starts[places] - begins, sizes)
 
     def take(self, places: np.ndarray) -> BitPlanes:
-        """Return a copy that holds only the bit planes of the features at ``places``, without their margins."""
+        """Return a copy with only the bit planes of the features at positions ``places``, without their margins."""
         if np.array_equal(places, np.arange(self.features.size)):
             return self
         words = np.take(self.words, self.of_features(places), axis=1)

@@ -1,5 +1,5 @@
-"""Hashes of rows and features by their contents, independent of names, units and order, from which samples are
-drawn.
+"""Hashes of rows and features by their contents, independent of names, units and order, and random samples drawn by
+them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _ROUNDS = 3  # of telling rows, values, columns and classes apart by each other
 
 
 def mixed(numbers: np.ndarray) -> np.ndarray:
-    """Return hashes of unsigned 64-bit integers, by the SplitMix64 finaliser."""
+    """Hash unsigned 64-bit integers with the SplitMix64 finaliser."""
     from bayesieve.counts._kernels import mix
 
     result = np.array(numbers, dtype=np.uint64, order="C")
@@ -37,9 +37,7 @@ def mixed(numbers: np.ndarray) -> np.ndarray:
 
 
 def listed_by_counts(counts: ContingencyCounts, features: np.ndarray) -> np.ndarray:
-    """Return the features ordered by hashes of their counts, so that the order depends on no order of levels or
-    classes.
-    """
+    """Sort features by hashes of their counts, independently of the order of levels and classes."""
     if features.size == 0:
         return features
     cells = mixed((counts.counts + 0.0).view(np.uint64))
@@ -52,8 +50,8 @@ def listed_by_counts(counts: ContingencyCounts, features: np.ndarray) -> np.ndar
 def drawn_by_content(keys: np.ndarray, most: int, weights: np.ndarray | None = None) -> np.ndarray:
     """Draw ``most`` rows, or all if there are fewer, and return their positions in ascending order.
 
-    The rows with the lowest random ``keys`` are drawn, so the sample does not depend on row order and larger samples
-    contain smaller ones. Equal rows get different keys, so that duplicates are drawn in proportion.
+    The rows with the lowest random ``keys`` are drawn, so the sample does not depend on row order, and larger samples
+    contain smaller ones. Rows with equal keys get different ones first, so that duplicates are drawn in proportion.
     """
     if keys.size <= most:
         return np.arange(keys.size)
@@ -61,7 +59,9 @@ def drawn_by_content(keys: np.ndarray, most: int, weights: np.ndarray | None = N
 
 
 def _numbered(keys: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
-    """Return keys in which equal rows differ, by their weights or otherwise by a running number."""
+    """Return distinct keys: rows with equal keys are numbered, in the order of their weights, and get different
+    ones.
+    """
     in_order = np.sort(keys)
     if not np.any(in_order[1:] == in_order[:-1]):
         return keys
@@ -76,13 +76,13 @@ def _numbered(keys: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
 
 @dataclass
 class RowSamples:
-    """Samples of rows drawn by hashes of their contents and classes, independent of row order.
+    """Sampler that draws rows by hashes of their contents and classes, independently of row order.
 
     Parameters
     ----------
-    hashes : function that returns the hashes of the rows of the table that was coded; called only if a sample is
+    hashes : function that returns the hashes of all rows of the coded training table; called only if a sample is
         smaller than the table.
-    rows : classes and weights of the rows, and their positions in that table.
+    rows : classes and weights of the rows to sample, and their positions in that table.
     at_most : size of the largest sample that will be drawn; None if unknown.
     """
 
@@ -111,16 +111,17 @@ class RowSamples:
         return np.sort(self._lowest[:most])
 
     def drawn_balanced(self, most: int) -> np.ndarray:
-        """Draw ``most`` rows of positive weight as `drawn` does: all rows of rare classes, and equal numbers of the
+        """Draw ``most`` rows of positive weight like `drawn`, but all rows of rare classes, and equal numbers of the
         others.
 
-        Rows of rare classes inform most: of 50,000 rows drawn at random, only 500 are of a class that has 1 % of all.
+        Rows of rare classes are the most informative ones: a simple random sample of 50,000 rows has only 500 rows of a
+        class with a share of 1 %.
         """
         return self.drawn_by_class(_balanced_numbers(self.rows.n_of_classes, most))
 
     def drawn_by_class(self, most: np.ndarray) -> np.ndarray:
-        """Draw up to ``most`` (n_classes,) rows of positive weight of each class, or all if there are fewer; return
-        their positions in ascending order.
+        """Draw up to ``most[j]`` rows of positive weight of each class j; return the positions of all in ascending
+        order.
 
         Larger samples contain smaller ones.
         """
@@ -135,10 +136,12 @@ class RowSamples:
         return np.sort(np.concatenate([of_class[:n] for of_class, n in zip(drawn, most.tolist(), strict=True)]))
 
     def _lowest_keys(self, most: Sequence[int]) -> list[np.ndarray]:
-        """Return the positions of the rows with the lowest keys, lowest first: ``most[0]`` of all rows, or ``most[j]``
+        """Return the positions of the rows with the lowest keys, in ascending order of keys.
+
+        If ``most`` has one entry, the result is one array of ``most[0]`` rows; otherwise, one array of ``most[j]`` rows
         of each class j.
 
-        For very many rows, only keys within one range are collected at a time, which bounds the memory.
+        For very many rows, keys are collected range by range, to limit the memory.
         """
         hashes, classes, weights = self.row_hashes(), np.asarray(self.rows.class_codes), self.rows.weights
         n_ranges = -(-classes.size // _ROWS_AT_ONCE)
@@ -152,14 +155,14 @@ class RowSamples:
                 at = np.flatnonzero(inside if weights is None else inside & (weights[block] > 0))
                 rows_in_range.append(begin + at)
                 keys.append(block_keys[at])
-            some = np.concatenate(rows_in_range)
-            numbered = _numbered(np.concatenate(keys), None if weights is None else weights[some])
-            parts = [np.arange(some.size)]
+            rows_of_range = np.concatenate(rows_in_range)
+            numbered = _numbered(np.concatenate(keys), None if weights is None else weights[rows_of_range])
+            parts = [np.arange(rows_of_range.size)]
             if len(most) > 1:
-                by_class = np.argsort(classes[some], kind="stable")  # a radix sort for small codes
-                parts = np.split(by_class, np.cumsum(np.bincount(classes[some], minlength=len(most)))[:-1])
+                by_class = np.argsort(classes[rows_of_range], kind="stable")  # a radix sort for small codes
+                parts = np.split(by_class, np.cumsum(np.bincount(classes[rows_of_range], minlength=len(most)))[:-1])
             for j, (n, part) in enumerate(zip(most, parts, strict=True)):
-                rows = np.append(lowest[j][0], some[part])
+                rows = np.append(lowest[j][0], rows_of_range[part])
                 of_rows = np.append(lowest[j][1], numbered[part])
                 least = np.argpartition(of_rows, n)[:n] if rows.size > n else slice(None)
                 lowest[j] = rows[least], of_rows[least]
@@ -167,8 +170,9 @@ class RowSamples:
 
 
 def _balanced_numbers(n_rows: np.ndarray, most: int) -> np.ndarray:
-    """Return how many of the ``n_rows`` (n_classes,) rows of each class to draw for a sample of ``most`` rows, at least
-    one of each class that has rows.
+    """Return how many of the ``n_rows[j]`` rows of each class j are drawn for a balanced sample of ``most`` rows.
+
+    At least one row of each class that has rows is drawn.
     """
     in_order = np.sort(n_rows[n_rows > 0])
     rarer = np.cumsum(in_order) - in_order
@@ -180,8 +184,8 @@ def _balanced_numbers(n_rows: np.ndarray, most: int) -> np.ndarray:
 def hash_rows(table: Table, n_jobs: int | None = None) -> np.ndarray:
     """Return row hashes, shape (n_rows,), from all columns of a table.
 
-    Rows with equal values have equal hashes, whatever the order of columns and rows, the dataframe library, or the
-    block in which a row is read.
+    Rows with equal values have equal hashes, independently of the order of columns and rows, the dataframe library, and
+    the block in which a row is read.
     """
     from bayesieve.counts._kernels import mix, mix_floats
 
@@ -212,9 +216,7 @@ def hash_rows(table: Table, n_jobs: int | None = None) -> np.ndarray:
 
 
 def text_hashes(texts: Sequence[Any] | pl.Series) -> np.ndarray:
-    """Return the hash of each text (or of the text of a plain value), one unsigned 64-bit integer each, the same on
-    every machine.
-    """
+    """Return an unsigned 64-bit hash of each text (or of the text of a plain value), equal on all machines."""
     import polars as pl
 
     from bayesieve.counts._kernels import hash_texts
@@ -222,7 +224,7 @@ def text_hashes(texts: Sequence[Any] | pl.Series) -> np.ndarray:
     series = texts if isinstance(texts, pl.Series) else pl.Series(spelt_out(list(map(str, texts))), dtype=pl.String)
     ends = np.cumsum(series.str.len_bytes().fill_null(0).to_numpy(), dtype=np.int64)
     hashes = np.empty(len(series), dtype=np.uint64)
-    # Long texts are joined piece by piece, because joining copies them twice.
+    # Join long texts in several pieces, because joining copies them twice.
     first = begin = 0
     while first < len(series):
         stop = max(first + 1, int(np.searchsorted(ends, begin + _JOINED_BYTES)))
@@ -235,8 +237,8 @@ def text_hashes(texts: Sequence[Any] | pl.Series) -> np.ndarray:
 def hash_codes(columns: Iterable[np.ndarray], classes: np.ndarray, salts: np.ndarray | None = None) -> np.ndarray:
     """Return row hashes, shape (n_rows,): equal for rows of the same class with equal values in all ``columns``.
 
-    Columns are integers or floats (all NaN are equal). ``salts`` (n_columns,), unsigned hashes of the columns'
-    contents, make the result independent of the order of the columns.
+    Columns are integers or floats (all NaN are equal). If ``salts``, unsigned hashes of the columns' contents
+    (n_columns,), are given, the result does not depend on the order of the columns.
     """
     from bayesieve.counts._kernels import mix
 
@@ -258,18 +260,18 @@ def hash_codes(columns: Iterable[np.ndarray], classes: np.ndarray, salts: np.nda
 
 @dataclass
 class Content:
-    """Hashes of rows and classes by content, such that renaming, rescaling or reordering columns changes nothing.
+    """Hashes of rows and classes by content, unaffected by names, units, and the order of columns and rows.
 
-    As in the colour refinement of Weisfeiler and Leman (1968), a row is described by its values, and a value, a column
-    and a class by the rows that have them, in a few rounds. Two rows or classes get equal hashes unless more than a
-    name, a unit or an order distinguishes them.
+    The method is colour refinement (Weisfeiler and Leman 1968): in a few rounds, rows are hashed from the hashes of
+    their values, and values, columns and classes from the hashes of the rows that have them. Rows or classes that
+    differ only in names, units or order get equal hashes.
 
     Parameters
     ----------
-    columns : for each column, (n_rows,) numbers of its values.
-    ordered : for each column, how many of its values (the first ones) have a meaningful order. The direction of the
-        order makes no difference.
-    classes : (n_rows,)
+    columns : for each column, (n_rows,) integer codes of its values.
+    ordered : for each column, the number of values, from code 0 on, whose order is meaningful. Reversing the order
+        changes nothing.
+    classes : (n_rows,) class codes
     """
 
     columns: Sequence[np.ndarray]
@@ -296,8 +298,8 @@ class Content:
 
 
 def _places(column: np.ndarray, n_ordered: int) -> np.ndarray:
-    """Return a hash for each value of a column by its distance from the middle value, so that both directions are
-    equal.
+    """Return a hash for each value of a column from its distance in rank to the middle value, equal in both
+    directions.
     """
     places = np.zeros(int(column.max(initial=0)) + 1, dtype=np.int64)
     places[:n_ordered] = 1 + np.abs(2 * np.arange(n_ordered) - (n_ordered - 1))

@@ -1,6 +1,4 @@
-"""Engines: where the arrays of a fit are stored (memory or files), and how rows are read in blocks, threads and
-executors.
-"""
+"""Engines: storage of the arrays of a fit in memory or files, and execution of work in threads or by executors."""
 
 from bayesieve.engine.base import IN_MEMORY, Engine, effective_jobs, map_in_abandonable_threads, map_in_threads
 from bayesieve.engine.files import Mapped

@@ -1,4 +1,4 @@
-"""`Engine`, which stores the arrays of a fit and cuts rows into blocks, and functions that run work in threads."""
+"""`Engine`, which stores the arrays of a fit and divides rows into blocks, and functions that run work in threads."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from threadpoolctl import ThreadpoolController
 _MOST_ROWS_AT_ONCE, _MOST_NUMBERS_AT_ONCE = 1 << 14, 1 << 17  # summed over in one go, whatever the threads
 GRAIN = 512
 """Rows that the kernels work on at once. Blocks end at multiples of it, counted from the start of a segment, so that
-sums are taken in the same order however rows are cut."""
+sums are taken in the same order however rows are cut.
+"""
 
 _POLL = 0.1  # seconds
 _PATIENCE = 1.0  # seconds a running call may take to end after an error or Ctrl-C before it is abandoned
@@ -31,21 +32,22 @@ Result = TypeVar("Result")
 
 
 class Engine:
-    """Storage for the codes of a table and the arrays of a search: in memory here, in files in the subclass `Mapped`.
+    """Storage of the codes of a table and the arrays of a search, in memory; the subclass `Mapped` stores them in
+    files.
 
-    Rows are processed in blocks, which bounds the memory in use. Sums over rows are accumulated in an order that does
-    not depend on the engine or its blocks, so results are equal to the last bit.
+    Rows are processed in blocks, which limits the memory in use. Sums over rows are accumulated in an order that does
+    not depend on the engine or its blocks, so all engines give the same results to the last bit.
 
     Parameters
     ----------
     block_rows : int or None, default=None
-        Rows of a block; None: all rows are one block.
+        Number of rows in a block; None for a single block of all rows.
 
     Attributes
     ----------
-    most_state_bytes : limit on the total size of the states of searches that run at the same time.
-    reading_bytes : limit on the size of the values of scanned columns while they are counted, and of the blocks of rows
-        that are read; None: no limit.
+    most_state_bytes : limit on the total size in bytes of the states of searches that run at the same time.
+    reading_bytes : limit on the size in bytes of the distinct values of a scanned table while they are counted, and of
+        the blocks of rows that are read; None for no limit.
     """
 
     most_state_bytes: ClassVar[int] = 512 << 20
@@ -55,12 +57,13 @@ class Engine:
         self.block_rows = block_rows
 
     def array(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-        """Return a new uninitialised C-contiguous array; by convention, rows are its last axis."""
+        """Return a new uninitialised C-contiguous array; by convention, its last axis is that of the rows."""
         return np.empty(shape, dtype)
 
     def release(self, n_bytes: int) -> None:
-        """Record that ``n_bytes`` of the arrays were visited. `Mapped` then drops pages from memory; in memory, nothing
-        happens.
+        """Record that ``n_bytes`` of arrays were read or written, so that `Mapped` can drop pages from memory.
+
+        This engine does nothing.
         """
 
     def is_one_block(self, n_rows: int) -> bool:
@@ -68,27 +71,27 @@ class Engine:
         return self.block_rows is None or n_rows <= self.block_rows
 
     def blocks(self, offsets: np.ndarray, row_bytes: int = 0) -> Iterable[np.ndarray]:
-        """Yield offsets that cut grouped rows into blocks.
+        """Divide rows into blocks, and yield the offsets of each block.
 
-        Rows are grouped in segments, such as one per class. A block may end inside a segment; its end is then moved
-        down to a multiple of `GRAIN` rows from the start of that segment, so that kernels that add rows in groups of
-        `GRAIN` get the same sums for any blocks.
+        Rows form contiguous segments, such as one per class. If a block ends inside a segment, its end is moved down to
+        a multiple of `GRAIN` rows from the start of the segment, so that kernels that add rows in groups of `GRAIN` get
+        the same sums for any blocks.
 
         Parameters
         ----------
         offsets : (n_segments + 1,) first row of each segment, and the end of the last one
-        row_bytes : bytes of each row that the caller reads or writes
+        row_bytes : number of bytes per row that the caller reads or writes
 
         Yields
-        ------
-        (n_segments + 1,) offsets of the part of each segment in the block; segments without rows in it are empty.
+        ------ Array of shape (n_segments + 1,): offsets of the part of each segment in the block, empty for other
+        segments.
         """
         if self.block_rows is None or self.is_one_block(int(offsets[-1] - offsets[0])):
             return (offsets,)
         return self._cut(offsets, np.arange(offsets[0] + self.block_rows, offsets[-1], self.block_rows), row_bytes)
 
     def _cut(self, offsets: np.ndarray, ends: np.ndarray, row_bytes: int) -> Iterator[np.ndarray]:
-        """Yield the offsets of blocks that end near the rows ``ends``, and at the last row."""
+        """Yield the offsets of blocks that end near the ascending rows ``ends``, and at the last row; see `blocks`."""
         first = offsets[np.searchsorted(offsets, ends, side="right") - 1]  # of the segment that each block ends in
         bounds = np.unique(np.append(first + (ends - first) // GRAIN * GRAIN, offsets[[0, -1]]))
         for begin, end in pairwise(bounds.tolist()):
@@ -96,7 +99,9 @@ class Engine:
             self.release((end - begin) * row_bytes)
 
     def take(self, array: np.ndarray, rows: Any) -> np.ndarray:
-        """Return the columns of an array (n, n_rows) at these row positions, in any order."""
+        """Return the entries of an array (n, n_rows) for the rows at positions ``rows`` (in any order), shape (n,
+        n_taken).
+        """
         return np.take(array, rows, axis=1)
 
 
@@ -105,8 +110,9 @@ IN_MEMORY = Engine()
 
 
 def effective_jobs(n_jobs: int | None) -> int:
-    """Return the number of threads for scikit-learn's ``n_jobs``: 1 for None, all cores that this process may use for
-    -1, all but one for -2.
+    """Return the number of threads for scikit-learn's ``n_jobs``.
+
+    None means 1, -1 all cores that this process may use, and -2 all but one.
     """
     available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if n_jobs is None:
@@ -131,7 +137,7 @@ def _linear_algebra() -> ThreadpoolController:
 
 
 def map_in_threads(function: Callable[[Item], Result], items: Iterable[Item], n_jobs: int | None) -> list[Result]:
-    """Return the results of ``function`` for every item, in order, computed by up to ``n_jobs`` threads."""
+    """Call ``function`` for every item in up to ``n_jobs`` threads, and return the results in order."""
     items = list(items)
     workers = 1 if n_jobs is None else min(effective_jobs(n_jobs), len(items))
     if workers <= 1:
@@ -141,14 +147,14 @@ def map_in_threads(function: Callable[[Item], Result], items: Iterable[Item], n_
         try:
             return [future.result() for future in futures]
         except BaseException:
-            # Cancel queued items after an error or Ctrl-C, whose results nobody needs.
+            # After an error or Ctrl-C, the results of queued items are not needed.
             for future in futures:
                 future.cancel()
             raise
 
 
 def row_slices(n_rows: int, n_numbers: int) -> list[slice]:
-    """Return slices that divide rows for work in threads, given the number of values computed per row.
+    """Divide rows into slices for work in threads; ``n_numbers`` is the number of values computed per row.
 
     The slices depend on the sizes only, not on the number of threads, so sums over them are reproducible.
     """
@@ -163,10 +169,10 @@ def map_in_abandonable_threads(
     stopped: threading.Event,
     is_idle: Callable[[], bool],
 ) -> None:
-    """Call ``function`` for every item in threads that do not outlive an error or Ctrl-C.
+    """Call ``function`` for every item in threads; an error or Ctrl-C does not have to wait for them to end.
 
-    An error or Ctrl-C sets ``stopped``, upon which ``function`` should return. The caller then waits up to a second for
-    ``is_idle``; threads that still run continue in the background and end with the process.
+    After an error or Ctrl-C, ``stopped`` is set, and ``function`` should return soon. This call then waits up to a
+    second until ``is_idle()``. Threads that still run continue in the background and end with the process.
     """
 
     def attempt(item: Item) -> BaseException | None:
@@ -191,8 +197,9 @@ def map_in_abandonable_threads(
 
 
 def _polled(results: IMapIterator[Result]) -> Result:
-    """Return the next result, waiting in short steps: an unlimited wait misses Ctrl-C once polars has installed a
-    signal handler.
+    """Return the next result, waiting in short steps.
+
+    An unlimited wait would miss Ctrl-C if polars has installed a signal handler.
     """
     while True:
         try:

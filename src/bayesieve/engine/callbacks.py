@@ -1,5 +1,5 @@
-"""Support for scikit-learn's callbacks (from version 1.9): they are told of the stages of a fit and the moves of a
-search.
+"""Support for scikit-learn's callbacks (from version 1.9): stages of a fit and moves of a search are reported to
+them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class FitTask:
 
     Parameters
     ----------
-    estimator : estimator that is fitted, a `CallbackSupportMixin` from scikit-learn 1.9 on.
+    estimator : estimator that is fitted; from scikit-learn 1.9 on, a `CallbackSupportMixin`.
     context : callback context of scikit-learn, or None.
     """
 
@@ -48,9 +48,9 @@ class FitTask:
         context.call_on_fit_task_end(estimator=self._estimator)
 
     def with_moves(self, progress: Progress | None) -> Progress | None:
-        """Return a progress function that also reports each move of a search to callbacks.
+        """Wrap a progress function so that each move of a search is also reported to callbacks.
 
-        It returns True, which ends the search, if the given progress or a callback asks for it.
+        The returned function returns True, which ends the search, if ``progress`` or a callback requests it.
         """
         if self._context is None:
             return progress
@@ -70,9 +70,9 @@ _WITHOUT_CALLBACKS = FitTask(None, None)
 
 @contextmanager
 def fit_task(estimator: Any, n_subtasks: int | None = None) -> Iterator[FitTask]:
-    """Report the begin and end of a fit to the callbacks of an estimator. Yields a `FitTask` for its subtasks.
+    """Report the beginning and end of a fit to the callbacks of an estimator; the context variable is a `FitTask`.
 
-    The method that uses it needs the decorator `with_callbacks`.
+    The method that calls it must have the decorator `with_callbacks`.
     """
     if not getattr(estimator, "_skl_callbacks", None):  # none were set, or scikit-learn knows no callbacks yet
         yield _WITHOUT_CALLBACKS

@@ -1,7 +1,7 @@
 """`map_chunks` applies a function to chunks of rows, in this process or by an executor, with results in order.
 
-An executor is a Dask client or any `concurrent.futures.Executor`. It lets workers read rows that are stored elsewhere.
-Futures do not leave this module, and the executor is never shut down.
+An executor is a Dask client or any `concurrent.futures.Executor`, whose workers can read rows that are stored
+elsewhere. Futures are used only in this module, and the executor is never shut down.
 """
 
 from __future__ import annotations
@@ -84,17 +84,17 @@ def map_chunks(
     chunks : iterable
         Small objects that can be pickled.
     room : int, optional
-        Bytes that results may take while they wait for their turn; 1 GiB by default. It bounds the number of chunks
-        that are submitted, by the largest result so far.
+        Limit on the bytes of results that wait for their turn; 1 GiB by default. The number of submitted chunks is
+        limited accordingly, by the size of the largest result so far.
     clock : Clock, optional
-        TimeoutError is raised once it is up.
+        Time limit; TimeoutError is raised when it is over.
     traffic : Traffic, optional
-        Counts the bytes sent and received.
+        Counter to which the bytes sent and received are added.
 
     Raises
     ------
     RuntimeError
-        If a worker is lost, was forked, or has other versions; an error of the function is raised as it is.
+        If a worker is lost, was forked, or has other package versions. Errors of ``function`` are raised unchanged.
     """
     chunks, pending, largest = iter(chunks), deque[Future[bytes]](), 0
     if executor is None:
@@ -124,9 +124,7 @@ def map_chunks(
 
 
 def _result_of(future: Future[bytes], clock: Clock | None) -> bytes:
-    """Return the result of a task once it is ready, checking the time limit meanwhile. A task that is given up is
-    cancelled.
-    """
+    """Wait for the result of a task while checking the time limit; cancel the task if the wait is interrupted."""
     try:
         while not wait([future], timeout=_POLL).done:
             _check_time(clock)
@@ -137,7 +135,7 @@ def _result_of(future: Future[bytes], clock: Clock | None) -> bytes:
 
 @contextmanager
 def _lost_workers_in_words() -> Iterator[None]:
-    """Convert errors about lost workers in the block, which differ between executors, into one RuntimeError."""
+    """Convert errors about lost workers in the ``with`` block, which differ between executors, into a RuntimeError."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -147,7 +145,7 @@ def _lost_workers_in_words() -> Iterator[None]:
             f"A worker of the executor cannot import {error.name}; install bayesieve {__version__} there."
         ) from error
     except Exception as error:
-        # Dask's error is recognised by its name, so that Dask need not be imported.
+        # Recognise Dask's error by its name, so that Dask need not be imported.
         if not isinstance(error, (BrokenExecutor, CancelledError)) and type(error).__name__ != "KilledWorker":
             raise
         raise RuntimeError(
@@ -166,13 +164,12 @@ def _versions() -> tuple[tuple[str, str], ...]:
 
 
 def run_task(versions: tuple[tuple[str, str], ...], task: bytes) -> bytes:
-    """Compute one chunk in a worker; ``task`` holds a pickled function and its argument, and the result is pickled,
-    too.
+    """Process one chunk in a worker. ``task`` is the pickled function and chunk; the result is returned pickled.
 
     Raises
     ------
     RuntimeError
-        If the process was forked, in which polars would wait forever, or has other package versions than the caller.
+        If the worker was forked, so that polars would wait forever, or has other package versions than the caller.
     """
     if THREADS.are_lost or type(multiprocessing.current_process()).__name__ == "ForkProcess":
         raise RuntimeError(

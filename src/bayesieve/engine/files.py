@@ -1,6 +1,4 @@
-"""`Mapped`, an engine that keeps rows in memory-mapped files, and the options by which a fit respects a memory
-limit.
-"""
+"""`Mapped`, an engine that keeps arrays in memory-mapped files, and its options for a memory limit."""
 
 from __future__ import annotations
 
@@ -33,22 +31,23 @@ _LEAST_READING = 64 << 20
 class Mapped(Engine):
     """Engine that keeps arrays in memory-mapped files, so that tables larger than memory can be fitted.
 
-    The files are unnamed; they vanish when the arrays are no longer used, or when the process ends in any way.
+    The files have no names; they disappear when the arrays are no longer used, or when the process ends in any way.
 
     Parameters
     ----------
     folder : str or path
         Existing folder for the files.
     block_rows : int, default=262144
-        Rows of a block.
+        Number of rows in a block.
     resident_bytes : int, default=256 MiB
-        After as many bytes were read or written, the process releases the pages of all files. The operating system
+        Number of bytes read or written after which the process releases the pages of all files. The operating system
         still caches them while it has free memory.
     memory_bytes : int, default=0
-        Bytes of floating-point arrays that stay in memory all the same, because searches write them at every step.
+        Limit on the bytes of floating-point arrays that are kept in memory instead of files, because searches write
+        them at every step.
     reading_bytes : int or None, default=None
-        Limit on the bytes of distinct values of a scanned table while they are counted, and on those of a block of
-        rows; None: no limit.
+        Limit on the bytes of the distinct values of a scanned table while they are counted, and of the blocks of rows
+        that are read; None for no limit.
 
     Examples
     --------
@@ -102,7 +101,7 @@ class Mapped(Engine):
             raise self._unwritable(error) from error
 
     def _take_memory(self, n_bytes: int) -> bool:
-        """Reserve ``n_bytes`` of the memory for arrays, and return whether enough was left. A negative number returns
+        """Reserve ``n_bytes`` of the memory for arrays; return False if not enough is left. A negative number frees
         memory.
         """
         with self._lock:
@@ -114,7 +113,7 @@ class Mapped(Engine):
         return OSError(f"{self.folder} cannot be written ({error.strerror}); check its rights and space.")
 
     def _map(self, file: IO[bytes], shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-        """Return an array of this shape that is mapped to an empty file."""
+        """Return an array of the given shape and type that is mapped to an empty file."""
         n_bytes = math.prod(shape) * np.dtype(dtype).itemsize
         _allocate(file, n_bytes)  # a full disk must not end the process when a page is written
         mapped = mmap.mmap(file.fileno(), n_bytes, access=mmap.ACCESS_WRITE)
@@ -150,10 +149,11 @@ def _allocate(file: IO[bytes], n_bytes: int) -> None:
 
 
 def bytes_of(memory_limit: Any) -> int:
-    """Return the option ``memory_limit`` in bytes: a number, a text such as ``"4GiB"``, or None for the smaller of 4
-    GiB and half of the machine's memory.
+    """Convert the option ``memory_limit`` to bytes.
 
-    Raise ValueError for any other value, and for less than 512 MiB.
+    It is a number, a text such as ``"4GiB"``, or None for the smaller of 4 GiB and half of the machine's memory.
+
+    Raises ValueError for any other value, and for less than 512 MiB.
     """
     if memory_limit is None:
         has = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else 2 * _DEFAULT
@@ -174,7 +174,7 @@ def bytes_of(memory_limit: Any) -> int:
 
 
 def mapped_options(memory_limit: Any) -> dict[str, int]:
-    """Return the options of a `Mapped` engine that keeps a fit within the memory limit."""
+    """Return the options with which a `Mapped` engine keeps a fit within the memory limit, as keyword arguments."""
     limit = bytes_of(memory_limit)
     free = max(0, limit - _LEAST)
     reading = max(_LEAST_READING, free // 3)  # for values, blocks, and what is left over

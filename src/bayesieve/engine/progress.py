@@ -29,9 +29,11 @@ _line_of_cell: tuple[int, Any] = 0, None
 
 @contextmanager
 def stage(title: str, verbose: int) -> Iterator[Callable[[str], None]]:
-    """Show a title with a running clock on the error stream during the block. Yields a function that changes the title.
+    """Show a title with a running clock on the error stream during the ``with`` block; yield a function that changes
+    the title.
 
-    Without a terminal, a line is written now and then. The clock hides while the block shows progress of its own.
+    If the error stream is not a terminal, lines are written from time to time. The clock is hidden while another
+    progress display is shown.
     """
     if not verbose:
         yield lambda title: None
@@ -77,7 +79,7 @@ class _RunningClock:
             self._bar.update(task)
 
     def rename(self, title: str) -> None:
-        """Change the title. Output without a bar shows it from the next line on."""
+        """Change the title. Without a terminal, it is shown from the next line on."""
         with self._lock:
             self._title = title
             if self._bar is not None:
@@ -121,10 +123,10 @@ def elapsed(began: float) -> str:
 
 
 class Clock:
-    """Time limit of a search. It measures seconds without compilation and decides whether the search must end early.
+    """Time limit of a search, which decides whether the search must end early. Compilation does not count as time.
 
-    A search ends early if its time is up, the progress function asks for it, or Ctrl-C is pressed within ``with
-    clock:``; Ctrl-C then ends the search with its best result instead of raising KeyboardInterrupt.
+    A search ends early if its time is over, the progress function returns True, or Ctrl-C is pressed within ``with
+    clock:``. It then returns its best result so far, also after Ctrl-C, which raises no KeyboardInterrupt.
     """
 
     def __init__(self, max_seconds: float | None, progress: Progress | None = None) -> None:
@@ -153,7 +155,10 @@ class Clock:
         return self._stopped
 
     def show(self, done: int, total: int, best: float) -> None:
-        """Report progress to the display. If the progress function returns True, the search ends."""
+        """Call the progress function; if it returns True, the search ends.
+
+        ``done`` of ``total`` steps are complete, and ``best`` is the best value of the criterion so far.
+        """
         if self._progress is not None and self._progress(done, total, best):
             self.interrupted = True
 
@@ -167,7 +172,9 @@ class Clock:
 
     @contextmanager
     def ended_by_interrupt(self) -> Iterator[None]:
-        """Let the first Ctrl-C in the block end the time limit, so that the running code stops at its next check."""
+        """End the time limit at the first Ctrl-C in the ``with`` block, so that the running code stops at its next
+        check.
+        """
         default = signal.default_int_handler
         if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is not default:
             yield
@@ -188,9 +195,7 @@ class Clock:
 def search_progress(
     title: str, verbose: int, criterion: str | Callable[[float], str] | None = None
 ) -> Iterator[SearchProgress | None]:
-    """Yield a function that shows the progress of a search on the error stream (see `SearchProgress`); None without
-    ``verbose``.
-    """
+    """Yield a `SearchProgress`, which shows the progress of a search on the error stream; None if ``verbose`` is 0."""
     if not verbose:
         yield None
         return
@@ -206,8 +211,8 @@ class SearchProgress:
 
     Parameters
     ----------
-    criterion : name of the criterion, or function that formats its value; None stands for a cost in nats.
-    noun : name of the things that are counted, such as "starts".
+    criterion : name of the criterion, or function that formats its value; None for a cost in nats.
+    noun : plural noun for the steps that are counted, such as "starts".
     """
 
     def __init__(self, title: str, criterion: str | Callable[[float], str] | None = None, noun: str = "") -> None:
@@ -219,7 +224,7 @@ class SearchProgress:
         self._hiding: list[_RunningClock] = []
 
     def close(self) -> None:
-        """Remove the display, and show clocks again that it had hidden."""
+        """Remove the display, and show the clocks that it had hidden again."""
         if self._bar is not None:
             self._bar.stop()
         for clock in self._hiding:
@@ -274,7 +279,7 @@ class RowProgress:
     Parameters
     ----------
     title : str
-    n_rows, n_bytes : total number of rows and bytes.
+    n_rows, n_bytes : number of rows and bytes in total.
     verbose : int
         0 shows nothing.
     """
@@ -290,14 +295,14 @@ class RowProgress:
         self._display.close()
 
     def __call__(self, n_rows: int) -> None:
-        """Count ``n_rows`` more rows as done, and update the display."""
+        """Count ``n_rows`` further rows as read, and update the display."""
         self._done += n_rows
         if self._verbose:
             self._display(self._done, self._n_rows, self._done / max(1, self._n_rows))
 
 
 def bytes_and_time_left(n_bytes: int) -> Callable[[float], str]:
-    """Return a function that describes, from the share of work done, the megabytes done and the time left."""
+    """Return a function that converts the share of work done to text: megabytes done, and time left."""
     began = time.perf_counter()
 
     def words(share: float) -> str:
@@ -308,7 +313,7 @@ def bytes_and_time_left(n_bytes: int) -> Callable[[float], str]:
 
 
 def _rich_bar(*columns: Any) -> Any:
-    """Return a progress bar of rich with these columns, shown on the error stream."""
+    """Return a progress bar of the package rich with the given columns, shown on the error stream."""
     from rich.console import Console
     from rich.progress import Progress
 
@@ -324,7 +329,7 @@ def _notebook() -> Any:
 
 
 def _pause() -> float:
-    """Return the seconds between two lines of progress; notebooks, which update one line, get them more often."""
+    """Return the seconds between two lines of progress; they are fewer in notebooks, which update a single line."""
     return _SECONDS_BETWEEN_UPDATES if _notebook() else _SECONDS_BETWEEN_LINES
 
 
