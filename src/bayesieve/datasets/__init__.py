@@ -11,8 +11,9 @@ _FOLDER = Path(__file__).parent
 def load_german_credit(*, return_X_y: bool = False) -> Any:
     """Load applicants for a loan, classified as good or bad credit risks.
 
-    1,000 rows, 20 features (7 numeric, 13 categorical), no missing values; target ``class``: ``good`` (700), ``bad``
-    (300). According to the source, accepting a bad applicant costs 5, and rejecting a good one 1.
+    There are 1,000 rows, 20 features (7 numeric, 13 categorical) and no missing values. The target is ``class``:
+    ``good`` (700) or ``bad`` (300). According to the source, accepting a bad applicant costs 5, and rejecting a good
+    one 1.
 
     Source: Hofmann (1994), Statlog (German Credit Data), UCI Machine Learning Repository,
     https://doi.org/10.24432/C5NC77, with the names and categories that Weka spells out.
@@ -21,7 +22,7 @@ def load_german_credit(*, return_X_y: bool = False) -> Any:
     Parameters
     ----------
     return_X_y : bool
-        Return ``(X, y)`` in place of a Bunch.
+        Return ``(X, y)`` instead of a Bunch.
 
     Returns
     -------
@@ -42,8 +43,9 @@ def load_german_credit(*, return_X_y: bool = False) -> Any:
 def load_adult_sample(*, return_X_y: bool = False) -> Any:
     """Load persons of the 1994 census, classified by whether they earn more than 50,000 dollars a year.
 
-    10,000 rows, the first of the training set; 14 features (6 numeric, 8 categorical), 1,352 values missing; target
-    ``income``: ``<=50K`` (7,621), ``>50K`` (2,379). ``fnlwgt`` is the number of people that a row represents.
+    There are 10,000 rows (the first ones of the training set), 14 features (6 numeric, 8 categorical) and 1,352 missing
+    values. The target is ``income``: ``<=50K`` (7,621) or ``>50K`` (2,379). ``fnlwgt`` is the number of people that a
+    row represents.
 
     Source: Becker and Kohavi (1996), Adult, UCI Machine Learning Repository, https://doi.org/10.24432/C5XW20.
     Licence: Creative Commons Attribution 4.0 International (CC BY 4.0).
@@ -51,12 +53,12 @@ def load_adult_sample(*, return_X_y: bool = False) -> Any:
     Parameters
     ----------
     return_X_y : bool
-        Return ``(X, y)`` in place of a Bunch.
+        Return ``(X, y)`` instead of a Bunch.
 
     Returns
     -------
     sklearn.utils.Bunch or (polars.DataFrame, polars.Series)
-        As those of `load_german_credit`.
+        See `load_german_credit`.
 
     Examples
     --------
@@ -70,7 +72,8 @@ def load_adult_sample(*, return_X_y: bool = False) -> Any:
 def load_heart_disease(*, return_X_y: bool = False) -> Any:
     """Load patients of a hospital in Cleveland, classified by whether a heart vessel is narrowed by more than half.
 
-    303 rows, 13 features (6 numeric, 7 categorical), 7 values missing; target ``disease``: ``no`` (165), ``yes`` (138).
+    There are 303 rows, 13 features (6 numeric, 7 categorical) and 7 missing values. The target is ``disease``: ``no``
+    (165) or ``yes`` (138).
 
     Source: Janosi, Steinbrunn, Pfisterer and Detrano (1989), Heart Disease, UCI Machine Learning Repository,
     https://doi.org/10.24432/C52P4X, with the names and categories that Weka spells out.
@@ -79,12 +82,12 @@ def load_heart_disease(*, return_X_y: bool = False) -> Any:
     Parameters
     ----------
     return_X_y : bool
-        Return ``(X, y)`` in place of a Bunch.
+        Return ``(X, y)`` instead of a Bunch.
 
     Returns
     -------
     sklearn.utils.Bunch or (polars.DataFrame, polars.Series)
-        As those of `load_german_credit`.
+        See `load_german_credit`.
 
     Examples
     --------
@@ -98,10 +101,10 @@ def load_heart_disease(*, return_X_y: bool = False) -> Any:
 def load_dermatology(*, return_X_y: bool = False) -> Any:
     """Load patients with one of six skin diseases.
 
-    366 rows, 34 numeric features, 8 values of ``age`` missing; findings by eye and by microscope are graded
-    from 0 (none) to 3, ``family_history`` is 0 or 1. Target ``disease``: ``psoriasis`` (112), ``lichen planus`` (72),
-    ``seborrheic dermatitis`` (61), ``chronic dermatitis`` (52), ``pityriasis rosea`` (49), ``pityriasis rubra pilaris``
-    (20).
+    There are 366 rows and 34 numeric features; 8 values of ``age`` are missing. Clinical and microscopic findings are
+    graded from 0 (none) to 3, and ``family_history`` is 0 or 1. The target is ``disease``: ``psoriasis`` (112),
+    ``lichen planus`` (72), ``seborrheic dermatitis`` (61), ``chronic dermatitis`` (52), ``pityriasis rosea`` (49),
+    ``pityriasis rubra pilaris`` (20).
 
     Source: Ilter and Guvenir (1998), Dermatology, UCI Machine Learning Repository, https://doi.org/10.24432/C5FK5P.
     Licence: Creative Commons Attribution 4.0 International (CC BY 4.0).
@@ -109,12 +112,12 @@ def load_dermatology(*, return_X_y: bool = False) -> Any:
     Parameters
     ----------
     return_X_y : bool
-        Return ``(X, y)`` in place of a Bunch.
+        Return ``(X, y)`` instead of a Bunch.
 
     Returns
     -------
     sklearn.utils.Bunch or (polars.DataFrame, polars.Series)
-        As those of `load_german_credit`.
+        See `load_german_credit`.
 
     Examples
     --------
@@ -126,7 +129,7 @@ def load_dermatology(*, return_X_y: bool = False) -> Any:
 
 
 def _load(name: str, description: str | None, return_X_y: bool) -> Any:
-    """Return a table whose last column is the target."""
+    """Load the table ``name``, whose last column is the target, as a Bunch or as ``(X, y)``."""
     import polars as pl
     from sklearn.utils import Bunch
 

@@ -1,4 +1,4 @@
-"""Searches over subsets of features: problems, objectives, states, ways of searching, and traces."""
+"""Searches for the best subset of features: problems, objectives, states, search methods, and traces."""
 
 from bayesieve.criteria import ScoredRows
 from bayesieve.engine.progress import Clock

@@ -1,8 +1,9 @@
 """Compiled evaluation of all subsets of a few features on the same rows.
 
-The subsets are the leaves of a binary tree that decides on one feature per level, the last feature first. The ratios of
-a subset are those of its parent times the factors of one more feature, so a leaf costs little more than one
-multiplication per row. Products are always made in the same order, however the tree is cut into pieces.
+The subsets are the leaves of a binary tree that decides on one feature per level, the last feature first. The
+likelihood ratios of the rows under a subset are those under its parent times the factors of a further feature, so a
+leaf costs little more than one multiplication per row. Factors are always multiplied in the same order, however the
+tree is divided.
 """
 
 from __future__ import annotations
@@ -16,11 +17,12 @@ _LARGEST_PRODUCT = 1e100  # of several rows, before its logarithm is taken
 
 @jit
 def walk(factors, start, first_key, depth, losses):
-    """Compute the log losses (nats) of the 2^depth subsets with keys ``first_key`` + 0, 1, ...; bit k of a key is
-    feature k.
+    """Compute the log losses, in nats, of the 2^depth subsets with keys ``first_key`` + 0, 1, ... into ``losses``.
 
-    ``factors`` (n_features, n_others, n_rows) are those of the features; ``start`` (n_others, n_rows) are the ratios of
-    the subset ``first_key``.
+    Bit k of a key is set if the subset contains feature k.
+
+    ``factors`` (n_features, n_others, n_rows) are the factors by which a feature multiplies the ratio of each other
+    class to the row's class. ``start`` (n_others, n_rows) are the ratios under the subset ``first_key``.
     """
     n_others, n_rows = start.shape
     stack = np.empty((depth + 1, n_others, n_rows))
@@ -40,10 +42,11 @@ def walk(factors, start, first_key, depth, losses):
 
 @jit_inner
 def descend(stack, at, leaf, depth, factors):
-    """Return the ratios of a leaf, reusing those of the leaf before: only levels below the first changed decision are
-    recomputed.
+    """Return the ratios under the subset of a leaf, reusing those of the previous leaf.
 
-    ``at[d]`` is the position in the stack of the ratios at level d.
+    Only levels below the first changed decision are recomputed.
+
+    ``at[d]`` is the position in ``stack`` of the ratios at level d.
     """
     level = 1
     changed = leaf ^ (leaf - 1) if leaf else 0
@@ -64,7 +67,7 @@ def descend(stack, at, leaf, depth, factors):
 
 @jit_inner
 def sum_of_logs(values):
-    """Return the sum of the logarithms of numbers of at least 1, with one logarithm for the product of many."""
+    """Return the sum of the logarithms of numbers of at least 1, from logarithms of products of many numbers."""
     total = 0.0
     whole = values.size - values.size % 4
     a, b, c, d = 1.0, 1.0, 1.0, 1.0

@@ -30,8 +30,8 @@ class FeatureClusters:
 
     Attributes
     ----------
-    dependence : (n_features, n_features) matrix M, the strongest dependence within a class.
-    features : (n,) positions of the features in the tree, which a search may choose.
+    dependence : (n_features, n_features) matrix M of the strongest dependence of two features within any class.
+    features : (n,) positions of the features in the tree, from which a search may choose.
     linkage : (n - 1, 4) merges in SciPy's format; heights are dissimilarities from 0 to 1.
     """
 
@@ -45,7 +45,7 @@ class FeatureClusters:
     ) -> FeatureClusters:
         """Cluster features by the dissimilarities H = (M* - M) / M*, where M* is the largest entry of M.
 
-        With ``diagonal``, the dependence of a feature on itself may be M*.
+        With ``diagonal``, M* may be an entry on the diagonal, the dependence of a feature on itself.
         """
         from scipy.cluster.hierarchy import linkage
         from scipy.spatial.distance import squareform
@@ -59,23 +59,24 @@ class FeatureClusters:
 
     @property
     def q(self) -> float:
-        """Probability with which a cluster gives a feature: 0.4 if at least 20 % of the entries of M exceed 0.1,
-        otherwise 0.6.
+        """Probability with which a candidate takes a feature from a cluster: 0.4 if at least 20 % of the entries of M
+        exceed 0.1, otherwise 0.6.
         """
         entries = self.dependence  # of all features, also of those of one level
         return _Q_OF_MANY if entries.size and np.mean(entries > _STRONG) >= _STRONG_SHARE else _Q_OF_FEW
 
     @property
     def order(self) -> np.ndarray:
-        """Features in the order of the leaves of the tree, from left to right, (n,)."""
+        """Positions of the features in the order of the leaves of the tree, from left to right, shape (n,)."""
         from scipy.cluster.hierarchy import leaves_list
 
         return self.features[leaves_list(self.linkage)] if len(self.linkage) else self.features
 
     def cuts(self, n_cuts: int | None = None) -> list[tuple[float, list[np.ndarray]]]:
-        """Return heights of merges, each with the clusters after it, which are arrays of feature positions.
+        """Return cuts through the tree: the height of a merge, and the clusters after it as arrays of feature
+        positions.
 
-        ``n_cuts`` merges are evenly spread, first and last included; None takes all merges, but at most 100.
+        ``n_cuts`` merges are chosen, evenly spread from the first to the last; None for all merges, but at most 100.
         """
         n_merges = len(self.linkage)
         n_chosen = min(n_merges, _MAX_CUTS if n_cuts is None else n_cuts)
@@ -92,19 +93,19 @@ class FeatureClusters:
     def draw(
         self, n_cuts: int | None, n_combinations: int, q: float, rng: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the candidate subsets of algorithm 1 of Blanquero et al. (2021).
+        """Draw the candidate subsets of algorithm 1 of Blanquero et al. (2021).
 
         Parameters
         ----------
-        n_cuts, n_combinations, q : as in `ClusterSearch`.
-        rng : random generator of the combinations.
+        n_cuts, n_combinations, q : see `ClusterSearch`.
+        rng : random generator by which combinations are drawn.
 
         Returns
         -------
         subsets : bool array, shape (n_subsets, n_features)
             The full set first, then the non-empty subsets of each cut.
         cut : float array, shape (n_subsets,)
-            Height of the cut of each; NaN for the full set.
+            Height of the cut that gave each subset; NaN for the full set.
         """
         full = np.zeros((1, len(self.dependence)), dtype=bool)
         full[0, self.features] = True
@@ -119,9 +120,10 @@ class FeatureClusters:
 def _combinations(
     clusters: list[np.ndarray], max_combinations: int, q: float, rng: np.random.Generator, n_features: int
 ) -> np.ndarray:
-    """Return subsets, (n, n_features), that take one feature of each cluster with probability q.
+    """Return subsets that take one feature of each cluster with probability q, and otherwise none, shape (n,
+    n_features).
 
-    They are all combinations if there are at most ``max_combinations``, otherwise that many random ones.
+    If there are at most ``max_combinations`` combinations, all are returned, otherwise this number of random ones.
     """
     sizes = np.array([cluster.size for cluster in clusters])
     if math.prod(sizes.tolist()) <= max_combinations:
@@ -143,10 +145,10 @@ class ClusterCandidates:
     Attributes
     ----------
     clusters : tree of the features
-    subsets : (n, n_features) bool, distinct candidates
+    subsets : (n, n_features) bool, distinct candidate subsets
     cut : (n,) height of the cut that first gave each candidate; NaN for the full set
-    q : probability with which a cluster gave a feature
-    values : criterion and constraints of the candidates
+    q : probability with which a candidate took a feature from a cluster
+    values : criterion and constrained measures of the candidates
     trace : record of the search
     """
 
@@ -162,23 +164,24 @@ class ClusterCandidates:
 class ClusterSearch(Search):
     """Search among subsets of features that depend little on each other (Blanquero et al. 2021, algorithm 1).
 
-    Features are clustered by their dependence within the classes. At each cut through the tree, combinations are drawn:
-    every cluster gives one of its features, at random, with probability ``q``. The best candidate that satisfies the
-    constraints is chosen, the full set included; among equal ones the smallest.
+    Features are clustered by their dependence within the classes. At each cut through the tree, candidate subsets are
+    drawn: with probability ``q``, a candidate takes a random feature of a cluster, and otherwise none. The best
+    candidate that satisfies the constraints is chosen, the smallest one on ties; the full set is a candidate, too.
 
     Parameters
     ----------
     dependence : str, Dependence or function
-        Measure of two features within a class, as `pair_statistics` takes it; the strongest of all classes counts.
+        Measure of the dependence of two features; see `pair_statistics`. Of its values within each class, the largest
+        is used.
     linkage : "complete", "average", "single" or "weighted"
-        Dissimilarity of two clusters, as SciPy has it.
+        Definition of the dissimilarity of two clusters; see `scipy.cluster.hierarchy.linkage`.
     n_cuts : int or None
-        Cuts through the tree, where features merge; None: at every merge, at most 100.
+        Number of cuts through the tree, each at a merge; None for every merge, but at most 100.
     n_combinations : int
-        Combinations at each cut; all if there are fewer.
+        Number of candidates drawn at each cut; all combinations if there are fewer.
     q : float or "auto"
-        Probability that a cluster gives a feature. "auto": 0.4 if at least 20 % of the entries of the matrix of
-        dependences exceed 0.1, else 0.6.
+        Probability that a candidate takes a feature from a cluster. "auto": 0.4 if at least 20 % of the entries of the
+        matrix of dependences exceed 0.1, otherwise 0.6.
     diagonal : bool
         Whether the largest entry of the matrix, by which dissimilarities are scaled, may be on its diagonal.
     seed : int
@@ -186,7 +189,7 @@ class ClusterSearch(Search):
     n_jobs : int or None
         Threads; the results do not depend on it.
     matrix : array-like, shape (n_features, n_features), or None
-        Dependences to use in place of measured ones.
+        Dependences of all pairs of features, to use instead of computed ones.
 
     References
     ----------
@@ -216,11 +219,11 @@ class ClusterSearch(Search):
     matrix: Any = None
 
     def run(self, problem: SubsetProblem, progress: Progress | None = None) -> SearchTrace:
-        """Search, and return the trace; Ctrl-C or the end of ``max_seconds`` keeps the best subset so far."""
+        """Run the search and return its trace. After Ctrl-C or ``max_seconds``, the best subset so far is chosen."""
         return self.explore(problem, progress).trace
 
     def explore(self, problem: SubsetProblem, progress: Progress | None = None) -> ClusterCandidates:
-        """Run the search, and return the clusters and candidates with the trace."""
+        """Run the search and return clusters, candidates and trace."""
         problem.rows_for(self)
         clock = Clock(self.max_seconds, progress)
         matrix = self._matrix(problem)

@@ -1,6 +1,4 @@
-"""Evaluation of all subsets of up to 25 features: by a tree of products if possible, otherwise one feature at a
-time.
-"""
+"""Evaluation of all subsets of up to 25 features."""
 
 from __future__ import annotations
 
@@ -16,7 +14,7 @@ from bayesieve.search.problem import Search, SearchState, SubsetProblem, first_r
 from bayesieve.search.trace import SearchTrace, TraceRecorder, WalkStart
 
 MAX_FEATURES = 25
-"""Features beyond which enumeration is refused: 2^25 subsets fill a trace of some gigabytes."""
+"""Largest number of candidate features: a trace of 2^25 subsets takes gigabytes."""
 
 _MOVES_AT_ONCE = 1024  # between two calls of the progress
 _FEWEST_PIECES = 5  # the tree is cut into 2^5 pieces at least ...
@@ -30,15 +28,16 @@ _LARGEST_LOG = 470.0  # nats: the kernel multiplies a ratio of this size with pr
 class ExhaustiveSearch(Search):
     """Search that evaluates every subset of the candidate features. It raises ValueError for more than 25.
 
-    For Boulle's cost (2007) on unweighted rows in memory, one walk through a tree of products computes all costs,
-    several times as fast as for other criteria. For these, the walk changes one feature at a time, all but the last;
-    from each of its 2^(k-1) subsets one pass over the rows scores both the next change and the last feature added. If
-    other rows choose the subset, or there are constraints, it goes through all 2^k subsets.
+    For Boulle's cost (2007) on unweighted rows in memory, all costs are computed along a binary tree of subsets,
+    several times as fast as other criteria. For other criteria, the search walks through the 2^(k-1) subsets without
+    the last of the k candidates, changing one feature at a time. At each of them, one pass over the rows scores both
+    the next subset of the walk and the subset with the last feature added. If there are validation rows or constraints,
+    it walks through all 2^k subsets.
 
     Parameters
     ----------
     max_seconds : float or None
-        Time limit, after which the best subset so far is kept; Ctrl-C does the same.
+        Time limit; after it, or after Ctrl-C, the best subset so far is chosen.
     n_jobs : int or None
         Threads; results do not depend on it.
     """
@@ -61,7 +60,7 @@ class ExhaustiveSearch(Search):
 
 
 def _walk(state: SearchState, recorder: TraceRecorder, clock: Clock) -> None:
-    """Walk from the empty subset through all others, changing one feature at a time."""
+    """Walk from the empty subset through all others, changing one feature at a time, and record every subset."""
     problem = state.problem
     candidates, sign = problem.candidates, problem.objective.sign
     bit = np.uint64(1) << np.arange(candidates.size, dtype=np.uint64)
@@ -95,14 +94,14 @@ def _walk(state: SearchState, recorder: TraceRecorder, clock: Clock) -> None:
 
 @dataclass(frozen=True)
 class EverySubset:
-    """Values of all subsets of the candidate features.
+    """Costs of all subsets of the candidate features.
 
-    Subset number b contains the candidates at the positions of the set bits of b; number 0 is the empty one.
+    Subset number b contains the candidates at the positions of the set bits of b; number 0 is the empty subset.
 
     Attributes
     ----------
-    problem : problem that was solved.
-    cost : (2^k,) criterion of Boulle (2007), equation 4, in nats.
+    problem : the search problem.
+    cost : (2^k,) cost of each subset, in nats (Boulle 2007, equation 4).
     sizes : (2^k,) number of features.
     n_evaluated : number of subsets evaluated: all, or the first ones in the order of the Gray code if the walk ended
         early.
@@ -121,8 +120,8 @@ class EverySubset:
         return self.problem.candidates[bits > 0]
 
     def trace(self) -> SearchTrace:
-        """Return the subsets as the trace of a walk that changes one feature at a time, from which selectors read
-        weights.
+        """Return a trace of all subsets, as a walk that changes one feature at a time; selectors compute weights from
+        it.
         """
         walks = [TraceRecorder(WalkStart.empty(float(self.cost[0])))] if self.n_evaluated else []
         step = np.arange(1, self.n_evaluated, dtype=np.int64)
@@ -140,13 +139,13 @@ def evaluate_every_subset(
 ) -> EverySubset:
     """Evaluate all subsets of the candidate features by Boulle's cost.
 
-    2^19 subsets of 3,500 rows of three classes take 6 seconds on one core. Ctrl-C, the time limit of ``clock``, or its
-    progress function returning True end the walk early.
+    For 3,500 rows of three classes, 2^19 subsets take 6 seconds on one core. The walk ends early after Ctrl-C, at the
+    time limit of ``clock``, or if its progress function returns True.
 
     Parameters
     ----------
     problem : SubsetProblem
-        With the criterion `MAPCost` and unweighted rows.
+        Problem with the criterion `MAPCost` and unweighted rows.
     n_jobs : int or None
         Threads; results do not depend on it.
     clock : Clock, optional
@@ -154,7 +153,7 @@ def evaluate_every_subset(
     Raises
     ------
     ValueError
-        For more than 25 candidate features, weighted rows, or ratios beyond the range of doubles.
+        For more than 25 candidate features, weighted rows, or likelihood ratios beyond the range of floats.
     """
     k = problem.candidates.size
     obstacle = obstacle_to_walk(problem)
@@ -188,7 +187,7 @@ def evaluate_every_subset(
 
 
 def obstacle_to_walk(problem: SubsetProblem) -> str | None:
-    """Return why `evaluate_every_subset` cannot solve the problem, as a sentence, or None if it can."""
+    """Return the reason why `evaluate_every_subset` cannot solve the problem, as a sentence; None if it can."""
     k = problem.candidates.size
     if k > MAX_FEATURES:
         return f"{_too_many(k)}."
@@ -202,7 +201,7 @@ def obstacle_to_walk(problem: SubsetProblem) -> str | None:
 
 
 def _is_tree(problem: SubsetProblem) -> bool:
-    """Return whether the tree of all subsets solves the problem and fits in memory."""
+    """Return whether `evaluate_every_subset` can solve the problem within the memory."""
     objective, rows = problem.objective, problem.objective.rows
     if not isinstance(objective.criterion, MAPCost) or objective.constraints or problem.validation is not None:
         return False
@@ -215,19 +214,22 @@ def _too_many(k: int) -> str:
 
 
 def _cut(problem: SubsetProblem) -> int:
-    """Return the number of features k such that 2^k pieces of the walk have a suitable amount of work."""
+    """Return the number k of features that divides the tree into 2^k pieces with a suitable amount of work."""
     k, rows = problem.candidates.size, problem.objective.rows
     row_work = rows.block.n_rows * (rows.tables.n_classes - 1)
     return min(k, max(_FEWEST_PIECES, k + math.ceil(math.log2(max(1, row_work) / _PIECE_WORK))))
 
 
 def _gray(numbers: np.ndarray) -> np.ndarray:
-    """Return the reflected Gray code of a number."""
+    """Return the reflected Gray codes of numbers."""
     return numbers ^ (numbers >> 1)
 
 
 def row_factors(problem: SubsetProblem, block: ClassBlock) -> np.ndarray:
-    """Return the factor of each candidate on the ratios of each row, shape (n_candidates, n_classes - 1, n_rows)."""
+    """Return the factor by which each candidate multiplies the likelihood ratios of each row.
+
+    The shape is (n_candidates, n_classes - 1, n_rows); a ratio is that of another class to the row's class.
+    """
     rows = problem.objective.rows
     factors = np.empty((problem.candidates.size, rows.tables.n_classes - 1, block.n_rows))
     for at, feature in enumerate(problem.candidates.tolist()):

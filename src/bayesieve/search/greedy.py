@@ -1,6 +1,4 @@
-"""Searches that score every feature before each move: greedy searches, best-first search, and a path of ranked
-features.
-"""
+"""Searches that score every feature before each move: greedy and best-first search, and a path of ranked features."""
 
 from __future__ import annotations
 
@@ -23,41 +21,41 @@ _MAX_PASSES = 50  # of the fast search; it stops by itself when a round changes 
 
 @dataclass(frozen=True)
 class GreedySearch(Search):
-    """Greedy search: at each step the best feature is added or dropped; ties (within 1e-12) go to the lowest column.
+    """Greedy search, which adds or drops the best feature at each step. Of ties (within 1e-12), the first column is
+    chosen.
 
-    Under constraints, a move that comes nearer to satisfying them is better; among moves that satisfy them the
-    criterion decides. ``"forward"`` starts from the empty subset, ``"backward"`` from all candidates.
-    ``"forward-backward"`` and ``"backward-forward"`` are full floating searches: a phase runs to its end, the opposite
-    phase starts from the best subset met, and so on until a phase finds no better one. A subset is better if it has a
-    lower value on the validation rows (without them, a better criterion), or the same value with fewer features.
-    ``"fast"`` does not compare all moves: it adds every feature that improves the criterion, in random order, then
-    drops every feature whose absence improves it, until nothing changes.
+    Under constraints, the move with the smallest violation is best; among moves that satisfy the constraints, the one
+    with the best criterion. ``"forward"`` starts from the empty subset, ``"backward"`` from all candidates.
+    ``"forward-backward"`` and ``"backward-forward"`` alternate: a phase runs to its end, the opposite phase starts from
+    the best subset so far, and so on until a phase finds no better subset. A subset is better if it has a lower value
+    on the validation rows (or, without such rows, a better criterion), or the same value with fewer features.
+    ``"fast"`` does not compare all moves: in random order, it adds every feature that improves the criterion, then
+    drops every feature whose removal improves it, until nothing changes.
 
     Parameters
     ----------
     direction : one of `DIRECTIONS`
     n_features : int or None
-        Size at which forward and backward searches stop; other directions look for the best subset of at most that
-        size. None: the best subset of the path.
+        Size of the subset at which forward and backward searches stop; other directions choose the best subset of at
+        most this size. None for the best subset of any size.
     tol : float or None
         A forward phase stops when the best addition improves the criterion by no more than ``tol``, a backward phase
         when the best removal worsens it by more. None: phases run to their ends.
     max_seconds : float or None
     leave_out : bool
-        Whether passes skip rows that no move can change; results do not depend on it.
+        Whether passes skip rows whose prediction no move can change; results do not depend on it.
     seed : int
         Seed of the order in which ``"fast"`` tries features.
     n_jobs : int or None
         Threads; results do not depend on it.
     until_best : bool
-        Whether a forward search without validation rows ends once the criterion has its best possible value, which no
-        larger subset can beat.
+        Whether a forward search without validation rows ends as soon as the criterion has its best possible value.
     resume : SearchTrace or None
-        Search to continue; its moves are repeated without scoring.
+        Trace of an earlier search to continue; its moves are repeated without scoring.
     last_of_ties : bool
-        Whether ties go to the highest column.
+        Whether the last column of ties is chosen instead of the first.
     every_move : bool
-        Whether the trace holds all scored moves, not only those that were made.
+        Whether the trace records all scored moves, or only the accepted ones.
 
     References
     ----------
@@ -86,7 +84,7 @@ class GreedySearch(Search):
 
 
 class _GreedyRun:
-    """State of one greedy search."""
+    """Run of one greedy search: its options, current subset, time limit and records."""
 
     def __init__(self, options: GreedySearch, problem: SubsetProblem, progress: Progress | None) -> None:
         self._options = options
@@ -101,7 +99,7 @@ class _GreedyRun:
         self._best: tuple[Point, np.ndarray] | None = None
 
     def search(self) -> SearchTrace:
-        """Run phases that add or drop features until one finds nothing better; return the trace."""
+        """Run phases that add or drop features until a phase finds no better subset; return the trace."""
         direction, problem = self._options.direction, self._problem
         empty_subset = self._sign * self._state.cost
         adding = direction.startswith("forward")
@@ -140,7 +138,7 @@ class _GreedyRun:
             if features.size == 0 or self._is_over(adding) or clock.stops():
                 return
 
-            # A resumed search first repeats its recorded moves; afterwards the best move is taken.
+            # A resumed search first repeats its recorded moves; only then are features scored to find the best move.
             earlier = next(self._resumed.moves, None)
             if earlier is None:
                 costs = state.candidates(features)
@@ -157,7 +155,8 @@ class _GreedyRun:
                     self._steps.record(recorder, before, features, costs, -1, clock.seconds)
                 return
 
-            # The move is recorded after it was made, so that an interrupt in between leaves the record consistent.
+            # Record the move only after the state has changed, so that an interrupt in between leaves the record
+            # consistent.
             state.flip(feature, float(costs[best]))
             value, violation = state.validate()
             value = value if earlier is None else earlier[2]
@@ -169,7 +168,7 @@ class _GreedyRun:
                 return
 
     def _is_over(self, adding: bool) -> bool:
-        """Return whether the requested size is reached, or no larger subset can beat the current one."""
+        """Return whether the requested size is reached, or the criterion has its best possible value."""
         options, n_selected, limit = self._options, self._state.n_selected, self._options.n_features
         if limit is not None and (n_selected >= limit if adding else n_selected <= limit):
             return adding or options.direction == "backward"
@@ -179,8 +178,9 @@ class _GreedyRun:
         return self._problem.validation is None and self._state.rank <= self._sign * best + _TIE
 
     def _is_worthwhile(self, adding: bool, rank: float) -> bool:
-        """Return whether a move to a subset of this rank improves the criterion enough (adding), or worsens it little
-        enough.
+        """Return whether a move to a subset of rank ``rank`` satisfies ``tol``.
+
+        An addition must improve the rank by more than ``tol``, a removal may worsen it by at most ``tol``.
         """
         tol, current = float(self._options.tol or 0.0), self._state.rank
         tie = _TIE * max(1.0, abs(current))
@@ -203,7 +203,7 @@ class _GreedyRun:
 
 
 class _Resumed:
-    """Recorded moves of an earlier search, which are repeated in order."""
+    """Recorded moves of an earlier search, which are repeated in order before the search continues."""
 
     def __init__(self, trace: SearchTrace | None, names: tuple[str, ...]) -> None:
         if trace is not None and trace.names != names:
@@ -233,19 +233,19 @@ class _Resumed:
 
 @dataclass(frozen=True)
 class BestFirst(Search):
-    """Best-first search: the best waiting subset is extended by every feature, until several extensions find nothing
-    better.
+    """Best-first search, which extends the best subset in a queue by every feature, until several extensions find no
+    better one.
 
-    Every extension is a start of the trace, which holds all scored moves.
+    In the trace, every extension is a walk ("start"), and all scored moves are recorded.
 
     Parameters
     ----------
     n_waiting : int
-        Number of subsets that wait to be extended.
+        Largest number of subsets in the queue.
     n_stale : int
-        Number of extensions in a row without a better subset after which the search ends.
+        Number of consecutive extensions without a better subset after which the search ends.
     tol : float
-        A better subset improves the best criterion by more than this.
+        Amount by which the criterion of a better subset must exceed the best one so far.
     max_seconds : float or None
     n_jobs : int or None
         Threads; results do not depend on it.
@@ -299,10 +299,11 @@ class BestFirst(Search):
 
 @dataclass(frozen=True)
 class RankedPath(Search):
-    """Search over nested subsets: features are added in descending order of information gain, and the best subset is
-    chosen.
+    """Search over nested subsets: features are added in descending order of information gain, and the best subset of
+    this path is chosen.
 
-    Every subset takes one pass over the rows, even with leave-one-out. Among equal gains the lowest column comes first.
+    Every subset takes one pass over the rows, even with leave-one-out. Features of equal gain are added in column
+    order.
 
     Parameters
     ----------

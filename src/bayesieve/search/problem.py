@@ -1,5 +1,5 @@
-"""Basics of all searches: the problem (objective and rows), the state of the current subset, and `MultiStart`, the
-fast search from several random orders that fits use by default.
+"""Search problems (objective, rows, candidates), the state of the current subset, and the default search
+`MultiStart`.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ _AHEAD_WORK, _MAX_AHEAD = 20_000, 256  # rows, and moves, evaluated ahead before
 
 @dataclass(frozen=True)
 class Constraint:
-    """Bound that a measure must exceed, or stay below if lower values are better."""
+    """Constraint on a subset: a measure must exceed the bound, or be below it if lower values are better."""
 
     name: str
     measure: Criterion
     bound: float
 
     def violation(self, values: np.ndarray) -> np.ndarray:
-        """Return how far values are from satisfying the bound, shape (n,).
+        """Return the distance of values of the measure from satisfying the bound, shape (n,).
 
         It is 0 for values that satisfy it, infinity for NaN, and 1e-12 for values equal to the bound within rounding.
         """
@@ -55,15 +55,16 @@ class Constraint:
 
 @dataclass(frozen=True)
 class Objective:
-    """A criterion, the rows on which it is measured, and constraints on other measures of the same rows.
+    """Objective of a search: a criterion, the rows on which it is measured, and constraints on other measures of these
+    rows.
 
     Attributes
     ----------
     criterion : Criterion
     rows : ScoredRows
     constraints : tuple of Constraint
-        A subset that satisfies all of them beats one that does not. Of two that do not, the one with the smaller total
-        violation is better.
+        A subset that satisfies all constraints is better than one that does not. Of two that do not, the one with the
+        smaller total violation is better.
 
     Examples
     --------
@@ -94,9 +95,9 @@ class Objective:
         Parameters
         ----------
         coded : CodedTable with classes
-        criterion : name or Criterion, as in `WrapperSelector`
+        criterion : name or Criterion; see `WrapperSelector`
         smoothing : smoothing of the probabilities
-        constraints : bounds by measure, as in `WrapperSelector`
+        constraints : bounds by measure; see `WrapperSelector`
         """
         rows = ScoredRows.training(coded, coded.counts, smoothing)
         measure = make_criterion(criterion, coded.n_features, coded.classes)
@@ -108,9 +109,9 @@ class Objective:
         return 1.0 if self.criterion.lower_is_better else -1.0
 
     def follow(self, *, leave_out: bool = False, n_jobs: int | None = None) -> RunningCriterion:
-        """Return the criterion as it follows the subset of a search, which is empty at first.
+        """Return a running evaluation of the criterion for the current subset of a search, which is empty at first.
 
-        With ``leave_out``, passes may skip rows that no move can change.
+        With ``leave_out``, passes may skip rows whose prediction no move can change.
         """
         return RunningCriterion(self.rows, self.criterion, leave_out, n_jobs)
 
@@ -124,11 +125,11 @@ class Objective:
         }
 
     def by(self, criterion: Criterion) -> Objective:
-        """Return the objective with another criterion on the same rows."""
+        """Return an objective with another criterion on the same rows."""
         return replace(self, criterion=criterion)
 
     def of_subsets(self, subsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the criterion of subsets, (n_subsets,), and the measures under constraints, (n_subsets,
+        """Evaluate subsets: return the criterion, (n_subsets,), and the constrained measures, (n_subsets,
         n_constraints).
         """
         every = [self, *(self.by(bound.measure) for bound in self.constraints)]
@@ -165,12 +166,12 @@ class SubsetProblem:
 
     Attributes
     ----------
-    objective : guides the search.
+    objective : objective that guides the search.
     names : names of all features.
     candidates : positions of the features that may be chosen, by default those with at least two levels.
-    validation : objective on other rows that chooses among the subsets met, or None.
-    evaluation, recoded : facts about the rows, as in `SearchTrace`.
-    learnt : rows on which probabilities are counted, for searches that need more than an objective.
+    validation : objective on other rows, by which the best of the evaluated subsets is chosen, or None.
+    evaluation, recoded : description of the rows; see `SearchTrace`.
+    learnt : rows from which probabilities are estimated, for searches that need them.
     """
 
     objective: Objective
@@ -192,7 +193,8 @@ class SubsetProblem:
     ) -> SubsetProblem:
         """Return the problem of searching by a criterion on the training rows.
 
-        The default criterion is `MAPCost`; ``constant_columns`` says whether these count among its K features.
+        The default criterion is `MAPCost`; ``constant_columns`` says whether constant columns count among its K
+        features.
         """
         n_varied = coded.n_features
         if not constant_columns and isinstance(coded.levels, TableLevels):
@@ -211,37 +213,40 @@ class SubsetProblem:
         learnt: CodedTable | None = None,
         **facts: Any,
     ) -> SubsetProblem:
-        """Return the problem of searching the features of a coded table by an objective on any rows with the same
-        features.
+        """Return the problem of searching the features of a coded table by an objective on other or the same rows.
 
-        With ``every_feature``, features of a single level are candidates, too. ``learnt`` is the table itself by
-        default, and ``facts`` are the other fields.
+        With ``every_feature``, features with a single level are candidates, too. The default of ``learnt`` is
+        ``coded``; ``facts`` are further fields of the problem.
         """
         candidates = np.arange(coded.n_features) if every_feature else np.flatnonzero(coded.n_levels > 1)
         return cls(objective, coded.names, candidates, learnt=coded if learnt is None else learnt, **facts)
 
     @classmethod
     def bare(cls, objective: Objective) -> SubsetProblem:
-        """Return the problem of all features of an objective, without names."""
+        """Return a problem in which all features of an objective are candidates, without names."""
         n_features = int(objective.rows.tables.n_codes.size)
         return cls(objective, tuple(map(str, range(n_features))), np.arange(n_features))
 
     def rows_for(self, search: Search) -> ScoredRows:
-        """Return the rows that guide ``search``. Raise ValueError if the objective has no rows, as that of CFS."""
+        """Return the rows that guide ``search``; ValueError if the objective has no rows, as in correlation-based
+        selection.
+        """
         if self.objective.rows is None:
             raise ValueError(f"{type(search).__name__} evaluates naive Bayes; choose another search here.")
         return self.objective.rows
 
     def state(self, *, leave_out: bool = False, n_jobs: int | None = None) -> SearchState:
-        """Return the state of a search at the empty subset. With ``leave_out``, passes may skip rows that no move can
-        change.
+        """Return the state of a search at the empty subset.
+
+        With ``leave_out``, passes may skip rows whose prediction no move can change.
         """
         return SearchState(self, leave_out=leave_out, n_jobs=n_jobs)
 
     def trace(self, walks: list[TraceRecorder], chosen: np.ndarray | None = None, **facts: Any) -> SearchTrace:
-        """Return the trace of a search; ``facts`` are those of `SearchTrace.of`.
+        """Return the trace of a search from its ``walks``; ``facts`` are further arguments of `SearchTrace.of`.
 
-        ``chosen`` (n_features,) is a mask of the subset that the search chose, by default the best one that it met.
+        ``chosen`` (n_features,) is a mask of the subset that the search chose, by default the best of all evaluated
+        ones.
         """
         if not walks:  # interrupted before the first step
             walks = [first_record(self.state())]
@@ -256,12 +261,13 @@ class SubsetProblem:
 
 
 class Search(ABC):
-    """Base class of searches through the subsets of a problem. Its attributes are its options."""
+    """Base class of searches for the best subset of a problem; attributes of a search are its options."""
 
     @abstractmethod
     def run(self, problem: SubsetProblem, progress: Progress | None = None) -> SearchTrace:
-        """Search, and return the trace with the chosen subset (``trace.chosen``). Ctrl-C keeps the best subset
-        so far.
+        """Run the search, and return its trace with the chosen subset (``trace.chosen``).
+
+        After Ctrl-C, the best subset so far is chosen.
         """
 
 
@@ -272,7 +278,9 @@ def first_record(state: SearchState) -> TraceRecorder:
 
 
 class SearchState:
-    """Current subset of a search with its cost. One pass over the rows scores a batch of moves, another applies one.
+    """Current subset of a search, and its cost.
+
+    One pass over the rows scores a batch of moves; another pass applies a move.
 
     Costs are values of the criterion, times -1 if higher values are better: lower costs are always better.
 
@@ -291,7 +299,7 @@ class SearchState:
         bounds = [objective.by(one.measure) for one in objective.constraints]
         self._bounds = [bound.follow(leave_out=leave_out, **options) for bound in bounds]
         self._measures = [self._guide, *self._bounds]
-        # Rows that choose the subset may differ from those that guide the search.
+        # The subset may be chosen on other rows (validation) than those that guide the search.
         self._validation, self._validation_bounds = None, self._bounds
         if validation is not None:
             self._validation = validation.follow(**options)
@@ -304,7 +312,7 @@ class SearchState:
         self._penalty = _PENALTY * max(1.0, abs(self.cost))
 
     def reset(self, selected: np.ndarray | None = None) -> None:
-        """Return to the empty subset, or to another one, without regard to the current subset."""
+        """Make ``selected`` the current subset, by default the empty one, and recompute its cost."""
         self.selected[:] = False if selected is None else selected
         self.n_selected = int(self.selected.sum())
         for measure in self._measures:
@@ -313,7 +321,7 @@ class SearchState:
         self.cost = self._guide.current(self.n_selected)
 
     def go_to(self, selected: np.ndarray) -> None:
-        """Make another subset the current one; only features that differ are moved if these are few."""
+        """Make ``selected`` the current subset; if few features differ, only these are added or dropped."""
         changed = np.flatnonzero(selected != self.selected)
         if changed.size > np.count_nonzero(selected):
             self.reset(selected)
@@ -335,15 +343,17 @@ class SearchState:
 
     @property
     def rank(self) -> float:
-        """Value that a search minimises: the cost plus a large multiple of the violation of constraints."""
+        """Value of the current subset that a search minimises: the cost plus a large multiple of the violation of
+        constraints.
+        """
         if not self._bounds:
             return self.cost
         return self.cost + self._penalty * _counted(self._violation_of(self.problem.objective, self._bounds))
 
     def ranks(self, features: np.ndarray, costs: np.ndarray) -> np.ndarray:
-        """Return the numbers by which a search compares subsets, one for each of ``features``; lower is better.
+        """Return the values by which a search compares moves, one for each of ``features``; lower is better.
 
-        They are ``costs``, as `candidates` returned them, plus a large multiple of the violation of constraints.
+        They are ``costs``, returned by `candidates`, plus a large multiple of the violation of constraints.
         """
         if not self._bounds:
             return costs
@@ -354,11 +364,11 @@ class SearchState:
         return costs + self._penalty * _counted(violations)
 
     def validate(self) -> tuple[float, float]:
-        """Evaluate the current subset on the rows that choose the subset.
+        """Evaluate the current subset on the validation rows, or its constraints on the guiding rows if there are none.
 
         Returns
         -------
-        value : on the validation rows; NaN without such rows.
+        value : criterion on the validation rows; NaN without such rows.
         violation : distance from the constraints; 0 if the subset satisfies them.
         """
         value, validation, bounds = float("nan"), self._validation, self._validation_bounds
@@ -372,8 +382,8 @@ class SearchState:
         return float(violation(objective.constraints, values))
 
     def add_all(self, features: np.ndarray) -> np.ndarray:
-        """Add features one after another, and return the cost of each subset on the way, one per feature; only for log
-        losses.
+        """Add features one after another; return the cost after each addition, (n_features,). Only log losses support
+        it.
         """
         costs = self._guide.path(features, self.n_selected + np.arange(1, features.size + 1))
         self.selected[features] = True
@@ -382,7 +392,9 @@ class SearchState:
         return costs
 
     def flip(self, feature: int, cost: float | None = None) -> None:
-        """Add ``feature`` if absent, otherwise drop it. ``cost`` is that of the new subset, if known."""
+        """Add ``feature`` if it is absent, otherwise drop it. ``cost`` is the cost of the new subset, if already
+        computed.
+        """
         adding = not self.selected[feature]
         for measure in self._measures:
             measure.move((int(feature),), (adding,))
@@ -392,7 +404,7 @@ class SearchState:
 
 
 def violation(constraints: Sequence[Constraint], measures: Iterable[Any]) -> Any:
-    """Return the total violation of constraints, from the value of each measure (numbers or arrays)."""
+    """Return the total violation of constraints, given the value of each constrained measure (numbers or arrays)."""
     return sum(bound.violation(np.asarray(value)) for bound, value in zip(constraints, measures, strict=True))
 
 
@@ -413,13 +425,13 @@ def _counted(violations: Any) -> Any:
 class MultiStart(Search):
     """Fast forward-backward search from several random orders of the features.
 
-    Each start shuffles the features and adds every one that lowers the cost, shuffles again and drops every one whose
-    absence lowers it, until nothing changes or after ``max_iter`` rounds. ``n_starts=None`` means log2(K N) starts for
-    K features and N rows. With ``thorough``, there are four times as many if they are quick, so that the result depends
-    less on ``seed``.
+    Each start begins with the empty subset. It shuffles the features and adds every one that lowers the cost, then
+    shuffles again and drops every one whose removal lowers it, until nothing changes or after ``max_iter`` rounds.
+    ``n_starts=None`` means log2(K N) starts for K features and N rows. With ``thorough``, there are four times as many
+    if they are quick, so that the result depends less on ``seed``.
 
-    A move must improve the criterion by more than ``tol``. Costs of subsets met before are looked up. Starts run in
-    waves of four; a wave knows the costs found by earlier waves only, which makes the result independent of ``n_jobs``.
+    A move must improve the criterion by more than ``tol``. Costs of subsets that were evaluated before are reused.
+    Starts run in waves of four, and reuse costs of earlier waves only, so that results do not depend on ``n_jobs``.
     """
 
     n_starts: int | None = None
@@ -431,15 +443,13 @@ class MultiStart(Search):
     thorough: bool = False
 
     def run(self, problem: SubsetProblem, progress: Progress | None = None) -> SearchTrace:
-        """Search, and return the trace of all evaluated subsets; Ctrl-C or the end of ``max_seconds`` keeps those so
-        far.
-        """
+        """Run the search, and return the trace of all subsets evaluated until its end, Ctrl-C or ``max_seconds``."""
         clock, rng = Clock(self.max_seconds, progress), np.random.default_rng(self.seed)
         criterion, candidates = problem.objective.criterion, problem.candidates
-        # Constant columns may not count among the K features of the cost.
+        # The number of starts depends on the K features that the cost counts, which may exclude constant columns.
         n_varied = criterion.n_features if isinstance(criterion, MAPCost) else len(problem.names)
 
-        # Threads pay only for long work; quick starts run one after another.
+        # Threads are worthwhile only for long work; quick starts run one after another.
         rows = problem.rows_for(self)
         n_ratios = rows.block.n_rows * max(1, rows.tables.n_classes - 1)
         is_quick = n_ratios * max(1, candidates.size) < _QUICK_WORK
@@ -476,8 +486,8 @@ class MultiStart(Search):
 
 @dataclass
 class _Waves:
-    """Starts of one search, which run in waves. A start knows the costs of subsets evaluated before its wave, by their
-    keys.
+    """Starts of one search, which run in waves. A start reuses the costs of subsets evaluated in earlier waves, by
+    their keys.
     """
 
     options: MultiStart
@@ -489,7 +499,7 @@ class _Waves:
     _spare: list[SearchState] = field(default_factory=list)
 
     def run(self, seeds: list[int], workers: int) -> list[_Walk]:
-        """Return the walks of the starts with these seeds, in order. Ctrl-C or the time limit ends them all."""
+        """Run a start for each seed, and return their walks in order. Ctrl-C or the time limit ends all of them."""
         walks: list[_Walk] = []
         if workers == 1:
             with self.clock:
@@ -507,9 +517,7 @@ class _Waves:
             return [future.result() for future in futures]
 
     def _walk(self, seed: int) -> _Walk:
-        """Return the walk of one start: features are added and dropped in turn from the empty subset until nothing
-        changes.
-        """
+        """Run one start and return its walk: phases that add and drop features alternate until nothing changes."""
         try:
             state = self._spare.pop()
             state.reset()
@@ -538,7 +546,7 @@ class _Walk:
         self.recorder = first_record(state)
 
     def try_all(self, *, adding: bool) -> bool:
-        """Try to add (or drop) every feature once, in random order; return whether any move was accepted."""
+        """Try to add (or drop) every feature once, in random order; return whether a move was accepted."""
         state = self._state
         order = self._rng.permutation(self._candidates)
         order = order[state.selected[order] != adding]
@@ -567,8 +575,8 @@ class _Walk:
                 outcome, self._key = state.validate(), keys[-1]
             moves = (batch, ways[at:end], self._sign * costs, accepted[at:end], keys)
             self.recorder.record(*moves, self._clock.seconds, *outcome)
-            # While no move is accepted, moves are scored in growing batches, which read the state of the rows once per
-            # batch.
+            # A batch of moves reads the rows' state once, but is valid only up to the first accepted move: batches grow
+            # while no move is accepted.
             size = 1 if better[first] else min(2 * size, 16)
             at = end
         return improved

@@ -23,14 +23,14 @@ class SubsetValues:
 
     Attributes
     ----------
-    values : (n_subsets,) criterion.
-    measures : measures of the constraints, (n_subsets,), by name.
+    values : (n_subsets,) criterion of each subset.
+    measures : constrained measures by name, each (n_subsets,).
     violations : (n_subsets,) distance of each subset from the constraints; 0 if it satisfies them.
     sizes : (n_subsets,) number of features.
-    best : position of the best subset: the one nearest to the constraints, then with the best criterion (on validation
-        rows if there are any, within 1e-12), then the smallest one, then the first.
-    validations : (n_subsets,) values on validation rows; NaN without such rows. For a subset that was not evaluated,
-        because the time was up, all values are NaN.
+    best : position of the best subset: the smallest violation of constraints first, then the best criterion (on
+        validation rows if there are any, within 1e-12), then the fewest features, then the first subset.
+    validations : (n_subsets,) criterion on validation rows; NaN without such rows. Subsets that were not evaluated,
+        because the time was over, have NaN everywhere.
     """
 
     values: np.ndarray
@@ -54,8 +54,8 @@ class SubsetValues:
 def evaluate_subsets(objective: Objective, subsets: Any, *, n_jobs: int | None = None) -> SubsetValues:
     """Evaluate a list of subsets of features by an objective.
 
-    Each subset is reached from a similar one by adding and dropping features, which saves work. Values do not depend on
-    the order of the list.
+    Subsets are visited such that each follows a similar one and few features change. Values do not depend on the order
+    of the list.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def evaluate_subsets(objective: Objective, subsets: Any, *, n_jobs: int | None =
     Raises
     ------
     ValueError
-        For subsets of other features than the objective's.
+        If subsets have another number of features than the objective, or invalid positions.
     """
     problem = SubsetProblem.bare(objective)
     return walk_subsets(problem, as_subsets(subsets, len(problem.names)), n_jobs=n_jobs)
@@ -80,7 +80,9 @@ def evaluate_subsets(objective: Objective, subsets: Any, *, n_jobs: int | None =
 def walk_subsets(
     problem: SubsetProblem, subsets: np.ndarray, *, n_jobs: int | None = None, clock: Clock | None = None
 ) -> SubsetValues:
-    """Evaluate subsets of a problem until the time of ``clock`` is up or Ctrl-C is pressed; the first one always."""
+    """Evaluate subsets of a problem until the time limit of ``clock`` or Ctrl-C; the first subset is always
+    evaluated.
+    """
     guide, judge, clock = problem.objective, problem.validation, clock or Clock(None)
     values, validations, violations = np.full((3, len(subsets)), np.nan)
     measured = np.full((len(subsets), len(guide.constraints)), np.nan)

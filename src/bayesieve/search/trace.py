@@ -1,5 +1,5 @@
-"""`SearchTrace`, the record of a search: every subset evaluated, from which the best subset and all averages
-are read.
+"""`SearchTrace`, the record of all subsets that a search evaluated, from which the best one and averages are
+computed.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ Starts = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]  # more are a sign of 
 
 
 class _Walks(msgspec.Struct):
-    """Saved form of a trace: its totals and accepted moves, as positions of features.
+    """Saved form of a trace: its totals, and its accepted moves with positions of features.
 
-    Walks start from the empty subset by the criterion "map", unless `_Guided` has other values.
+    Walks start from the empty subset with the criterion "map", unless a `_Guided` is saved as well.
     """
 
     null_criterion: Number
@@ -46,7 +46,7 @@ class _Walks(msgspec.Struct):
 
 
 class _Guided(msgspec.Struct, kw_only=True):
-    """Saved form of the objective that guided the walks, and of their starts: features, criterion and validation of
+    """Saved form of the objective that guided the walks, and of the starts: features, criterion and validation value of
     each.
     """
 
@@ -62,13 +62,13 @@ class _Guided(msgspec.Struct, kw_only=True):
 
 
 _GUIDE = _Guided.__struct_fields__[:-2]
-_MAX_SAVED = 100_000  # moves of a walk in a file
 """Attributes of a trace that are saved as they are."""
+_MAX_SAVED = 100_000  # moves of a walk in a file
 
 
 @dataclass(frozen=True)
 class Moves:
-    """Moves in the order in which they were tried; every array has one entry per move."""
+    """Moves (features added or dropped) in the order in which they were tried; every array has one entry per move."""
 
     feature: np.ndarray
     adding: np.ndarray
@@ -84,11 +84,11 @@ class Moves:
 
     @property
     def sign(self) -> np.ndarray:
-        """Change of the subset's size by each move: 1, -1, or 0 for a repeated feature."""
+        """Change of the subset's size by each move: 1, -1, or 0 if the feature is in the subset already."""
         return np.where(self.again, 0, np.where(self.adding, 1, -1))
 
     def at(self, moves: Any) -> Moves:
-        """Return some of the moves (positions, a slice or a mask)."""
+        """Return the selected moves (positions, a slice or a mask)."""
         return Moves(*(getattr(self, one.name)[moves] for one in fields(self)))
 
 
@@ -111,7 +111,7 @@ class WalkStart:
 
 @dataclass
 class TraceRecorder:
-    """Recorder of one walk: its start, and the moves evaluated from each of its subsets in turn."""
+    """Recorder of one walk: its start, and the moves evaluated from each of its subsets."""
 
     start: WalkStart
     steps: list[Moves] = field(default_factory=list)
@@ -128,10 +128,10 @@ class TraceRecorder:
         violation: float = 0.0,
         again: bool = False,
     ) -> None:
-        """Record the moves evaluated from one subset. An accepted move is the last one that starts from it.
+        """Record the moves evaluated from one subset; if a move was accepted, it must be the last one.
 
-        ``validation`` is the value on the validation rows after the accepted move, ``violation`` its distance from the
-        constraints; ``again`` says whether the subset held the feature before.
+        ``validation`` is the criterion on the validation rows after the accepted move, and ``violation`` the distance
+        from the constraints. ``again`` says whether the feature was in the subset already.
         """
         n = len(features)
         validations = np.where(accepted, validation, np.nan)
@@ -139,14 +139,14 @@ class TraceRecorder:
         self.steps.append(Moves(features, adding, costs, accepted, keys, *more))
 
     def record_one(self, feature: int, adding: bool, cost: float, *facts: Any, **more: Any) -> None:
-        """Record one move that was made, without a key; ``facts`` are those of `record`."""
+        """Record one accepted move without a key; ``facts`` and ``more`` are further arguments of `record`."""
         accepted, no_key = np.ones(1, dtype=bool), np.zeros(1, dtype=np.uint64)
         self.record(np.array([feature]), np.array([adding]), np.array([cost]), accepted, no_key, *facts, **more)
 
 
 class StepRecorder:
-    """Recorder of greedy steps: the move made from a subset and, with ``every_move``, all other moves scored
-    before it.
+    """Recorder of greedy steps: the accepted move from a subset and, with ``every_move``, all other moves scored
+    there.
     """
 
     def __init__(self, problem: SubsetProblem, every_move: bool = True) -> None:
@@ -158,8 +158,8 @@ class StepRecorder:
     ) -> None:
         """Record the moves scored from a subset.
 
-        ``subset`` is the subset before the move, ``at`` the position among ``moves`` of the one made, or -1; ``facts``
-        are seconds, and validation and violation after the move.
+        ``subset`` is the subset before the move, and ``at`` the position of the accepted move among ``moves``, -1 if
+        none was. ``facts`` are the seconds, and the validation value and violation after the move.
         """
         if not self._every_move:
             if at >= 0:
@@ -176,15 +176,16 @@ class StepRecorder:
 
 @dataclass(frozen=True)
 class Point:
-    """A subset on a walk: its value (lower is better), its size, and its distance from the constraints."""
+    """Subset on a walk: its value (lower is better), its size, and its distance from the constraints."""
 
     value: float
     size: int
     violation: float = 0.0
 
     def beats(self, other: Point) -> bool:
-        """Return whether this subset is better than another: nearer to the constraints, or as near with a lower value,
-        or with an equal value (within 1e-12) and fewer features.
+        """Return whether this subset is better than another.
+
+        The violation of constraints is compared first, then the value (within 1e-12), then the number of features.
         """
         if abs(self.violation - other.violation) > 1e-12 or (self.violation > 0.0) != (other.violation > 0.0):
             return self.violation < other.violation
@@ -196,9 +197,9 @@ class Point:
 class SearchTrace(ShortRepr):
     """Record of every subset of features that a search evaluated.
 
-    A subset is stored as the move that leads to it from the walk's current subset, so its size does not depend on the
-    number of features. A walk ("start") of a multi-start search begins with the empty subset, a phase of a greedy
-    search with the best subset of the phase before.
+    A subset is stored as the move that leads to it from the current subset of a walk, so the memory per subset does not
+    depend on the number of features. A walk is one start of a multi-start search, which begins with the empty subset,
+    or one phase of a greedy search, which begins with the best subset of the previous phase.
 
     Attributes
     ----------
@@ -206,19 +207,19 @@ class SearchTrace(ShortRepr):
     criterion_name : name of the criterion, such as "map" (nats) or "error_probability".
     lower_is_better : whether lower values of the criterion are better.
     validation_name, validation_lower_is_better : name and direction of the criterion on the validation rows; None
-        without.
+        without such rows.
     validation_total : number (or weight) of the validation rows, or None.
     evaluation : where the criterion was measured: "train", "holdout", "loo", or a number of folds such as "10 folds";
         None if it can only be the training rows.
-    recoded : whether levels were refitted without the rows that are scored; None if they do not depend on the
-        classes, or all rows are training rows.
+    recoded : whether levels were refitted without the rows that evaluate subsets; None if levels do not depend on the
+        classes, or subsets are evaluated on the training rows.
     null_criterion : criterion of the empty subset.
-    best_criterion : best criterion met.
+    best_criterion : best value of the criterion of all evaluated subsets.
     n_starts, n_models : number of walks, and of distinct subsets evaluated (the empty one included).
-    complete : False if the search was stopped by ``max_seconds`` or by the user.
+    complete : False if the search was ended early by ``max_seconds``, a callback or the user.
     seconds : duration of the search.
     chosen : (n_features,) bool, the subset that the search chose; None for rankings and averages.
-    ended : the reason why the search ended, in words, if there are several possible ones.
+    ended : reason why the search ended, as text, if there are several possible ones.
     library : dataframe library of `to_frame`: that of the training rows; polars after loading.
     """
 
@@ -258,8 +259,8 @@ class SearchTrace(ShortRepr):
     ) -> SearchTrace:
         """Return the trace of one or several walks, in the order of their starts.
 
-        ``null_criterion`` is needed if the first walk does not start from the empty subset, ``n_models`` if not every
-        evaluated subset was recorded. ``words`` are further attributes of the trace.
+        ``null_criterion`` is required if the first walk does not start from the empty subset, and ``n_models`` if not
+        every evaluated subset was recorded. ``words`` are further attributes of the trace, such as ``criterion_name``.
         """
         kinds = (int, bool, float, bool, np.uint64, float, float, float, bool)
         nothing = Moves(*(np.zeros(0, kind) for kind in kinds))
@@ -307,7 +308,7 @@ class SearchTrace(ShortRepr):
     def plot(self, *, title: str | None = None) -> Any:
         """Draw the path of the search as a `Figure`: criterion and validation by the number of features.
 
-        As `path_figure` does, which also draws several searches.
+        For several searches in one figure, use `path_figure`.
 
         Examples
         --------
@@ -335,7 +336,9 @@ class SearchTrace(ShortRepr):
 
     @property
     def measured(self) -> str | None:
-        """Rows on which the criterion was measured, in words; None for selectors that only use the training rows."""
+        """Description of the rows on which the criterion was measured; None for selectors that always use the training
+        rows.
+        """
         if self.evaluation is None:
             return None
         where = _EVALUATIONS.get(self.evaluation, f"on {self.evaluation}")
@@ -369,10 +372,10 @@ class SearchTrace(ShortRepr):
         return selected > 0
 
     def best_on_path(self, max_features: int | None = None) -> np.ndarray:
-        """Return a mask, (n_features,), of the best subset that a walk went through.
+        """Return a mask, (n_features,), of the best subset on the walks, that is, without subsets of rejected moves.
 
-        It is the best by the value on the validation rows, or without them by the criterion; among equal ones (within
-        1e-12) the smallest, then the first. Subsets larger than ``max_features`` are ignored.
+        Subsets are compared by the criterion on the validation rows, or on the guiding rows if there are none. Of equal
+        ones (within 1e-12), the smallest is best, and then the first. Subsets larger than ``max_features`` are ignored.
         """
         best: Point | None = None
         subset = np.zeros(len(self.names), dtype=bool)
@@ -389,7 +392,7 @@ class SearchTrace(ShortRepr):
         return subset
 
     def points(self, start: int) -> list[Point]:
-        """Return the subsets that one walk went through, including its start."""
+        """Return the subsets on one walk, including its start."""
         first = self.starts[start]
         moves = self.walk_moves(start)
         sizes = first.features.size + np.concatenate([[0], np.cumsum(moves.sign)])
@@ -407,11 +410,10 @@ class SearchTrace(ShortRepr):
         return moves.at(moves.accepted)
 
     def average(self, weigh: Callable[[np.ndarray], np.ndarray], *, distinct: bool = True) -> np.ndarray:
-        """Return, for each feature, the share of the models' total weight that goes to models with the feature,
-        (n_features,).
+        """Return the weighted share of the evaluated subsets that contain each feature, shape (n_features,).
 
-        ``weigh`` turns criteria of models into weights. Each model counts once or, with ``distinct=False``, as often as
-        the search evaluated it; the empty one as often as walks start from it.
+        ``weigh`` converts the criteria of subsets to weights. Each subset counts once or, with ``distinct=False``, as
+        often as the search evaluated it; the empty subset then counts as often as walks start from it.
         """
         moves = self.moves
         weight = weigh(moves.cost)
@@ -421,7 +423,8 @@ class SearchTrace(ShortRepr):
         total = weigh(starts).sum() + weight.sum()
         if total <= 0.0:
             return np.zeros(len(self.names))
-        # A rejected move counts for its own subset only, an accepted one for all later subsets of its walk as well.
+        # The weight of a rejected move is that of its subset; an accepted move is also part of all later subsets of its
+        # walk.
         following = weight.copy()
         ends = np.searchsorted(self.walk_of, np.arange(len(self.starts) + 1)).tolist()
         for walk in map(slice, ends, ends[1:]):
@@ -432,9 +435,7 @@ class SearchTrace(ShortRepr):
         return np.clip(sums / total, 0.0, 1.0)
 
     def path(self, *, evaluated: bool = False) -> dict[str, list[Any]]:
-        """Return columns of the trace with one entry per start and accepted move; with ``evaluated=True``, per
-        evaluated move.
-        """
+        """Return the columns of `to_frame` as lists, with one entry per start and accepted (or evaluated) move."""
         columns: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
         for start in range(self.n_starts):
             for name, values in self._walk_path(start, evaluated).items():
@@ -462,7 +463,7 @@ class SearchTrace(ShortRepr):
         }
 
     def to_json(self) -> dict[str, Any]:
-        """Return totals and accepted moves as plain values; moves of walks that enumerate all subsets are omitted."""
+        """Return totals and accepted moves as plain values; the moves of exhaustive searches are omitted."""
         accepted = self.moves.accepted & (np.bincount(self.walk_of) <= _MAX_SAVED)[self.walk_of]
         moves = self.moves.at(accepted)
         walks = _Walks(
@@ -496,7 +497,7 @@ class SearchTrace(ShortRepr):
 
     @classmethod
     def from_json(cls, data: dict[str, Any], names: tuple[str, ...]) -> SearchTrace:
-        """Return the trace that ``to_json`` wrote, which lacks rejected moves. Raise ValueError if it is damaged."""
+        """Return a trace from the result of ``to_json``, which has no rejected moves; ValueError if it is damaged."""
         walks = converted(data, _Walks, "search")
         if "criterion" in data:
             guided = converted(data, _Guided, "search")
@@ -546,10 +547,10 @@ class SearchTrace(ShortRepr):
     def to_frame(self, *, evaluated: bool = False) -> Any:
         """Return the walks as a dataframe.
 
-        There is one row per start and accepted move (``evaluated=True``: per evaluated move): ``start``, ``step``,
-        ``move`` ("start", "add", "drop", or "again" for a feature that is in already), ``feature``, ``n_features``,
-        ``criterion`` (on the rows that guide the search), ``validation`` (on the rows that choose the size; null
-        without such rows), ``seconds`` since the search began and, with ``evaluated=True``, ``accepted``.
+        There is one row per start and accepted move or, with ``evaluated=True``, per evaluated move: ``start``,
+        ``step``, ``move`` ("start", "add", "drop", or "again" for a feature that is in already), ``feature``,
+        ``n_features``, ``criterion`` (on the rows that guide the search), ``validation`` (on the rows that choose the
+        size; null without such rows), ``seconds`` since the search began and, with ``evaluated=True``, ``accepted``.
         """
         import polars as pl
 
@@ -570,19 +571,21 @@ _COLUMNS = ("start", "step", "move", "feature", "n_features", "criterion", "vali
 
 
 def or_none(value: float) -> float | None:
-    """Return the value, or None for NaN, which JSON does not have."""
+    """Return the value; None for NaN, which JSON does not support."""
     return None if np.isnan(value) else value
 
 
 def _marked(positions: list[int], size: int) -> np.ndarray:
-    """Return a mask of the given size that is True at these positions. Raise `Damaged` for invalid positions."""
+    """Return a mask of the given size that is True at ``positions``; raise `Damaged` for invalid positions."""
     if len(set(positions)) != len(positions) or max(positions, default=-1) >= size:
         raise Damaged("the search holds features or moves that are not there")
     return np.bincount(np.array(positions, dtype=np.int64), minlength=size) > 0
 
 
 def _are_walks(moves: Moves, walk_of: np.ndarray, starts: list[WalkStart]) -> bool:
-    """Return whether moves form valid walks: each adds an absent feature, or drops or repeats a present one."""
+    """Return whether moves form valid walks: each adds a feature that is absent, or drops or repeats one that is
+    present.
+    """
     order = np.lexsort((moves.feature, walk_of))
     feature, walk, adding = moves.feature[order], walk_of[order], moves.adding[order]
     same = (np.diff(feature) == 0) & (np.diff(walk) == 0)

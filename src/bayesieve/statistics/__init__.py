@@ -1,1 +1,1 @@
-"""Performance measures of predicted probabilities, and their confidence intervals."""
+"""Performance measures of predicted probabilities, their confidence intervals, and calibration."""

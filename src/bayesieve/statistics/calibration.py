@@ -12,16 +12,16 @@ _CLOSE = 1e-9  # standard errors: length of the last of Newton's steps
 
 
 def calibration_slope(log_odds: np.ndarray, hit: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
-    """Return the slope of a logistic regression of the hits on the log-odds, and its standard error.
+    """Return the slope of a logistic regression of the outcome on the predicted log-odds, and its standard error.
 
-    The slope is 1 for calibrated predictions, and below 1 if they are too extreme. It is finite only if the log-odds of
-    hits and misses overlap; otherwise both numbers are NaN. Rows predicted with probability 0 or 1 are ignored if they
-    are right. If one is wrong, or the slope of the others is not positive, both numbers are NaN.
+    The slope is 1 for calibrated predictions, and below 1 if they are too extreme. Both numbers are NaN if the log-odds
+    of hits and misses do not overlap. Rows predicted with probability 0 or 1 are ignored if all of these are right and
+    the slope of the other rows is positive; otherwise both numbers are NaN.
 
     Parameters
     ----------
-    log_odds : float array of shape (n_rows,)
-    hit : bool array of shape (n_rows,)
+    log_odds : float array of shape (n_rows,), predicted log-odds of the class
+    hit : bool array of shape (n_rows,), whether a row is of the class
     weights : float array of shape (n_rows,), positive
 
     Examples
@@ -40,7 +40,7 @@ def calibration_slope(log_odds: np.ndarray, hit: np.ndarray, weights: np.ndarray
         return _UNKNOWN
     if hits.min() >= misses.max() or misses.min() >= hits.max():
         return _UNKNOWN
-    # Centring and dividing by the median deviation keeps Newton's steps well conditioned at any scale, even with
+    # Centre and scale the log-odds by medians, so that Newton's method is well conditioned at any scale, even with
     # outliers.
     middle = float(np.median(log_odds))
     scale = float(np.median(np.abs(log_odds - middle))) or float(log_odds.std())
@@ -51,8 +51,8 @@ def calibration_slope(log_odds: np.ndarray, hit: np.ndarray, weights: np.ndarray
         if not np.linalg.det(information) > 0:
             return _UNKNOWN
         step = np.linalg.solve(information, gradient)
-        # The likelihood is concave: a step is too long if the slope at its end falls below minus half of the first
-        # slope.
+        # The log-likelihood is concave along the step. Halve the step while its derivative at the end is below minus
+        # half of the derivative at the start, that is, far beyond the maximum.
         for _ in range(_MOST_HALVINGS):
             if step @ _derivatives(columns, coefficients + step, hit, weights)[0] >= -0.5 * (step @ gradient):
                 break
@@ -66,17 +66,17 @@ def calibration_slope(log_odds: np.ndarray, hit: np.ndarray, weights: np.ndarray
 def _derivatives(
     columns: np.ndarray, coefficients: np.ndarray, hit: np.ndarray, weights: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the gradient (n_columns,) and the information (n_columns, n_columns) of the log-likelihood."""
+    """Return the gradient (n_columns,) and the Fisher information (n_columns, n_columns) of the log-likelihood."""
     log_odds = coefficients @ columns
     p = expit(log_odds)
     return columns @ (weights * (hit - p)), (columns * (weights * p * expit(-log_odds))) @ columns.T
 
 
 def calibration_intercept(log_odds: np.ndarray, hit: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
-    """Return the shift of the log-odds that makes the expected number of hits equal to the observed one, and its
-    standard error.
+    """Return the shift of the log-odds by which the expected number of hits equals the observed one, and its standard
+    error.
 
-    Both numbers are NaN if all rows are hits or all are misses, or log-odds are infinite. Parameters are those of
+    Both numbers are NaN if all rows are hits or all are misses, or log-odds are infinite. For the parameters, see
     `calibration_slope`.
 
     Examples
@@ -88,7 +88,8 @@ def calibration_intercept(log_odds: np.ndarray, hit: np.ndarray, weights: np.nda
     """
     if hit.all() or not hit.any() or not np.isfinite(log_odds).all():
         return _UNKNOWN
-    # These bounds bracket the root: one predicts too few hits in every row, the other too many.
+    # These shifts bracket the root: with one, the prediction of every row is at most the observed share; with the
+    # other, at least.
     mean = float(logit(np.average(hit, weights=weights)))
     low, high = mean - float(log_odds.max()), mean - float(log_odds.min())
 

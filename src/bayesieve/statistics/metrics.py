@@ -1,4 +1,8 @@
-"""Performance measures of predicted probabilities, from (n_rows, n_classes) log probabilities and class codes."""
+"""Performance measures of predicted probabilities.
+
+Functions take log probabilities ``log_proba``, shape (n_rows, n_classes), and the ``codes`` of the true classes,
+(n_rows,).
+"""
 
 from __future__ import annotations
 
@@ -44,9 +48,10 @@ def compression_rate(loss: float, entropy: float) -> float:
 
 
 def brier_score(log_proba: np.ndarray, codes: np.ndarray, weights: np.ndarray | None = None) -> float:
-    """Return the Brier score, as `brier_score_loss` of scikit-learn.
+    """Return the Brier score, equal to `brier_score_loss` of scikit-learn.
 
-    It is the mean over rows of sum_c (T_c - P_c)^2, halved for two classes, whose errors are equal.
+    It is the mean over rows of the sum over classes of (T_c - P_c)^2, with T_c = 1 for the true class and 0 for others.
+    For two classes, whose errors are equal, it is halved.
     """
     return float(np.average(squared_errors(log_proba, codes), weights=weights))
 
@@ -61,7 +66,7 @@ def squared_errors(log_proba: np.ndarray, codes: np.ndarray) -> np.ndarray:
 def auc(log_proba: np.ndarray, codes: np.ndarray, weights: np.ndarray | None = None) -> float:
     """Return the area under the ROC curve; for several classes, the mean one-against-rest area weighted by class share.
 
-    Rows are ranked by `class_scores`, which remain distinct where probabilities round to 0 or 1.
+    Rows are ranked by `class_scores`, which still differ if probabilities round to 0 or 1.
     """
     return area(class_scores(log_proba), codes, weights)
 
@@ -88,7 +93,7 @@ def area(scores: np.ndarray, codes: np.ndarray, weights: np.ndarray | None = Non
 def class_scores(log_proba: np.ndarray) -> np.ndarray:
     """Return the log odds of each class against all others, shape (n_rows, n_classes).
 
-    They order rows as the probabilities do, but remain distinct where probabilities round to 0 or 1.
+    They rank rows like the probabilities, but still differ if probabilities round to 0 or 1.
     """
     scores = np.empty_like(log_proba)
     for j in range(log_proba.shape[1]):
@@ -140,7 +145,7 @@ def by_group(
     weights: np.ndarray | None = None,
     confidence: float = 0.95,
 ) -> list[tuple[int, Bin]]:
-    """Return number and `Bin` of each non-empty group of rows; ``groups`` has a number from 0 for each row."""
+    """Return the number and the `Bin` of each non-empty group; ``groups`` has the group number (from 0) of each row."""
     order = np.argsort(groups, kind="stable")
     ends = np.cumsum(np.bincount(groups))
     diagram = []
@@ -157,7 +162,7 @@ def by_group(
 
 
 def wilson_interval(share: float, n_rows: float, confidence: float = 0.95) -> tuple[float, float]:
-    """Return the confidence interval of a share observed in rows (Wilson 1927).
+    """Return Wilson's (1927) confidence interval of a share observed in ``n_rows`` rows.
 
     Examples
     --------
@@ -173,14 +178,14 @@ def wilson_interval(share: float, n_rows: float, confidence: float = 0.95) -> tu
 
 
 def effective_rows(weights: np.ndarray | None, n_rows: int) -> float:
-    """Return the effective number of weighted rows: as many rows of equal weight hold the same information
-    (Kish 1965).
+    """Return the effective sample size of weighted rows (Kish 1965): so many rows of equal weight are as
+    informative.
     """
     return float(n_rows if weights is None else weights.sum() ** 2 / max((weights**2).sum(), np.finfo(float).tiny))
 
 
 def area_with_errors(score: np.ndarray, hit: np.ndarray, weights: np.ndarray | None = None) -> tuple[float, np.ndarray]:
-    """Return the area under the ROC curve, with ties counted half, and an error term for each row, shape (n_rows,).
+    """Return the area under the ROC curve (ties count half), and its error terms, one for each row, shape (n_rows,).
 
     The squared terms add up to the variance of DeLong, DeLong & Clarke-Pearson (1988); squared differences of the terms
     of two models on the same rows add up to the variance of the difference of their areas. All are NaN if all rows are
@@ -207,8 +212,9 @@ def area_interval(
 ) -> tuple[float, float]:
     """Return Wilson's confidence interval of an area under the ROC curve.
 
-    The number of rows in Wilson's formula is the one whose binomial variance equals that of the error terms. It is at
-    least the number of rows of the rarer class, so that a perfect order of few rows still gets a wide interval.
+    The number of rows in Wilson's formula is that for which the binomial variance equals the variance of the area, the
+    sum of squares of ``errors`` (see `area_with_errors`), but at least the number of rows of the rarer class. The
+    latter is used if the ranking is perfect, so that few rows give a wide interval.
     """
     if not np.isfinite(auc):
         return float("nan"), float("nan")
@@ -220,8 +226,8 @@ def area_interval(
 def roc_points(
     score: np.ndarray, hit: np.ndarray, weights: np.ndarray | None = None, most: int = 200
 ) -> list[tuple[float, float]]:
-    """Return points (false positive rate, true positive rate) of the ROC curve, thinned to about ``most`` points; empty
-    if there is only one class.
+    """Return about ``most`` points (false positive rate, true positive rate) of the ROC curve; empty for a single
+    class.
     """
     if not 0 < np.count_nonzero(hit) < hit.size:
         return []
@@ -233,7 +239,5 @@ def roc_points(
 
 
 def confusion(log_proba: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """Return the confusion matrix of the most probable classes: number of rows by true and predicted class, shape
-    (n_classes, n_classes).
-    """
+    """Return the confusion matrix: number of rows by true and most probable class, shape (n_classes, n_classes)."""
     return confusion_matrix(codes, log_proba.argmax(axis=1), labels=np.arange(log_proba.shape[1]))
