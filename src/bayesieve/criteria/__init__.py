@@ -1,4 +1,4 @@
-"""Criteria: costs and scores of a subset of features, computed for many candidate subsets in one pass over the rows."""
+"""Criteria: measures of a subset of features, computed for many candidate subsets in one pass over the rows."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ _OF_CLASS = {"recall": Recall, "precision": Precision}
 def make_criterion(
     criterion: str | Criterion | Callable[..., float], n_features: int, classes: Any, option: str = "criterion"
 ) -> Criterion:
-    """Return a criterion for a target with these classes.
+    """Return a criterion for a table of ``n_features`` features and a target with labels ``classes``.
 
     ``criterion`` is a name, ``"recall:LABEL"``, ``"precision:LABEL"``, the name of a scorer of scikit-learn, a
     function, or a `Criterion`, which is copied.
@@ -103,7 +103,7 @@ def make_criterion(
 
 
 def check_criterion(criterion: object, option: str = "criterion") -> None:
-    """Raise ValueError unless `make_criterion` may accept the object."""
+    """Raise ValueError for objects that `make_criterion` never accepts; used before the classes are known."""
     if isinstance(criterion, Criterion) or (callable(criterion) and not isinstance(criterion, type)):
         return
     if isinstance(criterion, str):

@@ -1,22 +1,21 @@
-"""Compiled computation of AUC sums for candidates: integer keys that order rows as their scores do, and counts of
-pairs.
+"""Compiled computation of AUC sums for candidates: scores as integer keys, and counts of correctly ordered pairs.
 
 A candidate is the current subset with one feature added or dropped.
 
-Keys. With two classes the key is the log odds of class 1 in whole log units, and a level adds a constant. With several
-classes it is the odds of a class against the rest, as the bits of a double: for positive doubles, the order of the bits
-is the order of the numbers. A few bits of the fraction are given up to extend the range of exponents, which rows far
-from every other class need.
+Keys. With two classes, the key of a row is its log odds of class 1 in integer steps, and the level of a feature adds a
+constant. With several classes, it is the odds of a class against the rest, as the bits of a double: positive doubles
+have the same order as their bits. A few bits of the fraction are used to extend the range of exponents, for rows with
+extreme odds.
 
-Unweighted rows are counted in slots. The range of keys is cut into buckets, and a bit map marks the buckets that hold a
-negative row. Each marked bucket has a slot, found by counting the bits below it, with the key of one of its rows, the
-number of rows with that key, and the number of negative rows in the slots before. A positive row then reads one slot
-and compares one key, however many negative rows are equal. Slots with several keys are rare and keep the other keys in
-a linked list. Nothing is sorted, no step waits for the one before, and neither the number of levels nor that of
-segments matters.
+Unweighted rows are counted in slots. The range of keys is divided into buckets, and a bit map marks the buckets that
+hold a negative row (a row not of class 1, or of the rest). Each marked bucket has a slot, found by counting the bits
+below it. It holds the key of one of its rows, the number of rows with this key, and the number of negative rows in all
+slots before. For a positive row, one slot is read and one key compared, however many negative rows are equal. Slots
+with several keys are rare and store the other keys in a linked list. Nothing is sorted, steps do not depend on each
+other, and the time does not depend on the numbers of levels and segments.
 
-Weighted rows, cells of equal rows and levels, and keys too unevenly spread for buckets are sorted by buckets instead,
-which gives the same integers.
+Weighted rows, cells of rows with equal scores and levels, and keys that are too unevenly spread for slots are sorted
+(by buckets) instead, which gives the same integers.
 """
 
 from __future__ import annotations
@@ -45,17 +44,18 @@ _MOST_COPIED = 2048  # cells, for which several tables are worth adding up
 
 
 class Scores(NamedTuple):
-    """Arrays that a pass over candidates reads: those of a `ClassBlock`, and the scores of the current subset.
+    """Arrays that a pass over candidates reads: those of a `ClassBlock`, and the scores of the rows under the current
+    subset.
 
     Attributes
     ----------
-    logs : log odds of class 1 in steps or, with several classes, those of each other class to the true one
-    ratios : (n_others, n_rows) with several classes, otherwise None
+    logs : log odds of class 1 in steps or, with several classes, log ratios of each other class to the true one
+    ratios : (n_others, n_rows) ratios of the other classes to the true one with several classes, otherwise None
     is_wide : (1, n_rows) mask of the rows with ratios beyond the range of doubles, or (0, n_rows) if there are none
-    group_of, first_of, group_offsets : group of each row, first row of each group, and first group of each segment,
-        where groups hold rows with equal scores
+    group_of, first_of, group_offsets : group of each row, first row of each group, and first group of each segment; a
+        group is of rows with equal scores
     unit : nats per step
-    tolerance : difference in steps that rounding may explain
+    tolerance : largest difference of tied scores, in steps, which may be due to rounding
     """
 
     codes: np.ndarray
@@ -82,9 +82,9 @@ class AreaMoves(NamedTuple):
 
     Attributes
     ----------
-    features : position of the moved feature, -1 for none
+    features : position of the feature that is added or dropped, -1 for none
     signs : 1 if the feature is added, -1 if it is dropped
-    steps, factors : tables of the features' log odds in steps, and of their odds
+    steps, factors : tables of the log factors of the features in steps, and of the factors of the ratios
     step_starts, factor_starts : first entry of each candidate in these tables
     """
 
@@ -97,7 +97,7 @@ class AreaMoves(NamedTuple):
 
 
 class Work(NamedTuple):
-    """Scratch memory that every candidate overwrites.
+    """Scratch memory, which is overwritten for every candidate.
 
     Attributes
     ----------
@@ -121,9 +121,9 @@ class Work(NamedTuple):
 
 @jit_inner
 def fill_levels(scan, feature, levels):
-    """Write the levels of a feature as 16-bit numbers, and return how many codes there are.
+    """Write the levels of a feature as 16-bit integers into ``levels``, and return the number of codes.
 
-    Without a feature (-1) all levels are 0.
+    If ``feature`` is -1 (no move), all levels are 0.
     """
     if feature < 0:
         levels[:] = 0
@@ -141,7 +141,7 @@ def fill_levels(scan, feature, levels):
 
 @jit_inner
 def _fill_wide(is_wide, logs, unit, offsets, classes, levels, steps, n_codes, sign, wanted, keys, bits, odds):
-    """Write the keys of rows whose ratios exceed the range of doubles, computed from logarithms (log-sum-exp)."""
+    """Write the keys of rows whose ratios exceed the range of doubles, computed from logarithms by log-sum-exp."""
     n_others = logs.shape[0]
     total = np.empty(n_others + 1, dtype=np.int64)
     for s in range(classes.size):
@@ -168,9 +168,10 @@ def _fill_wide(is_wide, logs, unit, offsets, classes, levels, steps, n_codes, si
 
 @jit_inner
 def fill_keys(scan, moves, candidate, n_codes, wanted, logs, ratios, is_wide, offsets, levels, keys, bits, odds):
-    """Write the keys of rows, or of cells, with a ``candidate`` moved.
+    """Write the keys of rows, or of cells, under the subset of a candidate into ``keys``.
 
-    ``ratios`` is None for two classes. ``bits`` and ``odds`` are views of the same memory, which turns odds into keys.
+    ``ratios`` is None for two classes. ``bits`` and ``odds`` are views of the same memory, by which the bits of odds
+    are read.
     """
     steps = moves.steps[moves.step_starts[candidate] :]
     if ratios is None:  # scores plus the steps of the levels
@@ -184,7 +185,7 @@ def fill_keys(scan, moves, candidate, n_codes, wanted, logs, ratios, is_wide, of
                 for i in range(score.size):
                     key[i] = score[i] + sign * step[level[i]]
                 continue
-            # Selecting one of eight steps bit by bit of the level vectorises; reading them from a table does not.
+            # Select one of eight steps by the bits of the level: unlike table look-ups, this is vectorised.
             s0, s1 = sign * step[0], sign * step[min(1, last)]
             s2, s3 = sign * step[min(2, last)], sign * step[min(3, last)]
             s4, s5 = sign * step[min(4, last)], sign * step[min(5, last)]
@@ -225,8 +226,8 @@ def fill_keys(scan, moves, candidate, n_codes, wanted, logs, ratios, is_wide, of
 
 @jit_inner
 def bucket_range(keys, n, n_buckets):
-    """Return the lowest and highest of ``n`` keys, and the number of low bits to drop so that there are at most
-    ``n_buckets``.
+    """Return the lowest and highest of ``n`` keys, and by how many bits keys are shifted to give at most ``n_buckets``
+    buckets.
     """
     low = keys[0]
     high = keys[0]
@@ -241,7 +242,7 @@ def bucket_range(keys, n, n_buckets):
 
 @jit_inner
 def _slot(bucket, words):
-    """Return the number of marked buckets below a bucket, which is the number of its slot if it is marked."""
+    """Return the number of marked buckets below ``bucket``, which is the number of its slot if it is marked."""
     place = np.int64(bucket)
     word = words[np.uint64(place >> 5)]
     return np.uint64((word >> 32) + count_bits(word & ((np.int64(1) << (place & 31)) - 1)))
@@ -249,10 +250,9 @@ def _slot(bucket, words):
 
 @jit_inner
 def _fill_slots(keys, buckets, offsets, positive, tolerance, words, places, slots, extras):
-    """Fill the bit map and the slots from the negative rows.
+    """Fill the bit map ``words`` and ``slots`` with the negative rows.
 
-    Rows whose key differs from that of their slot (the key of its last row) are listed in ``extras``; returns their
-    number.
+    The key of a slot is that of its last row. Rows with another key are listed in ``extras``; their number is returned.
 
     words : low half: bits of 32 buckets; high half: number of marked buckets in the words before
     slots : slots[2 k], high half: rows in the slots before; low half: twice the number of rows with the slot's key,
@@ -300,10 +300,11 @@ def _fill_slots(keys, buckets, offsets, positive, tolerance, words, places, slot
 
 @jit_inner
 def _chain_extras(keys, buckets, words, extras, tolerance, heads, nodes, left):
-    """Store keys that differ from the key of their slot in linked lists: nodes (key, rows, next node), from heads[slot]
-    on.
+    """Store keys that differ from the key of their slot in linked lists of nodes (key, number of rows, next node),
+    which begin at heads[slot].
 
-    Returns how many of the steps allowed are left; below 0, lists are too long and the caller sorts instead.
+    Returns how many of the ``left`` allowed steps remain. If it is negative, lists are too long, and the caller sorts
+    instead.
     """
     for x in range(extras.size):
         heads[_slot(buckets[np.uint64(extras[x])], words)] = -1
@@ -329,11 +330,13 @@ def _chain_extras(keys, buckets, words, extras, tolerance, heads, nodes, left):
 
 @jit_inner
 def slot_pairs(keys, offsets, positive, tolerance, words, slots, ints):
-    """Count pairs of unweighted rows by slots. Returns whether that worked, and twice the number of pairs with the
-    positive row above, where a tie counts once.
+    """Count correctly ordered pairs of unweighted rows by slots.
 
-    ``positive[s]`` says whether the rows of segment s are positive. The method gives up if too many keys share buckets,
-    or equal keys might fall into different buckets.
+    Returns whether the method succeeded, and twice the number of pairs in which the positive row has the higher score,
+    plus the number of ties.
+
+    ``positive[s]`` says whether the rows of segment s are positive. The method fails if too many keys share buckets, or
+    tied keys might be in different buckets.
     """
     buckets, places, heads, unsure = ints[0], ints[1], ints[2], ints[3]
     n_negative = 0
@@ -392,7 +395,7 @@ def slot_pairs(keys, offsets, positive, tolerance, words, slots, ints):
 def order_items(keys, weights, n, ordered, ordered_weights, count):
     """Sort keys in ascending order, stably, together with their weights.
 
-    Keys are distributed to buckets and put in order by insertion; if that takes too many moves, by a merge sort.
+    Keys are distributed to buckets and then sorted by insertion; if that takes too many steps, by merging.
     """
     low, high, shift = bucket_range(keys, n, min(2 * n, count.size - 1) + 1)
     n_buckets = ((high - low) >> shift) + 1
@@ -443,11 +446,12 @@ def order_items(keys, weights, n, ordered, ordered_weights, count):
 
 @jit_inner
 def sorted_pairs(keys, weights, offsets, positive, tolerance, ordered, ordered_weights, count):
-    """Count pairs of weighted items by sorting. Returns twice the weight of the pairs with the positive item above,
-    where a tie counts once.
+    """Count correctly ordered pairs of weighted rows or cells ("items") by sorting.
+
+    Returns twice the weight of the pairs in which the positive item has the higher score, plus the weight of ties.
 
     ``positive[s]`` says whether the items of segment s are positive. Neighbouring keys that differ by at most
-    ``tolerance`` tie.
+    ``tolerance`` are ties.
     """
     n = offsets[positive.size]
     if n == 0:
@@ -480,9 +484,9 @@ def sorted_pairs(keys, weights, offsets, positive, tolerance, ordered, ordered_w
 def pair_sums(scan, moves, chosen, targets, positive, weights, work, sums):
     """Compute the weight of the pairs that each candidate orders correctly, for each class against the rest.
 
-    sums[c, t] is set for candidate c in ``chosen`` and class targets[t], unless it holds a number already.
-    ``positive[t, s]`` says whether the rows of segment s are of that class. With ``weights`` None, pairs are counted by
-    `slot_pairs`, and sums stay NaN where it gives up; otherwise by `sorted_pairs`.
+    sums[c, t] is set for candidate c in ``chosen`` and class targets[t], if it is NaN. ``positive[t, s]`` says whether
+    the rows of segment s are of that class. If ``weights`` is None, pairs are counted by `slot_pairs`, and sums stay
+    NaN if it fails; otherwise by `sorted_pairs`.
     """
     n_rows = scan.group_of.size
     levels, keys, bits, odds = work.levels[0][:n_rows], work.longs[0][:n_rows], work.longs[1], work.doubles[1]
@@ -510,9 +514,10 @@ def pair_sums(scan, moves, chosen, targets, positive, weights, work, sums):
 
 @jit
 def group_rows(logs, offsets, slots, group_of, first_of):
-    """Number the groups of rows with equal scores in the same segment, in order of appearance; return their number.
+    """Group rows with equal scores in the same segment, numbered as they first appear; return the number of groups.
 
-    ``slots``, filled with -1, is memory for a hash table; ``first_of[g]`` receives the first row of group g.
+    ``slots``, filled with -1, is memory for a hash table. ``group_of`` receives the group of each row, and ``first_of``
+    the first row of each group.
     """
     n_others = logs.shape[0]
     mask = np.uint64(slots.size - 1)
@@ -546,7 +551,7 @@ def group_rows(logs, offsets, slots, group_of, first_of):
 
 @jit_inner
 def _of_cells(values, first_of, item_groups, n):
-    """Return the values (n_others, n) of each cell, those of the first row of its group; None if ``values`` is None."""
+    """Return the values of each cell, (n_others, n), from the first row of its group; None if ``values`` is None."""
     if values is None:
         return None
     else:  # noqa: RET505 - compiled to one of both, by the type of the argument
@@ -559,9 +564,7 @@ def _of_cells(values, first_of, item_groups, n):
 
 @jit
 def cell_sums(scan, moves, chosen, targets, positive, work, sums):
-    """Compute `pair_sums` from cells: rows with equal scores and levels are counted together, so that fewer items are
-    sorted.
-    """
+    """Compute `pair_sums` from cells of rows with equal scores and levels, so that fewer items are sorted."""
     levels, item_levels = work.levels[0][: scan.group_of.size], work.levels[1]
     keys, bits, odds, ordered = work.longs[0], work.longs[1], work.doubles[1], work.longs[2]
     cells, item_weights = work.doubles[3], work.doubles[4]

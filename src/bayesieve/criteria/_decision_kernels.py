@@ -1,7 +1,8 @@
-"""Compiled sums of decisions for all candidates: misclassified rows, rows given one class, costs, and benefits.
+"""Compiled sums of decisions for all candidates: misclassified rows, rows predicted as a class, costs, and benefits.
 
-A row is given its most probable class, among equally probable ones that with the lowest code. Probabilities whose ratio
-differs from 1 by less than ``TIE`` count as equal, because rounding alone may separate them.
+The predicted class of a row is the most probable one, and of equally probable ones that with the lowest code.
+Probabilities whose ratio differs from 1 by less than ``TIE`` count as equal, because the difference may be due to
+rounding.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ TIE = 2e-12
 
 @jit
 def wrong_sums(ratios, codes, offsets, classes, weights, columns, lows, highs, kinds, starts, n_codes, table, sums):
-    """Count the rows (or weight) that each candidate misclassifies: sums[c, j] for rows of class j."""
+    """Count the rows (or weight) of class j that candidate c misclassifies: sums[c, j]."""
     n_others = ratios.shape[0]
     factor = np.empty(BLOCK)
     worst = np.empty(BLOCK)
@@ -30,7 +31,7 @@ def wrong_sums(ratios, codes, offsets, classes, weights, columns, lows, highs, k
                     first = starts[c] + (segment * n_others + other) * n_codes[c]
                     spread(factor, code, table[first : first + n_codes[c]], lows[c], highs[c], kinds[c])
                     ratio = ratios[other, begin : begin + n]
-                    # `scale` breaks ties in favour of the lower class.
+                    # `scale` resolves ties in favour of the lower class.
                     scale = 1.0 / (1.0 - TIE) if other < true_class else 1.0 / (1.0 + TIE)
                     if other == 0:
                         for i in range(n):
@@ -55,7 +56,7 @@ def wrong_sums(ratios, codes, offsets, classes, weights, columns, lows, highs, k
 def chosen_sums(
     ratios, codes, offsets, classes, weights, label, columns, lows, highs, kinds, starts, n_codes, table, sums
 ):
-    """Count the rows (or weight) of class j != ``label`` that candidate c gives the class ``label``: sums[c, j]."""
+    """Count the rows (or weight) of class j != ``label`` that candidate c predicts as class ``label``: sums[c, j]."""
     n_others = ratios.shape[0]
     factor = np.empty(BLOCK)
     mine = np.empty(BLOCK)
@@ -93,7 +94,7 @@ def chosen_sums(
 def cost_sums(
     ratios, codes, offsets, classes, weights, costs, columns, lows, highs, kinds, starts, n_codes, table, sums
 ):
-    """Add up the costs of giving every row the label with the lowest expected cost, by candidate: sums[c].
+    """Add up the costs if every row is given the label with the lowest expected cost under candidate c: sums[c].
 
     ``costs[j, d]`` is the cost of label d for a row of class j. The lowest label wins a tie.
     """
@@ -140,14 +141,15 @@ def cost_sums(
 
 @jit
 def benefit_sums(ratios, codes, offsets, gains, gained, columns, lows, highs, kinds, starts, n_codes, table, sums):
-    """Add up, for each candidate, the benefits of the decisions with the largest expected benefit: sums[c].
+    """Add up the benefits of the decisions with the largest expected benefit under candidate c: sums[c].
 
-    Benefits are measured against the first decision, which needs no sum of its own. The first decision wins a tie.
+    Benefits are differences to that of the first decision, whose sum is therefore 0. Of ties, the first decision is
+    taken.
 
-    gains : (n_more + 1, n_classes, n_rows) benefit of each further decision less that of the first, for the row's own
-        class and then for the others; the last line holds the differences that rounding may explain
-    gained : (n_more, n_rows) benefit of each further decision for the true class, less that of the first, times the
-    weight
+    gains : (n_more + 1, n_classes, n_rows) benefit of each further decision less that of the first, for the row's class
+        and then for the other classes; the last entry of the first axis has the differences that may be due to rounding
+    gained : (n_more, n_rows) benefit of each further decision for the row's class, less that of the first decision,
+        times the weight of the row
     """
     n_others = ratios.shape[0]
     n_more = gained.shape[0]
@@ -197,7 +199,7 @@ def benefit_sums(ratios, codes, offsets, gains, gained, columns, lows, highs, ki
 
 @jit_sum
 def _sum_where(values, terms, factors, least):
-    """Return the sum of the values for which term times factor exceeds ``least``."""
+    """Return the sum of ``values[i]`` over all i for which ``terms[i] * factors[i]`` exceeds ``least[i]``."""
     total = 0.0
     for i in range(values.size):
         total += values[i] if terms[i] * factors[i] > least[i] else 0.0

@@ -1,9 +1,11 @@
-"""Compiled loops over rows that apply features to class probabilities and sum losses for all candidate subsets.
+"""Compiled loops over rows that multiply class probabilities by the factors of features and add up losses for
+candidates.
 
 A candidate is the current subset with one feature added or dropped. ``ratios[o, i]`` is P(other class o) / P(true
 class) of row i under the current subset, so that P(true class) = 1 / (1 + sum_o ratios[o, i]) without an ``exp``.
-Moving a feature multiplies a ratio by a factor that depends only on the row's level: ``table[start + (segment * others
-+ o) * n_codes + level]``. All candidates pass over one block of rows while it is in the first-level cache.
+Adding or dropping a feature multiplies a ratio by a factor that depends only on the segment and the row's level:
+``table[start + (segment * others + o) * n_codes + level]``. All candidates are evaluated on one block of rows while it
+is in the first-level cache.
 
 For many classes, ``joint[i, j]`` is the joint probability of row i and class j. The classes of a row are contiguous,
 and so are the factors of a level: loops over classes vectorise, and tables grow with the number of classes instead of
@@ -33,9 +35,10 @@ _NOTHING = -600.0  # nats behind the first class: less than any moves between tw
 
 @jit_inner
 def spread(factor, code, level, low, high, kind):
-    """Look up the factor of each code: factor[i] = level[code[i]].
+    """Look up the factor of each row's code: factor[i] = level[code[i]].
 
-    Few levels are selected by comparisons, which vectorise; a table look-up does not, but is faster from five codes on.
+    For few levels, comparisons are used, because they are vectorised; from five codes on, table look-ups are faster.
+    ``kind`` selects the method; ``low`` and ``high`` are the bounds of the codes of level 0 and 1 (see `ClassBlock`).
     """
     n = code.size
     last = level.size - 1
@@ -59,7 +62,7 @@ def spread(factor, code, level, low, high, kind):
 
 @jit_sum
 def sum_products(total, base, ratios, begin, code, segment, start, n_codes, table, low, high, kind, factor):
-    """Compute total[i] = base[i] + sum over other classes of ratio * factor; an empty ``base`` stands for ones."""
+    """Compute total[i] = base[i] + sum over other classes of ratio * factor; an empty ``base`` means 1 for all rows."""
     n = code.size
     n_others = ratios.shape[0]
     if n_others == 0:
@@ -94,12 +97,12 @@ def log_loss_sums(
     ratios, base, codes, offsets, weights, columns, lows, highs, kinds, starts, n_codes, table, by_row,
     products, is_first, is_last, sums,
 ):  # fmt: skip
-    """Add up log losses for each candidate: sums[c] += sum over rows of log(base + sum_o ratio * factor).
+    """Add up log losses of each candidate c: sums[c] += sum over rows of log(base + sum_o ratio * factor).
 
     The sum of logarithms is computed as the logarithm of a running product, whose exponent is moved to an integer
-    before it overflows: one ``log`` per lane at the end instead of one per row. ``products`` (candidates, 2, lanes)
-    carries products and exponents from block to block. With ``by_row`` there is a ``log`` per row, for factors too
-    large to multiply.
+    before it overflows. This takes one ``log`` per lane of a vector at the end instead of one per row. ``products``
+    (n_candidates, 2, n_lanes) carries products and exponents from block to block. With ``by_row``, a ``log`` is taken
+    for each row, for factors too large to multiply.
     """
     n_candidates = columns.size
     bits = products.view(np.int64)  # exponents are whole numbers
@@ -149,7 +152,7 @@ def log_loss_sums(
 
 @jit
 def multiply_ratios(ratios, codes, offsets, low, high, kind, start, n_codes, table, highest):
-    """Multiply the ratios by the factors of one feature; return whether one of them now exceeds ``highest``."""
+    """Multiply the ratios by the factors of one feature; return whether a ratio then exceeds ``highest``."""
     n_others = ratios.shape[0]
     factor = np.empty(BLOCK)
     n_too_large = 0
@@ -170,10 +173,10 @@ def multiply_ratios(ratios, codes, offsets, low, high, kind, start, n_codes, tab
 
 @jit
 def add_steps(steps, codes, offsets, signs, columns, lows, highs, kinds, n_codes, starts, table, ends, members):
-    """Add the log factors of features to the logarithms of ratios of several subsets: steps[s, o, i].
+    """Add the log factors of features to the log ratios of several subsets, in integer steps: steps[s, o, i].
 
-    Subset s moves the listed features ``members[ends[s - 1] : ends[s]]``, each added (sign 1) or dropped (sign -1). The
-    log factors of a few rows are looked up once for all subsets, and stay in the cache.
+    For subset s, the features ``members[ends[s - 1] : ends[s]]`` are added (sign 1) or dropped (sign -1). The log
+    factors of a few rows at a time are looked up once for all subsets and stay in the cache.
     """
     n_others = steps.shape[1]
     lines = np.empty((columns.size, _STEP_ROWS), dtype=np.int64)
@@ -211,11 +214,12 @@ def add_steps(steps, codes, offsets, signs, columns, lows, highs, kinds, n_codes
 
 @jit
 def classify(steps, offsets, right, wrong, margin, scanned, states):
-    """Find rows whose loss no single move can change: states[i] = 1 (certainly right), 2 (certainly wrong) or 0 (can
-    change).
+    """Find the rows whose loss no single move can change.
 
-    4 is added for rows within ``margin`` steps of state 0. Returns how many these are, and whether a row outside of
-    ``scanned`` has state 0.
+    states[i] is 1 if row i is certainly right, 2 if it is certainly wrong, and 0 if its loss can change.
+
+    4 is added to the state of rows with state 0 or within ``margin`` steps of it. Returns the number of these rows, and
+    whether a row with state 0 is not in the mask ``scanned``.
     """
     near = 0
     lost = 0
@@ -241,10 +245,10 @@ def walk_path(
     ratios, base, codes, offsets, weights, columns, lows, highs, kinds, starts, n_codes, table, by_row, highest, most,
     sums,
 ):  # fmt: skip
-    """Compute the log loss sums, as `log_loss_sums`, of subsets that grow by one feature after another: sums[c, 0].
+    """Compute the log loss sums of subsets that grow by one feature after another: sums[c, 0], like `log_loss_sums`.
 
-    The ratios are multiplied by each feature except the one after ``most`` others. The walk stops after that feature,
-    or when a ratio exceeds ``highest``; returns how many features were added.
+    The ratios are multiplied by the factors of up to ``most`` features; the loss of one more feature is computed
+    without multiplying. The walk ends early if a ratio exceeds ``highest``. Returns how many features were added.
     """
     products = np.empty((1, 2, LANES))
     for c in range(columns.size):
@@ -271,7 +275,7 @@ def _four(a, b, c, d):
 
 @jit_sum
 def _reciprocals(weights, total, n):
-    """Return the sum of 1 / total[i] over ``n`` rows, times their weights if there are any."""
+    """Return the sum of 1 / total[i] over ``n`` rows, weighted if ``weights`` is not empty."""
     result = 0.0
     if weights.size > 0:
         for i in range(n):
@@ -286,10 +290,10 @@ def _reciprocals(weights, total, n):
 
 @jit_sum
 def _two_way(code, low, quarter, ratios, table, at, n_codes):
-    """Return the sum of P(true class) over rows for a feature of two levels.
+    """Return the sum of P(true class) over rows for a candidate feature of two levels.
 
-    Four quarters of the rows are processed side by side, which `_four` divides together. Factors of different other
-    classes are ``n_codes`` apart in the table.
+    Four quarters of the rows are processed side by side, and `_four` combines their divisions. The factors of
+    consecutive other classes are ``n_codes`` apart in the table.
     """
     result = 0.0
     for i in range(quarter):
@@ -308,14 +312,15 @@ def _two_way(code, low, quarter, ratios, table, at, n_codes):
 
 @jit
 def two_way_sums(ratios, near, codes, offsets, columns, lows, starts, n_codes, table, sums):
-    """Compute `probability_sums` for hundreds of binary indicators in fused loops.
+    """Compute `probability_sums` for candidate features of two levels, in fused loops that are fast for hundreds of
+    them.
 
     Features have two levels and no unseen codes, there are up to three other classes, and at least FEWEST rows of equal
     weight. Rows are padded to a multiple of FEWEST at the end of a segment; each padded row adds exactly 1, which the
     caller subtracts.
 
-    ratios, near : tuples with an array for each other class, so that loops are compiled for their number; the arrays of
-        ``near`` are scratch memory of BLOCK numbers.
+    ratios, near : tuples with one array for each other class, so that loops are compiled for this number of classes;
+        the arrays of ``near`` are scratch memory for BLOCK rows.
     """
     n_others = len(ratios)
     n_rows = codes.shape[1]
@@ -323,7 +328,7 @@ def two_way_sums(ratios, near, codes, offsets, columns, lows, starts, n_codes, t
         for begin in range(offsets[segment], offsets[segment + 1], BLOCK):
             n = min(BLOCK, offsets[segment + 1] - begin)
             padded = min(BLOCK, (n + FEWEST - 1) // FEWEST * FEWEST)
-            # Rows around the block get ratio 0, so that each adds exactly 1 whatever its code.
+            # Set the ratios of padded rows around the block to 0, so that each adds exactly 1, for any code.
             first = min(begin, n_rows - padded)
             ahead = begin - first
             for other in range(n_others):
@@ -339,7 +344,7 @@ def two_way_sums(ratios, near, codes, offsets, columns, lows, starts, n_codes, t
 
 @jit
 def probability_sums(ratios, codes, offsets, weights, columns, lows, highs, kinds, starts, n_codes, table, sums):
-    """Add up the probability of the true class for each candidate: sums[c] += sum over rows of P(true class)."""
+    """Add up the probability of the true class for each candidate c: sums[c] += sum over rows of P(true class)."""
     base = np.empty(0)
     factor = np.empty(BLOCK)
     total = np.empty(BLOCK)
@@ -358,8 +363,8 @@ def probability_sums(ratios, codes, offsets, weights, columns, lows, highs, kind
 
 @jit
 def squared_error_sums(ratios, codes, offsets, weights, columns, lows, highs, kinds, starts, n_codes, table, sums):
-    """Add up squared errors for each candidate: sums[c] += sum over rows and classes of (T - P)^2, T = 1 for the true
-    class.
+    """Add up squared errors for each candidate c: sums[c] += sum over rows and classes of (T - P)^2, with T = 1 for the
+    true class and 0 for others.
     """
     n_others = ratios.shape[0]
     factor = np.empty(BLOCK)
@@ -390,7 +395,7 @@ def squared_error_sums(ratios, codes, offsets, weights, columns, lows, highs, ki
 
 @jit_sum
 def _squares(weights, odds, squares, n):
-    """Return the sum of squared errors of ``n`` rows, times their weights if there are any.
+    """Return the sum of squared errors of ``n`` rows, weighted if ``weights`` is not empty.
 
     odds[i] is the sum of a row's ratios, squares[i] the sum of their squares.
     """
@@ -421,7 +426,7 @@ def _dot(row, factor):
 
 @jit_sum
 def _multiplied(row, factor):
-    """Multiply the probabilities of a row by factors in place, and return their sum."""
+    """Multiply the class probabilities of a row by factors in place, and return their sum."""
     total = 0.0
     for j in range(row.size):
         row[j] *= factor[j]
@@ -431,9 +436,9 @@ def _multiplied(row, factor):
 
 @jit
 def joint_sums(joint, codes, offsets, weights, columns, lows, highs, kinds, starts, table, sums):
-    """Add up log(sum over classes of joint * factor) over rows for each candidate: sums[c].
+    """Add up log(sum over classes of joint * factor) over the rows for each candidate c: sums[c].
 
-    Few products are multiplied before a logarithm is taken, because logarithms cost most.
+    A few sums are multiplied before the logarithm is taken, because logarithms take most of the time.
     """
     for segment in range(offsets.size - 1):
         for begin in range(offsets[segment], offsets[segment + 1], _JOINT_ROWS):
@@ -458,7 +463,7 @@ def joint_sums(joint, codes, offsets, weights, columns, lows, highs, kinds, star
 def multiply_joint(joint, codes, offsets, weights, column, low, high, kind, start, table, lead):
     """Multiply the joint probabilities by the factors of one feature.
 
-    Rows whose sum leaves a safe range are divided by it; the logarithms of the divisors are added to lead[0].
+    Rows whose sum is out of a safe range are divided by the sum; the logarithms of the divisors are added to lead[0].
     """
     code = codes[column]
     for i in range(offsets[0], offsets[-1]):
@@ -471,10 +476,10 @@ def multiply_joint(joint, codes, offsets, weights, column, low, high, kind, star
 
 @jit
 def start_joint(joint, codes, offsets, weights, classes, columns, lows, highs, kinds, starts, priors, logs, lead):
-    """Compute joint[i] = exp(prior + logs of the levels of some features), scaled such that the largest class of a row
-    is 1.
+    """Compute joint[i] = exp(prior + log probabilities of the row's levels) for the features of the subset, scaled to a
+    largest entry of 1 in each row.
 
-    The logarithm of the largest class less that of the true class is added to lead[0].
+    The logarithm of the largest entry less that of the true class is added to lead[0].
     """
     n_classes = joint.shape[1]
     for segment in range(offsets.size - 1):
@@ -495,7 +500,7 @@ def start_joint(joint, codes, offsets, weights, classes, columns, lows, highs, k
 
 @jit
 def sum_true_logs(codes, offsets, weights, classes, columns, lows, highs, kinds, starts, logs, sums):
-    """Add up, for each feature, log P(level | true class) over the rows: sums[f]."""
+    """Add up log P(level | true class) over the rows for each feature f: sums[f]."""
     for f in range(columns.size):
         code = codes[columns[f]]
         for segment in range(offsets.size - 1):

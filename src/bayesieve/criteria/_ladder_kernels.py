@@ -1,10 +1,11 @@
-"""Compiled AUC sums for candidates of two levels, with one sorted list of rows for each of two classes.
+"""Compiled AUC sums for candidate features of two levels, from one sorted list of rows for each of two classes.
 
-Both lists are sorted by score once per move. A level shifts all its rows by a constant. The negatives of a level below
-a positive row are therefore a prefix of the sorted negatives, which ends where the shifted score of the positive row
-would stand. A bit map of the negative scores, with a running count for every 32 bits, tells where that is. Nothing is
-merged, no step waits for the one before, and since positives come in order, memory is read in order, too. If many
-positives share a score, each level of a score is looked up once, with the number of its rows.
+Both lists are sorted by score once per move of the search. The levels of a candidate shift the scores of their rows by
+a constant. The negatives of a level with lower scores than a positive row are therefore a prefix of the sorted
+negatives, up to the position of the shifted score of the positive row. A bit map of the negative scores, with a running
+count for every 32 bits, gives this position. Nothing is merged, steps do not depend on each other, and memory is read
+in order, because the positives are sorted. If many positives have equal scores, each combination of score and level is
+looked up once.
 """
 
 from __future__ import annotations
@@ -30,12 +31,13 @@ class Ladder(NamedTuple):
     Attributes
     ----------
     scores : distinct scores of the negatives in ascending order, followed by ``PADDING`` numbers beyond all scores
-    words : bit map of buckets, 2^shift steps wide from ``low`` on. Low half: bits of 32 buckets; high half: twice the
-        number of scores in the words before, plus 1 if a bit of the word stands for several scores
-    negatives, number : negative rows in ascending order, and the position of the score of each among the distinct ones
-    positives, positive_number : likewise for positive rows; no numbers if most of their scores differ
-    positive_scores : scores of the positives, distinct ones if there are numbers
-    first, last : twice the number of negative scores below, and not above, each of these
+    words : bit map of buckets that begin at ``low`` and are 2^shift steps wide. Low half of a word: bits of 32 buckets;
+        high half: twice the number of scores in the words before, plus 1 if a bucket of the word has several scores
+    negatives, number : negative rows in ascending order of scores, and the position of each row's score in ``scores``
+    positives, positive_number : positive rows in ascending order, and the position of each score among the distinct
+        ones; the latter is empty if most scores differ
+    positive_scores : scores of the positives, only distinct ones unless ``positive_number`` is empty
+    first, last : twice the number of negative scores below each positive score, and of those not above it
     tied : positions at which ``first`` and ``last`` differ
     """
 
@@ -80,10 +82,12 @@ def list_rows(scores, begin, end):
 
 
 def bucket_width(scores: np.ndarray, tolerance: int) -> tuple[int, int]:
-    """Return (shift, low): buckets are 2^shift steps wide from ``low`` on, the first one is empty, and tying scores
-    share one.
+    """Return (shift, low) such that tied scores are in the same of the buckets that begin at ``low`` and are 2^shift
+    steps wide.
 
-    The shift is -1 if no such buckets are found.
+    The first bucket is empty.
+
+    The shift is -1 if there are no such buckets.
     """
     shift = 0
     lowest, highest = int(scores[0]), int(scores[-1])
@@ -99,9 +103,10 @@ def bucket_width(scores: np.ndarray, tolerance: int) -> tuple[int, int]:
 
 @jit
 def place_scores(scores, shift, low, ordered, tolerance, words, first, last):
-    """Fill the bit map of the distinct ``scores``, with a running count above the bits of each word.
+    """Fill the bit map ``words`` of the distinct ``scores``, with a running count in the high half of each word.
 
-    ``first`` and ``last`` receive twice the number of scores below, and not above, each of the ``ordered`` scores.
+    ``first`` receives twice the number of scores below each of the ``ordered`` scores, and ``last`` of those not above
+    it.
     """
     for k in range(scores.size - PADDING):
         bucket = (scores[k] - low) >> shift
@@ -128,9 +133,10 @@ def place_scores(scores, shift, low, ordered, tolerance, words, first, last):
 
 
 def climb(scores: np.ndarray, negative: tuple[int, int], positive: tuple[int, int], tolerance: int) -> Ladder | None:
-    """Return the `Ladder` of a negative and a positive segment, each given by its first row and its end.
+    """Return the `Ladder` of a negative and a positive segment, each given by its first row and its end; None if
+    impossible.
 
-    None if there are no negatives, or scores lie too close for tying ones to share a bucket.
+    It is impossible without negatives, or if scores are too close for all ties to share a bucket.
     """
     if negative[0] == negative[1]:
         return None
@@ -156,8 +162,8 @@ def climb(scores: np.ndarray, negative: tuple[int, int], positive: tuple[int, in
 
 @jit_inner
 def _sum_prefixes(codes, bound, negatives, number, pairs):
-    """Count negatives among the first k distinct scores: pairs[k], those of level 1 in the high half, of level 0 in the
-    low.
+    """Count the negatives among the first k distinct scores into pairs[k]: level 1 in the high half, level 0 in the low
+    half.
     """
     steps = np.array([1, 1 << 32])  # looked up, not chosen: a jump that no processor foresees
     total = 0
@@ -169,10 +175,12 @@ def _sum_prefixes(codes, bound, negatives, number, pairs):
 
 @jit_inner
 def binary_pairs(ladder, codes, bound, negative_steps, positive_steps, sign, tolerance, pairs):
-    """Return twice the number of pairs with the positive row above, where a tie counts once; codes above ``bound`` are
-    level 1.
+    """Return twice the number of pairs in which the positive row has the higher score, plus the number of ties.
 
-    ``negative_steps`` and ``positive_steps`` are the shifts of both levels in each class, to be multiplied by ``sign``.
+    Codes above ``bound`` are level 1.
+
+    ``negative_steps`` and ``positive_steps`` are the shifts of the scores by level in each class, to be multiplied by
+    ``sign``.
     """
     positive_pairs = pairs[ladder.negatives.size + 1 :]
     _sum_prefixes(codes, bound, ladder.negatives, ladder.number, pairs)
@@ -184,7 +192,7 @@ def binary_pairs(ladder, codes, bound, negative_steps, positive_steps, sign, tol
     within_1 = sign * (positive_steps[1] - negative_steps[1])
     cross_0 = sign * (positive_steps[0] - negative_steps[1])
     cross_1 = sign * (positive_steps[1] - negative_steps[0])
-    # Variables instead of literals: for each literal the loops would be compiled again.
+    # Pass variables instead of literals: the loops would be compiled again for each literal.
     adds_same, same, other = within_0 == 0 and within_1 == 0, np.int32(0), np.int32(1)
     twice = _moved_pairs(ladder, codes, bound, cross_0, cross_1, tolerance, prefixes, rows_up_to, other, adds_same)
     if not adds_same:
@@ -196,10 +204,10 @@ def binary_pairs(ladder, codes, bound, negative_steps, positive_steps, sign, tol
 
 @jit_inner
 def _sum_prefixes_at(prefixes, twice, levels, counts, other):
-    """Return the number of negatives below positives.
+    """Return the number of pairs of a positive row and a negative row of the counted level with a lower score.
 
-    ``twice`` is twice the number of scores below each entry, ``levels`` its level, ``counts`` how many rows it stands
-    for.
+    For each entry of positive rows, ``twice`` is twice the number of negative scores below it, ``levels`` its level,
+    and ``counts`` the number of its rows.
     """
     total = 0
     for i in range(twice.size):
@@ -236,12 +244,14 @@ def _compare(scores, different, levels, counts, places, move_0, difference, tole
 
 @jit_inner
 def _moved_pairs(ladder, codes, bound, move_0, move_1, tolerance, prefixes, rows_up_to, other, adds_same):
-    """Return twice the number of pairs of a positive row and the negatives of the other level (``other`` = 1) or its
-    own (0).
+    """Return twice the number of correctly ordered pairs of a positive and a negative row of different levels, plus
+    ties.
 
-    With ``adds_same``, pairs within a level are added in the order of the current subset. Rows that share a bucket with
-    a negative, so that bits do not tell their order, are listed and compared. The loops are separate so that they
-    vectorise: a loop that reads words and writes to other arrays does not.
+    With ``other`` = 0, pairs of rows of the same level are counted instead.
+
+    With ``adds_same``, pairs of the same level are added, whose order is that under the current subset. Rows that share
+    a bucket with a negative row, so that the bit map does not give their order, are listed and compared. The loops are
+    separate, because a loop that reads words and writes to other arrays is not vectorised.
     """
     difference, start = move_1 - move_0, move_0 - tolerance - ladder.low
     last_bucket = np.int64(ladder.words.size * 32 - 1)
@@ -298,8 +308,8 @@ def _moved_pairs(ladder, codes, bound, move_0, move_1, tolerance, prefixes, rows
 
 @jit
 def ladder_sums(scan, moves, chosen, ladder, lists, sums):
-    """Compute sums[c, 0], the number of pairs that candidate c in ``chosen`` (a feature of two levels) orders
-    correctly.
+    """Compute sums[c, 0], the number of pairs that candidate c in ``chosen`` orders correctly; features have two
+    levels.
 
     ``ladder`` has the sorted rows of the two segments in ``lists``.
     """

@@ -1,4 +1,4 @@
-"""The exact area under the ROC curve of every candidate: all pairs of rows are counted, ties as one half."""
+"""Exact area under the ROC curve of every candidate, by counting all pairs of rows, ties as one half."""
 
 from __future__ import annotations
 
@@ -24,30 +24,28 @@ class AUC(Criterion):
 
     It is the share of pairs of a row of class 1 and a row of class 0 that the model orders correctly, a tie counting
     one half (Mann-Whitney). For several classes, the areas of every class against the rest are weighted by class share
-    (Provost & Domingos 2001). Classes without rows, or with all rows, are skipped; NaN if none is left. Rows scored by
-    different tables (folds) are ranked together. The empty subset has the area 0.5. A pair of weighted rows counts the
-    product of the weights.
+    (Provost & Domingos 2001). Classes without rows, or with all rows, are skipped; the result is NaN if no class
+    remains. Rows scored by different tables (of folds) are ranked together. The empty subset has the area 0.5. A pair
+    of weighted rows counts with the product of the weights.
 
-    With leave-one-out, rows of the same levels do not tie: each is scored without its own count, which ranks it behind
-    rows of other classes. If many rows share their levels, folds measure the area better.
+    With leave-one-out, rows with equal levels are not ties: each is scored without its own count, which ranks it behind
+    rows of other classes. If many rows have equal levels, cross-validation estimates the area better.
 
-    Scores are sums of logarithms rounded to whole steps. Rows with the same product of probabilities therefore tie, in
-    whatever order it was multiplied, and no others do: scores tie if they differ by no more than rounding can explain,
+    Scores are sums of logarithms, which are rounded to integer steps. Rows with the same product of probabilities are
+    ties, whatever the order of the factors: scores are ties if their difference may be due to rounding, that is, up to
     about 1e-14 times the number of selected features.
 
     Notes
-    -----
-    Cost of a candidate, as measured on 50,000 rows. With two classes, it is 0.7 to 2 ns a row while the rows have few
-    distinct scores (cells of equal score and level are counted and sorted). Otherwise features of two levels take 0.9
-    to 2.4 ns (positives, or the levels of their distinct scores, are looked up in a bit map of the sorted negatives);
-    others, and folds, take 4 to 7 ns (a bit map of the shifted negatives; a positive row is compared with one key of
-    its bucket). Weighted rows take 6 to 9 ns, because they are sorted by buckets. None of this depends on the number of
-    levels or folds.
+    ----- Time per row and candidate, measured on 50,000 rows. With two classes, it is 0.7 to 2 ns if the rows have few
+    distinct scores (cells of equal score and level are counted and sorted). Otherwise, features of two levels take 0.9
+    to 2.4 ns (positives are looked up in a bit map of the sorted negatives), and other features, and folds, 4 to 7 ns
+    (positives are compared with one key of their bucket in a bit map of the negatives). Weighted rows take 6 to 9 ns,
+    because they are sorted. None of this depends on the number of levels or folds.
 
-    With several classes, a level does not shift the scores by a constant. All scores are computed again, with one
-    division a row and class, and counted once per class: 7 to 8 ns a row and class once scores differ. Rows of which a
-    class is more than e^340 times as likely as another need logarithms: if four in five rows are of this kind, a row
-    and class takes 38 ns with three classes, 47 ns with four.
+    With several classes, a level does not shift scores by a constant. All scores are recomputed, with one division per
+    row and class, and counted for each class: 7 to 8 ns per row and class if scores differ. Rows in which a class is
+    more than e^340 times as likely as another need logarithms: if four fifths of the rows are of this kind, it takes 38
+    ns per row and class with three classes, and 47 ns with four.
 
     References
     ----------
@@ -66,9 +64,9 @@ class AUC(Criterion):
         return RowScores(block, tables, priors)  # every row counts in the order, however certain its class
 
     def sums(self, rows: RowScores, moves: AreaMoves) -> np.ndarray:
-        """Return the weight of the pairs of a positive and a negative row that each move ranks correctly.
+        """Return the weight of the pairs of a positive and a negative row that are ranked correctly after each move.
 
-        The shape is (n_moves, 1) for two classes, otherwise (n_moves, n_classes), each class against the rest.
+        The shape is (n_moves, 1) for two classes, otherwise (n_moves, n_classes), for each class against the rest.
         """
         block, n_classes = rows.block, rows.tables.n_classes
         totals = block.class_totals(n_classes)
@@ -97,9 +95,10 @@ class AUC(Criterion):
 
 
 def _count_pairs(rows: RowScores, moves: AreaMoves, targets: np.ndarray, positive: np.ndarray) -> np.ndarray:
-    """Return sums by candidate and class, (n_candidates, n_targets), each by the fastest kernel that does not give up.
+    """Return the weight of correctly ordered pairs, (n_candidates, n_targets), each from the fastest kernel that does
+    not fail.
 
-    Every method has a kernel of its own, because kernels that never run are never compiled.
+    Every method has a separate kernel, so that methods that are never used are never compiled.
     """
     from bayesieve.criteria._auc_kernels import Work, cell_sums, pair_sums
     from bayesieve.criteria._ladder_kernels import ladder_sums
@@ -125,24 +124,24 @@ def _count_pairs(rows: RowScores, moves: AreaMoves, targets: np.ndarray, positiv
 
 
 def _others(totals: np.ndarray) -> np.ndarray:
-    """Return for each class the total weight of all other classes, (n_classes,)."""
+    """Return the total weight of all other classes for each class, (n_classes,)."""
     return np.array([np.delete(totals, j).sum() for j in range(totals.size)])
 
 
 class RowScores(LogRatios):
     """Scores of the rows of a block under the current subset, for criteria that rank rows.
 
-    The score of a row is the log odds of class 1 for two classes; otherwise it follows from the log ratios of the other
-    classes to the true one. Scores are integers (steps), so moves undo each other exactly, and equal products agree
-    within one step per factor in whatever order they were multiplied: scores closer than ``tolerance`` steps tie. No
-    rows are skipped, however certain their class is.
+    The score of a row is the log odds of class 1 for two classes; otherwise it is computed from the log ratios of the
+    other classes to the true one. Scores are integers (steps), so that adding and dropping a feature cancel exactly,
+    and equal products differ by at most one step per factor: scores within ``tolerance`` steps are ties. No rows are
+    skipped, however certain their class is.
     """
 
     _ladder: tuple[Scores, Ladder | None] | None = None  # sorted rows, of the scores beside them
 
     def scan(self) -> Scores:
-        """Return the arrays that a pass over candidates reads. They are computed once per move."""
-        # Several threads may arrive here at once: each computes the same arrays, and the last one stores them.
+        """Return the arrays that a pass over candidates reads; they are computed once after each move."""
+        # No lock is needed: several threads may compute the same arrays, and the last one stores them.
         scores: Scores | None = self._scan
         if scores is None:
             self._ladder = None
@@ -150,9 +149,9 @@ class RowScores(LogRatios):
         return scores
 
     def ladder(self, features: np.ndarray) -> tuple[Ladder, np.ndarray] | None:
-        """Return the sorted rows for candidates of two levels, and the two segments they belong to.
+        """Return the sorted rows for candidates of two levels, and the positions of their two segments.
 
-        None if there are no such candidates, or if sorting does not pay.
+        Returns None if there are no such candidates, or if sorting is not worthwhile.
         """
         from bayesieve.criteria._ladder_kernels import climb
 
@@ -168,7 +167,8 @@ class RowScores(LogRatios):
             or not np.any(block.kinds[features[features >= 0]] == TWO_WAY)
         ):
             return None
-        # The shorter list is looked up in the longer one, because a look-up takes longer than a step of a pass.
+        # Look up the rows of the smaller class in the list of the larger one, because a look-up takes longer than a
+        # step of the passes over the list.
         lists = filled[np.argsort(-sizes[filled], kind="stable")]
         ladder = self._ladder
         if ladder is None or ladder[0] is not scan:
@@ -195,8 +195,10 @@ class RowScores(LogRatios):
         return Scores(*arrays, logs, ratios, is_wide, *groups, self.tables.log_unit, tolerance)
 
     def _ratios(self, steps: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | None, int]:
-        """Return the ratios of the rows for several classes (None for two), a mask of those beyond the range of
-        doubles, and the distance within which keys tie.
+        """Return the ratios of the rows, a mask of the rows with ratios beyond the range of doubles, and the tolerance
+        of ties.
+
+        For two classes, the first two are None. ``steps`` are the log ratios.
         """
         from bayesieve.criteria._auc_kernels import SPARE_BITS
 
@@ -210,12 +212,12 @@ class RowScores(LogRatios):
         limit = _DOUBLE_RANGE - self.tables.largest_log_factor
         is_wide = np.any((np.abs(logs) > limit) & (logs > -np.inf), axis=0, keepdims=True)
         ratios = np.exp(np.clip(logs, None, _DOUBLE_RANGE))
-        # A score is a quotient of two sums of ratios, each of which is known up to the error of its logarithm.
+        # A score is a quotient of two sums of ratios, each of which has the relative error of its logarithm.
         error = 4.0 * error + 8.0 * np.finfo(float).eps * (largest + self.n_others + 1)
         return ratios, is_wide if is_wide.any() else is_wide[:0], int(np.ceil(error * 2.0 ** (53 - SPARE_BITS))) + 2
 
     def moves(self, features: np.ndarray, adding: np.ndarray) -> AreaMoves:
-        """Return candidates as arrays for the kernels; ``adding`` says for each feature whether it is added or
+        """Return candidates as arrays for the kernels; ``adding`` is a mask of the features that are added, not
         dropped.
         """
         from bayesieve.criteria._auc_kernels import AreaMoves
@@ -228,7 +230,7 @@ class RowScores(LogRatios):
         return AreaMoves(features, np.where(adding, 1, -1), steps, starts, factors, factor_starts)
 
     def no_move(self) -> AreaMoves:
-        """Return the single candidate that leaves the subset as it is."""
+        """Return the single candidate that does not change the subset."""
         from bayesieve.criteria._auc_kernels import AreaMoves
 
         size = self.block.n_segments * max(self.n_others, 1)

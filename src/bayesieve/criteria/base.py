@@ -1,6 +1,6 @@
 """Base class of criteria, the state of rows under the current subset, and the log losses.
 
-Class probabilities are kept as ratios of every other class to the true one. Adding or dropping a feature multiplies the
+Class probabilities are stored as ratios P(other class) / P(true class). Adding or dropping a feature multiplies the
 ratios by factors from tables. A criterion is computed for all candidate subsets in one pass over the rows.
 """
 
@@ -20,13 +20,14 @@ from bayesieve.engine import effective_jobs, map_in_threads
 
 SURE = 33.0
 """Nats by which a class must lead for its row to be taken as certain: all rows together then change a mean by less than
-1e-14."""
+1e-14.
+"""
 
 _PARALLEL_WORK = 20_000_000  # rows x candidates x other classes below which threads cost more than they bring
 _CANDIDATES_AT_ONCE = 1024  # the kernels keep a few cache lines for each
 _MAX_MULTIPLIED = 80.0  # nats: larger factors do not multiply safely
 
-# Limits for logarithms and ratios of rows.
+# Limits of log ratios and ratios of rows.
 MANY_MOVES = 3  # at once: cheaper in the logarithms than in the ratios, which are needed after the last only
 _NEVER = 2**61  # beyond all limits, in steps
 _HIGHEST_EXACT = 82.0  # nats: eight factors of this size still multiply safely
@@ -40,28 +41,28 @@ _SCANNED_CODES = 1 << 18  # codes below which leaving rows out costs more than i
 
 
 class Criterion(ABC):
-    """Base class of measures of a subset of features on some rows.
+    """Base class of criteria, which measure a subset of features on a set of rows.
 
     A criterion is evaluated for many candidates at once; a candidate is the current subset with one feature added or
-    dropped. `start` returns the state of the rows, whose ``moves(features, adding)`` describe candidates and whose
-    ``no_move()`` is the current subset. `sums` passes once over the rows, and `values` turns sums into the measure. If
-    plain NumPy over class probabilities is fast enough, derive from `RowLoss` instead.
+    dropped. `start` returns the state of the rows under the current subset. Its methods ``moves(features, adding)`` and
+    ``no_move()`` describe candidates and the current subset for `sums`, which passes once over the rows; `values`
+    computes the criterion from these sums. If NumPy on class probabilities is fast enough, derive from `RowLoss`
+    instead.
 
     Attributes
     ----------
     name : str
         Name in traces, saved models and options of selectors.
     title, unit : str
-        Name in words for the middle of a sentence, and unit, for reports. A criterion without a title is shown by its
-        name.
+        Name for use within a sentence, and unit, for reports. If the title is empty, reports show ``name``.
     lower_is_better : bool
     best : float or None
-        Value that no subset exceeds, if there is one.
+        Best possible value of the criterion, if there is one.
     additive : bool
-        Whether sums over several blocks of rows may be added; False if the criterion needs all rows at once.
+        Whether the sums of several blocks of rows may be added; False if the criterion needs all rows at once.
     exact : bool
-        Whether probabilities below 1e-17 matter, as for the log loss; other criteria treat such rows as certainly
-        wrong.
+        Whether probabilities of the true class below 1e-17 must be exact, as for the log loss. For other criteria, such
+        rows are certainly wrong.
     needs_options : bool
         Whether the criterion cannot be chosen by its name alone.
     row_columns : tuple of str
@@ -80,13 +81,15 @@ class Criterion(ABC):
 
     @classmethod
     def by_default(cls, n_features: int) -> Criterion:
-        """Return the criterion that its name stands for, for a table with this many features."""
+        """Return the criterion with default options, for a table of ``n_features`` features."""
         return cls()
 
     def saturation(self, n_classes: int) -> Saturation | None:
-        """Return the condition under which no single move can change a row's contribution, so that passes skip the row.
+        """Return the condition under which no single move can change the contribution of a row to the criterion.
 
-        None: no row is skipped.
+        Passes skip such rows.
+
+        If it is None, no row is skipped.
         """
         return None
 
@@ -94,29 +97,31 @@ class Criterion(ABC):
         """Raise ValueError if the criterion does not support these class labels."""
 
     def start(self, block: ClassBlock, tables: RatioTables, priors: np.ndarray, *, leave_out: bool = False) -> Any:
-        """Return the state of a block of rows under the empty subset. With ``leave_out``, passes may skip saturated
-        rows.
+        """Return the state of a block of rows under the empty subset.
+
+        ``priors`` are the ratios under the empty subset. With ``leave_out``, passes may skip the rows of `saturation`.
         """
         saturation = self.saturation(tables.n_classes) if leave_out else None
         return RowRatios(block, tables, priors, exact=self.exact, saturation=saturation)
 
     @abstractmethod
     def sums(self, rows: Any, moves: Any) -> np.ndarray:
-        """Return sums over the rows for each move, shape (n_moves, n_sums). ``moves`` come from the state of
-        the rows.
+        """Return sums over the rows for each move, shape (n_moves, n_sums).
+
+        ``moves`` are returned by ``rows.moves()`` or ``rows.no_move()``.
         """
 
     def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
         """Return the criterion of each candidate, shape (n_candidates,), from sums over all rows.
 
-        ``n_selected`` are the sizes of the subsets, ``class_totals`` the rows (or weight) of each class. By default,
-        the result is the only sum divided by the number of rows.
+        ``n_selected`` are the sizes of the subsets, and ``class_totals`` the rows (or weight) of each class. By
+        default, there is one sum, which is divided by the number of rows.
         """
         return sums[:, 0] / class_totals.sum()
 
 
 class RunningCriterion:
-    """Criterion that follows a search: costs of the current subset, and of the candidates around it.
+    """Running evaluation of a criterion during a search: costs of the current subset, and of the candidates.
 
     Costs are values of the criterion, times -1 if higher values are better.
 
@@ -125,7 +130,7 @@ class RunningCriterion:
     sign : float
         1 if lower values of the criterion are better, otherwise -1.
     move, reset : functions
-        ``move(features, adding)`` adds features to the subset or drops them, ``reset()`` empties it.
+        ``move(features, adding)`` adds features to the current subset or drops them; ``reset()`` makes it empty.
     """
 
     def __init__(self, rows: ScoredRows, criterion: Criterion, leave_out: bool, n_jobs: int | None) -> None:
@@ -139,10 +144,10 @@ class RunningCriterion:
         self.move, self.reset = self._state.multiply, self._state.reset
 
     def of_subsets(self, subsets: np.ndarray) -> np.ndarray:
-        """Return the costs of subsets, given as a mask (n_subsets, n_features). The last one becomes the current
+        """Return the costs of subsets, given as a mask (n_subsets, n_features); the last one becomes the current
         subset.
         """
-        # Subsets are computed from exact logarithms, so that results do not depend on the order of the subsets.
+        # Compute each subset from exact log ratios, so that results do not depend on the order of the subsets.
         state, criterion = self._state, self._criterion
         sums = np.array([criterion.sums(state, state.no_move())[0] for _ in state.walk(subsets)])
         return self.sign * criterion.values(sums, subsets.sum(axis=1), self._rows.class_totals)
@@ -150,7 +155,7 @@ class RunningCriterion:
     def candidates(self, features: np.ndarray, adding: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         """Return the costs of the subsets that differ from the current one by one of ``features``, shape (n_features,).
 
-        ``adding`` says for each feature whether it is added or dropped; ``sizes`` are the sizes of the resulting
+        ``adding`` is a mask of the features that are added, not dropped; ``sizes`` are the sizes of the resulting
         subsets.
         """
         state, criterion, n = self._state, self._criterion, features.size
@@ -163,22 +168,23 @@ class RunningCriterion:
                 return criterion.sums(state, state.moves(features[chosen], adding[chosen]))
 
             state.scan()  # what threads share
-            # One thread for very many classes: a piece of work would be too long for Ctrl-C to wait for.
+            # With very many classes, use a single thread: Ctrl-C would have to wait too long for the work of other
+            # threads.
             sums = np.concatenate(map_in_threads(piece, self._pieces(n), 1 if very_many else self._n_jobs))
         return self.sign * criterion.values(sums, sizes, self._rows.class_totals)
 
     def path(self, features: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        """Add features one after another, and return the cost of each subset on the way, one per feature."""
+        """Add features one after another; return the cost after each addition, (n_features,)."""
         sums = self._criterion.path_sums(self._state, features)  # type: ignore[attr-defined]
         return self.sign * self._criterion.values(sums, sizes, self._rows.class_totals)
 
     def current(self, size: int) -> float:
-        """Return the cost of the current subset, which has this size."""
+        """Return the cost of the current subset, which has ``size`` features."""
         sums = self._criterion.sums(self._state, self._state.no_move())
         return self.sign * float(self._criterion.values(sums, np.array([size]), self._rows.class_totals)[0])
 
     def _pieces(self, n: int) -> list[slice]:
-        """Return slices of the candidates, each scored by one thread; results do not depend on the slices."""
+        """Divide ``n`` candidates into slices, each scored by one thread; results do not depend on the slices."""
         if self._rows.tables.n_classes > VERY_MANY_CLASSES:
             return [slice(a, a + 1) for a in range(max(1, n))]
         n_pieces = -(-n // _CANDIDATES_AT_ONCE)
@@ -190,10 +196,11 @@ class RunningCriterion:
 
 
 class LogRatios:
-    """State of a block of rows under the current subset: log ratios of every other class to the true one.
+    """State of a block of rows under the current subset: log ratios of the other classes to the true one.
 
-    Logarithms are sums of whole steps of ``tables.log_unit``, so that moves are exact and undo each other after any
-    number of features. ``priors`` (n_segments, n_classes - 1) are the ratios under the empty subset.
+    Log ratios are integer multiples (steps) of ``tables.log_unit``, so that moves are exact, and adding and dropping a
+    feature cancel after any number of moves. ``priors`` (n_segments, n_classes - 1) are the ratios under the empty
+    subset.
     """
 
     def __init__(self, block: ClassBlock, tables: RatioTables, priors: np.ndarray) -> None:
@@ -217,17 +224,19 @@ class LogRatios:
         self._pending.clear()
 
     def forget(self) -> None:
-        """Drop derived arrays, to free memory; they are computed again from the logarithms when needed."""
+        """Delete arrays that can be recomputed from the log ratios, to free memory."""
         self._scan = None
 
     def multiply(self, features: Sequence[int], adding: Sequence[bool]) -> None:
-        """Add features to the subset (``adding`` True) or drop them. The arithmetic is postponed to the next scan."""
+        """Add features to the subset (``adding`` True) or drop them; the log ratios are updated before the next
+        pass.
+        """
         self._pending += zip(features, adding, strict=True)
         self.n_selected += 2 * sum(adding) - len(adding)
         self._scan = None
 
     def settle(self) -> np.ndarray:
-        """Apply postponed moves, and return the log ratios in steps, shape (n_classes - 1, n_rows)."""
+        """Apply pending moves, and return the log ratios in steps, shape (n_classes - 1, n_rows)."""
         if self._start is not None:
             self._fill(self._steps, self._start)
             self._start = None
@@ -241,7 +250,7 @@ class LogRatios:
     def walk(self, subsets: np.ndarray) -> Iterator[None]:
         """Make each subset of a mask (n_subsets, n_features) the current one in turn, and yield.
 
-        If memory allows, the logarithms of many subsets are computed in one pass.
+        If memory allows, the log ratios of many subsets are computed in one pass.
         """
         assert self._start is not None
         start, n_ratios = self._start, max(1, self.n_others * self.block.n_rows)
@@ -250,9 +259,9 @@ class LogRatios:
             room = min(_MAX_STEPS // n_ratios, _MAX_SUMMED // (n_ratios * max(1, subsets.shape[1])))
             at_once = max(at_once, room)
         for begin in range(0, len(subsets), at_once):
-            some_subsets = subsets[begin : begin + at_once]
-            summed = self._steps_of(some_subsets, start) if at_once > 1 else [None]
-            for subset, steps in zip(some_subsets, summed, strict=True):
+            batch = subsets[begin : begin + at_once]
+            summed = self._steps_of(batch, start) if at_once > 1 else [None]
+            for subset, steps in zip(batch, summed, strict=True):
                 features = np.flatnonzero(subset)
                 if steps is None:
                     self._start, self._pending = start, [(int(feature), True) for feature in features]
@@ -262,7 +271,10 @@ class LogRatios:
                 yield
 
     def _steps_of(self, subsets: np.ndarray, start: np.ndarray) -> np.ndarray:
-        """Return the log ratios of many subsets in steps, shape (n_subsets, n_classes - 1, n_rows)."""
+        """Return the log ratios under each subset, in steps, shape (n_subsets, n_classes - 1, n_rows).
+
+        ``start`` are those of the segments under the empty subset, (n_segments, n_classes - 1).
+        """
         steps = np.empty((len(subsets), self.n_others, self.block.n_rows), dtype=np.int64)
         for of_subset in steps:
             self._fill(of_subset, start)
@@ -281,8 +293,8 @@ class LogRatios:
     def _add(
         self, steps: np.ndarray, features: np.ndarray, adding: np.ndarray, ends: np.ndarray, members: np.ndarray
     ) -> None:
-        """Add the log factors of features to the logarithms of each subset they enter, and subtract those of features
-        that leave.
+        """Add the log factors of features to the log ratios of each subset to which they are added, and subtract
+        dropped ones.
         """
         from bayesieve.criteria._kernels import add_steps
 
@@ -298,8 +310,9 @@ class LogRatios:
 class Saturation:
     """Condition under which a row contributes the same, up to rounding, after any single move.
 
-    right : nats by which the true class must lead; the row then counts as certainly right.
-    wrong : nats by which it must trail; infinite if a wrong row always matters.
+    right : log odds of the true class, in nats, above which a row is certainly right.
+    wrong : log odds against the true class, in nats, above which a row is certainly wrong; infinite if a wrong row can
+        always change.
     """
 
     right: float
@@ -308,15 +321,15 @@ class Saturation:
 
 @dataclass(frozen=True)
 class RatioScan:
-    """Rows that a move may change, with their ratios, ready for the kernels.
+    """Rows that a move may change, and their ratios, as input of the kernels.
 
-    Rows whose ratios are too large to multiply are divided by a scale. Only sums of log losses keep track of it; for
-    other criteria such ratios are reduced to a safe size instead, because the true class has no noticeable probability
-    either way.
+    Ratios that are too large to multiply are divided by a scale of the row, which sums of log losses take into account.
+    For other criteria, such ratios are only reduced to a safe size, because the probability of the true class is
+    negligible in any case.
 
     Attributes
     ----------
-    block : these rows
+    block : the rows
     ratios : (n_classes - 1, n_rows) P(other) / P(true), divided by the row's scale
     base : (n_rows,) 1 divided by the row's scale; empty if all scales are 1
     log_scale : sum over rows of the logarithm of the scale (times the weight)
@@ -330,15 +343,15 @@ class RatioScan:
     wrong: np.ndarray
 
     def blocks(self, moves: tuple[Any, ...]) -> Iterable[np.ndarray]:
-        """Return offsets of the segments in each block of rows, for kernels that add up sums block by block."""
+        """Return the offsets of the segments in each block of rows, for kernels that add up sums block by block."""
         n_others, n_moves = len(self.ratios), moves[0].size
         if self.block.is_whole and n_others < VERY_MANY_CLASSES:
             return (self.block.offsets,)
         return self.block.blocks(8 * n_others + n_moves * self.block.codes.itemsize, n_others, n_moves)
 
     def add(self, kernel: Callable[..., None], moves: tuple[Any, ...], sums: np.ndarray, *facts: Any) -> np.ndarray:
-        """Run a kernel on all blocks, which adds its sums for each move to ``sums``; ``facts`` are further arguments of
-        it.
+        """Run a kernel on all blocks; it adds its sums for each move to ``sums``. ``facts`` are further arguments of
+        the kernel.
         """
         for bounds in self.blocks(moves):
             kernel(self.ratios, self.block.codes, bounds, *facts, *moves, sums)
@@ -352,9 +365,8 @@ class RatioScan:
 class RowRatios(LogRatios):
     """State of a block of rows under the current subset, for criteria that need class probabilities.
 
-    Ratios are multiplied move by move. They are computed again from exact logarithms before rounding errors, or ratios
-    out of range, could matter. With ``saturation``, passes skip rows that no single move can change, until a move
-    could.
+    Ratios are multiplied at each move. They are recomputed from exact log ratios before rounding errors or ratios out
+    of range could matter. With ``saturation``, passes skip rows that no single move can change, as long as this holds.
     """
 
     def __init__(
@@ -374,7 +386,8 @@ class RowRatios(LogRatios):
                 "The smoothing makes probabilities too extreme to compare; use a larger number, such as 1e-9, or "
                 "'m-estimate'."
             )
-        # A ratio that underflows to 0 stays 0 until all are recomputed. The limit leaves room for all moves in between.
+        # A ratio that underflows to 0 would stay 0 until all ratios are recomputed. The limit leaves room for the moves
+        # until then.
         self._max_moves = tables.max_moves
         self._lowest = -min(700.0, _LOWEST + (self._max_moves + 1) * largest)
         self._ratios = block.engine.array(((tables.n_classes - 1) * block.n_rows,), np.float64)  # of the last scan
@@ -389,8 +402,8 @@ class RowRatios(LogRatios):
         super().__init__(block, tables, priors)
 
     def moves(self, features: np.ndarray, adding: np.ndarray) -> tuple[Any, ...]:
-        """Return the kernel arguments that describe candidates; ``adding`` says for each feature whether it is added or
-        dropped.
+        """Return the kernel arguments that describe candidates; ``adding`` is a mask of the features that are added,
+        not dropped.
         """
         table, starts = self.tables.gather(features, adding)
         block = self.block
@@ -429,8 +442,9 @@ class RowRatios(LogRatios):
         self._scan = scan
 
     def path(self, features: np.ndarray, by_row: bool) -> np.ndarray:
-        """Add features one after another, and return the sums of log losses of the subsets on the way, shape
-        (n_features, 1).
+        """Add features one after another; return the sum of log losses after each addition, shape (n_features, 1).
+
+        With ``by_row``, a logarithm is taken for each row, for factors too large to multiply.
         """
         from bayesieve.criteria._kernels import walk_path
 
@@ -452,7 +466,7 @@ class RowRatios(LogRatios):
         return sums
 
     def scan(self) -> RatioScan:
-        """Return the rows that a move may change, with their ratios."""
+        """Return the rows that a move may change, and their ratios."""
         if self._scan is None:
             start, unit = self._start, self.tables.log_unit
             is_empty = self._saturation is None and not self._pending and start is not None
@@ -499,8 +513,8 @@ class RowRatios(LogRatios):
         return RatioScan(block, ratios, base, float(np.concatenate(scales).sum()) if scales else 0.0, wrong)
 
     def _leave_out(self) -> np.ndarray:
-        """Choose the rows to scan, and return the rows (or weight) of each segment that are skipped as
-        certainly wrong.
+        """Choose the rows that passes read; return the number (or weight) of rows skipped as certainly wrong, by
+        segment.
         """
         block = self.block
         if self._saturation is None:
@@ -546,7 +560,8 @@ class LogLoss(Criterion):
         return Saturation(right=SURE)
 
     def start(self, block: ClassBlock, tables: RatioTables, priors: np.ndarray, *, leave_out: bool = False) -> Any:
-        # Many classes are faster with one table per class. That is exact unless a class is practically impossible.
+        # With many classes, one factor per level and class is faster than one per pair of classes. It is exact unless a
+        # class is practically impossible.
         is_safe = tables.largest_log_factor <= _MAX_MULTIPLIED and not np.any(priors > IMPOSSIBLE * 1e-20)
         if not leave_out and tables.by_class is not None and is_safe:
             return RowJoints(block, tables, priors)
@@ -554,8 +569,9 @@ class LogLoss(Criterion):
         return RowRatios(block, tables, priors, exact=True, saturation=saturation)
 
     def path_sums(self, rows: RowRatios | RowJoints, features: np.ndarray) -> np.ndarray:
-        """Return the sums of subsets that grow by one feature after another, (n_features, 1). The last subset becomes
-        current.
+        """Return the sums of log losses of subsets that grow by one feature after another, (n_features, 1).
+
+        The last subset becomes the current one.
         """
         if isinstance(rows, RowRatios) and rows.block.is_whole:
             return rows.path(features, rows.tables.largest_log_factor > _MAX_MULTIPLIED)
@@ -583,10 +599,11 @@ class LogLoss(Criterion):
 
 
 class MAPCost(LogLoss):
-    """MAP cost of a model: description length of the subset plus log losses, in nats; lower is better.
+    """Maximum a posteriori (MAP) cost of a subset: its description length plus the log losses, in nats; lower is
+    better.
 
     cost(M) = log(K + 1) + log C(K + K_m - 1, K_m) - sum_n log P_M(y_n | x_n), where K is the number of features of the
-    table, informative or not, and K_m the number selected. Selectors do not count constant columns in K unless
+    table, and K_m the number of selected ones. Selectors do not count constant columns in K unless
     ``constant_columns=True``.
 
     References
@@ -602,7 +619,7 @@ class MAPCost(LogLoss):
         self.n_features = n_features
         selected = np.arange(1, n_features + 1)
         self._prior = np.full(n_features + 1, np.log(n_features + 1))
-        # log C(K + m - 1, m). For the empty subset there is nothing to choose.
+        # Add log C(K + m - 1, m), which is 0 for the empty subset.
         self._prior[1:] += gammaln(n_features + selected) - gammaln(selected + 1.0) - gammaln(max(n_features, 1))
 
     @classmethod
@@ -610,7 +627,9 @@ class MAPCost(LogLoss):
         return cls(n_features)
 
     def prior(self, n_selected: np.ndarray | int) -> np.ndarray | float:
-        """Return the cost of describing a subset of this size, log(K + 1) + log C(K + m - 1, m), in nats."""
+        """Return the description length of a subset of m = ``n_selected`` features, log(K + 1) + log C(K + m - 1, m),
+        in nats.
+        """
         return self._prior[n_selected]
 
     def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
@@ -620,8 +639,8 @@ class MAPCost(LogLoss):
 class RowJoints:
     """State of a block of rows under the current subset, for log losses of many classes.
 
-    Like `RowRatios`, but it keeps the joint probabilities of all classes. A row takes as many operations as there are
-    classes, contiguous in memory, and tables have one number per level and class instead of one per pair of classes.
+    Like `RowRatios`, but with the joint probabilities of all classes instead of ratios. Tables have one factor per
+    level and class, instead of one per level and pair of classes, and the classes of a row are contiguous in memory.
     ``priors`` (n_segments, n_classes - 1) are the ratios of other classes to the true one under the empty subset.
     """
 
@@ -650,7 +669,7 @@ class RowJoints:
         self._left = 0
 
     def forget(self) -> None:
-        """Drop the probabilities; they are computed again from logarithms when needed."""
+        """Delete the joint probabilities, to free memory; they are recomputed from logarithms when needed."""
         self._left = 0
 
     def multiply(self, features: Sequence[int], adding: Sequence[bool]) -> None:
@@ -678,7 +697,7 @@ class RowJoints:
             yield
 
     def scan(self) -> RowJoints:
-        """Return this state after making sure that its probabilities are those of the current subset."""
+        """Update the joint probabilities to the current subset if needed, and return this state."""
         if self._left == 0:
             self._start()
         return self
@@ -695,7 +714,9 @@ class RowJoints:
         return (sums + self._lead - true_sums)[:, None]
 
     def moves(self, features: np.ndarray, adding: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Return the kernel arguments of each candidate, and the sum of log P(level | true class) that it adds."""
+        """Return the kernel arguments of each candidate, and the sum of log P(level | true class) over rows that it
+        adds.
+        """
         *places, starts = self._added(features)
         true_sums = np.where(adding, 1.0, -1.0) * self._true_sums[features]
         return *places, starts + np.where(adding, 0, self._starts[-1]), true_sums

@@ -14,8 +14,8 @@ _SURE = 1e-9  # nats: beyond all ties
 
 
 class Error(Criterion):
-    """Error rate: share of rows whose most probable class is not the true one. The lowest class wins a tie (within
-    1e-12).
+    """Error rate: share of rows whose most probable class is not the true one. Of ties (within 1e-12), the lowest class
+    is predicted.
     """
 
     name = "error"
@@ -53,7 +53,9 @@ class Accuracy(_Complement, Error):
 
 
 class BalancedError(Error):
-    """Mean over the classes of the share of their rows that is given another class; 1 minus the mean recall."""
+    """Balanced error: mean over the classes of the share of misclassified rows of the class, that is, 1 minus the mean
+    recall.
+    """
 
     name = "balanced_error"
     title = "balanced error rate"
@@ -71,7 +73,7 @@ class BalancedAccuracy(_Complement, BalancedError):
 
 
 class _OneClass(Error):
-    """Base of criteria about one class, given by its label."""
+    """Base class of criteria of one class, given by its label."""
 
     lower_is_better = False
     needs_options = True
@@ -98,7 +100,7 @@ class Recall(_OneClass):
 
     Parameters
     ----------
-    label : the class, as in the target.
+    label : label of the class in the target.
     """
 
     name = "recall"
@@ -114,13 +116,13 @@ class Precision(_OneClass):
 
     Parameters
     ----------
-    label : the class, as in the target.
+    label : label of the class in the target.
     """
 
     name = "precision"
 
     def saturation(self, n_classes: int) -> Saturation:
-        # With several other classes, a move may turn one wrong decision into another.
+        # With more than two classes, a move may change one wrong decision into another one.
         return Saturation(right=_SURE, wrong=_SURE if n_classes == 2 else np.inf)
 
     def sums(self, rows: RowRatios, moves: tuple[Any, ...]) -> np.ndarray:
@@ -143,12 +145,12 @@ class Precision(_OneClass):
 
 
 class ExpectedCost(Criterion):
-    """Mean cost of giving every row the label of lowest expected cost under the model; the lowest label wins a tie.
+    """Mean cost per row if every row is given the label with the lowest expected cost; of ties, the lowest label.
 
     Parameters
     ----------
     costs : array-like, shape (n_classes, n_classes)
-        ``costs[j, d]``: cost of giving the class d to a row of class j; classes in sorted order. Benefits are negative
+        ``costs[j, d]``: cost of predicting class d for a row of class j; classes in sorted order. Benefits are negative
         costs.
     """
 
@@ -183,19 +185,20 @@ class ExpectedCost(Criterion):
 
 
 class Benefit(Criterion):
-    """Total benefit of the decisions with the largest expected benefit; the first decision wins a tie.
+    """Total benefit if for every row the decision with the largest expected benefit is taken; of ties, the first
+    decision.
 
     It is the sum over rows of B(d, true class), where d = argmax_i sum_j P(j | x) B(i, j, x). If benefits differ
     between rows, pass them as ``benefit=`` to ``fit`` of `WrapperSelector` or `SelectiveNB`. One number per row is an
-    amount, and ``amount_benefit`` the benefit per unit of it. Two numbers, shape (n_rows, 2), are an expected amount,
-    by which decisions are taken, and the true one, such as a regressor's estimate and the gift that came. Without a
-    matrix here, ``fit`` takes whole matrices, shape (n_rows, n_decisions, n_classes).
+    amount; ``amount_benefit`` is the benefit per unit of it. Two numbers per row, shape (n_rows, 2), are the expected
+    amount, on which decisions are based, and the true amount, such as a gift predicted by a regression and the actual
+    gift. If no matrix is given here, ``benefit=`` must hold whole matrices, shape (n_rows, n_decisions, n_classes).
 
     Parameters
     ----------
     benefit : array-like, shape (n_decisions, n_classes), or None, default=None
-        B(i, j): a row for each decision and a column for each true class, in sorted order, as in `BenefitClassifier`.
-        None: only ``amount_benefit`` counts.
+        B(i, j): benefit of decision i for a row of class j, with classes in sorted order; see `BenefitClassifier`.
+        None: only ``amount_benefit`` is used.
     amount_benefit : array-like, shape (n_decisions, n_classes), or None, default=None
         Benefit per unit of the row's amount, added to ``benefit``.
 
@@ -254,8 +257,10 @@ class Benefit(Criterion):
         return sums[:, 0]
 
     def _of_rows(self, given: np.ndarray | None, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the benefits by which decisions are taken, and the true ones, each (n_rows or 1, n_decisions,
+        """Return the benefits on which decisions are based, and the true benefits, each (n_rows or 1, n_decisions,
         n_classes).
+
+        ``given`` are the benefits or amounts of the rows, or None.
         """
         matrix, slope = self._matrix, self._slope
         if matrix is None:
@@ -287,10 +292,10 @@ class Benefit(Criterion):
 
 
 class BenefitRows(RowRatios):
-    """State of rows together with their benefits, in the layout of the kernel.
+    """State of the rows under the current subset with their benefits, arranged for the kernel.
 
-    expected : (n_rows or 1, n_decisions, n_classes) benefits by which decisions are taken
-    true : benefits that the decisions bring, of the same shape
+    expected : (n_rows or 1, n_decisions, n_classes) benefits on which decisions are based
+    true : actual benefits of the decisions, of the same shape
     """
 
     def __init__(
@@ -321,7 +326,9 @@ class BenefitRows(RowRatios):
 
 
 def as_benefits(value: Any, name: str, n_classes: int, n_decisions: int | None = None) -> np.ndarray:
-    """Return a matrix of finite numbers, (n_decisions, n_classes). Raise ValueError with ``name`` for anything else."""
+    """Convert a value to a matrix of finite numbers, (n_decisions, n_classes); ValueError, which names ``name``,
+    otherwise.
+    """
     try:
         matrix = np.ascontiguousarray(value, dtype=float)
     except (TypeError, ValueError):

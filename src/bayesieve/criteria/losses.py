@@ -18,8 +18,8 @@ _ROWS_AT_ONCE = 1 << 13  # the probabilities of a piece of rows stay in the cach
 class Brier(Criterion):
     """Brier score: mean over rows of sum_c (T_ic - P_S(c | x_i))^2, halved for two classes; lower is better.
 
-    T_ic is 1 for the class of row i, else 0. The score equals `sklearn.metrics.brier_score_loss`, and lies between 0
-    and 1, or 2 for more than two classes. The paper does not halve it for two classes.
+    T_ic is 1 for the class of row i, otherwise 0. The score equals `sklearn.metrics.brier_score_loss`. It is at most 1
+    for two classes, and at most 2 for more. Gidofalvi & Zadrozny do not halve it for two classes.
 
     References
     ----------
@@ -30,7 +30,8 @@ class Brier(Criterion):
     title = "Brier score"
 
     def saturation(self, n_classes: int) -> Saturation:
-        # With several other classes, the error of a wrong row depends on how the probability is spread over them.
+        # With more than two classes, the squared error of a wrong row depends on how the probability is divided among
+        # the others.
         return Saturation(right=SURE, wrong=SURE if n_classes == 2 else np.inf)
 
     def sums(self, rows: RowRatios, moves: tuple[Any, ...]) -> np.ndarray:
@@ -45,7 +46,7 @@ class Brier(Criterion):
 class ErrorProbability(Criterion):
     """Mean probability of the wrong classes, (1/N) sum_i [1 - P_S(y_i | x_i)]; lower is better.
 
-    It is smoother than the error rate, for which many features tie because each changes few predictions.
+    It is smoother than the error rate, which is equal for many features, because each of them changes few predictions.
 
     References
     ----------
@@ -80,8 +81,9 @@ def _of(moves: tuple[Any, ...], chosen: np.ndarray) -> tuple[Any, ...]:
 
 
 def _takes_two_way(scan: RatioScan) -> bool:
-    """Return whether the fast kernel for features of two levels supports these rows: unweighted, enough of them, and at
-    most three other classes.
+    """Return whether the fast kernel for features of two levels supports the rows.
+
+    It requires unweighted rows, enough of them, and at most three other classes.
     """
     from bayesieve.criteria._kernels import BLOCK, FEWEST
 
@@ -103,7 +105,7 @@ def _two_way_right(scan: RatioScan, moves: tuple[Any, ...]) -> np.ndarray:
 
 
 class SubsetCriterion(Criterion):
-    """Base of criteria that NumPy computes from class probabilities, one subset after another."""
+    """Base class of criteria that are computed by NumPy from class probabilities, one subset after the other."""
 
     def start(self, block: ClassBlock, tables: RatioTables, priors: np.ndarray, *, leave_out: bool = False) -> Any:
         saturation = self.saturation(tables.n_classes) if leave_out else None
@@ -119,13 +121,17 @@ class SubsetCriterion(Criterion):
 
     @abstractmethod
     def of_subset(self, rows: RowRatios, feature: int, factors: np.ndarray | None) -> float:
-        """Return the sum over rows for the current subset or, given the ``factors`` of a moved feature's levels, for
-        the changed subset.
+        """Return the sum over rows for the current subset, or for a candidate.
+
+        For a candidate, ``feature`` is added or dropped, and ``factors`` are the factors of its levels; otherwise they
+        are None.
         """
 
 
 class SubsetRows(RowRatios):
-    """State of a block of rows for criteria computed in NumPy. A move is a pair: a feature, and whether it is added."""
+    """State of a block of rows for criteria computed by NumPy. A move is a pair of a feature and whether it is
+    added.
+    """
 
     def moves(self, features: np.ndarray, adding: np.ndarray) -> list[tuple[int, bool]]:  # type: ignore[override]
         return list(zip(features.tolist(), adding.tolist(), strict=True))
@@ -137,7 +143,7 @@ class SubsetRows(RowRatios):
 def probabilities(rows: RowRatios, feature: int, factors: np.ndarray | None) -> Iterator[tuple[slice, int, np.ndarray]]:
     """Yield slices of rows of one class, the class, and their class probabilities (n_classes, n_rows).
 
-    ``factors`` are as in `SubsetCriterion.of_subset`.
+    For ``feature`` and ``factors``, see `SubsetCriterion.of_subset`.
     """
     scan = rows.scan()
     block = scan.block
@@ -154,9 +160,9 @@ def probabilities(rows: RowRatios, feature: int, factors: np.ndarray | None) -> 
 class RowLoss(SubsetCriterion):
     """Base class of user-defined criteria: the mean over rows of a loss.
 
-    A subclass sets ``name`` and implements ``losses``, with ``lower_is_better = False`` for a gain. It runs in NumPy,
-    about ten times slower than built-in criteria, and supports the same options: every direction, every way of
-    evaluation, and row weights.
+    A subclass sets ``name`` and implements ``losses``; it sets ``lower_is_better = False`` if ``losses`` returns gains.
+    It runs in NumPy, about ten times slower than built-in criteria, and supports the same options: all directions, all
+    kinds of evaluation, and row weights.
 
     Examples
     --------
@@ -205,8 +211,8 @@ class Scorer(SubsetCriterion):
     Parameters
     ----------
     scoring : str or callable
-        A name of `sklearn.metrics.get_scorer_names`, such as ``"f1_macro"``, or a function ``(estimator, X, y)`` as
-        `sklearn.metrics.make_scorer` returns it; it also receives ``sample_weight`` if rows have weights.
+        A name of `sklearn.metrics.get_scorer_names`, such as ``"f1_macro"``, or a function of ``(estimator, X, y)``,
+        such as the result of `sklearn.metrics.make_scorer`; it also receives ``sample_weight`` if rows have weights.
     """
 
     name = "scorer"
@@ -242,7 +248,7 @@ class Scorer(SubsetCriterion):
 
 
 class _Fitted(ClassifierMixin, BaseEstimator):
-    """Classifier with given probabilities, for scorers of scikit-learn; its X holds positions of rows."""
+    """Classifier that returns given probabilities, for scorers of scikit-learn; X contains positions of rows."""
 
     def __init__(self, classes: np.ndarray, probability: np.ndarray) -> None:
         self.classes = self.classes_ = classes

@@ -1,7 +1,7 @@
-"""Rows on which a criterion is measured, and the tables of factors by which features change their class probabilities.
+"""Rows on which a criterion is measured, and tables of the factors by which features change their class probabilities.
 
-Rows are stored in segments of one class. For every level of a feature, a table holds the factor of the ratio of every
-other class to the true one.
+Rows are stored in segments of one class. For every level of a feature, a table holds the factors by which the level
+multiplies the ratios P(other class) / P(true class).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ VERY_MANY_CLASSES = 500
 
 _MAX_RATIOS = 1 << 22  # in one of the pieces that work of very many classes is cut into
 
-# Ways in which a kernel finds the factor of a row's code, the fastest first.
+# Methods by which a kernel finds the factor of a row's code, the fastest first.
 TWO_WAY, THREE_WAY, FOUR_CODES, LOOK_UP = range(4)
 
 MANY_CLASSES = 24
@@ -50,10 +50,10 @@ _PIECE = 1 << 21  # entries of a table worked on at once: Python receives signal
 
 @dataclass
 class ClassBlock:
-    """Coded rows grouped in segments; immutable.
+    """Coded rows sorted by segment; immutable.
 
-    Rows of a segment share their class and the tables that score them. Training rows have one segment per class,
-    cross-validation has one per fold and class.
+    The rows of a segment have the same class and are scored by the same tables. There is one segment per class for
+    training rows, and one per fold and class in cross-validation.
 
     Attributes
     ----------
@@ -63,17 +63,17 @@ class ClassBlock:
     classes : int array, shape (n_segments,)
         Class of each segment.
     weights : float array, shape (n_rows,), or empty
-        Empty: every row counts once.
+        Row weights; empty if all are 1.
     columns, lows, highs : arrays, shape (n_features,)
-        Place of a feature in ``codes``: its column, and for a feature of two levels two bounds. It has level 0 for
-        codes up to ``lows``, level 1 below ``highs``, and is unseen (or missing) from there on. Codes of other features
-        are levels.
+        Position of each feature in ``codes``: its column and, for a feature of two levels, two bounds. Codes up to
+        ``lows`` mean level 0, other codes below ``highs`` level 1, and codes from ``highs`` on unseen (or missing)
+        values. For other features, codes are levels.
     kinds : uint8 array, shape (n_features,)
         How a kernel looks up the factors of a feature.
     n_codes : int array, shape (n_features,)
         Number of levels, plus one for unseen values.
     engine : Engine
-        Stores the arrays.
+        Storage of the arrays.
     row_columns : mapping of str to array, each of shape (n_rows, ...)
         Further columns of `Rows`.
     n_rows, n_features, n_segments : int
@@ -109,13 +109,13 @@ class ClassBlock:
         offsets: np.ndarray | None = None,
         classes: np.ndarray | None = None,
     ) -> ClassBlock:
-        """Return the rows of a coded table grouped in segments.
+        """Return the rows of a coded table sorted by segment.
 
         Parameters
         ----------
-        rows : positions in the order of the segments; a row may occur several times. None: all rows, one segment per
-            class; codes are not copied if rows are grouped by class already.
-        offsets, classes : first row of each segment, and its class; needed only with ``rows``.
+        rows : positions of the rows, sorted by segment; a row may occur several times. None for all rows, with one
+            segment per class; codes are not copied if rows are sorted by class already.
+        offsets, classes : first row of each segment, and its class; required if ``rows`` is given.
         """
         if coded.class_codes is None:
             raise ValueError("A search needs the classes of the rows; code the table together with its target.")
@@ -135,7 +135,7 @@ class ClassBlock:
             np.maximum(highest, codes[:, slice(*bounds)].max(axis=1, initial=0), out=highest)
         highest = highest[: coded.n_features]
         if np.any(highest > n_levels):
-            # All levels not seen in training share one code, whose factors are 1.
+            # All unseen values share one code, whose factors are 1.
             clipped = engine.array(codes.shape, dtype)
             for k, highest_code in enumerate(n_levels.tolist()):
                 np.minimum(codes[k], min(highest_code, np.iinfo(dtype).max), out=clipped[k])
@@ -158,9 +158,10 @@ class ClassBlock:
         )
 
     def blocks(self, row_bytes: int = 0, n_others: int = 0, n_moves: int = 1) -> Iterable[np.ndarray]:
-        """Yield the offsets of the segments in each block of the engine; ``row_bytes`` of each row are read or written.
+        """Yield the offsets of the segments in each block of the engine; see `Engine.blocks`.
 
-        Blocks are cut further if a row and move take very many ratios, so that Python can handle signals in between.
+        Blocks are divided further if ``n_others`` ratios for each row and ``n_moves`` moves take long, so that Python
+        can handle signals in between.
         """
         blocks = (self.offsets,) if self.is_whole else self.engine.blocks(self.offsets, row_bytes)
         if n_others < VERY_MANY_CLASSES:
@@ -175,7 +176,7 @@ class ClassBlock:
         return (codes > self.lows[feature]).astype(codes.dtype) + (codes >= self.highs[feature])
 
     def segments(self, rows: np.ndarray) -> np.ndarray:
-        """Return the segment of each of the rows at these positions."""
+        """Return the segment of each of the rows at positions ``rows``."""
         return np.searchsorted(self.offsets, rows, side="right") - 1
 
     def class_totals(self, n_classes: int) -> np.ndarray:
@@ -196,45 +197,48 @@ class ClassBlock:
 
 
 def _short_parts(offsets: np.ndarray, n_ratios: int) -> Iterator[np.ndarray]:
-    """Cut offsets into groups of whole segments with a few million ratios each."""
+    """Divide the segments of a block into groups with a few million ratios each, and yield the offsets of each
+    group.
+    """
     n_parts = -(-int(offsets[-1] - offsets[0]) * n_ratios // _MAX_RATIOS)
     ends = offsets[np.linspace(0, offsets.size - 1, max(1, min(offsets.size - 1, n_parts)) + 1).astype(int)]
     return (np.clip(offsets, begin, end) for begin, end in pairwise(ends.tolist()) if begin < end)
 
 
 class RatioTables:
-    """Log factors by feature, segment and other class: log of P(level | other class) / P(level | class of the segment).
+    """Tables of log factors: log P(level | other class) / P(level | class of the segment) by feature, segment and other
+    class.
 
     Tables of all features are stored if they are small enough; otherwise each is computed when it is needed.
 
     Parameters
     ----------
     logs : float array, shape (n_learnt, sum of n_codes, n_classes)
-        log P(level | class) from each set of training rows, all features one after another; 0 for the last code of
-        each, which stands for unseen values.
+        log P(level | class) from each set of training rows, one feature after the other; 0 for the last code of each
+        feature, which stands for unseen values.
     n_codes : int array, shape (n_features,)
     source, classes : int arrays, shape (n_segments,)
         Position in ``logs`` of the table that scores a segment, and the class of the segment.
     true_logs : array shaped like ``logs``, optional
-        log P(level | class) for the class of the row itself, if it is computed without the row (leave-one-out).
+        log P(level | class) for the row's class, computed without the row, for leave-one-out.
 
     Attributes
     ----------
     by_class : ``logs`` if there are many classes and a single set of training rows, otherwise None
-        Criteria use it in place of tables of pairs of classes, which are computed only if needed.
+        Criteria use it instead of tables by pairs of classes, which are then computed only if needed.
     bounds : float array, shape (n_segments,)
         Largest absolute value of any log factor of the segment's rows, in nats.
     starts : int array, shape (n_features + 1,)
         First entry of each feature in flat tables.
     log_unit : float
-        Step in nats in which sums of log factors are counted: a power of two so small that rounding does not matter,
-        and so large that the sum over all features fits a 64-bit integer.
+        Step, in nats, of which sums of log factors are integer multiples: a power of two, so small that rounding does
+        not matter, and so large that sums over all features fit in 64-bit integers.
     log_reach : float
-        Bound of all sums of log factors, in nats.
+        Upper bound of the absolute value of all sums of log factors, in nats.
     largest_log_factor : float
         Largest of the ``bounds``.
     max_moves : int
-        Number of moves after which ratios are computed again from their logarithms.
+        Number of moves after which ratios are recomputed from their logarithms.
     """
 
     def __init__(
@@ -277,7 +281,7 @@ class RatioTables:
             self._refuse_large()
 
     def _refuse_large(self) -> None:
-        """Raise ValueError if the log factors of one feature would fill the memory; they grow with the square of the
+        """Raise ValueError if the log factors of one feature would fill the memory, as they may with very many
         classes.
         """
         most = int(np.max(self.n_codes, initial=0))
@@ -289,7 +293,7 @@ class RatioTables:
             )
 
     def store(self) -> bool:
-        """Store the tables of all features if they are small enough; return whether they are stored."""
+        """Compute and store the tables of all features if they are small enough; return whether they are stored."""
         if self._logs is None and self._fits:
             logs = np.empty(int(self.starts[-1]))
             starts, sizes = (np.repeat(facts, self.n_codes) for facts in (self._code_starts[:-1], self.n_codes))
@@ -319,10 +323,10 @@ class RatioTables:
         return factors
 
     def gather_steps(self, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the log factors of features as one flat array of whole ``log_unit``s, and the start of each feature in
-        it.
+        """Return the log factors of features, in integer steps of ``log_unit``, as one flat array, and the start of
+        each feature.
 
-        Sums of whole numbers do not accumulate rounding errors over the moves of a search.
+        Sums of integers do not accumulate rounding errors over the moves of a search.
         """
         if self.store():
             return self._log_steps, self.starts[features]
@@ -330,7 +334,8 @@ class RatioTables:
         return _end_to_end([_in_pieces(lambda logs: np.rint(logs / self.log_unit), t, np.int64) for t in tables])
 
     def gather(self, features: np.ndarray, adding: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return a flat table of factors, and the start of each candidate (a feature, added or dropped) in it.
+        """Return a flat table of the factors of candidates (features that are added or dropped), and the start of each
+        candidate.
 
         The entry of a row is ``start + (segment * n_others + other) * n_codes + code``.
         """
@@ -348,13 +353,13 @@ def _factors_of(logs: np.ndarray) -> np.ndarray:
 
 
 def _end_to_end(tables: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Return tables concatenated, and the start of each."""
+    """Concatenate tables, and return the result with the start of each table."""
     starts = np.concatenate([[0], np.cumsum([table.size for table in tables])]).astype(np.int64)
     return tables[0] if len(tables) == 1 else np.concatenate(tables), starts[:-1]
 
 
 def _in_pieces(function: Callable[[np.ndarray], np.ndarray], table: np.ndarray, dtype: Any) -> np.ndarray:
-    """Apply a function to a table piece by piece, which bounds temporary memory, and return the flat result."""
+    """Apply a function to a table in pieces, to limit temporary memory, and return the flat result."""
     flat, result = table.reshape(-1), np.empty(table.size, dtype)
     for at in range(0, flat.size, _PIECE):
         result[at : at + _PIECE] = function(flat[at : at + _PIECE])
@@ -363,13 +368,13 @@ def _in_pieces(function: Callable[[np.ndarray], np.ndarray], table: np.ndarray, 
 
 @dataclass(frozen=True)
 class ScoredRows:
-    """Rows on which a criterion is measured, with everything that scores them.
+    """Rows on which a criterion is measured, with the tables and class shares by which they are scored.
 
     Attributes
     ----------
     block : the rows
     tables : log factors by segment
-    priors : (n_segments, n_classes - 1) P(other) / P(true) under the empty subset
+    priors : (n_segments, n_classes - 1) ratios P(other class) / P(true class) under the empty subset
     class_totals : (n_classes,) rows (or weight) of each class
     """
 
@@ -380,15 +385,17 @@ class ScoredRows:
 
     @classmethod
     def training(cls, coded: CodedTable, counts: ContingencyCounts, smoothing: Smoothing) -> ScoredRows:
-        """Return rows scored by tables that were counted on training rows.
+        """Return rows that are scored by probabilities from the counts of training rows.
 
-        ``coded`` are the training rows themselves, or other rows with the same levels.
+        ``coded`` are the training rows, or other rows with the same levels.
         """
         return cls._of(ClassBlock.of(coded), [_Learnt(counts, smoothing)], np.zeros(coded.n_classes, dtype=int))
 
     @classmethod
     def leave_one_out(cls, coded: CodedTable, counts: ContingencyCounts, smoothing: Smoothing) -> ScoredRows:
-        """Return rows each of which is scored without itself: its count is subtracted from its class at its levels."""
+        """Return rows for leave-one-out: each row is scored after subtracting it from the counts of its class at its
+        levels.
+        """
         row_weights, which = _weights_and_classes(coded)
         order, offsets = _by_segment(which, row_weights.size * coded.n_classes)
         block = ClassBlock.of(coded, order, offsets, np.tile(np.arange(coded.n_classes), row_weights.size))
@@ -399,7 +406,7 @@ class ScoredRows:
     def leave_one_out_of_folds(
         cls, coded: CodedTable, refitter: LevelRefitter, n_folds: int, smoothing: Smoothing
     ) -> ScoredRows:
-        """Return rows each of which is scored without itself, with levels refitted to the rows of all other folds."""
+        """Return rows for leave-one-out, each with levels refitted to the rows of all other folds."""
         if coded.weights is not None and not np.all(coded.weights):
             coded = coded.take(coded.weights > 0)  # rows of weight 0 may not fill a fold
         row_weights, which = _weights_and_classes(coded, n_folds)
@@ -426,7 +433,8 @@ class ScoredRows:
         smoothing: Smoothing,
         refitter: LevelRefitter | None = None,
     ) -> ScoredRows:
-        """Return the test rows of every split, scored by tables counted on the training rows of the split.
+        """Return the test rows of every split, scored by probabilities from the counts of the training rows of the
+        split.
 
         ``refitter`` refits the levels on the training rows of each split; without it, levels are those of ``coded``.
         """
@@ -451,17 +459,18 @@ class ScoredRows:
 
     @classmethod
     def _of(cls, block: ClassBlock, learnt: Sequence[_Learnt], source: np.ndarray) -> ScoredRows:
-        """Return scored rows. ``source`` is, for each segment, the position in ``learnt`` of the tables that
-        score it.
+        """Return scored rows; ``source`` is the position in ``learnt`` of the counts by which each segment is
+        scored.
         """
-        # Class shares that score the rows of each segment; a row that was counted is subtracted.
+        # Class shares by which the rows of each segment are scored; for leave-one-out, the scored row is subtracted.
         classes, n_classes = block.classes, learnt[0].counts.class_counts.size
         shares = np.empty((classes.size, n_classes))
         for segment, (number, true_class) in enumerate(zip(source.tolist(), classes.tolist(), strict=True)):
             class_counts = learnt[number].counts.class_counts.copy()
             class_counts[true_class] = left_over(class_counts, learnt[number].weight)[true_class]
             shares[segment] = class_counts / max(class_counts.sum(), np.finfo(float).tiny)
-        # A class without training rows gets a tiny share instead of 0, so that the ratios of other classes stay finite.
+        # Give a class without training rows a tiny share instead of 0, so that the ratios of other classes to it stay
+        # finite.
         true_share = np.maximum(np.take_along_axis(shares, classes[:, None], axis=1), 1.0 / IMPOSSIBLE)
         others = np.array([np.delete(np.arange(n_classes), c) for c in range(n_classes)])
         ratios = np.take_along_axis(shares, others[classes], axis=1) / true_share
@@ -481,7 +490,7 @@ class ScoredRows:
         return cls(block, ratio_tables, ratios, block.class_totals(n_classes))
 
     def impossible(self) -> int | None:
-        """Return a class that occurs in the scored rows but not in the training rows, or None."""
+        """Return a class that occurs in the scored rows but not in the training rows; None if there is none."""
         segments = np.flatnonzero((np.diff(self.block.offsets) > 0) & self._unlearnt)
         return int(self.block.classes[segments[0]]) if segments.size else None
 
@@ -501,9 +510,10 @@ class ScoredRows:
 
 @dataclass(frozen=True)
 class _Learnt:
-    """Counts from which class shares and log probabilities are computed.
+    """Counts of training rows from which class shares and log probabilities are computed.
 
-    For leave-one-out, ``weight`` is the weight of the scored row, which is subtracted from its class at its own level.
+    For leave-one-out, ``weight`` is the weight of the scored row, which is subtracted from the counts of its class;
+    otherwise 0.
     """
 
     counts: ContingencyCounts
@@ -511,8 +521,8 @@ class _Learnt:
     weight: float = 0.0
 
     def true_logs(self, total: float) -> np.ndarray:
-        """Return log P(level | class) for the row's own class, without the row, shape (levels of all features,
-        n_classes).
+        """Return log P(level | class) for rows of each class and level, without the row itself, (levels of all
+        features, n_classes).
         """
         counts, n_levels = self.counts.counts, np.diff(self.counts.offsets)
         of_feature = np.repeat(np.arange(n_levels.size), n_levels)
@@ -524,10 +534,10 @@ class _Learnt:
 def _counts_without(
     coded: CodedTable, counts: ContingencyCounts, splits: Sequence[tuple[np.ndarray, np.ndarray]], block: ClassBlock
 ) -> list[ContingencyCounts]:
-    """Return the counts of the training rows of every split, whose test rows are the segments of ``block``.
+    """Return the counts of the training rows of every split; the test rows are the segments of ``block``.
 
-    If training rows are all rows but the test rows, which is usual, they are the total less the test rows, and one pass
-    counts the test rows of all splits.
+    Usually the training rows are all rows except the test rows. Their counts are then the total less those of the test
+    rows, which are counted for all splits in one pass.
     """
     n_classes = coded.n_classes
     every = _counts_by_segment(block, coded.n_levels, coded.names)
@@ -553,7 +563,7 @@ def _counts_by_segment(block: ClassBlock, n_levels: np.ndarray, names: Sequence[
 
 
 def _joined(tables: Sequence[CodedTable]) -> CodedTable:
-    """Return the rows of several coded tables concatenated; their levels may differ."""
+    """Concatenate the rows of several coded tables, whose levels may differ."""
     first, every = tables[0], [table.rows for table in tables]
     dtype = max(table.codes.dtype for table in tables)
     classes = np.concatenate([np.asarray(table.class_codes) for table in every])
@@ -565,7 +575,7 @@ def _joined(tables: Sequence[CodedTable]) -> CodedTable:
 
 
 def folds_by_class(coded: CodedTable, n_folds: int) -> np.ndarray:
-    """Return the fold of every row, shape (n_rows,). The rows of each class are dealt out in turn.
+    """Return the fold of every row, shape (n_rows,). The rows of each class are assigned to the folds in turn.
 
     Rows are ordered by hashes of their contents, so folds do not depend on row order.
     """
@@ -578,7 +588,10 @@ def folds_by_class(coded: CodedTable, n_folds: int) -> np.ndarray:
 
 
 def _weights_and_classes(coded: CodedTable, n_folds: int = 1) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distinct row weights, and for each row the position of its combination of weight and class."""
+    """Return the distinct row weights, and the number of each row's combination of weight and class, (n_rows,).
+
+    Raises ValueError if there are too many combinations with ``n_folds`` folds.
+    """
     classes = np.asarray(coded.class_codes, dtype=np.int64)
     if coded.weights is None:
         return np.ones(1), classes
