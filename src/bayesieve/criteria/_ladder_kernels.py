@@ -194,9 +194,9 @@ def binary_pairs(ladder, codes, bound, negative_steps, positive_steps, sign, tol
     cross_1 = sign * (positive_steps[1] - negative_steps[0])
     # Pass variables instead of literals: the loops would be compiled again for each literal.
     adds_same, same, other = within_0 == 0 and within_1 == 0, np.int32(0), np.int32(1)
-    twice = _moved_pairs(ladder, codes, bound, cross_0, cross_1, tolerance, prefixes, rows_up_to, other, adds_same)
+    twice = _shifted_pairs(ladder, codes, bound, cross_0, cross_1, tolerance, prefixes, rows_up_to, other, adds_same)
     if not adds_same:
-        twice += _moved_pairs(
+        twice += _shifted_pairs(
             ladder, codes, bound, within_0, within_1, tolerance, prefixes, rows_up_to, same, adds_same
         )
     return twice
@@ -243,7 +243,7 @@ def _compare(scores, different, levels, counts, places, move_0, difference, tole
 
 
 @jit_inner
-def _moved_pairs(ladder, codes, bound, move_0, move_1, tolerance, prefixes, rows_up_to, other, adds_same):
+def _shifted_pairs(ladder, codes, bound, move_0, move_1, tolerance, prefixes, rows_up_to, other, adds_same):
     """Return twice the number of correctly ordered pairs of a positive and a negative row of different levels, plus
     ties.
 

@@ -453,14 +453,14 @@ class RowRatios(LogRatios):
         while at < features.size:
             scan, block = self.scan(), self._scanned_block
             most = self._max_moves - self._n_multiplied
-            some_features = features[at : at + most + 1]
+            batch = features[at : at + most + 1]
             done = walk_path(
                 *(scan.ratios, scan.base, block.codes, block.offsets, block.weights),
-                *self.moves(some_features, np.ones(some_features.size, dtype=bool)),
-                *(by_row, np.exp(self._highest), most, sums[at : at + some_features.size]),
+                *self.moves(batch, np.ones(batch.size, dtype=bool)),
+                *(by_row, np.exp(self._highest), most, sums[at : at + batch.size]),
             )
             sums[at : at + done] += scan.log_scale
-            self._pending += [(int(feature), True) for feature in some_features[:done]]
+            self._pending += [(int(feature), True) for feature in batch[:done]]
             self._scan = None
             at += done
         return sums

@@ -134,7 +134,7 @@ class LevelRefitter:
         """
         chosen = rows.take(fit), rows if others is None else rows.take(others)
         every = np.arange(self.table.n_rows)
-        in_fit, in_others = (every if some.positions is None else some.positions for some in chosen)
+        in_fit, in_others = (every if part.positions is None else part.positions for part in chosen)
         if self.blocks is not None and not self._in_sample(np.union1d(in_fit, in_others)):
             levels, codes = self._refit_in_passes(self.blocks, chosen[0], in_fit, in_others)
         else:

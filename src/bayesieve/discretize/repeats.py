@@ -191,13 +191,13 @@ def _equal_rows(
     _, first, group = np.unique(hashes, return_index=True, return_inverse=True)
     cells = group.astype(np.int64) * target.n_classes + classes
     counts = np.bincount(cells, minlength=first.size * target.n_classes).reshape(first.size, -1)
-    shown_by = _columns_of_copies(table.select(columns).take(rows[first]), counts)
-    if not shown_by:
+    columns_of_copies = _columns_of_copies(table.select(columns).take(rows[first]), counts)
+    if not columns_of_copies:
         return None
     distinct_weights = weights_of_distinct(cells, classes, None if weights is None else weights[rows])
     n_repeated = int(rows.size - np.count_nonzero(distinct_weights))
     all_weights, groups = _spread(distinct_weights, rows, table.n_rows), _spread(group, rows, table.n_rows)
-    return Repeats(all_weights, rows.size, n_repeated, shown_by, True, groups)
+    return Repeats(all_weights, rows.size, n_repeated, columns_of_copies, True, groups)
 
 
 def _columns_of_copies(distinct: Table, counts: np.ndarray) -> tuple[str, ...]:

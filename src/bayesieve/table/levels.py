@@ -155,7 +155,7 @@ class FeatureLevels(ShortRepr):
         self._demand(all(isinstance(text, str) and text.strip() for text in texts), "a text must not be blank")
         vars(self).update(renamed=tuple(self.renamed) if texts else ())
         if texts:
-            both = zip(self.renamed, self._own_labels(full=False), self._own_labels(full=True), strict=True)
+            both = zip(self.renamed, self._generated_labels(full=False), self._generated_labels(full=True), strict=True)
             others = {label for text, *labels in both if text is None for label in labels}
             self._demand(len(set(texts)) == len(texts) and others.isdisjoint(texts), "two levels have the same text")
 
@@ -208,19 +208,19 @@ class FeatureLevels(ShortRepr):
     @cached_property
     def labels(self) -> tuple[str, ...]:
         """A short text for each level; long groups are cut (see `all_labels`)."""
-        return self._with_texts(self._own_labels(full=False))
+        return self._with_texts(self._generated_labels(full=False))
 
     @cached_property
     def all_labels(self) -> tuple[str, ...]:
         """A text for each level, with every value of every group."""
-        return self._with_texts(self._own_labels(full=True))
+        return self._with_texts(self._generated_labels(full=True))
 
     def _with_texts(self, labels: tuple[str, ...]) -> tuple[str, ...]:
         if not self.renamed:
             return labels
         return tuple(label if text is None else text for text, label in zip(self.renamed, labels, strict=True))
 
-    def _own_labels(self, *, full: bool) -> tuple[str, ...]:
+    def _generated_labels(self, *, full: bool) -> tuple[str, ...]:
         if self.cut_points is not None:
             return interval_labels(self.cut_points, self.type, self.missing_code, [*dict(self.special)])
         assert self.groups is not None
@@ -486,7 +486,7 @@ class WithheldLevels(FeatureLevels):
         """Whether a level holds missing values and no others."""
         return self.missing_code is not None and self.sizes[self.missing_code] == 1
 
-    def _own_labels(self, *, full: bool) -> tuple[str, ...]:
+    def _generated_labels(self, *, full: bool) -> tuple[str, ...]:
         return tuple(f"group {k} of {n:,} {'value' if n == 1 else 'values'}" for k, n in enumerate(self.sizes, 1))
 
     def code(self, column: Column, complaints: list[str] | None = None) -> np.ndarray:

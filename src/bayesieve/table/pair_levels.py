@@ -84,7 +84,7 @@ class PairLevels(FeatureLevels):
         """Number of cells with training rows."""
         return int(np.count_nonzero(self.cells.any(axis=2)))
 
-    def _own_labels(self, *, full: bool) -> tuple[str, ...]:
+    def _generated_labels(self, *, full: bool) -> tuple[str, ...]:
         """Return a label for each level, such as ``"age <= 32.5 & job = c"``; with ``full``, it lists all values and
         cells.
         """

@@ -75,8 +75,8 @@ class LabelReader:
     def read(self, frame: pl.DataFrame) -> KnownRows:
         """Return the classes and weights of the rows of a frame."""
         labels = plain_labels(frame[self.target], self.distinct.dtype)
-        known = labels.is_not_null().to_numpy()
-        mask = None if known.all() else known
+        is_labelled = labels.is_not_null().to_numpy()
+        mask = None if is_labelled.all() else is_labelled
         codes = self.codes[label_positions(labels.drop_nulls(), self.distinct)]
         if self.weight is None:
             return KnownRows(mask, codes, None)

@@ -39,7 +39,7 @@ class DayMonthOrder:
     """
 
     def __init__(self, day_first: bool | None = None) -> None:
-        self._known = day_first
+        self._training_order = day_first
         self._proofs: dict[str, set[bool]] = {}  # by separator: whether the day comes first
 
     def add(self, texts: pl.Series) -> None:
@@ -69,9 +69,9 @@ class DayMonthOrder:
         import polars as pl
 
         dated = texts.filter(texts.str.contains(_OTHER_FORM))
-        if self._known is None or not len(dated):
+        if self._training_order is None or not len(dated):
             return None
-        day, month = ("second_number", "first_number") if self._known else ("first_number", "second_number")
+        day, month = ("second_number", "first_number") if self._training_order else ("first_number", "second_number")
         is_other = (pl.col("mark") == pl.col("mark_again")) & (pl.col("mark") != ".")
         is_other &= (pl.col(day) > 12) & (pl.col(month) <= 12)
         others = dated.filter(_parts(dated, _YEAR_LAST).select(is_other.fill_null(False)).to_series())
@@ -94,8 +94,8 @@ class DayMonthOrder:
         others = texts.gather(rows)
         last = _parts(others, _YEAR_LAST)
         proved = {mark: next(iter(proofs)) for mark, proofs in self._proofs.items() if len(proofs) == 1}
-        if self._known is not None:
-            proved, default = {}, self._known
+        if self._training_order is not None:
+            proved, default = {}, self._training_order
         day_first = (
             pl.when(pl.col("mark") == ".")
             .then(True)
