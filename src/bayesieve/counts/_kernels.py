@@ -18,11 +18,11 @@ from numba.extending import intrinsic
 
 from bayesieve.compiling import jit, jit_inner
 
-_LEAST_PACKED = 100  # rows of a class from which reading eight codes at a time pays
-_LEAST_IN_LANES = 500  # and from which several copies of a histogram do
-_MOST_PACKED = 12  # levels up to which it does: each takes a pass over the rows, in the first-level cache
+_LEAST_PACKED = 100  # rows of a class from which comparing eight codes at a time is faster
+_LEAST_IN_LANES = 500  # rows of a class from which several copies of a histogram are faster
+_MOST_PACKED = 12  # levels up to which comparing is faster: each level takes a pass over the rows
 _WEIGHED_AT_ONCE = 1 << 14  # rows whose weights stay in the second-level cache
-_WORDS = 255  # of eight codes, after which the bytes that count a level would overflow
+_WORDS = 255  # words of eight codes after which byte counters would overflow
 _ONES = np.uint64(0x0101010101010101)
 _LOW_BITS = np.uint64(0x7F7F7F7F7F7F7F7F)
 _EVEN_BYTES = np.uint64(0x00FF00FF00FF00FF)
@@ -31,7 +31,7 @@ _PAIR_ONES = np.uint64(0x0001000100010001)
 WORDS_AT_ONCE = 4  # words of a plane counted between two writes; segments have a multiple of it
 _WORDS_IN_CACHE = 32
 _PLANES_IN_CACHE = 1024
-_LEAST = 1e-12  # nats; information below may be rounding only
+_LEAST = 1e-12  # nats; lower information may be due to rounding
 
 
 @jit
@@ -363,7 +363,7 @@ def row_information(codes, left, right, n_levels, weights, starts, logs, wide, o
                         cells[cell] += weights[k] if weighted else 1.0
                 if n_x * n_y <= 2 * (last - first):
                     sums = _sums_of_table(cells, n_x, n_y, row_sums, column_sums, logs, weights)
-                else:  # only cells with rows are looked at
+                else:  # visit only the cells with rows
                     row_sums[:n_x] = 0.0
                     column_sums[:n_y] = 0.0
                     joint = 0.0

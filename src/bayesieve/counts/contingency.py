@@ -75,8 +75,8 @@ def left_over(counts: np.ndarray, taken: np.ndarray | float) -> np.ndarray:
     return left
 
 
-_MOST_CELLS = 256  # of joint codes: a histogram of them stays in the first-level cache
-_ROWS_A_CELL = 16  # in small tables, where adding up cells would take longer than passes over the rows
+_MOST_CELLS = 256  # largest number of joint codes, so that their histogram stays in the first-level cache
+_ROWS_A_CELL = 16  # least number of rows per joint code; with fewer, adding up cells takes longer than passes
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,7 @@ def _groups(n_codes: np.ndarray, most: int) -> list[np.ndarray]:
 _LEAST_ALPHA, _LARGEST_ALPHA = 1e-280, 1e100  # beyond, ratios of probabilities leave the range of floats
 
 
-_FADING_ROWS = 20.0  # of a level, of equal classes, at which a fading prior has half its strength
+_FADING_ROWS = 20.0  # rows of a level, with balanced classes, at which fading pseudo-rows are halved
 
 
 @dataclass(frozen=True)

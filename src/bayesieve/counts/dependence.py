@@ -87,7 +87,7 @@ class Dependence(ABC):
         return f"{type(self).__name__}()"
 
 
-_MOST_REPEATED = 10_000_000  # rows that weights stand for, beyond which they are not written out as rows
+_MOST_REPEATED = 10_000_000  # sum of integer weights beyond which rows are not repeated
 
 
 class ValueDependence(Dependence):

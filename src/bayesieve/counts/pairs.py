@@ -21,16 +21,16 @@ from bayesieve.counts.dependence import (
 )
 from bayesieve.engine import effective_jobs, map_in_threads
 
-_MOST_LEVELS = 20  # of a feature stored as bit planes; with more, counting row by row is faster
+_MOST_LEVELS = 20  # largest number of levels for bit planes; with more, counting row by row is faster
 _COUNTS_AT_ONCE = 1 << 17  # counts of pairs of planes that stay in the cache until they are used
 _RIGHT_AT_ONCE = 4096  # planes times segments
-_FEATURES_AT_ONCE = 16  # that a thread counts the pairs of, row by row, before it takes up others
-_MOST_CELLS = 1 << 22  # of a table of counts of one pair (32 MiB); larger ones hold the cells with rows only
-_CELLS_AT_ONCE = 1 << 18  # rows, and cells, of the tables of several pairs
+_FEATURES_AT_ONCE = 16  # features whose pairs a thread counts row by row in one pass
+_MOST_CELLS = 1 << 22  # cells in the table of one pair (32 MiB); larger tables store only the cells with rows
+_CELLS_AT_ONCE = 1 << 18  # rows, and cells in tables of several pairs
 _CODES_AT_ONCE = 1 << 19  # rows times features that stay in the cache while planes are made of them
 _WORD_BITS, _WORD_BYTES = 64, 8
-_WORDS_AT_ONCE = 4  # as the kernels take them
-_PARALLEL_WORK = 2_000_000  # words or rows looked at, below which threads cost more than they bring
+_WORDS_AT_ONCE = 4  # required by the kernels
+_PARALLEL_WORK = 2_000_000  # words or rows read, below which threads are not worthwhile
 
 _BINARY, _FEW, _MANY = range(3)  # kinds of features, by how their pairs are counted
 
@@ -125,14 +125,14 @@ class PairInformation:
     ) -> None:
         if given_class and coded.class_codes is None:
             raise ValueError("given_class=True needs the classes of the rows; code the table together with its target.")
-        effective_jobs(n_jobs)  # refuses other values before anything is counted
+        effective_jobs(n_jobs)  # raises an error for invalid values before anything is counted
         self._coded, self._n_jobs, self._n_levels, self._given_class = coded, n_jobs, coded.n_levels, given_class
         self._numbers = numbers
         self._segments = Segments.of(coded, by_class=given_class)
         whole = np.arange(coded.n_rows + 1, dtype=float)
         self._logs = whole * np.log(np.maximum(whole, 1.0))
         self._weights = np.zeros(0)
-        if coded.weights is not None:  # of any size: as if they added up to the rows
+        if coded.weights is not None:  # scaled to a sum equal to the number of rows
             weights = self._segments.in_order(np.asarray(coded.weights, dtype=float))
             largest = max(weights.max(initial=0.0), np.finfo(float).tiny)
             self._weights = weights / largest * (coded.n_rows / max((weights / largest).sum(), 1.0))
@@ -309,7 +309,7 @@ class PairInformation:
 
     def _by_kind(self, positions: np.ndarray) -> dict[int, np.ndarray]:
         """Group the features at ``positions`` by kind; return the indices within ``positions`` for each kind."""
-        if positions.size == 1:  # so quick that a row of pairs takes no longer than its counts
+        if positions.size == 1:  # a single row of pairs: skip the grouping, which takes as long as the counts
             return {int(self._kinds[positions[0]]): np.zeros(1, dtype=np.int64)}
         if positions is self._everything:
             return self._members

@@ -20,11 +20,11 @@ from bayesieve.table.values import spelt_out
 if TYPE_CHECKING:
     import polars as pl
 
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # of the circle of keys: multiples fill it evenly
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: its multiples modulo 2^64 are evenly spread
 _ROWS_AT_ONCE, _KEYS_AT_ONCE = 1 << 22, 1 << 20
-_JOINED_BYTES = 1 << 26  # of texts that are hashed at once
-_FEWEST_DRAWN = 50_000  # at once, for later samples to be part of
-_ROUNDS = 3  # of telling rows, values, columns and classes apart by each other
+_JOINED_BYTES = 1 << 26  # size of the texts that are hashed at once
+_FEWEST_DRAWN = 50_000  # least number of rows drawn at once, so that later samples are part of it
+_ROUNDS = 3  # rounds of colour refinement
 
 
 def mixed(numbers: np.ndarray) -> np.ndarray:

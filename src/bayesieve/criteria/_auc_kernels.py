@@ -30,17 +30,17 @@ from bayesieve.criteria.scored_rows import THREE_WAY
 
 BLOCK = 1024  # rows whose work memory stays in the first-level cache
 
-SPARE_BITS = 6  # of the bits of a double, given up for a wider range of exponents
+SPARE_BITS = 6  # bits of the fraction of a double that are used for exponents
 _FRACTION_BITS = 52 - SPARE_BITS
 _LOG2_E = 1.4426950408889634
 _LOG_2 = 0.6931471805599453
-_WIDEST = 2e4  # nats; odds beyond count as certain
-_BUCKETS_PER_ROW = 32  # of the bit map, at most; half of it at least
+_WIDEST = 2e4  # nats; larger log odds count as certain
+_BUCKETS_PER_ROW = 32  # largest number of buckets of the bit map per row; at least half of it
 _LOW = (1 << 32) - 1
-_MAX_STEPS = 2  # per row, along chains, before sorting is the faster way
+_MAX_STEPS = 2  # steps per row along linked lists beyond which sorting is faster
 _BEYOND = np.iinfo(np.int64).max // 2
-_MAX_MOVES = 8  # per item, to put the buckets in order, before a sort of all items is
-_MOST_COPIED = 2048  # cells, for which several tables are worth adding up
+_MAX_MOVES = 8  # moves per item to sort the buckets beyond which merging is faster
+_MOST_COPIED = 2048  # cells up to which adding up several tables is worthwhile
 
 
 class Scores(NamedTuple):
@@ -177,7 +177,7 @@ def fill_keys(scan, moves, candidate, n_codes, wanted, logs, ratios, is_wide, of
     if ratios is None:  # scores plus the steps of the levels
         last = n_codes - 1
         for s in range(offsets.size - 1):
-            sign = moves.signs[candidate] * (1 - 2 * scan.classes[s])  # of class 1 to class 0, in rows of either
+            sign = moves.signs[candidate] * (1 - 2 * scan.classes[s])  # of class 1 to class 0, for rows of both classes
             rows = slice(offsets[s], offsets[s + 1])
             score, level, key = logs[0, rows], levels[rows], keys[rows]
             step = steps[s * n_codes : (s + 1) * n_codes]
@@ -353,7 +353,7 @@ def slot_pairs(keys, offsets, positive, tolerance, words, slots, ints):
         key = keys[i] - low
         buckets[i] = np.int32(key >> shift)
         n_near += np.int64(((key + tolerance) & inside) <= 2 * tolerance)
-    if n_near > 0:  # rows so near to the edge of a bucket that a tie may be in the next
+    if n_near > 0:  # rows so near to the edge of a bucket that a tie may be in the next bucket
         return False, 0
     words = words[: ((high - low) >> shift >> 5) + 1]
     words[:] = 0
@@ -378,7 +378,7 @@ def slot_pairs(keys, offsets, positive, tolerance, words, slots, ints):
                 twice += 2 * (entry >> 32) + ties * (np.int64(above > tolerance) + np.int64(above >= -tolerance))
                 unsure[np.uint64(n_unsure)] = first + i
                 n_unsure += entry & 1
-    for u in range(n_unsure):  # rows in slots of several keys: those beside the slot's own
+    for u in range(n_unsure):  # rows in slots with several keys: look up the other keys
         row = np.uint64(unsure[np.uint64(u)])
         k = np.int64(heads[_slot(buckets[row], words)])
         while k >= 0:
@@ -462,7 +462,7 @@ def sorted_pairs(keys, weights, offsets, positive, tolerance, ordered, ordered_w
             keys[i] = 2 * keys[i] + bit
     order_items(keys, weights, n, ordered, ordered_weights, count)
     twice = 0.0
-    negative, positives = 0.0, 0.0  # weight so far, and where the current group of ties began
+    negative, positives = 0.0, 0.0  # weight of negatives so far, and of positives in the current group of ties
     negative_start, positive_start = 0.0, 0.0
     previous = ordered[0] >> 1
     for i in range(n):
@@ -577,7 +577,7 @@ def cell_sums(scan, moves, chosen, targets, positive, work, sums):
             cell[:] = 0.0
             for i in range(scan.group_of.size):
                 cell[np.uint64(np.int64(scan.group_of[i]) * n_codes + levels[i])] += scan.weights[i]
-        else:  # rows in turn go to four tables: an increment would else wait for the one before, often of the same cell
+        else:  # rows take turns among four tables, so that increments of one cell need not wait
             n_tables = 4 if cell.size <= _MOST_COPIED and 4 * cell.size <= count.size else 1
             count[: n_tables * cell.size] = 0
             last = levels.size - levels.size % 4

@@ -154,7 +154,7 @@ def benefit_sums(ratios, codes, offsets, gains, gained, columns, lows, highs, ki
     n_others = ratios.shape[0]
     n_more = gained.shape[0]
     factors = np.empty((n_others, BLOCK))
-    terms = np.empty((n_more + 1, n_others, BLOCK))  # of expected gains, but for the candidate's factor
+    terms = np.empty((n_more + 1, n_others, BLOCK))  # terms of the expected gains without the candidate's factor
     least = np.empty(BLOCK)
     best = np.empty(BLOCK)
     slack = np.empty(BLOCK)
@@ -181,7 +181,7 @@ def benefit_sums(ratios, codes, offsets, gains, gained, columns, lows, highs, ki
                     continue
                 best[:n] = 0.0
                 brings[:n] = 0.0
-                for d in range(-1, n_more):  # the last line first, the difference that rounding may make
+                for d in range(-1, n_more):  # -1: the last entry, differences due to rounding
                     for i in range(n):
                         expected[i] = gains[d, 0, begin + i]
                     for other in range(n_others):

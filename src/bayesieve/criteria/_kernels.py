@@ -20,17 +20,17 @@ from bayesieve.compiling import jit, jit_inner, jit_sum
 from bayesieve.criteria.scored_rows import THREE_WAY
 
 BLOCK = 512
-_STEP_ROWS = 128  # whose logarithms by all features stay in the second-level cache
+_STEP_ROWS = 128  # rows whose log factors of all features stay in the second-level cache
 LANES = 32
 _GROUP = 8 * LANES  # a lane multiplies eight factors before its exponent is set aside: they must not overflow together
 _MANTISSA = (1 << 52) - 1
 _ONE = 1023 << 52
 FEWEST = 32
 """Rows that `two_way_sums` takes at once."""
-_JOINT_ROWS = 64  # that stay in the cache while all candidates pass over their joint probabilities
-_TOGETHER = 4  # of those, whose probabilities are multiplied before a logarithm is taken
+_JOINT_ROWS = 64  # rows whose joint probabilities stay in the cache while all candidates are evaluated
+_TOGETHER = 4  # rows whose sums are multiplied before a logarithm is taken
 _SMALLEST, _LARGEST = 1e-30, 1e30  # sums over the classes of a row that are safe to multiply together
-_NOTHING = -600.0  # nats behind the first class: less than any moves between two looks at the logarithms make up for
+_NOTHING = -600.0  # nats: log probability of impossible classes, which no moves make relevant
 
 
 @jit_inner
@@ -105,7 +105,7 @@ def log_loss_sums(
     for each row, for factors too large to multiply.
     """
     n_candidates = columns.size
-    bits = products.view(np.int64)  # exponents are whole numbers
+    bits = products.view(np.int64)  # exponents are stored as integers
     for c in range(n_candidates if is_first else 0):
         for k in range(LANES):
             products[c, 0, k] = 1.0
@@ -131,14 +131,14 @@ def log_loss_sums(
                     total[n : group + _GROUP] = 1.0
                     factors, lane = total[group : group + _GROUP], products[c, 0]
                     half = _GROUP >> 1
-                    while half >= LANES:  # the second half multiplied into the first: loops that vectorise
+                    while half >= LANES:  # multiply the second half into the first, in vectorised loops
                         for i in range(half):
                             factors[i] *= factors[half + i]
                         half >>= 1
                     mantissas, exponents = bits[c, 0], bits[c, 1]
                     for k in range(exponents.size):
                         lane[k] *= factors[k]
-                    for k in range(exponents.size):  # the exponents of the products are set aside
+                    for k in range(exponents.size):  # move the exponents of the products to integers
                         exponents[k] += (mantissas[k] >> 52) - 1023
                         mantissas[k] = (mantissas[k] & _MANTISSA) | _ONE
     for c in range(n_candidates if is_last else 0):

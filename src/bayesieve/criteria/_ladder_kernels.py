@@ -18,10 +18,10 @@ from bayesieve.compiling import jit, jit_inner
 from bayesieve.counts._kernels import count_bits
 from bayesieve.criteria._auc_kernels import BLOCK, order_items
 
-_BUCKETS = 64  # of the bit map, per different score
-_MOST_GROUPS = 0.4  # different scores a positive row, up to which both levels of a score are looked up
-PADDING = 2  # scores beyond all others
-_ATTEMPTS = 16  # to keep scores away from the edges of buckets
+_BUCKETS = 64  # buckets of the bit map per distinct score
+_MOST_GROUPS = 0.4  # distinct scores per positive row up to which each combination of score and level is looked up
+PADDING = 2  # number of sentinels above all scores
+_ATTEMPTS = 16  # attempts to place the bucket edges between scores
 _BEYOND = np.iinfo(np.int64).max // 2
 
 
@@ -165,7 +165,7 @@ def _sum_prefixes(codes, bound, negatives, number, pairs):
     """Count the negatives among the first k distinct scores into pairs[k]: level 1 in the high half, level 0 in the low
     half.
     """
-    steps = np.array([1, 1 << 32])  # looked up, not chosen: a jump that no processor foresees
+    steps = np.array([1, 1 << 32])  # a look-up avoids a branch, which would be unpredictable
     total = 0
     pairs[0] = 0
     for i in range(negatives.size):
@@ -223,11 +223,11 @@ def _compare(scores, different, levels, counts, places, move_0, difference, tole
     twice = 0
     for u in range(unsure.size):
         i = np.uint64(unsure[u])
-        start = np.uint64(places[i] >> 1)  # never too far: a bit may stand for several scores
+        start = np.uint64(places[i] >> 1)  # a lower bound, because a bucket may hold several scores
         shifted = scores[i] + move_0 + difference * np.int64(levels[i])
         lower, upper = shifted - tolerance, shifted + tolerance
         first, last = start, start
-        for k in range(PADDING):  # nearly always enough, and without a branch
+        for k in range(PADDING):  # nearly always sufficient, and without a branch
             first += np.uint64(different[start + np.uint64(k)] < lower)
             last += np.uint64(different[start + np.uint64(k)] <= upper)
         if last == start + np.uint64(PADDING):
@@ -278,7 +278,8 @@ def _shifted_pairs(ladder, codes, bound, move_0, move_1, tolerance, prefixes, ro
             for i in range(n):
                 shifted = score[i] + start + difference * np.int64(level[i])
                 place[i] = np.int32(min(max(shifted >> ladder.shift, 0), last_bucket))
-            n_unsure = 0  # twice how many negative scores are below, by the bits, plus one where bits do not tell
+            # place: twice the number of negative scores below, plus 1 if the bit map does not decide.
+            n_unsure = 0
             for i in range(n):
                 bucket = np.int64(place[i])
                 word, bit = ladder.words[np.uint64(bucket >> 5)], bucket & 31
@@ -298,7 +299,7 @@ def _shifted_pairs(ladder, codes, bound, move_0, move_1, tolerance, prefixes, ro
                 unsure[:n_unsure],
             )
     if adds_same and not many_tie:
-        for t in range(ladder.tied.size):  # negatives of its own level with which every positive row ties
+        for t in range(ladder.tied.size):  # negatives of the same level that are ties of a positive row
             i = np.uint64(ladder.tied[t])
             level_of = np.int64(codes[ladder.positives[i]] > bound)
             twice += np.int64(prefixes[np.uint64(ladder.last[i] + level_of)])
@@ -315,7 +316,7 @@ def ladder_sums(scan, moves, chosen, ladder, lists, sums):
     """
     n_negative, n_positive = ladder.negatives.size, ladder.positives.size
     pairs = np.empty(n_negative + n_positive + 2, dtype=np.int64)
-    is_class_0 = scan.classes[lists[1]] == 0  # rows looked up among those of class 1, being fewer
+    is_class_0 = scan.classes[lists[1]] == 0  # if class 0 is the smaller one, its rows are looked up
     for c in chosen:
         feature = moves.features[c]
         column, bound = scan.codes[scan.columns[feature]], scan.lows[feature]

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from bayesieve.criteria._auc_kernels import AreaMoves, Scores
     from bayesieve.criteria._ladder_kernels import Ladder
 
-_MOST_CELLS = 0.5  # per row, for which counting cells is faster than keys of all rows
-_STEP_ERROR = 64 * np.finfo(float).eps  # nats: bound on the error of a logarithm of two probabilities
-_DOUBLE_RANGE = 340.0  # nats: quotients of two ratios of this size are doubles still
-_FEW_SCORES = 0.015  # different scores a row, up to which cells of equal rows are faster
+_MOST_CELLS = 0.5  # cells per row up to which counting cells is faster
+_STEP_ERROR = 64 * np.finfo(float).eps  # nats: bound of the error of a log ratio of two probabilities
+_DOUBLE_RANGE = 340.0  # nats: the quotient of two such ratios is still a finite double
+_FEW_SCORES = 0.015  # distinct scores per row up to which counting cells is tried
 
 
 class AUC(Criterion):
@@ -61,7 +61,7 @@ class AUC(Criterion):
     def start(
         self, block: ClassBlock, tables: RatioTables, priors: np.ndarray, *, leave_out: bool = False
     ) -> RowScores:
-        return RowScores(block, tables, priors)  # every row counts in the order, however certain its class
+        return RowScores(block, tables, priors)  # no rows are skipped: all of them are ranked
 
     def sums(self, rows: RowScores, moves: AreaMoves) -> np.ndarray:
         """Return the weight of the pairs of a positive and a negative row that are ranked correctly after each move.
@@ -137,7 +137,7 @@ class RowScores(LogRatios):
     skipped, however certain their class is.
     """
 
-    _ladder: tuple[Scores, Ladder | None] | None = None  # sorted rows, of the scores beside them
+    _ladder: tuple[Scores, Ladder | None] | None = None  # sorted rows, and the scores by which they were sorted
 
     def scan(self) -> Scores:
         """Return the arrays that a pass over candidates reads; they are computed once after each move."""

@@ -23,21 +23,21 @@ SURE = 33.0
 1e-14.
 """
 
-_PARALLEL_WORK = 20_000_000  # rows x candidates x other classes below which threads cost more than they bring
-_CANDIDATES_AT_ONCE = 1024  # the kernels keep a few cache lines for each
-_MAX_MULTIPLIED = 80.0  # nats: larger factors do not multiply safely
+_PARALLEL_WORK = 20_000_000  # rows x candidates x other classes below which threads are not worthwhile
+_CANDIDATES_AT_ONCE = 1024  # candidates per call of a kernel, which needs a few cache lines for each
+_MAX_MULTIPLIED = 80.0  # nats: products of larger factors may overflow
 
 # Limits of log ratios and ratios of rows.
-MANY_MOVES = 3  # at once: cheaper in the logarithms than in the ratios, which are needed after the last only
+MANY_MOVES = 3  # from this number of moves at once on, log ratios are updated instead of ratios
 _NEVER = 2**61  # beyond all limits, in steps
-_HIGHEST_EXACT = 82.0  # nats: eight factors of this size still multiply safely
-_HIGHEST = 165.0  # nats: the reciprocals of four such factors still add up safely
-_CERTAIN = 40.0  # nats: what a true class that far behind is worth is lost in rounding
-_LOWEST = 60.0  # nats below what moves can make up for: smaller ratios are 0 and do not become denormal numbers
-_MAX_STEPS = 1 << 23  # logarithms of many subsets in memory
-_MAX_SUMMED = 1 << 33  # of them, before Python receives signals
-_KEPT_SHARE = 0.75  # rows are gathered again when fewer than this share of those scanned matter
-_SCANNED_CODES = 1 << 18  # codes below which leaving rows out costs more than it saves
+_HIGHEST_EXACT = 82.0  # nats: the product of eight such ratios does not overflow
+_HIGHEST = 165.0  # nats: the common denominator of four such ratios does not overflow
+_CERTAIN = 40.0  # nats: if the true class is so far behind, its probability is lost in rounding
+_LOWEST = 60.0  # nats: smaller ratios, which no moves make relevant, are set to 0 to avoid denormal numbers
+_MAX_STEPS = 1 << 23  # log ratios of subsets in memory at once
+_MAX_SUMMED = 1 << 33  # additions of log factors before Python handles signals
+_KEPT_SHARE = 0.75  # rows to scan are chosen again if fewer than this share of them can change
+_SCANNED_CODES = 1 << 18  # codes below which skipping rows is not worthwhile
 
 
 class Criterion(ABC):
@@ -134,12 +134,12 @@ class RunningCriterion:
     """
 
     def __init__(self, rows: ScoredRows, criterion: Criterion, leave_out: bool, n_jobs: int | None) -> None:
-        effective_jobs(n_jobs)  # refuses other values before anything runs
+        effective_jobs(n_jobs)  # raises an error for invalid values before anything runs
         self._rows, self._criterion, self._n_jobs = rows, criterion, n_jobs
         self.sign = 1.0 if criterion.lower_is_better else -1.0
         self._move_work = rows.block.n_rows * (rows.tables.n_classes - 1)
         leaves = leave_out and criterion.saturation(rows.tables.n_classes) is not None
-        options: dict[str, Any] = {"leave_out": True} if leaves else {}  # criteria of others may not know the option
+        options: dict[str, Any] = {"leave_out": True} if leaves else {}  # user-defined criteria may not have the option
         self._state: Any = criterion.start(rows.block, rows.tables, rows.priors, **options)
         self.move, self.reset = self._state.multiply, self._state.reset
 
@@ -167,7 +167,7 @@ class RunningCriterion:
             def piece(chosen: slice) -> np.ndarray:
                 return criterion.sums(state, state.moves(features[chosen], adding[chosen]))
 
-            state.scan()  # what threads share
+            state.scan()  # computed once, before threads share it
             # With very many classes, use a single thread: Ctrl-C would have to wait too long for the work of other
             # threads.
             sums = np.concatenate(map_in_threads(piece, self._pieces(n), 1 if very_many else self._n_jobs))
@@ -422,7 +422,7 @@ class RowRatios(LogRatios):
     def multiply(self, features: Sequence[int], adding: Sequence[bool]) -> None:
         """Add features to the subset (``adding`` True) or drop them."""
         scan = self._scan
-        super().multiply(features, adding)  # without a scan until all segments are done
+        super().multiply(features, adding)  # postpone the scan until all moves are applied
         if scan is None or self._saturation is not None or len(features) >= MANY_MOVES:
             return
         from bayesieve.criteria._kernels import multiply_ratios
@@ -521,7 +521,7 @@ class RowRatios(LogRatios):
             return np.zeros(block.n_segments)
         from bayesieve.criteria._kernels import classify
 
-        away = self.tables.bounds  # no class may stay further than that, wherever one move takes it
+        away = self.tables.bounds  # largest change of a log ratio by one move
         right = (-self._saturation.right - np.log(self.n_others) - away) / self.tables.log_unit
         wrong = (self._saturation.wrong + away) / self.tables.log_unit
         limits = [np.clip(limit, -float(_NEVER), float(_NEVER)).astype(np.int64) for limit in (right, wrong)]
@@ -579,7 +579,7 @@ class LogLoss(Criterion):
         for at, feature in enumerate(features.tolist()):
             sums[at] = self.sums(rows, rows.moves(features[at : at + 1], np.array([True])))
             rows.multiply([feature], [True])
-        rows.forget()  # as after a path
+        rows.forget()  # probabilities are invalid after a path
         return sums
 
     def sums(self, rows: RowRatios | RowJoints, moves: tuple[Any, ...]) -> np.ndarray:

@@ -10,7 +10,7 @@ from bayesieve.criteria.base import Criterion, RowRatios, Saturation
 from bayesieve.criteria.scored_rows import ClassBlock, RatioTables
 from bayesieve.words import listed
 
-_SURE = 1e-9  # nats: beyond all ties
+_SURE = 1e-9  # nats: more than the tolerance of ties
 
 
 class Error(Criterion):
@@ -131,7 +131,7 @@ class Precision(_OneClass):
         sums, scan = super().sums(rows, moves), rows.scan()
         facts = scan.block.classes, scan.block.weights, self._code
         chosen = scan.add(chosen_sums, moves, np.zeros_like(sums), *facts)
-        if scan.ratios.shape[0] == 1:  # rows left out for being wrong are given the only other class
+        if scan.ratios.shape[0] == 1:  # skipped rows that are certainly wrong are predicted as the only other class
             chosen += scan.wrong_by_class()
         chosen[:, self._code] = sums[:, self._code]
         return chosen
@@ -172,7 +172,7 @@ class ExpectedCost(Criterion):
         self._costs = np.ascontiguousarray(costs)
 
     def saturation(self, n_classes: int) -> Saturation | None:
-        return None  # how sure is sure enough depends on the costs
+        return None  # no rows are skipped, because decisions depend on the costs
 
     def sums(self, rows: RowRatios, moves: tuple[Any, ...]) -> np.ndarray:
         from bayesieve.criteria._decision_kernels import cost_sums
@@ -245,7 +245,8 @@ class Benefit(Criterion):
 
     def start(self, block: ClassBlock, tables: RatioTables, priors: np.ndarray, *, leave_out: bool = False) -> Any:
         expected, true = self._of_rows(block.row_columns.get("benefit"), tables.n_classes)
-        return BenefitRows(block, tables, priors, expected, true)  # how sure is sure enough depends on the benefits
+        # No rows are skipped, because decisions depend on the benefits.
+        return BenefitRows(block, tables, priors, expected, true)
 
     def sums(self, rows: BenefitRows, moves: tuple[Any, ...]) -> np.ndarray:
         from bayesieve.criteria._decision_kernels import benefit_sums
@@ -344,5 +345,5 @@ def as_benefits(value: Any, name: str, n_classes: int, n_decisions: int | None =
 
 def with_amounts(benefits: np.ndarray, amounts: np.ndarray, slope: np.ndarray) -> np.ndarray:
     """Return benefits plus ``slope`` times the amount of each row, shape (n_rows, n_decisions, n_classes)."""
-    with np.errstate(invalid="ignore"):  # an unknown amount does no harm where it does not count
+    with np.errstate(invalid="ignore"):  # an unknown amount does not matter if its slope is 0
         return benefits + np.where(slope != 0, amounts[:, None, None] * slope, 0.0)

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from bayesieve.criteria.base import SURE, Criterion, RatioScan, RowRatios, Saturation
 from bayesieve.criteria.scored_rows import TWO_WAY, ClassBlock, RatioTables
 
-_ROWS_AT_ONCE = 1 << 13  # the probabilities of a piece of rows stay in the cache
+_ROWS_AT_ONCE = 1 << 13  # rows whose probabilities stay in the cache
 
 
 class Brier(Criterion):

@@ -24,7 +24,7 @@ from bayesieve.table.target import Rows, count_classes
 VERY_MANY_CLASSES = 500
 """Number of classes from which work is cut into pieces, so that Python receives signals in between."""
 
-_MAX_RATIOS = 1 << 22  # in one of the pieces that work of very many classes is cut into
+_MAX_RATIOS = 1 << 22  # ratios per piece of work, if there are very many classes
 
 # Methods by which a kernel finds the factor of a row's code, the fastest first.
 TWO_WAY, THREE_WAY, FOUR_CODES, LOOK_UP = range(4)
@@ -37,15 +37,15 @@ Both take about as long for 20 to 30 classes of 20 rows or more.
 IMPOSSIBLE = 1e300
 """The ratio of a class to the true one if the true one has no rows to learn from; times the share of that class."""
 
-_MAX_SEGMENTS = 4096  # of leave-one-out: one per class and distinct weight
+_MAX_SEGMENTS = 4096  # largest number of segments for leave-one-out: one per class and distinct weight
 
 # Limits for the tables of factors.
-_PRECOMPUTED_BYTES = 64 << 20  # tables of all features are stored up to this size, larger ones built when needed
-_MAX_GIBIBYTES = 4  # of the log factors of one feature
-_MAX_LOG_FACTOR = 700.0  # whose exponential is a double still
-_MAX_MOVES = 64  # between two looks at the logarithms, for the sake of rounding
-_REACH = 500.0  # nats that these moves may cover together
-_PIECE = 1 << 21  # entries of a table worked on at once: Python receives signals in between
+_PRECOMPUTED_BYTES = 64 << 20  # total size of tables that are stored; larger ones are computed when needed
+_MAX_GIBIBYTES = 4  # largest size of the log factors of one feature
+_MAX_LOG_FACTOR = 700.0  # nats; its exponential is still a finite double
+_MAX_MOVES = 64  # moves after which ratios are recomputed, because of rounding errors
+_REACH = 500.0  # largest sum of the log factors of these moves, in nats
+_PIECE = 1 << 21  # entries of a table computed at once; Python handles signals in between
 
 
 @dataclass
@@ -129,7 +129,7 @@ class ClassBlock:
             columns = {name: column[rows] for name, column in columns.items()}
         n_levels, engine, dtype = coded.n_levels, coded.engine, codes.dtype
         if codes.shape[0] == 0:
-            codes = np.zeros((1, codes.shape[1]), dtype=np.uint8)  # something to read if there is no feature
+            codes = np.zeros((1, codes.shape[1]), dtype=np.uint8)  # kernels read a row even if there are no features
         highest = np.zeros(len(codes), dtype=np.int64)
         for bounds in engine.blocks(np.array([0, codes.shape[1]]), len(codes) * dtype.itemsize):
             np.maximum(highest, codes[:, slice(*bounds)].max(axis=1, initial=0), out=highest)
@@ -181,7 +181,7 @@ class ClassBlock:
 
     def class_totals(self, n_classes: int) -> np.ndarray:
         """Return the number (or weight) of the rows of every class, shape (n_classes,)."""
-        if self.weights.size:  # segment by segment: light rows count next to heavy ones
+        if self.weights.size:  # add by segment, so that small weights are not lost beside large ones
             sizes = np.array([self.weights[a:b].sum() for a, b in pairwise(self.offsets.tolist())])
         else:
             sizes = np.diff(self.offsets).astype(float)
@@ -408,7 +408,7 @@ class ScoredRows:
     ) -> ScoredRows:
         """Return rows for leave-one-out, each with levels refitted to the rows of all other folds."""
         if coded.weights is not None and not np.all(coded.weights):
-            coded = coded.take(coded.weights > 0)  # rows of weight 0 may not fill a fold
+            coded = coded.take(coded.weights > 0)  # a fold must not consist of rows of weight 0
         row_weights, which = _weights_and_classes(coded, n_folds)
         fold = folds_by_class(coded, n_folds)
         learnt: list[_Learnt] = []
@@ -558,7 +558,7 @@ def _counts_by_segment(block: ClassBlock, n_levels: np.ndarray, names: Sequence[
     n_segments = block.n_segments
     classes = np.repeat(np.arange(n_segments, dtype=smallest_unsigned(n_segments)), np.diff(block.offsets))
     rows = Rows(classes, np.arange(n_segments), block.weights if block.weights.size else None)
-    codes = block.codes[: len(n_levels)]  # of a table without features there is a row to read
+    codes = block.codes[: len(n_levels)]  # without the row that stands in for no features
     return CodedTable(codes, n_levels, names, rows=rows, engine=block.engine).counts
 
 

@@ -114,7 +114,7 @@ def exact_intervals(columns, starts, apart, cumulated, prior, log_factorials, mo
     """
     n_classes = cumulated.shape[1]
     constant = log_factorial(n_classes - 1, log_factorials)
-    shifted = np.empty(prior.size - 1)  # the interval apart always exists: i intervals of the others make i + 1
+    shifted = np.empty(prior.size - 1)  # with the separate interval, i intervals of the other blocks make i + 1
     for k in range(shifted.size):
         shifted[k] = prior[k + 1 if k > 0 else 0]
     bounds = np.empty(cumulated.shape[0], np.int64)
@@ -177,7 +177,7 @@ def join_neighbours(cumulated, log_factorials, target):
     most_rows /= 16 * target
     bounds = np.empty(n_blocks + 1, np.int64)
     n, start, rows, bounds[0] = 0, 0, 0.0, 0
-    for i in range(n_blocks):  # runs of neighbours with at most so many rows; larger blocks stay alone
+    for i in range(n_blocks):  # pack runs of neighbours with at most this number of rows
         size = 0.0
         for j in range(n_classes):
             size += cumulated[i + 1, j] - cumulated[i, j]
@@ -400,7 +400,7 @@ def merge_pairs(table, sizes, log_factorials):
         delta[w] = np.inf
         for u in range(n):
             if u == v or group[u] != u:
-                continue  # the group itself, and those that ended
+                continue  # the group itself, or one that was merged into another
             change = _part(table[u], table[v], WITH, log_factorials) - costs[u] - costs[v]
             if u < v:
                 changes[u, v] = change
@@ -481,7 +481,7 @@ def settle_values(counts, group, prior, log_factorials):
     """
     n, width = counts.shape
     most = min(n, prior.size - 1)
-    table = np.empty((most + 1, width), counts.dtype)  # one group more than there can be
+    table = np.empty((most + 1, width), counts.dtype)  # one more than the largest number of groups
     table[:] = 0
     number = np.empty(n, np.int64)
     number[:] = -1

@@ -112,8 +112,8 @@ class EqualWidthDiscretizer(_Binner):
 
 
 _TABLE_LIMIT = 1 << 22  # rows up to which n log n is tabulated, 32 MiB; beyond it is computed
-_UNITS = 2.0**53  # in the largest sum of n log n: about the rounding errors of its terms
-_REAL_TOLERANCE = 4096  # units: sums of weights are rounded before their logarithm is
+_UNITS = 2.0**53  # number of units in the largest sum of n log n; a unit is about the rounding error of a term
+_REAL_TOLERANCE = 4096  # units, for sums of weights, which are already rounded
 
 
 class MDLPDiscretizer(IntervalCoder):

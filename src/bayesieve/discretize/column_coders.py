@@ -44,11 +44,11 @@ from bayesieve.table.target import refuse_identifiers, require_target
 from bayesieve.words import named
 
 _BLOCK_CELLS = 1 << 18  # numbers in a block, 2 MiB: it stays in the cache
-_PARALLEL_ROWS = 20_000  # from which starting threads to code columns pays
-_PARALLEL_CELLS = 2_000_000  # and in tables of fewer rows
-_FREE_CUTS = 5.0  # by chance, in all columns together
+_PARALLEL_ROWS = 20_000  # number of rows from which threads are worthwhile
+_PARALLEL_CELLS = 2_000_000  # or number of values, in tables of fewer rows
+_FREE_CUTS = 5.0  # accepted number of uninformative columns that are cut by chance
 _SAME_COST = 1e-9  # nats
-_MOST_BLOCK_ROWS = 20_000  # beyond, one column at a time is as fast
+_MOST_BLOCK_ROWS = 20_000  # with more rows, processing one column at a time is as fast
 
 
 _ALLOWED = {
@@ -125,7 +125,7 @@ class TableCoder(LevelsCoder):
 
     def _add_unseen(self, unseen: np.ndarray) -> None:
         """Add numbers of values without a level, shape (n_features,), to ``unseen_counts_``."""
-        if not self.unseen_counts_.flags.writeable:  # as in a model that joblib mapped from a file
+        if not self.unseen_counts_.flags.writeable:  # read-only in a model that joblib has mapped from a file
             self.unseen_counts_ = self.unseen_counts_.copy()
         # Without a lock, concurrent calls may lose counts, but never codes.
         self.unseen_counts_ += unseen
@@ -419,9 +419,9 @@ class MODLGrouper(_MODLCoder, GroupCoder):
         return group_values(table.with_missing, method=self.method, prior=self.prior, apart=missing, price=self.price)
 
 
-_MOST_COUNTED = 500  # groups up to which partitions are counted; more cost more than any feature could repay
-LEAST_VALUES = 30  # of a column whose values may stay apart
-_LEAST_MORE = 0.01  # that values save, as a share of what groups do: those are easier to read
+_MOST_COUNTED = 500  # number of groups up to which partitions are counted; more groups never save their cost
+LEAST_VALUES = 30  # least number of values of a column for one level per value
+_LEAST_MORE = 0.01  # share by which values must save more than groups, which are easier to read
 
 
 class ValueCoder(GroupCoder):
@@ -703,7 +703,7 @@ def code_columns(
     pays = table.n_rows >= _PARALLEL_ROWS or table.n_rows * positions.size >= _PARALLEL_CELLS
     map_in_threads(code, _runs(together, table.n_rows, positions), n_jobs if pays else None)
     if complaints:
-        warn_caller(*sorted(set(complaints)))  # in one order, whichever thread met them
+        warn_caller(*sorted(set(complaints)))  # sorted, because threads collect them in any order
     if levels.pairs:
         levels.code_pairs(codes.__getitem__, lambda i: table.column(int(positions[i])), codes.__setitem__)
         pairs = slice(positions.size, None)

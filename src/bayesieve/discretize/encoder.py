@@ -275,7 +275,7 @@ class TableEncoder(TableCoder):
 
         Error messages name ``owner``, an estimator that contains this encoder, if it is given.
         """
-        return new_table(self if owner is None else owner, X)  # the levels know of what kind their columns are
+        return new_table(self if owner is None else owner, X)  # the levels determine how columns are read
 
     def transform_coded(self, X: Any) -> CodedTable:
         """Return the codes of ``X`` as a `CodedTable` without classes; ``X`` may be the result of `read`."""

@@ -210,7 +210,7 @@ class IndicatorEncoder(TableCoder):
         self.levels_ = indicator_levels(level_scores=self.level_scores_, counts=counts.counts)
         self.unseen_counts_ = np.zeros(len(names), dtype=np.int64)
         self.classes_ = target.classes
-        self.rules_, self.marks_ = None, {}  # which scores do not have
+        self.rules_, self.marks_ = None, {}  # attributes that other encoders set
         return CodedTable(codes, n_levels, names, rows=rows, levels=self.levels_, counts=counts)
 
     def _training_scores(self, X: Any) -> Table:

@@ -39,26 +39,26 @@ PRIORS = ("sizes", "published")
 Method = Literal["greedy", "optimal"]
 
 _TABLE_LIMIT = 1 << 24  # entries (128 MiB): beyond, counts are treated as real numbers and log n! is computed each time
-_MANY_COUNTS = 500  # beyond, whole counts are looked up in the table
+_MANY_COUNTS = 500  # for more counts, log n! of integers is read from the table
 _TOLERANCE = 1e-9  # nats
 _EXACT_PARTITIONS = 25  # values up to which the numbers of partitions are summed exactly
-_ROWS_PER_PART = 2  # on average, up to which the prior by sizes is searched
+_ROWS_PER_PART = 2  # least mean number of rows per interval or group with the prior "sizes"
 
 MAX_OPTIMAL_BLOCKS = 20_000
 """Blocks of distinct values up to which ``method="optimal"`` is offered (time grows with their square)."""
-_EXACT_WORK = 10_000_000  # blocks^2 x classes up to which every column is solved exactly, in some 20 ms at most
-_COARSE_WORK = 1_000_000  # the same for the intervals that merges leave of larger columns: about 2 ms
-_MOST_INTERVALS = 4097  # that are looked for
+_EXACT_WORK = 10_000_000  # blocks^2 x classes up to which columns are solved exactly, in at most about 20 ms
+_COARSE_WORK = 1_000_000  # intervals^2 x classes after merges in larger columns: about 2 ms
+_MOST_INTERVALS = 4097  # largest number of intervals of a search
 
 MAX_OPTIMAL_VALUES = 16
 """Values (with the published prior: those pure in one class joined) up to which ``method="optimal"`` tries all."""
-_FEW_VALUES = 8  # with the prior by sizes, up to which all partitions are tried anyway
-_MAX_UNITS = 128  # with the prior by sizes, the same as the next: single values move afterwards
+_FEW_VALUES = 8  # with the prior "sizes": number of values up to which all partitions are evaluated
+_MAX_UNITS = 128  # like _MAX_PAIRED, but with the prior "sizes", after which single values are moved
 _SOME_GROUPS = (2, 3, 4, 5, 6, 8, 11, 16, 24, 40, 64)
-_HOPELESS = 20.0  # nats beyond a useful cost from which the groups of a first search are not improved
+_HOPELESS = 20.0  # nats above a useful cost from which the first groups are not improved
 _MAX_PAIRED = 512  # values up to which all pairs are compared; rarer ones are joined first
-_STRENGTHS = (1e-3, 1e6)  # rows that the shares of a column count for, in the prior of those of its values
-_MAX_ORDERED = 2048  # two classes: distinct class ratios up to which every value keeps its own place
+_STRENGTHS = (1e-3, 1e6)  # range of the concentration, in rows, of the prior of the values' class shares
+_MAX_ORDERED = 2048  # two classes: number of distinct class ratios beyond which similar ones are joined
 
 _table = np.zeros(0)
 _table_lock = threading.Lock()
@@ -477,7 +477,7 @@ def _more_classes(counts: np.ndarray, label: np.ndarray, prior: np.ndarray, meth
     states, totals = kernels.merge_pairs(table.copy(), np.zeros_like(table[:, -1]), log_table)
     best, at = np.inf, 0
     for step, cost in enumerate((totals + prior[len(table) : 0 : -1]).tolist()):
-        if cost <= best + EPSILON:  # fewest groups on ties
+        if cost <= best + EPSILON:  # prefer fewer groups on ties
             best, at = cost, step
     group = states[at].copy()
     kernels.settle_values(table, group, prior, log_table)

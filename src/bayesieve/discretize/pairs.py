@@ -43,16 +43,16 @@ N_BINS, N_VALUES = 6, 12
 """Quantile bins, and most frequent values, by which a column with one level takes part."""
 
 _SAFETY = math.log(100)  # nats: about one table of pure noise in a hundred gets a pair, however many are looked at
-_MOST_CELLS = 4096  # of a pair that is looked at unasked
+_MOST_CELLS = 4096  # largest number of cells of a pair that is not named by the user
 _MOST_ASKED_CELLS = 1 << 22
-_MOST_GROUPED = 400  # pairs whose cells are grouped; of more, those that promise most
-_PATIENCE = 100  # pairs grouped in vain after which less promising ones are not looked at
-_MOST_RANKED_ROWS = 50_000  # by which they are ranked
+_MOST_GROUPED = 400  # number of pairs whose cells are grouped; the most promising ones if there are more
+_PATIENCE = 100  # the search ends after this number of pairs without gain
+_MOST_RANKED_ROWS = 50_000  # number of rows by which pairs are ranked
 _RANKED_AT_ONCE = 1 << 22  # pairs
 _COUNTED_AT_ONCE = 16
 _FITTINGS, _TINY = 20, 1e-300
-_VARIANCES = (0.003, 0.03, 0.3)  # of the priors of deviations that are tried for each pair
-_PARALLEL_ROWS = 20_000  # from which starting threads to count pays
+_VARIANCES = (0.003, 0.03, 0.3)  # prior variances of interactions that are compared for each pair
+_PARALLEL_ROWS = 20_000  # number of rows from which threads are worthwhile
 
 
 class FrequentValues(GroupCoder):
@@ -170,7 +170,7 @@ def most_saved(cells: np.ndarray, null: float, prior: Prior) -> float:
     rows = cells.sum(axis=2)
     cells, rows = cells[rows > 0], rows[rows > 0]
     entropy = float(xlogy(rows, rows).sum() - xlogy(cells, cells).sum())
-    if cells.shape[1] == 2 and cells.dtype != np.float64:  # the inequalities are those of whole numbers
+    if cells.shape[1] == 2 and cells.dtype != np.float64:  # the inequalities hold for integer counts
         entropy += 0.5 * math.log(0.5 * float(rows.sum()) + 1.0)
     n = max(2, rows.size)
     if prior == "published":

@@ -21,22 +21,22 @@ from bayesieve.words import named
 
 REPEATED = "repeated rows"
 """The kind of the caution."""
-_FEWEST_COPIED = 10  # rows of a class that have copies, and
-_LEAST_SHARE = 0.25  # rows that repeat others, for each row of that class; fewer do little harm
-_FEWEST_VALUES = 20  # of the numeric column by which copies are recognised, and
-_LEAST_DISTINCT = 0.5  # for each distinct row
-_FEWEST_EXPECTED = 10.0  # pairs of equal rows whose classes would differ by chance, for their absence to mean something
-_FEWEST_JOINED, _MORE_EXPECTED = 100, 30.0  # the same where rows are not equal in all columns
-_MOST_DIFFERENT = 0.3  # pairs of copies whose classes differ, for each one that would by chance
-_MOST_OF_ONE_ROW = 5  # copies that count in these sums
-_DENSE = 0.5  # gaps between neighbouring values that are about the smallest gap, in a column of few possible values
+_FEWEST_COPIED = 10  # least number of distinct rows of a class with copies
+_LEAST_SHARE = 0.25  # least share of the rows of that class that repeat others; fewer do little harm
+_FEWEST_VALUES = 20  # least number of unique values of the column that shows copies
+_LEAST_DISTINCT = 0.5  # least number of its unique values per distinct row
+_FEWEST_EXPECTED = 10.0  # least expected number of equal rows with different classes, if classes were random
+_FEWEST_JOINED, _MORE_EXPECTED = 100, 30.0  # unique values and expected pairs, if rows are not equal in all columns
+_MOST_DIFFERENT = 0.3  # largest ratio of observed to expected pairs of copies with different classes
+_MOST_OF_ONE_ROW = 5  # copies of one row that are counted for this
+_DENSE = 0.5  # share of gaps that are about the smallest one, in a column of few possible values
 _GLANCE_COLUMNS, _GLANCE_ROWS = 64, 1000
-_MOST_NEARLY_EQUAL = 0.02  # distinct rows that are equal in all columns but one
-_TOGETHER = 1.05  # distinct pairs of values of two columns that were copied together, for each value of one
-_MOST_OF_ONE_VALUE = 0.1  # rows with one value; a value of more rows, such as 0, is no single measurement
-_HASHED_ROWS = 1 << 18  # of a scan, in which equal rows are looked for
-_FEWEST_EQUAL = 3  # values, at a glance, in a column that may be copied
-_NEARLY_ALL = 0.9  # rows with a text of their own, in a column of identifiers
+_MOST_NEARLY_EQUAL = 0.02  # largest share of distinct rows that are equal in all columns but one
+_TOGETHER = 1.05  # largest number of distinct pairs of values per value, for columns copied together
+_MOST_OF_ONE_VALUE = 0.1  # largest share of rows with one value; a frequent value, such as 0, is not a copy
+_HASHED_ROWS = 1 << 18  # rows of a scan that are compared
+_FEWEST_EQUAL = 3  # least number of repeated values among 1,000 rows of a copied column
+_NEARLY_ALL = 0.9  # least share of rows with different texts in a column of identifiers
 
 
 @dataclass(frozen=True)
@@ -324,7 +324,7 @@ def are_copies(values: np.ndarray, counts: np.ndarray, in_sample: bool = False) 
     order = order[: np.count_nonzero(~np.isnan(values))]
     values = values[order]
     differs = np.concatenate([[True], values[1:] != values[:-1], [True]])
-    unique = differs[1:] & differs[:-1]  # other rows with the value explain no copies, as those of 0 in counts
+    unique = differs[1:] & differs[:-1]  # a value of several distinct rows, such as 0, shows no copies
     fewest, least_expected = (_FEWEST_JOINED, _MORE_EXPECTED) if in_sample else (_FEWEST_VALUES, _FEWEST_EXPECTED)
     if np.count_nonzero(unique) < max(fewest, _LEAST_DISTINCT * values.size):
         return False
@@ -338,7 +338,7 @@ def are_copies(values: np.ndarray, counts: np.ndarray, in_sample: bool = False) 
     least = 0.0 if in_sample else _LEAST_SHARE
     if not np.any((n_copied >= _FEWEST_COPIED) & (repeated >= least * np.bincount(of_class, n_rows, counts.shape[1]))):
         return False
-    repeats = np.flatnonzero(copied)  # few of the rows, so that many classes need little memory
+    repeats = np.flatnonzero(copied)  # few rows, so that many classes need little memory
     pairs, sizes, here = np.minimum(n_rows[repeats] - 1, _MOST_OF_ONE_ROW), n_rows[repeats], counts[repeats] * 1.0
     lower, higher = repeats - 1, (repeats + 1) % n_rows.size
     nearby = (counts[lower] / n_rows[lower, None] + counts[higher] / n_rows[higher, None]) / 2

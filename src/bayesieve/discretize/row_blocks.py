@@ -29,9 +29,9 @@ MOST_TEXTS = 1 << 19
 QUANTILES = (1 << 16) - 1
 """Default number of quantiles."""
 
-_BYTES_PER_CELL = 64  # of a grid, and of the sketch that it is made of, besides 24 for each class
-_BYTES_PER_NUMBER = 16  # while counts are added up, besides 8 for each class
-_BYTES_PER_TEXT = 100  # besides 12
+_BYTES_PER_CELL = 64  # memory of a cell in a grid and its sketch, plus 24 per class
+_BYTES_PER_NUMBER = 16  # memory of a distinct number while counts are added, plus 8 per class
+_BYTES_PER_TEXT = 100  # memory of a distinct text, plus 12 per class
 _NO_LIMIT = 1 << 62
 _FEWEST_CELLS = 1 << 10
 _FEWEST_TEXTS = 1 << 14

@@ -44,7 +44,7 @@ from bayesieve.words import agreeing, did_you_mean, named
 
 AS_LEARNT = "as learnt"
 _FORCED_BINS = 6
-_MOST_COMPARED, _MOST_TYPING_ERRORS = 5000, 20  # values of a column, and values that no row has, for hints
+_MOST_COMPARED, _MOST_TYPING_ERRORS = 5000, 20  # numbers of values compared for hints, and of absent values listed
 
 
 def ruled_coders(rules: TableRules, table: Table, coders: Sequence[ColumnCoder], pairs: Any) -> list[ColumnCoder]:
@@ -83,13 +83,13 @@ def rule_cautions(
     """
     cautions = []
     for i, coder in enumerate(coders):
-        if not isinstance(coder, Ruled) or coder.rule.cells:  # levels of another model may be of other rows
+        if not isinstance(coder, Ruled) or coder.rule.cells:  # levels of another model may come from other rows
             continue
         absent, others, where = coder.absent, coder.others, "in groups of"
         if coder.rule.special:
             absent, others, where = *_absent_special(table, i, levels[i]), "special in"
         if absent:
-            few = len(absent) <= _MOST_TYPING_ERRORS  # a list of all codes has more than the rows
+            few = len(absent) <= _MOST_TYPING_ERRORS  # a complete list of codes may have many values that no row has
             hint = did_you_mean(absent if few else (), others[:_MOST_COMPARED])
             hint = hint or agreeing(absent, "check how the column writes [it|them].")
             values = agreeing(absent, "No row has the [value|values] {} that [is|are]")

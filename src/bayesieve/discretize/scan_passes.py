@@ -27,9 +27,9 @@ from bayesieve.words import plural
 if TYPE_CHECKING:
     import polars as pl
 
-_BLOCK_CELLS, _BLOCK_COPIES = 1 << 23, 8  # values that are read at once, 64 MiB of numbers, and copies of them
-_TASK_CELLS = 1 << 25  # values that a worker reads for a task
-_FEWEST_ROWS = 1 << 12  # that are read at once of a column of long texts
+_BLOCK_CELLS, _BLOCK_COPIES = 1 << 23, 8  # values read at once (64 MiB of numbers), and copies made of them
+_TASK_CELLS = 1 << 25  # values that a worker reads per task
+_FEWEST_ROWS = 1 << 12  # least number of rows of a column of long texts that are read at once
 _MOST_SENT = 10 << 20  # bytes of levels or options that are sent with a task, unless one column has more
 
 
@@ -198,7 +198,7 @@ class ScannedBlocks:
                 first = at
         steps = []
         for columns in groups:
-            n_rows = rows_of_part[columns.start]  # of a column of long texts, which is alone, or of a block
+            n_rows = rows_of_part[columns.start]  # of a block, or of a part of it for a single column of long texts
             starts = _block_starts(self.table.row_mask, self.table.source.n_rows, n_rows)
             for number, (begin, end) in enumerate(pairwise(starts.tolist())):
                 rows = slice(number * n_rows, min((number + 1) * n_rows, self.table.n_rows))

@@ -88,7 +88,7 @@ class ClassOrder:
         return ClassOrder(self.codes, self.rows[chosen], offsets, weights, self.integral)
 
 
-_ROWS_PER_DISTINCT = 12  # counting distinct values in a hash table beats sorting when each comes at least this often
+_ROWS_PER_DISTINCT = 12  # rows per distinct value from which counting in a hash table is faster than sorting
 LEAST_HASHED = 5000
 """Rows below which sorting takes no time either."""
 NEVER = 1 << 62

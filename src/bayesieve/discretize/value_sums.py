@@ -21,11 +21,11 @@ from bayesieve.table.column_values import TextValues
 from bayesieve.table.levels import smallest_unsigned
 
 _SMALLEST = 4096  # hashes by which distinct values are estimated, to within 1.6 %
-_INCREMENT = np.uint64(0x9E3779B97F4A7C15)  # that `mixed` adds
-_BUCKETS = 1 << 20  # of hashes of texts
-_FEW_CLASSES = 16  # whose texts polars counts
-_TOP_BITS = 14  # of a number: its sign, its exponent and two more, which say in which quarter of an octave it is
-_TOO_FULL = 64  # times as many rows as a cell should have
+_INCREMENT = np.uint64(0x9E3779B97F4A7C15)  # constant that `mixed` adds
+_BUCKETS = 1 << 20  # number of buckets for hashes of texts
+_FEW_CLASSES = 16  # up to this number of classes, polars counts texts
+_TOP_BITS = 14  # first bits of a float: sign, exponent and two bits of the fraction
+_TOO_FULL = 64  # a cell with so many times its share of rows is split
 MOST_ROUNDS = 2
 """How often cells that are too full are split."""
 

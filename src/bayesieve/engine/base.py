@@ -18,7 +18,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-_MOST_ROWS_AT_ONCE, _MOST_NUMBERS_AT_ONCE = 1 << 14, 1 << 17  # summed over in one go, whatever the threads
+_MOST_ROWS_AT_ONCE, _MOST_NUMBERS_AT_ONCE = 1 << 14, 1 << 17  # largest slice, independent of the number of threads
 GRAIN = 512
 """Rows that the kernels work on at once. Blocks end at multiples of it, counted from the start of a segment, so that
 sums are taken in the same order however rows are cut.

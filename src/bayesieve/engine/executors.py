@@ -24,8 +24,8 @@ from bayesieve.version import __version__
 Chunk = TypeVar("Chunk")
 Result = TypeVar("Result")
 
-_POLL = 0.1  # seconds between two looks at the clock; an endless wait misses Ctrl-C on some platforms
-_FEWEST_PENDING = 2  # chunks: one is worked on while the results of another one are added up
+_POLL = 0.1  # seconds between checks of the time limit; an unlimited wait misses Ctrl-C on some platforms
+_FEWEST_PENDING = 2  # chunks: one is computed while the results of another one are added
 _ROOM = 1 << 30
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from bayesieve.compiling import jit, jit_inner
 
-_LARGEST_PRODUCT = 1e100  # of several rows, before its logarithm is taken
+_LARGEST_PRODUCT = 1e100  # largest product of rows before its logarithm is taken
 
 
 @jit

@@ -20,7 +20,7 @@ from bayesieve.search.trace import SearchTrace, TraceRecorder, WalkStart
 
 LINKAGES = ("complete", "average", "single", "weighted")
 _MAX_CUTS = 100
-_STRONG, _STRONG_SHARE = 0.1, 0.2  # entries of M above the one, in a share of at least the other, ask for a small q
+_STRONG, _STRONG_SHARE = 0.1, 0.2  # q is small if this share of the entries of M exceeds 0.1
 _Q_OF_MANY, _Q_OF_FEW = 0.4, 0.6
 
 
@@ -62,7 +62,7 @@ class FeatureClusters:
         """Probability with which a candidate takes a feature from a cluster: 0.4 if at least 20 % of the entries of M
         exceed 0.1, otherwise 0.6.
         """
-        entries = self.dependence  # of all features, also of those of one level
+        entries = self.dependence  # also of features with a single level
         return _Q_OF_MANY if entries.size and np.mean(entries > _STRONG) >= _STRONG_SHARE else _Q_OF_FEW
 
     @property

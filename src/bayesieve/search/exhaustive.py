@@ -16,11 +16,11 @@ from bayesieve.search.trace import SearchTrace, TraceRecorder, WalkStart
 MAX_FEATURES = 25
 """Largest number of candidate features: a trace of 2^25 subsets takes gigabytes."""
 
-_MOVES_AT_ONCE = 1024  # between two calls of the progress
-_FEWEST_PIECES = 5  # the tree is cut into 2^5 pieces at least ...
-_PIECE_WORK = 20_000_000  # ... of no more subsets x rows x other classes, some hundredths of a second
-_AT_ONCE = 32  # pieces between two readings of the clock
-_MAX_BYTES = 1 << 30  # of the factors of all rows
+_MOVES_AT_ONCE = 1024  # moves between two calls of the progress function
+_FEWEST_PIECES = 5  # the tree is divided into at least 2^5 pieces ...
+_PIECE_WORK = 20_000_000  # ... of at most this number of subsets x rows x other classes, which takes about 0.02 s
+_AT_ONCE = 32  # pieces between two checks of the time limit
+_MAX_BYTES = 1 << 30  # memory of the factors of all rows
 _LARGEST_LOG = 470.0  # nats: the kernel multiplies a ratio of this size with products of up to 1e100
 
 
@@ -67,7 +67,7 @@ def _walk(state: SearchState, recorder: TraceRecorder, clock: Clock) -> None:
     key = np.uint64(0)
     last = candidates.size - 1
     on_path = problem.validation is not None or problem.objective.constraints
-    looks = [] if on_path else [last]  # scored from every subset of the walk
+    looks = [] if on_path else [last]  # features scored from every subset of the walk
     n_steps = 1 << (candidates.size - len(looks))
     best = state.cost
     for step in range(1, n_steps + 1):
@@ -177,7 +177,7 @@ def evaluate_every_subset(
     def costs() -> np.ndarray:
         return problem.objective.criterion.values(losses[:, None], sizes, rows.class_totals)
 
-    pieces, done = _gray(np.arange(1 << (k - depth))), 0  # those done are then the first part of one walk
+    pieces, done = _gray(np.arange(1 << (k - depth))), 0  # completed pieces are then the beginning of one walk
     with clock:
         while done < pieces.size and not (done and clock.stops()):
             map_in_threads(piece, pieces[done : done + _AT_ONCE].tolist(), n_jobs)

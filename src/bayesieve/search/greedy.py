@@ -16,7 +16,7 @@ from bayesieve.search.trace import Point, SearchTrace, StepRecorder, TraceRecord
 DIRECTIONS = ("forward", "backward", "forward-backward", "backward-forward", "fast")
 
 _TIE = 1e-12
-_MAX_PASSES = 50  # of the fast search; it stops by itself when a round changes nothing
+_MAX_PASSES = 50  # limit of the fast search, which usually ends earlier, when a round changes nothing
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,7 @@ class _GreedyRun:
         """Store the current subset if it is the best so far."""
         state, limit = self._state, self._options.n_features
         if limit is not None and self._options.direction in ("forward", "backward"):
-            self._best = (Point(0.0, 0), state.selected.copy())  # the end of the path counts, as it has the size wanted
+            self._best = (Point(0.0, 0), state.selected.copy())  # the last subset has the requested size
             return
         if limit is not None and state.n_selected > limit:
             return
@@ -284,7 +284,7 @@ class BestFirst(Search):
                 worst = np.sort(ranks)[: self.n_waiting].max(initial=-np.inf)
                 leading = np.flatnonzero(ranks <= worst).tolist()
                 waiting += [(float(ranks[i]), flipped(subset, int(moves[i]))) for i in leading]
-                waiting = sorted(waiting, key=itemgetter(0))[: self.n_waiting]  # the first of equals
+                waiting = sorted(waiting, key=itemgetter(0))[: self.n_waiting]  # stable: of ties, the first one
                 if at >= 0:
                     state.flip(int(moves[at]), float(costs[at]))
                     best, stale = state.selected.copy(), 0

@@ -23,14 +23,14 @@ from bayesieve.engine.progress import Clock, Progress
 from bayesieve.search.trace import SearchTrace, TraceRecorder, WalkStart
 from bayesieve.table.levels import TableLevels
 
-_TIE = 1e-12  # that rounding may add to a measure, and the distance of one on its bound
-_PENALTY = 1e6  # times the cost of the empty subset, for a constraint missed by 1: more than any criterion gains
-_MISSED = 1e-3  # added to what subsets miss their constraints by, so that those on a bound lose to all that beat it
+_TIE = 1e-12  # rounding errors of measures; violation of a measure equal to its bound
+_PENALTY = 1e6  # penalty of a violation of 1, times the cost of the empty subset: more than any criterion improves
+_MISSED = 1e-3  # added to violations, so that subsets exactly on a bound are worse than all that exceed it
 
-_WAVE = 4  # starts that run without knowing of each other: fixed, so that threads do not change results
-_QUICK_WORK = 2_000_000  # rows x candidates x other classes below which threads cost more than they bring
-_THOROUGH = 4  # times as many starts
-_AHEAD_WORK, _MAX_AHEAD = 20_000, 256  # rows, and moves, evaluated ahead before waste outweighs the calls saved
+_WAVE = 4  # number of starts in a wave; fixed, so that results do not depend on threads
+_QUICK_WORK = 2_000_000  # rows x candidates x other classes below which threads are not worthwhile
+_THOROUGH = 4  # factor of the number of starts
+_AHEAD_WORK, _MAX_AHEAD = 20_000, 256  # limits on rows, and on moves, that are scored ahead
 
 
 @dataclass(frozen=True)
@@ -463,7 +463,7 @@ class MultiStart(Search):
             n_starts *= _THOROUGH if self.thorough and is_quick else 1
 
         # A subset is identified by the exclusive or of random keys of its features (Zobrist hashing).
-        if problem.learnt is not None:  # names and orders of columns make no difference
+        if problem.learnt is not None:  # results do not depend on names and order of columns
             candidates = listed_by_counts(problem.learnt.counts, candidates)
         keys = np.zeros(len(problem.names), dtype=np.uint64)
         keys[candidates] = rng.integers(1, 2**63, size=n_varied, dtype=np.uint64)[: candidates.size]
@@ -480,7 +480,7 @@ class MultiStart(Search):
             if clock.is_up or not clock.complete:
                 break
         complete = clock.complete and len(walks) == n_starts
-        with clock.ended_by_interrupt():  # the walks are not lost while they are put together
+        with clock.ended_by_interrupt():  # Ctrl-C must not lose the walks now
             return problem.trace(walks, complete=complete, seconds=clock.seconds)
 
 
@@ -521,10 +521,10 @@ class _Waves:
         try:
             state = self._spare.pop()
             state.reset()
-        except IndexError:  # a test before would not do: another thread may take the last one in between
+        except IndexError:  # no test beforehand: another thread may take the last state in between
             state = SearchState(self.problem)
         walk = _Walk(self, state, np.random.default_rng(seed))
-        with self.clock:  # everything recorded so far stands; the move under way was not recorded yet
+        with self.clock:  # all moves recorded so far remain valid
             for _ in range(self.options.max_iter):
                 improved = [walk.try_all(adding=adding) for adding in (True, False)]
                 if self.clock.stops() or not any(improved):

@@ -12,9 +12,9 @@ from bayesieve.engine import effective_jobs, map_in_threads
 from bayesieve.engine.progress import Clock
 from bayesieve.search.problem import Objective, SubsetProblem, refuse_unmeasurable, violation
 
-_PIECE = 256  # subsets that are evaluated together before the clock is looked at, and others are taken up
+_PIECE = 256  # subsets that are evaluated together between two checks of the time limit
 _PIECE_WORK = 1 << 30  # rows x features x subsets of a piece of large tables
-_PARALLEL_WORK = 20_000_000  # rows x features x subsets below which threads cost more than they bring
+_PARALLEL_WORK = 20_000_000  # rows x features x subsets below which threads are not worthwhile
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def walk_subsets(
     with clock:
         if len(subsets):
             walk(np.zeros(1, dtype=np.int64))
-        order = np.lexsort(subsets[1:].T[::-1]) + 1  # those that begin alike follow each other
+        order = np.lexsort(subsets[1:].T[::-1]) + 1  # similar subsets follow each other
         size = max(1, min(_PIECE, _PIECE_WORK // max(1, work), -(-order.size // at_once)))
         pieces = [order[at : at + size] for at in range(0, order.size, size)]
         for at in range(-at_once, len(pieces), at_once):

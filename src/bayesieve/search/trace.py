@@ -63,7 +63,7 @@ class _Guided(msgspec.Struct, kw_only=True):
 
 _GUIDE = _Guided.__struct_fields__[:-2]
 """Attributes of a trace that are saved as they are."""
-_MAX_SAVED = 100_000  # moves of a walk in a file
+_MAX_SAVED = 100_000  # largest number of moves of a walk in a model file
 
 
 @dataclass(frozen=True)

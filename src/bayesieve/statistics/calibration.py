@@ -8,7 +8,7 @@ from scipy.special import expit, logit
 
 _UNKNOWN = float("nan"), float("nan")
 _MOST_STEPS, _MOST_HALVINGS = 200, 60
-_CLOSE = 1e-9  # standard errors: length of the last of Newton's steps
+_CLOSE = 1e-9  # largest length of the last Newton step, in standard errors
 
 
 def calibration_slope(log_odds: np.ndarray, hit: np.ndarray, weights: np.ndarray) -> tuple[float, float]:

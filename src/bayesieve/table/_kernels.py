@@ -8,7 +8,7 @@ from bayesieve.compiling import jit, read_only
 
 _BLOCK = 256
 _FEW_CUTS = 64
-_SLOTS = 16384  # of the hash table of addresses; a power of two
+_SLOTS = 16384  # size of the hash table of addresses; a power of two
 MOST_OBJECTS = 4096
 
 

@@ -118,18 +118,18 @@ Mark = Literal["counter", "identifier", "date"]
 
 MOST_JUDGED_ROWS = 20_000
 """Largest number of rows in which numeric columns are tested."""
-_FEWEST_ROWS = 20  # below, unique values are no surprise
-_GLANCES = (64, 1000)  # rows that tell most columns of measurements from those that may be marks
-_CELLS_AT_ONCE = 1 << 20  # glanced at
-_MANY = 3  # rows a value, at most, in a glance at a counter or an identifier
-_ROWS_PER_CATEGORY = 2.0  # at most, in an identifier
-_MOST = 0.75  # of the equal pairs, of the gaps or of the unevenness that chance makes
-_EVEN = 0.15  # largest distance of the distribution of an identifier from an even one
-_CHANCE = 1e-4  # of measurements to be taken for marks
-_WIDEST = 1e100  # half of the range of whole numbers that anything counts with; wider ones overflow
-_STEPS = 1000  # in which a counter is followed down the rows
-_SECONDS = (6.3e8, 2.3e9)  # since 1970, from 1990 to 2042
-_UNITS = (1.0, 1e3, 1e6, 1e9)  # a second
+_FEWEST_ROWS = 20  # fewer rows may have different values by chance
+_GLANCES = (64, 1000)  # rows of two quick tests that exclude most columns of measurements
+_CELLS_AT_ONCE = 1 << 20  # values that are read at once in these tests
+_MANY = 3  # largest mean number of rows per value of a counter or identifier in these tests
+_ROWS_PER_CATEGORY = 2.0  # an identifier of categories has fewer rows per value
+_MOST = 0.75  # largest share of the equal pairs, gaps or unevenness of random numbers
+_EVEN = 0.15  # largest distance between the distribution of an identifier and a uniform one
+_CHANCE = 1e-4  # probability that measurements are taken for counters or identifiers
+_WIDEST = 1e100  # numbers of a wider range (half of it) are measurements; differences would overflow
+_STEPS = 1000  # differences by which a counter is tested
+_SECONDS = (6.3e8, 2.3e9)  # seconds since 1970, from 1990 to 2042
+_UNITS = (1.0, 1e3, 1e6, 1e9)  # per second
 _MONTHS, _DAYS = (190001, 210012), (19000101, 21001231)  # as whole numbers
 _FEWEST_PERIODS = 3
 

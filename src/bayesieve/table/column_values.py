@@ -40,7 +40,7 @@ _TYPES = {
     "Time": "time",
 }
 _MERGE_ORDER = {bool: 0, int: 1, float: 2, str: 3}
-_FEW_ROWS = 20_000  # below, encoding by addresses is not worth a compiled loop
+_FEW_ROWS = 20_000  # shorter columns are not worth a compiled loop over addresses
 
 
 Encoding = tuple[np.ndarray, Sequence[Any]]
@@ -198,7 +198,7 @@ def read_values(column: Any) -> RawValues:
     if isinstance(dtype, pd.ArrowDtype) or getattr(dtype, "storage", None) == "pyarrow":
         return _read_arrow(to_arrow(column))
     if isinstance(dtype, pd.SparseDtype):
-        return _read_array(column.array.to_dense())  # never guessed to be text that Arrow would refuse
+        return _read_array(column.array.to_dense())  # without guessing a text type, which Arrow might refuse
     if isinstance(dtype, pd.CategoricalDtype):
         codes, categories = column.cat.codes.to_numpy().astype(np.int32), column.cat.categories.tolist()
         return EncodedValues("category", len(column), partial(drop_unused, codes, categories))
@@ -523,11 +523,11 @@ def encoded_series(column: Any) -> tuple[np.ndarray, list[Any]]:
         pool = pl.Categories.random()
         column = column.cast(pl.Categorical(pool))
     codes = column.to_physical().cast(pl.UInt32)
-    if codes.null_count():  # filling them takes longer than all the rest in small tables
+    if codes.null_count():  # test first: filling nulls takes most of the time in small tables
         codes = codes.fill_null(2**32 - 1)
     codes = codes.to_numpy().view(np.int32)
     if pool is not None:
-        return codes, pool.to_series().to_list()  # while `column` lives: an unused pool is emptied
+        return codes, pool.to_series().to_list()  # read it while `column` exists: an unused pool is emptied
     if column.dtype == pl.Enum:
         return drop_unused(codes, column.dtype.categories.to_list())
     # The pool of categories may be shared with other columns and far larger than what this one uses.

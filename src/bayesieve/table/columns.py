@@ -43,8 +43,8 @@ Kind = Literal["numeric", "categorical"]
 KINDS = ("numeric", "categorical")
 _FORMS = dict.fromkeys(("date", "datetime"), "; write dates as 2024-12-31")
 _READ_AS_TEXT = ("text", "category", "mixed")
-_FEW_ROWS = 1 << 10  # are converted together, however long their texts are
-_CHUNK_BYTES = 1 << 26  # of texts that are converted at once
+_FEW_ROWS = 1 << 10  # columns of fewer rows are not cut into chunks
+_CHUNK_BYTES = 1 << 26  # size of the texts that are converted at once
 ALL_WHOLE = 2.0**53
 """Below, floats tell all whole numbers apart."""
 
@@ -393,7 +393,7 @@ class Column:
         numbers, unreadable = numbers_of_texts(texts, type_, day_first)
         if codes is None:
             return numbers, unreadable
-        for i, value in enumerate(values):  # the same numbers as in a column of nothing else
+        for i, value in enumerate(values):  # numbers of Python are converted exactly, not by way of their text
             is_number = isinstance(value, (Real, decimal.Decimal)) and not isinstance(value, (bool, np.timedelta64))
             if is_number and type_ == "number":
                 with suppress(OverflowError):
@@ -541,7 +541,7 @@ class Table:
 
         ``rows`` are the positions of the rows to return; None for all.
         """
-        if self.reads_rows and rows is not None:  # once, not for each column
+        if self.reads_rows and rows is not None:  # read the rows once, not for each column
             return self.select(positions.tolist()).take(rows).numbers(np.arange(positions.size))
         values = np.empty((positions.size, self.n_rows if rows is None else rows.size))
         for at, i in enumerate(positions.tolist()):

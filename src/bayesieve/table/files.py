@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _FIRST_BYTES = 1 << 16
 _PIECE = 1 << 24
-_MOST_BYTES = 1 << 32  # of a stream, which may be endless
+_MOST_BYTES = 1 << 32  # largest size of a stream, which may be endless
 
 
 def read_file(
@@ -73,7 +73,7 @@ def _read_stream(
         elif not content.startswith(b"\x1f\x8b"):
             from bayesieve.table.text_files import refuse_binary
 
-            refuse_binary(name, content)  # before all of what may be endless is read
+            refuse_binary(name, content)  # before reading the rest, which may be endless
         return _parsed(name, _whole(content, file, name), format, levels, date_orders)
 
 

@@ -345,7 +345,7 @@ class FeatureLevels(ShortRepr):
             code_of_text.get(value if type(value) is str else canonical_text(value), unseen)
             for value in categories.values
         ]
-        lookup[-1] = missing  # of the missing code, -1
+        lookup[-1] = missing  # for the code of missing values, -1
         for i in np.flatnonzero(lookup[:-1] == unseen).tolist():
             text = self._category(categories.values[i])
             lookup[i] = missing if text is None else code_of_text.get(text, unseen)
@@ -691,7 +691,7 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
             if part is self[i]:
                 return codes(i)
             if id(part) not in finer:
-                finer[id(part)] = part.code(column(i), [])  # of unreadable values the column has complained
+                finer[id(part)] = part.code(column(i), [])  # complaints were collected for the column itself
             return finer[id(part)]
 
         for k, pair in enumerate(self.pairs, self.n_columns):
@@ -720,7 +720,7 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
 
 def columns_of(levels: Sequence[FeatureLevels]) -> Sequence[FeatureLevels]:
     """Return the leading levels, which are those of columns, without the pairs after them."""
-    n_columns = getattr(levels, "n_columns", None)  # of `TableLevels`, which makes its features on access
+    n_columns = getattr(levels, "n_columns", None)  # an attribute of `TableLevels`, which creates levels on access
     if n_columns is None:
         n_columns = next((k for k, level in enumerate(levels) if level.kind == "pair"), None)
     return levels if n_columns in (None, len(levels)) else levels[:n_columns]

@@ -27,7 +27,7 @@ _CONTINUOUS = (
     "Unknown label type: continuous. Maybe you are trying to fit a classifier, which expects discrete classes on a "
     "regression target with continuous values."
 )
-_LEAST_WEIGHT, _MOST_WEIGHT = 1e-100, 1e18  # products must not vanish, and rounded it must fit into 64 bits
+_LEAST_WEIGHT, _MOST_WEIGHT = 1e-100, 1e18  # limits of the sum: products must not underflow, and it must fit in 64 bits
 # Limits beyond which the target is taken for an identifier and refused.
 _IDENTIFIERS, _LEAST_ROWS = 200, 2
 _MANY_CLASSES, _FEW_ROWS, _MOST_GIBIBYTES = 1000, 5, 4
@@ -470,7 +470,7 @@ class Rows:
         return Rows(codes, self.classes, weights, groups, columns, positions=chosen)
 
 
-_RUN = 1 << 16  # rows between which those of each class are counted
+_RUN = 1 << 16  # rows in a run; counts by class are stored for each run
 
 
 def count_classes(codes: np.ndarray, n_classes: int) -> np.ndarray:

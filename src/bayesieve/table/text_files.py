@@ -36,7 +36,7 @@ _SAMPLE_LINES = 100
 SAMPLE_ROWS = 1000
 _CHUNK = 1 << 24
 _GZIP = b"\x1f\x8b"
-_LONGEST_HEADER = 1 << 28  # bytes, and characters of a field
+_LONGEST_HEADER = 1 << 28  # longest header in bytes, and longest field in characters
 _BINARY_STARTS = {
     b"PAR1": "a Parquet file; name it .parquet",
     b"ARROW1": "an Arrow file; name it .arrow",

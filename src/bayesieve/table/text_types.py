@@ -104,7 +104,7 @@ class TextType:
         """Read dates by ``reader``. The day is assumed to come first until a value proves the order of day and
         month.
         """
-        if not texts.str.contains(r"\d").all():  # words are no dates, which trying all forms takes longer to find out
+        if not texts.str.contains(r"\d").all():  # texts without digits are no dates; trying all forms takes longer
             return texts.clear(len(texts))
         values = reader(texts)
         if values.null_count() == texts.null_count():

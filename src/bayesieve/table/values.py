@@ -44,7 +44,7 @@ def is_missing(value: object) -> bool:
 
 def canonical_value(value: Any) -> Scalar:
     """Convert a raw value to a plain Python scalar: bool, int, float or str (any other value as text)."""
-    if type(value) is str:  # nearly all categories are
+    if type(value) is str:  # the common case
         return value
     if isinstance(value, (bool, np.bool_)):
         return bool(value)

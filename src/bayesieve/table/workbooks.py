@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 _CHUNK = 1 << 20
 # Limits of the rectangle around all cells with values: the reader holds it in memory, with 32 bytes per cell.
-_MOST_CELLS = 10_000_000  # of a sheet of any shape
-_MOST_PER_CELL = 100  # cells of the rectangle for each cell with a value, beyond that
-_MOST_BYTES = 1 << 28  # of a sheet that is looked at as a whole, and of any workbook once it is unpacked
-_MOST_RATIO = 200  # bytes for each byte of the file, beyond that; sheets of numbered cells stay below 50
-_DEFLATE_RATIO = 1032  # the most that a zip archive can pack
+_MOST_CELLS = 10_000_000  # allowed for any sheet
+_MOST_PER_CELL = 100  # cells allowed per cell with a value, if that is more
+_MOST_BYTES = 1 << 28  # largest sheet read as a whole; unpacked size allowed for any workbook
+_MOST_RATIO = 200  # unpacked bytes allowed per byte of the file, if that is more; usual sheets need less than 50
+_DEFLATE_RATIO = 1032  # highest compression ratio of a zip archive
 _PLACE = re.compile(r"([A-Z]{1,3})(\d{1,7})")
 # Excel stores times of day as moments of day 0, and dates as midnights.
 _TIME = r"^1899-12-3[01] (\d\d:\d\d:\d\d(?:\.\d+)?)$"
@@ -89,7 +89,7 @@ def refuse_far_cells(path: Path, content: bytes) -> bytes:
     more bytes than a table of its size would.
     """
     if not zipfile.is_zipfile(io.BytesIO(content)):
-        return b""  # of .xls, which has 16 million cells at most
+        return b""  # .xls, with 16 million cells at most
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         _refuse_bomb(path, archive, len(content))
         name = _first_sheet_name(archive)

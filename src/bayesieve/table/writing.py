@@ -56,7 +56,7 @@ def write_atomically(path: str | os.PathLike[str], content: str | bytes) -> None
 
 
 HTML = (".html", ".htm")
-_OTHERS = (  # formats that neither a model nor a table of text is
+_OTHERS = (  # formats other than those of models and text tables
     *(*HTML, ".svg", ".pdf", ".png", ".jpg", ".jpeg", ".doc", ".docx", ".xls", ".xlsx", ".ods", ".zip", ".gz"),
     *(".parquet", ".pq", ".arrow", ".feather", ".ipc", ".pkl", ".pickle", ".joblib", ".onnx", ".pmml", ".sql", ".py"),
 )
@@ -110,7 +110,7 @@ class _NewFile:
 
     def open(self) -> IO[bytes]:
         """Open the file under its temporary name, with the access rights of the file that it will replace."""
-        mode = 0o666  # which the process's umask cuts
+        mode = 0o666  # reduced by the umask of the process
         with contextlib.suppress(OSError):
             mode = self._target.stat().st_mode & 0o777
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
