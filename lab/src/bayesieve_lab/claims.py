@@ -41,9 +41,9 @@ _FEW = 4  # comparisons that are shown one by one
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim about pairs of methods: the first has the lower value of ``what``, or, with a margin, the same value.
+    """Claim about pairs of methods: the first has the lower value of ``what`` or, if there is a margin, an equal value.
 
-    ``where`` is the place of the claim in the paper; ``sides`` is as in `alike`, and ``negligible`` is the margin of
+    ``where`` is the place of the claim in the paper. For ``sides``, see `alike`; ``negligible`` is the ``margin`` of
     `differ`.
     """
 
@@ -75,7 +75,7 @@ class Differences:
 
     @classmethod
     def of(cls, first: Sequence[float] | np.ndarray, second: Sequence[float] | np.ndarray, **options: Any) -> Self:
-        """Return the differences of paired values, without pairs in which one is unknown."""
+        """Return the differences of paired values, without pairs that have a missing value."""
         values = np.subtract(first, second, dtype=float)
         return cls(values[~np.isnan(values)], **options)
 
@@ -88,7 +88,7 @@ class Differences:
         return f"{self.values.size} {self.over}"
 
     def p_value(self, bound: float = 0.0) -> float:
-        """Return the two-sided p-value of a mean other than ``bound``; 1 without a test."""
+        """Return the two-sided p-value of the hypothesis that the mean is ``bound``; 1 if it cannot be tested."""
         away = np.round(self.values - bound, DIGITS)  # smaller differences of shares are rounding errors
         if self.fixed:
             return 1.0 if self.mean == bound else 0.0
@@ -97,12 +97,14 @@ class Differences:
         return float(np.nan_to_num(corrected_resampled_t(away, np.zeros(away.size), self.share).p_value, nan=1.0))
 
     def beyond(self, bound: float, side: int) -> float:
-        """Return the one-sided p-value of a mean above (``side`` 1) or below (-1) ``bound``."""
+        """Return the one-sided p-value against the alternative that the mean is above (``side`` 1) or below (-1)
+        ``bound``.
+        """
         p_value = self.p_value(bound)
         return p_value / 2 if side * (self.mean - bound) > 0 else 1.0 - p_value / 2
 
     def least(self) -> float:
-        """Return the least two-sided p-value that this number of values can have."""
+        """Return the least two-sided p-value that is possible with this number of values."""
         return 2.0 ** (1 - self.values.size) if self.share is None and not self.fixed else 0.0
 
 
@@ -149,8 +151,9 @@ class Judged:
     ----------
     where, sentence : place in the paper, and the claim.
     checks : the comparisons.
-    why : why it does not hold.
-    unlike : why the comparison is not like for like, if it is not: other data, another implementation, lost settings.
+    why : reason why the claim does not hold.
+    unlike : reason why the comparison is not like for like, if it is not: other data, another implementation, unknown
+        settings.
     """
 
     where: str
@@ -181,7 +184,7 @@ class Judged:
         return reasons[0] if reasons else _verdict({*outcomes})
 
     def summary(self, name: str) -> str:
-        """Return a field of all comparisons, or the range of the numbers of many."""
+        """Return a field of all comparisons as text; if there are many, the range of the numbers."""
         known = [check for check in self.checks if getattr(check, name) != ""]
         texts = list(dict.fromkeys(check.text(name) for check in known))
         values = [getattr(check, name) for check in known]
@@ -218,11 +221,11 @@ def differ(
     ----------
     samples : differences by name.
     sign : the claimed sign.
-    paper : the paper's differences by name. A number takes part in the rule, a text is only shown.
+    paper : the paper's differences by name. Numbers are used by the rule, texts are only shown.
     form : format of the numbers.
-    margin : a difference within it is refuted. It is at most half of the paper's own difference. None if nothing is
-        negligible.
-    printed : verdict on the paper's numbers, or the reason why there is none; by default they have no spread.
+    margin : a claim is refuted if the difference is within this margin, which is reduced to half of the paper's
+        difference if that is less. None if no difference is negligible.
+    printed : verdict on the paper's numbers, or the reason why there is none; by default, that no spread is printed.
 
     Examples
     --------
@@ -280,7 +283,7 @@ def alike(
     ----------
     samples : differences by name.
     margin : one margin for all samples, or one for each by name.
-    sides : -1 and 1, or only the side on which they must not be: -1 for "not below".
+    sides : sides of the margin that are tested: -1 and 1, or only one; -1 tests that means are not below it.
     strict : whether any significant difference on these sides refutes the claim, however small.
     paper, form : as in `differ`.
 
@@ -310,12 +313,12 @@ def alike(
 
 
 def _by_name(values: Mapping[str, Any] | str, what: str) -> Any:
-    """Return the value for the comparison ``what`` if there is one by name, otherwise the text for all comparisons."""
+    """Return the entry of ``values`` for the comparison ``what``; a text stands for all comparisons."""
     return values if isinstance(values, str) else values.get(what, "")
 
 
 def often(what: str, held: Sequence[bool], paper: str = "", over: str = "repetitions", printed: str = ONE_RUN) -> Check:
-    """Check by the sign test whether a statement, which is true or not in each repetition, is true in most of them."""
+    """Check by the sign test whether a statement is true in most repetitions; ``held`` says in which it is."""
     count, n = sum(held), len(held)
     p_value = float(binomtest(count, n).pvalue) if n else 1.0
     verdict: Verdict = "open" if p_value >= LEVEL else "holds" if 2 * count > n else "refuted"
@@ -337,8 +340,8 @@ def near(what: str, paper: float, ours: float, margin: float, over: str = "", fo
 def predicted(what: str, paper: float, values: Sequence[float], over: str = "repetitions", form: str = ".3f") -> Check:
     """Check whether the paper's number, of a single run, lies in the 95 % prediction interval of our repetitions.
 
-    Repetitions are taken as normal: mean +- t s sqrt(1 + 1 / n), and half a unit of the last digit, to which the paper
-    rounds. A single repetition decides nothing.
+    Repetitions are assumed to be normal: the interval is mean +- t s sqrt(1 + 1 / n), plus half a unit of the last
+    digit, to which the paper rounds. With a single repetition, the verdict is open.
 
     Examples
     --------
@@ -450,7 +453,7 @@ def variants_table(claims: Mapping[str, Sequence[Judged]]) -> TextTable:
 
 
 def _cell(claim: Judged | None, number: int, verdict: str) -> str:
-    """Return our number, the p-value and the verdict of a comparison of a claim."""
+    """Return our number, the p-value and the verdict of comparison ``number`` of a claim as text."""
     if claim is None or number >= len(claim.checks):
         return ""
     check = claim.checks[number]

@@ -1,4 +1,4 @@
-"""Encoders with which methods code rows, so that several methods can share one coding."""
+"""Encoders by which methods code rows, so that several methods can share one coding."""
 
 from __future__ import annotations
 

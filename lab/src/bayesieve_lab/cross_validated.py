@@ -102,7 +102,7 @@ def failures(comparison: Comparison) -> str:
 
 @dataclass(frozen=True)
 class Group:
-    """Data sets of a comparison on which none of the ``methods`` failed, and all have values of all ``criteria``."""
+    """Data sets of a comparison on which all ``methods`` succeeded and have values of all ``criteria``."""
 
     methods: ClassVar[tuple[str, ...]]
     needed: ClassVar[tuple[str, ...]] = ()  # all methods unless named
@@ -114,7 +114,7 @@ class Group:
 
     @classmethod
     def of(cls, comparison: Comparison, names: Iterable[str] | None = None) -> Self:
-        """Return the group of the named data sets, or of all, as far as the comparison has results."""
+        """Return the group of the named data sets, or of all, among those for which the comparison has results."""
         names = comparison.data if names is None else names
         group = cls(comparison, tuple(name for name in names if name in comparison.data))
         columns = [cls.methods.index(method) for method in cls.needed or cls.methods]
@@ -123,14 +123,16 @@ class Group:
         return cls(comparison, tuple(compress(group.names, known)))
 
     def folds(self, measure: str, name: str) -> np.ndarray:
-        """Return the values on the folds of a data set, (n_splits, n_methods), of a measure or of a method's
-        own one.
+        """Return the values of a measure, or of a further one that methods report, on the folds of a data set,
+        (n_splits, n_methods).
         """
         values = self.comparison.folds if measure in NUMBERS else self.comparison.figure
         return values(measure, name)[:, [self.comparison.methods.index(method) for method in self.methods]]
 
     def matrix(self, measure: str) -> np.ndarray:
-        """Return (n_data, n_methods) means over folds; NaN if a method failed on a fold that another method has."""
+        """Return means over folds, (n_data, n_methods); NaN if a method failed on a fold on which another one
+        succeeded.
+        """
         return means_over_folds([self.folds(measure, name) for name in self.names], len(self.methods))
 
     def records(self, measure: str, *, corrected: bool) -> dict[str, WinsLosses]:

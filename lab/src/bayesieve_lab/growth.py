@@ -33,7 +33,7 @@ def grows(what: str, measured: float, most: float, over: str) -> Check:
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
-    """Return the lines of a file of measurements; none if there is no file."""
+    """Return the lines of a file of measurements; empty if there is no file."""
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
 
 

@@ -36,7 +36,7 @@ Found = Sequence[Judged | Closeness]
 
 @dataclass(frozen=True)
 class Source:
-    """A file of results of a study, and the function that judges claims by them.
+    """File with results of a study, and the function that judges claims by them.
 
     ``label`` distinguishes variants of a study; ``reported`` is whether the study's own report shows the claims.
     """
@@ -115,10 +115,11 @@ SOURCES: Mapping[str, tuple[Source, ...]] = {
 
 @dataclass(frozen=True)
 class Entry:
-    """A line of ``ledger.toml``: a part of the paper in words, and the files of this repository that hold it.
+    """Entry of ``ledger.toml``: a part of the paper, described in words, and the files of this repository that
+    implement it.
 
-    ``why`` explains why a claim is not measured, or what differs in a table or figure; ``close`` is how close a table
-    or figure comes, unless that is computed.
+    ``why`` explains why a claim is not measured, or what differs in a table or figure; ``close`` says how close a table
+    or figure is to the paper's, unless that is computed.
     """
 
     kind: str
@@ -136,9 +137,9 @@ class Line:
 
     Attributes
     ----------
-    place, claim : of a claim that is judged.
+    place, claim : place in the paper and text of a claim that is judged.
     says : the claim in few words.
-    why : why it does not hold, or what else there is to know.
+    why : reason why it does not hold, or a remark.
     """
 
     place: str
@@ -149,8 +150,8 @@ class Line:
 
 @dataclass(frozen=True)
 class Ledger:
-    """Contents of ``ledger.toml``: the answer on the paper in a sentence, its most important claims, and all
-    its parts.
+    """Contents of ``ledger.toml``: the result of the reproduction in a sentence, the most important claims, and all
+    parts of the paper.
     """
 
     answer: str
@@ -171,7 +172,9 @@ Verdicts = dict[tuple[str, str], dict[Source, Judged]]
 
 
 def judged(folder: Path, sources: Sequence[Source]) -> tuple[Verdicts, dict[str, str]]:
-    """Return the verdicts on all claims that results of a paper can judge, and the closeness of its tables by place."""
+    """Return the verdicts on all claims of a paper that can be judged by the results, and the closeness of its tables
+    by place.
+    """
     verdicts: Verdicts = {}
     close: dict[str, str] = {}
     for source in sources:
@@ -185,7 +188,9 @@ def judged(folder: Path, sources: Sequence[Source]) -> tuple[Verdicts, dict[str,
 
 
 def details(folder: Path, paper: str) -> str:
-    """Return further sections of a paper's page: claims that its report does not show, and all parts of the paper."""
+    """Return further sections of the page of a paper: claims that its report does not show, and all parts of the
+    paper.
+    """
     sources, parts = SOURCES[paper], read_ledger(paper).entries
     close = judged(folder, sources)[1]
     return "\n\n".join(

@@ -42,7 +42,7 @@ def n_results(path: Path) -> int:
 
 
 def digest(path: Path) -> str:
-    """Return the digest of a file of results, as 16 hexadecimal digits."""
+    """Return the hash of the content of a file of results, as 16 hexadecimal digits."""
     return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
 
 

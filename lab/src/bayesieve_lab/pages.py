@@ -28,8 +28,8 @@ def _report(name: str, paper: str, folder: Path, **options: Any) -> Files:
 
 
 def _boulle(folder: Path) -> Files:
-    """Return the page with tables 3 and 4, the reasons of differences, and the challenge, which has a study of
-    its own.
+    """Return the page on Boulle (2007) with tables 3 and 4, the reasons for differences, and the study of the
+    challenge.
     """
     files, of_challenge = (
         _report(name, "boulle2007", folder, challenge=challenge)
@@ -41,7 +41,10 @@ def _boulle(folder: Path) -> Files:
 
 
 def _abellan(folder: Path) -> Files:
-    """Return the page, whose claims are judged from means over folds, because the folds are too many to be kept."""
+    """Return the page on Abellan & Castellano (2017).
+
+    Its claims are judged by means over folds, because there are too many folds to be saved.
+    """
     text = (folder / "abellan2017.md").read_text(encoding="utf-8")
     study = make_study("abellan2017")
     claims = claims_section(study.judged(study.saved(folder / "abellan2017-means.csv")))

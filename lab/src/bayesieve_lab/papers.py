@@ -1,4 +1,5 @@
-"""Page on all papers: for each an answer, its most important claims, and its best known table beside ours.
+"""Page on all papers: for each, the result of the reproduction, its most important claims, and its best-known table
+beside ours.
 
     python -m bayesieve_lab.papers docs/papers.md
 
@@ -84,7 +85,7 @@ def lines_table(verdicts: Verdicts, lines: Sequence[Line]) -> TextTable:
 
 
 def _short(claim: Judged) -> str:
-    """Return our numbers for a claim in few words: the only one, their range, or how many comparisons hold."""
+    """Return our numbers for a claim as a short text: a single number, a range, or how many comparisons hold."""
     checks = claim.checks
     numbers = [check.ours for check in checks if isinstance(check.ours, int | float)]
     if len(checks) == 1 or len(numbers) < len(checks):

@@ -36,28 +36,31 @@ _ALLOWED = {
 @with_shared_docs
 @dataclass(eq=False, repr=False)
 class RandomSums(TransformerMixin, BaseEstimator):
-    """Make sums of two or three different columns of numbers, chosen at random.
+    """Transformer that computes sums of two or three random numeric columns.
 
-    Naive Bayes takes features for independent given the class; a sum lets it see two or three of them together. Most
-    sums are of no use: with ``useful=True`` those stay that MODL cuts into intervals, and memory follows them.
+    Naive Bayes assumes that features are independent given the class; a sum represents two or three of them jointly.
+    Most sums are useless: with ``useful=True``, only sums that MODL cuts into several intervals are kept, which also
+    saves memory.
 
     Parameters
     ----------
     n_features : int
-        Number of sums. If they are distinct, no two are of the same columns until all combinations have been drawn.
+        Number of sums. If ``distinct`` is True, no combination of columns is repeated before all combinations have been
+        drawn.
     order : {2, 3}, default=2
         Columns in each sum.
     distinct : bool, default=True
-        False: every sum is drawn at random, as in the paper, so that small tables have several of the same columns.
+        If False, every sum is drawn independently, as in the paper, so that small tables have repeated sums.
     useful : bool, default=False
-        Keep the sums that `MODLDiscretizer` with the published prior cuts into several intervals; needs the classes.
+        Whether to keep only sums that `MODLDiscretizer` with the published prior cuts into several intervals; requires
+        ``y``.
 
     Attributes
     ----------
     terms_ : int array, shape (n_sums, order)
         Positions of the columns in each sum, ascending.
     n_features_in_, feature_names_in_
-        Of the table, as every scikit-learn estimator has them.
+        Number and names of the columns of the table, as in all scikit-learn estimators.
 
     References
     ----------
@@ -104,7 +107,7 @@ class RandomSums(TransformerMixin, BaseEstimator):
         return self
 
     def _useful(self, table: Table, drawn: np.ndarray, y: Any) -> np.ndarray:
-        """Return a mask (n_sums,) of the sums with several levels; a few sums are computed at a time to save memory."""
+        """Return a mask (n_sums,) of the sums that MODL cuts; a few sums are computed at a time to save memory."""
         if y is None:
             raise ValueError("useful=True chooses sums by the classes; pass them as y.")
         useful = np.zeros(len(drawn), dtype=bool)
@@ -118,7 +121,7 @@ class RandomSums(TransformerMixin, BaseEstimator):
         """Return the positions of the columns of each sum, (n, order); n is below ``n_features`` if there are too few
         combinations.
 
-        ValueError if an option is wrong, or the table has too few columns of numbers.
+        Raises ValueError if an option is invalid, or the table has too few numeric columns.
         """
         check_allowed(self.get_params(deep=False), _ALLOWED)
         known = enumerate(zip(table.kinds(), table.types(), strict=True))
@@ -195,7 +198,7 @@ def _sums(table: Table, terms: np.ndarray) -> np.ndarray:
 
 
 def sum_names(names: Sequence[str], parts: np.ndarray) -> list[str]:
-    """Return names such as ``"a + b"`` for sums of the columns at these positions, all different."""
+    """Return unique names such as ``"a + b"`` for sums of the columns at the positions ``parts``."""
     used = set(names)
     sums = []
     for positions in parts.tolist():
@@ -218,7 +221,7 @@ class SumsNB(ClassifierMixin, BaseEstimator):
 
     Attributes
     ----------
-    sums_, estimator_ : the fitted sums, and the classifier fitted to the table with them.
+    sums_, estimator_ : fitted sums, and the classifier fitted to the table extended by the sums.
     """
 
     def __init__(self, estimator: Any, sums: RandomSums) -> None:
@@ -226,7 +229,7 @@ class SumsNB(ClassifierMixin, BaseEstimator):
         self.sums = sums
 
     def fit(self, X: pl.DataFrame, y: Any) -> Self:
-        """Draw the sums, and fit the classifier to the table with them."""
+        """Draw the sums, and fit the classifier to the table extended by the sums."""
         self.sums_ = clone(self.sums).fit(X, y)
         self.estimator_ = clone(self.estimator).fit(self._with_sums(X), y)
         self.classes_, self.n_features_selected_ = self.estimator_.classes_, self.estimator_.n_features_selected_

@@ -25,14 +25,14 @@ Part = tuple[Mapping[str, Any], Mapping[str, Loader], Split]
 
 @dataclass(frozen=True)
 class Options:
-    """Options of a reproduction; a study refuses those that it does not support.
+    """Options of a reproduction; a study raises an error for options that it does not support.
 
     Parameters
     ----------
     repetitions : number of repetitions; None for the study's default.
     seed : random seed.
     grid : a variant of the study; None for the first one.
-    smoothing : of the probabilities, see `DiscreteNB`; None for the study's default.
+    smoothing : smoothing of the probabilities, see `DiscreteNB`; None for the study's default.
     n_jobs : threads; results do not depend on it.
     quick : run a trial on little data.
     data : folder of data sets; None downloads them, if the study needs any.
@@ -133,7 +133,7 @@ class Study(ABC):
         """Return the report on the results."""
 
     def judged(self, comparison: Comparison) -> tuple[Judged | Closeness, ...]:
-        """Return the verdicts on the paper's claims, and the closeness of its tables; none by default."""
+        """Return the verdicts on the paper's claims, and the closeness of its tables; empty by default."""
         return ()
 
     def run(self, results: Path | None = None, verbose: int = 0) -> Report:

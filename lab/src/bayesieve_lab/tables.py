@@ -22,7 +22,7 @@ class TextTable:
     Attributes
     ----------
     titles : titles of the columns.
-    numbers : which columns hold numbers, aligned to the right.
+    numbers : whether each column has numbers, which are aligned to the right.
     rows : texts, one for each column.
     """
 
@@ -100,7 +100,7 @@ def signed(value: float, digits: int) -> str:
 
 
 def number_text(value: float, form: str) -> str:
-    """Return a number in a format of Python, or in points if the format ends in "pt"; a dash for NaN.
+    """Return a number as text by a Python format, in percentage points if the format ends in "pt"; a dash for NaN.
 
     Examples
     --------
@@ -119,12 +119,12 @@ def p_text(p_value: float) -> str:
 
 
 def p_range(p_values: Iterable[float]) -> str:
-    """Return the least and the largest of some p-values, such as "p = 0.01 to 0.20"; empty without any."""
+    """Return the range of p-values as text, such as "p = 0.01 to 0.20"; empty if there are none."""
     known = sorted(p_values)
     ends = dict.fromkeys(p_text(known[k]) for k in (0, -1)) if known else {}
     return f"p = {' to '.join(ends)}".replace("= <", "<") if ends else ""
 
 
 def smoothing_text(smoothing: Smoothing, m_estimate: str) -> str:
-    """Return the smoothing in words; ``m_estimate`` are the words for the m-estimate."""
+    """Return the smoothing in words; ``m_estimate`` is the text for the m-estimate."""
     return m_estimate if smoothing == "m-estimate" else f"Laplace's alpha = {smoothing:g}"

@@ -162,8 +162,8 @@ class Abellan2017(CrossValidatedStudy):
         return _claims(comparison)
 
     def saved(self, results: Path) -> Comparison:
-        """Return the results in a file; without it the means in the document's CSV file, as if each were a
-        single fold.
+        """Return the results in a file; if it does not exist, the means in the report's CSV file, each as a single
+        fold.
         """
         if results.suffix != ".csv":
             return super().saved(results)
@@ -199,7 +199,7 @@ class Results(Group):
 
     @cached_property
     def accuracy(self) -> np.ndarray:
-        """(n_data, n_methods) means over the folds."""
+        """Mean accuracy over the folds, shape (n_data, n_methods)."""
         return self.matrix("accuracy")
 
     def pairs(self) -> list[SignedRanks]:
@@ -208,7 +208,7 @@ class Results(Group):
 
 
 class Outer(Group):
-    """Results with thresholds outside of the range that the paper tries, on data sets on which no method failed."""
+    """Results with thresholds outside the range of the paper, on data sets on which no method failed."""
 
     methods = (PLAIN, TOO_LOW, TOO_HIGH)
     criteria = ("accuracy",)
@@ -216,8 +216,8 @@ class Outer(Group):
 
 
 def means_table(results: Results, *, tested: bool = True) -> TextTable:
-    """Return the means of all methods over the data sets; ``tested`` adds significant wins and losses, tested over
-    folds.
+    """Return a table of the means over the data sets by method; ``tested`` adds significant wins and losses, tested
+    over folds.
     """
     ranks = average_ranks(results.accuracy)
     records = results.records("accuracy", corrected=True) if tested else {}
@@ -251,7 +251,7 @@ def _record(pair: SignedRanks) -> str:
 
 
 def _claims(comparison: Comparison) -> tuple[Judged, ...]:
-    """Return the paper's claims, tested over the data sets; none on a single one."""
+    """Return the paper's claims, tested over the data sets; empty for a single data set."""
     results, outer = Results.of(comparison), Outer.of(comparison)
     if len(results.names) < 2 or len(outer.names) < 2:
         return ()

@@ -1,4 +1,4 @@
-"""Naive Bayes and filters as in Weka, where states that a data set declares count even if no row has them."""
+"""Naive Bayes and filters as in Weka, in which states that a data set declares count even if no row has them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CLASSES = "(classes)"
 
 
 def declare(X: pl.DataFrame, y: np.ndarray, states: Mapping[str, Sequence[str]], target: str) -> pl.DataFrame:
-    """Return the table with polars types that declare the states of its texts; a further column declares those of the
+    """Return the table with polars types that declare the states of its text columns, and a further column for the
     target.
 
     Columns without an entry in ``states`` have the states that occur.
@@ -68,16 +68,16 @@ class WekaNB(ClassifierMixin, BaseEstimator):
     """Naive Bayes on features that a filter selects, with Weka's estimates.
 
     P(class) = (n_c + 1) / (N + classes) and P(state | class) = (n_cv + 1) / (n_c + states), for declared classes and
-    states. Missing values are left out of both.
+    states. Missing values are not counted in either.
 
     Parameters
     ----------
     select : "all", "imprecise" or float
-        Features of positive imprecise information gain (s = 1), of an information gain in bits of at least a share of
-        ln(classes), or all.
+        "imprecise": features of positive imprecise information gain (s = 1); a number: features whose information gain
+            in bits is at least this share of ln(classes); "all": all features.
     spread : bool
-        Whether filters spread missing values over the states in proportion to their rows, as Weka's evaluator of
-        information gain does, or leave them out.
+        Whether filters divide missing values among the states in proportion to their rows, like Weka's evaluator of
+        information gain, or ignore them.
     """
 
     def __init__(self, select: Literal["all", "imprecise"] | float = "all", *, spread: bool = True) -> None:
@@ -92,7 +92,7 @@ class WekaNB(ClassifierMixin, BaseEstimator):
         return self.fit_coded(encoder.fit_transform_coded(X, y), encoder)
 
     def fit_coded(self, coded: CodedTable, encoder: DeclaredEncoder) -> WekaNB:
-        """Learn from rows that ``encoder`` has coded."""
+        """Fit to rows that ``encoder`` has coded."""
         self.encoder_, self.classes_ = encoder, np.asarray(coded.classes)
         counts, missing = coded.counts, [level.missing_code for level in encoder.levels_]
         tables = [_without(counts.feature(k), code) for k, code in enumerate(missing)]
@@ -130,7 +130,7 @@ class WekaNB(ClassifierMixin, BaseEstimator):
     def _spread(
         self, coded: CodedTable, tables: Sequence[np.ndarray], missing: Sequence[int | None]
     ) -> ContingencyCounts:
-        """Return counts of states by declared class, where the filters' treatment of missing values is applied."""
+        """Return counts of states by declared class, with the filter's treatment of missing values."""
         if self.spread:
             tables = [
                 table if code is None else _spread(table, coded.counts.feature(k)[code])
@@ -143,7 +143,9 @@ class WekaNB(ClassifierMixin, BaseEstimator):
         return ContingencyCounts(np.pad(np.concatenate(tables), more), offsets, class_counts)
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Return log probabilities of the classes, (n_rows, n_classes), of a `CodedTable` or a table from `declare`."""
+        """Return log probabilities of the classes, (n_rows, n_classes), for a `CodedTable` or a table from
+        `declare`.
+        """
         coded = X if isinstance(X, CodedTable) else self.encoder_.transform_coded(X)
         joint = np.tile(self.log_prior_, (coded.n_rows, 1))
         for k in np.flatnonzero(self.support_).tolist():
@@ -152,7 +154,7 @@ class WekaNB(ClassifierMixin, BaseEstimator):
         return joint - logsumexp(joint, axis=1, keepdims=True)
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Return probabilities of the classes, as `predict_log_proba`."""
+        """Return probabilities of the classes, (n_rows, n_classes); see `predict_log_proba`."""
         return np.exp(self.predict_log_proba(X))
 
     def predict(self, X: Any) -> np.ndarray:
@@ -165,8 +167,8 @@ def _without(table: np.ndarray, code: int | None) -> np.ndarray:
 
 
 def _spread(table: np.ndarray, missing: np.ndarray) -> np.ndarray:
-    """Return counts of states by class, where rows with missing values are divided among the states in proportion to
-    their rows.
+    """Return counts of states by class; rows with missing values are divided among the states in proportion to their
+    rows.
     """
     rows = table.sum(axis=1)
     return table + np.outer(rows / rows.sum(), missing) if rows.any() else table

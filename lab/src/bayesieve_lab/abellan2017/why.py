@@ -1,5 +1,6 @@
 # ruff: noqa: T201
-"""Test of why naive Bayes after IIG is no better than plain naive Bayes here: the same comparison with other codings.
+"""Test of why naive Bayes after selection by IIG is no better than plain naive Bayes here: a comparison with other
+codings.
 
 Run as ``python -m bayesieve_lab.abellan2017.why --data DIR``; prints the table of ``why.md``.
 """
@@ -54,8 +55,8 @@ SELECTORS: dict[str, Any] = {
 class MixedNB(ClassifierMixin, BaseEstimator):
     """Naive Bayes as in Weka without options: numbers are normal in each class, categories as in the study.
 
-    Standard deviations are at least a sixth of the mean gap between neighbouring values, as Weka has them; missing
-    values are left out. A ``selector`` chooses the columns, on their codes by MDLP.
+    Standard deviations are at least a sixth of the mean gap between neighbouring values, as in Weka; missing values are
+    ignored. A ``selector`` chooses the columns, on their codes by MDLP.
     """
 
     def __init__(self, selector: Any = None) -> None:
@@ -143,7 +144,9 @@ def main() -> None:
 
 
 def draws_of_30(n_draws: int = 10_000) -> str:
-    """Count how often IIG is significantly better, and worse, than NB on random draws of 30 of the data sets."""
+    """Return a sentence on how often IIG is significantly better, and worse, than NB on random draws of 30 of the data
+    sets.
+    """
     means = pl.read_csv(Path(__file__).with_name("abellan2017-means.csv")).pivot(
         "method", index="data", values="accuracy"
     )

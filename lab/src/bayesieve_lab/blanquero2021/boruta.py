@@ -20,8 +20,9 @@ def installed() -> bool:
 
 
 def confirmed_features(coded: CodedTable, seed: int) -> np.ndarray:
-    """Return a mask (n_features,) of the features that Boruta confirms, with the defaults of R's package, without
-    tentative ones.
+    """Return a mask (n_features,) of the features that Boruta confirms, without tentative ones.
+
+    Options have the defaults of the R package.
 
     Raises
     ------
@@ -52,7 +53,7 @@ class AUCImportance(BaseEstimator):
 
     Parameters
     ----------
-    n_estimators, random_state : set by Boruta; not used.
+    n_estimators, random_state : set by Boruta, but not used.
 
     Attributes
     ----------

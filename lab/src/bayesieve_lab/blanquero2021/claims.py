@@ -46,8 +46,8 @@ _RARE = "recall of the second class"
 
 
 def findings(results: Results, examples: Examples | None) -> list[Judged | Closeness]:
-    """Return the verdicts on all claims that the results can judge, and the distances between the paper's tables and
-    ours.
+    """Return the verdicts on all claims that can be judged by the results, and the distances between the paper's tables
+    and ours.
     """
     found: list[Judged | Closeness] = []
     if examples is not None:
@@ -66,7 +66,7 @@ def findings(results: Results, examples: Examples | None) -> list[Judged | Close
 
 
 def _own(one: PaperSet, guide: str | None = None) -> str:
-    """Return the name in the results of the paper's sparse naive Bayes for a data set."""
+    """Return the name of the paper's sparse naive Bayes in the results for a data set."""
     return sparse_name(guide or GUIDES.get(one.kind, ("accuracy",))[0], one.q)
 
 
@@ -91,7 +91,7 @@ def _against(
 
 
 def _left(results: Results, one: PaperSet, most: float, paper: str, guide: str | None = None) -> Check:
-    """Check the share of the features that sparse naive Bayes keeps."""
+    """Check the share of the features that sparse naive Bayes selects."""
     share = results.mean(one.ours, _own(one, guide), "n_features") / results.n_features(one.ours)
     folds = f"{results.count(one.ours, _own(one, guide))} folds"
     return fact(one.name, share <= most, share, paper, f"at most {most:.0%}", folds, ".0%")
@@ -175,7 +175,9 @@ def _between(results: Results, sets: Sequence[PaperSet], measure: str) -> tuple[
 
 
 def _why_many(results: Results, sets: Sequence[PaperSet]) -> str:
-    """Explain, for data sets that keep more than half of their features, in how many folds all features win."""
+    """Explain, for data sets of which more than half of the features are selected, in how many folds all features were
+    best.
+    """
     parts = []
     for one in sets:
         shares = results.values(one.ours, _own(one), "n_features") / results.n_features(one.ours)

@@ -35,7 +35,7 @@ _POINTS = "+.2pt"
 
 
 def measured(study: Blanquero2021, name: str, option: str, value: int) -> dict[str, Any]:
-    """Return the accuracy and the seconds of the selection on each fold, with ``option`` set to ``value``."""
+    """Return accuracy and selection time in seconds on each fold, with ``option`` set to ``value``."""
     X, y = study.load(name)
     options: dict[str, Any] = {f"n_{option}": value, "q": SETS[name].q}
     accuracies, seconds = [], []
@@ -60,7 +60,9 @@ def wanted(folder: Path) -> Iterator[tuple[dict[str, Any], Callable[[], dict[str
 
 
 def judge_compromise(lines: Sequence[dict[str, Any]]) -> tuple[Judged, ...]:
-    """Judge whether more cuts, or more combinations, bring less than a point of accuracy, and cost seconds."""
+    """Judge whether more cuts, or more combinations, increase accuracy by less than a percentage point, and take more
+    time.
+    """
     claims = []
     known = {(line["option"], line["data"], line["value"]): line for line in lines}
     for option, sentence, (_, of_paper, most), where in (

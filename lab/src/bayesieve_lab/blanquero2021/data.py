@@ -18,11 +18,11 @@ class PaperSet:
 
     Attributes
     ----------
-    ours, name : its name here, and its name in table 3.
-    kind : purpose that it serves in the paper.
+    ours, name : name in the catalogue of the lab, and name in table 3.
+    kind : purpose of the data set in the paper.
     q : the paper's value of q; "auto" if it follows the paper's rule.
     first_class : label of class 1 of an unbalanced set; all other labels are class 2.
-    most_repeats : number of cross-validations unless more are requested.
+    most_repeats : largest number of cross-validations, unless more are requested.
     n_features, correlation : parameters of a simulated set.
     """
 

@@ -1,4 +1,6 @@
-"""Examples of sections 2.2 and 3.1 of Blanquero et al. (2021): four normal features, and the clusters of Australian."""
+"""Examples of sections 2.2 and 3.1 of Blanquero et al. (2021): four normal features, and the clusters of the Australian
+data.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ _CLUSTERED = ((5, 6), (9, 10))
 
 @dataclass(frozen=True)
 class Tree:
-    """Dendrogram of the features of the Australian data, from some of the rows.
+    """Dendrogram of the features of the Australian data, computed from a subset of the rows.
 
     Attributes
     ----------
@@ -70,7 +72,7 @@ class Examples:
 
     @classmethod
     def of(cls, load: Callable[[], tuple[Any, np.ndarray]] | None, seed: int, n_draws: int, n_folds: int) -> Examples:
-        """Compute the examples; ``load`` loads Australian, or is None to leave it out."""
+        """Compute the examples; ``load`` loads the Australian data, None to skip them."""
         accuracies = normal_features(seed, n_draws)
         if load is None:
             return cls(accuracies, (), None, "")
@@ -90,7 +92,7 @@ class Examples:
     def read(cls, results: Path, made_by: dict[str, Any] | None = None) -> Self | None:
         """Return the examples saved next to ``results``, or None.
 
-        None means that there are none, that they are damaged, or that ``made_by`` differs from the saved one.
+        None is returned if there are none, they are damaged, or ``made_by`` differs from the saved settings.
         """
         try:
             saved = json.loads(path_of(results).read_text(encoding="utf-8"))

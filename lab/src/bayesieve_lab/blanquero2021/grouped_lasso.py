@@ -52,7 +52,7 @@ class GroupedLasso:
     Parameters
     ----------
     matrix : (n_rows, n_columns)
-    own : (n_rows, n_classes), 1 for the class of a row.
+    own : (n_rows, n_classes), 1 for the class of a row and 0 for others.
     group : (n_columns,) number of the group of each column, from 0.
     """
 
@@ -83,7 +83,7 @@ class GroupedLasso:
         return float((self.norms(self.gradient(self.start())[0]) / self.weights).max())
 
     def objective(self, at: Coefficients, penalty: float) -> float:
-        """Return the value of the minimized function."""
+        """Return the value of the objective function."""
         loss = -float((self.own * at.log_proba(self.matrix)).sum()) / len(self.own)
         return loss + penalty * float(self.weights @ self.norms(at.slopes))
 
@@ -143,10 +143,11 @@ def _largest_eigenvalue(matrix: np.ndarray) -> float:
 
 
 class GroupedLassoPeer(Peer):
-    """Grouped lasso on two thirds of the rows, with the penalty of lowest log loss in folds of them.
+    """Grouped lasso fitted to two thirds of the rows, with the penalty of lowest log loss in cross-validation on these
+    rows.
 
-    Numbers are scaled to standard deviations around their mean, missing ones are at the mean; a category is a column
-    for each of its values, all one group. Twenty penalties down to a hundredth of the largest.
+    Numbers are standardized, and missing ones replaced by the mean; a categorical column has one indicator column per
+    value, which form a group. Twenty penalties are tried, down to a hundredth of the largest.
 
     Parameters
     ----------

@@ -135,7 +135,7 @@ def _table_2(results: Results) -> TextTable:
 def _differences(results: Results) -> dict[str, float]:
     """Return two means in percent over the settings with a correlation of 0.5 or more, and a range.
 
-    The range is that of the accuracies of classic naive Bayes over all settings, by the model that the text describes
+    The range is that of the accuracies of classic naive Bayes over all settings, for the model described in the text
     and in the paper.
     """
     expected = [population_accuracy(p, rho) for p in SIZES for rho in CORRELATIONS]
@@ -233,7 +233,7 @@ def constraints_table(results: Results, *, smoothed: bool = True) -> TextTable:
 
 
 def _chosen_table(results: Results) -> TextTable:
-    """Return a table of how often each feature of Australian is selected."""
+    """Return a table of how often each feature of the Australian data is selected."""
     name, q = AUSTRALIAN.ours, AUSTRALIAN.q
     features = [f"V{k}" for k in range(1, 15)]
     rows = []

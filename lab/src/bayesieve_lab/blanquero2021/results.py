@@ -1,4 +1,4 @@
-"""The finished folds of the study, by data set and method."""
+"""Results of the finished folds of the study, by data set and method."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bayesieve_lab.comparison.results import Comparison
 
 
 class Results:
-    """The results of a comparison; an unfinished run has some folds of some methods.
+    """Results of a comparison; in an unfinished run, methods may lack folds.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class Results:
         return len(self._rows[name, method])
 
     def values(self, name: str, method: str, measure: str) -> np.ndarray:
-        """Return the values of a measure on the folds, without unknown ones."""
+        """Return the values of a measure on the folds, without missing ones."""
         values = [row.get(measure) for row in self._rows[name, method].values()]
         return np.array([value for value in values if value is not None], dtype=float)
 
@@ -70,7 +70,7 @@ class Results:
         return self._folds(list(known), -np.diff(np.log10(values) if log else values)[:, 0])
 
     def above(self, name: str, method: str, measure: str, bound: float) -> Differences:
-        """Return the values of the folds less a bound."""
+        """Return the values of a measure on the folds less a bound, as a sample to be tested."""
         return self._folds(list(self._rows[name, method]), self.values(name, method, measure) - bound)
 
     def _folds(self, places: Sequence[tuple[int, int]], values: np.ndarray) -> Differences:

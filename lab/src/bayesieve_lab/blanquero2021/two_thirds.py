@@ -23,13 +23,14 @@ from bayesieve_lab.blanquero2021.boruta import confirmed_features
 
 UNSMOOTHED: Smoothing = as_published("sparse-NB").smoothing
 """Rows added to every level that a class lacks: a level that a class lacks is next to impossible there,
-and a row that is so in every class still has a most probable one."""
+and a row that is so in every class still has a most probable one.
+"""
 _SEED = 0
 _MOST_FEATURES_NAMED = 20
 
 
 def learnt_rows(codes: np.ndarray) -> np.ndarray:
-    """Return a mask (n_rows,) of the rows to fit, drawn at random: two thirds of each class. The others are for
+    """Return a mask (n_rows,) of the rows to fit: a random two thirds of each class. The other rows are for
     validation.
     """
     rng = np.random.default_rng(_SEED)
@@ -94,12 +95,12 @@ class TwoThirdsNB(ClassifierMixin, BaseEstimator):
         return TwoThirdsEncoder()
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn from a raw table."""
+        """Fit to a raw table."""
         encoder = self.new_encoder()
         return self.fit_coded(encoder.fit_transform_coded(X, y), encoder)
 
     def fit_coded(self, coded: CodedTable, encoder: TwoThirdsEncoder) -> Self:
-        """Choose features and learn from the rows that ``encoder`` coded."""
+        """Select features and fit to the rows that ``encoder`` coded."""
         self.encoder_, began = encoder, time.thread_time()
         self.support_ = np.asarray(self._choose(coded, encoder.held_), dtype=bool)
         weights = self.support_.astype(float)
@@ -130,8 +131,8 @@ class TwoThirdsNB(ClassifierMixin, BaseEstimator):
         return X if isinstance(X, CodedTable) else self.encoder_.transform_coded(X)
 
     def fold_figures(self, rows: CodedTable, codes: np.ndarray) -> dict[str, float | None]:
-        """Return measures of the smoothed model, recalls and precisions of two classes, and which of few features is
-        selected.
+        """Return measures of the smoothed model, recalls and precisions of two classes, and, if there are few features,
+        which are selected.
 
         ``codes`` are positions among the classes of the model.
         """
@@ -150,7 +151,7 @@ class TwoThirdsNB(ClassifierMixin, BaseEstimator):
 
 
 def of_two_classes(log_proba: np.ndarray, codes: np.ndarray) -> dict[str, float | None]:
-    """Return recall and precision of the first and the second class; None where no row counts."""
+    """Return recall and precision of the first and the second class; None if undefined."""
     predicted = log_proba.argmax(axis=1)
     measures: dict[str, float | None] = {}
     for code, name in enumerate(("first", "second")):
@@ -172,10 +173,10 @@ class SparseNB(TwoThirdsNB):
 
     Parameters
     ----------
-    q, dependence : as in `DependenceClusterSelector`.
+    q, dependence : see `DependenceClusterSelector`.
     scoring : measure of the candidates on the third of the rows held out.
     constraints : lower bounds of measures.
-    n_cuts, n_combinations : as in `ClusterSearch`.
+    n_cuts, n_combinations : see `ClusterSearch`.
     smoothing : smoothing of the probabilities, see `DiscreteNB`.
 
     Attributes
@@ -220,7 +221,9 @@ class SparseNB(TwoThirdsNB):
         return np.asarray(self.trace_.chosen)
 
     def fold_figures(self, rows: CodedTable, codes: np.ndarray) -> dict[str, float | None]:
-        """Add figures of the search: q, share of M above 0.1, candidates, whether one is feasible."""
+        """Add measures of the search: q, share of entries of M above 0.1, number of candidates, and whether one is
+        feasible.
+        """
         candidates = self.candidates_
         return super().fold_figures(rows, codes) | {
             "q": candidates.q,
@@ -256,7 +259,7 @@ class MostProbableNB(TwoThirdsNB):
         return selector.support_
 
     def fold_figures(self, rows: CodedTable, codes: np.ndarray) -> dict[str, float | None]:
-        """Add whether the limit ended the search."""
+        """Add whether the time limit ended the search."""
         return super().fold_figures(rows, codes) | {"cut short": float(self.cut_short_)}
 
 

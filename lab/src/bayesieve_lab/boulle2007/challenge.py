@@ -1,4 +1,4 @@
-"""Section 8 of Boulle (2007), the performance prediction challenge, where test errors are predicted by
+"""Section 8 of Boulle (2007), the performance prediction challenge, in which test errors are predicted by
 cross-validation.
 """
 
@@ -74,8 +74,9 @@ class Task:
     parity: bool = False
 
     def n_sums(self, method: str) -> int:
-        """Return the number of sums of columns that a method adds, at most the number of different sums; 0 if most
-        would repeat.
+        """Return the number of sums of columns that a method adds.
+
+        It is at most the number of different sums, and 0 if most sums would be repeated.
         """
         n, order, distinct = CONSTRUCTED.get(method, (0, 2, True))
         known = comb(self.n_features, order)
@@ -183,7 +184,7 @@ class Challenge(Study):
         return {task.name: partial(self.load, task) for task in self.tasks}
 
     def wanted(self, task: Task) -> tuple[str, ...]:
-        """Return the methods to run on a task; of methods with the same sums, only the first."""
+        """Return the methods to run on a task; of methods with equal numbers of sums, only the first."""
         drawn = [name for name, (*_, distinct) in CONSTRUCTED.items() if not distinct and task.n_sums(name)]
         first = {(0, 0): INITIAL}
         for name, (_, order, distinct) in CONSTRUCTED.items():
@@ -192,7 +193,7 @@ class Challenge(Study):
         return (INITIAL, *drawn, *(name for name in first.values() if name != INITIAL))
 
     def parts(self) -> Iterator[Part]:
-        """Yield the parts of the run, those with the initial features of every task first."""
+        """Yield the parts of the run, first those with the initial features of every task."""
         data = self.data()
         for name, method in self.methods().items():
             wanted = {task.name: data[task.name] for task in self.tasks if name in self.wanted(task)}
@@ -200,7 +201,7 @@ class Challenge(Study):
                 yield {name: method}, wanted, self.protocol
 
     def load(self, task: Task) -> tuple[Any, np.ndarray]:
-        """Return table and classes, 0 or 1: the parity of digits, whose pixels are numbers."""
+        """Return table and classes (0 or 1) of a task; for the parity of digits, the columns are pixels."""
         X, y = self.sets.load(task.name)
         if task.parity:
             return X.cast(float), y.astype(np.int64) % 2
@@ -213,7 +214,7 @@ class Challenge(Study):
         return Comparison.of((task.name for task in self.tasks), self.methods(), self.protocol, rows)
 
     def entries(self, comparison: Comparison) -> dict[tuple[Task, str], Entry]:
-        """Return the results by task and method, of those that are finished."""
+        """Return the finished results by task and method."""
         return {
             (task, method): entry
             for task in self.tasks
@@ -315,7 +316,7 @@ class Entry:
     ----------
     errors, default : (n_folds,) balanced errors with the tuned threshold and with 0.5; NaN for unfinished folds.
     seconds : mean CPU seconds of training.
-    values : number of values that it processes, in millions.
+    values : number of values in the training table, in millions.
     """
 
     errors: np.ndarray
@@ -325,7 +326,9 @@ class Entry:
 
     @classmethod
     def of(cls, comparison: Comparison, task: Task, method: str) -> Entry | None:
-        """Return the results of a method on a task; None with fewer than two folds, or if the method failed on one."""
+        """Return the results of a method on a task; None if there are fewer than two folds, or the method failed on
+        one.
+        """
         rows = [row for row in comparison.rows if (row["data"], row["method"]) == (task.name, method)]
         if len(rows) < 2 or any(row["error"] for row in rows):
             return None
@@ -351,7 +354,9 @@ class Entry:
         return float(np.nanstd(self.errors, ddof=1) / np.sqrt(self.n_folds))
 
     def against(self, initial: Entry, test_share: float) -> Differences:
-        """Return the differences between the errors of the folds and those with the initial features."""
+        """Return the differences between the errors on the folds and those of ``initial``, with the initial
+        features.
+        """
         return Differences.of(self.errors, initial.errors, over="folds", share=test_share)
 
 
@@ -379,7 +384,7 @@ def guesses(entries: Mapping[tuple[Task, str], Entry]) -> TextTable:
 
 
 def _times(entries: Mapping[tuple[Task, str], Entry]) -> str:
-    """Return figure 12 of the paper, a line for each task."""
+    """Return figure 12 of the paper as SVG, with a line for each task."""
     times: dict[str, list[tuple[float, float]]] = {}
     for (task, _), entry in entries.items():
         times.setdefault(task.title, []).append((1e6 * entry.values, entry.seconds))

@@ -1,6 +1,7 @@
 """Claims in section 7.2 of Boulle (2007), judged by our results, each by one criterion.
 
-CR is the compression rate where probabilities are at least 1 / test rows, which agrees best with the paper's rates.
+CR is the compression rate with probabilities of at least 1 / number of test rows, which agrees best with the paper's
+rates.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ def findings(group: Group, paper: Paper, where: str, *, whole: bool = True) -> l
 
 
 def challenge_findings(group: Group, paper: Paper, where: str) -> list[Judged]:
-    """Judge the claims about the paper's table 4: those about table 3, and some more."""
+    """Judge the claims about the paper's table 4: those about table 3, and further ones."""
     worthless = "Without selection, probabilities are worse than those of the null model (rate below 0, not floored)"
     means = {method: cell.mean for method, cell in paper["compression_rate"].items()}
     ours, theirs = _gain(group.means(FLOORED)), _gain(means)
@@ -137,7 +138,7 @@ def _sets(group: Group) -> str:
 def _samples(
     group: Group, paper: Paper, pairs: Pairs, criterion: str
 ) -> tuple[dict[str, Differences], dict[str, float]]:
-    """Return the differences of pairs of methods over the data sets, ours and the paper's."""
+    """Return the differences between pairs of methods: our samples over the data sets, and the paper's means."""
     column = dict(zip(group.methods, group.matrix(criterion).T, strict=True))
     named = {f"{one} - {two}": (one, two) for one, two in pairs}
     samples = {name: Differences(column[one] - column[two], "data sets") for name, (one, two) in named.items()}
@@ -164,7 +165,7 @@ def _better(group: Group, paper: Paper, pairs: Pairs, criterion: str, *, whole: 
 
 
 def _consistent(group: Group, paper: Paper, criterion: str) -> Check:
-    """Check that SNB(CMA) is first by mean and by rank, and wins more often than it loses against each other method."""
+    """Check that SNB(CMA) is best by mean and by rank, and is more often better than worse than each other method."""
     cells, records = paper[of_paper(criterion)], group.records(criterion, corrected=False)
     means, ranked = group.means(criterion), group.ranks(criterion)
 
@@ -192,7 +193,7 @@ def _overhead(group: Group) -> tuple[Check, ...]:
 
 
 def _record(group: Group, paper: Paper, criteria: Sequence[str]) -> tuple[int, int, int, int]:
-    """Return the significant wins and losses of SNB(CMA) by the paper's test: first ours, then the paper's."""
+    """Return our numbers of significant wins and losses of SNB(CMA) by the paper's test, and then the paper's."""
     records = [group.records(criterion, corrected=False)[other] for criterion in criteria for other in OTHERS]
     cells = [paper[of_paper(criterion)][other] for criterion in criteria for other in OTHERS]
     return (

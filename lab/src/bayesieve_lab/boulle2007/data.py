@@ -35,7 +35,7 @@ class Cell:
 
 @dataclass(frozen=True, kw_only=True)
 class PaperSet(DataFacts):
-    """A data set of table 1 or 2: its facts in the paper, and a note if our version differs.
+    """Data set of table 1 or 2: its description in the paper, and a note if our version differs.
 
     ``ours`` is the name of our version, None if there is none; ``first_rows`` is how many of its rows belong to the
     paper's set, None for all.

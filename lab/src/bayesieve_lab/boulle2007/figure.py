@@ -42,7 +42,9 @@ def means_figure(group: Group, paper: Mapping[str, Mapping[str, Cell]], title: s
 
 
 def times_figure(times: Mapping[str, Sequence[tuple[float, float]]]) -> str:
-    """Return SVG of figure 12: (values, seconds) of each data set with more and more features."""
+    """Return SVG of figure 12: training time by number of values, a line per data set, from pairs of values and
+    seconds.
+    """
     series = [
         Series(name, colour, tuple(Point(*one) for one in sorted(points)), joined=True)
         for (name, points), colour in zip(times.items(), _COLOURS, strict=False)

@@ -62,7 +62,7 @@ def report(study: Boulle2007, comparison: Comparison) -> Report:
 
 
 def _facts(study: Boulle2007, name: str) -> DataFacts:
-    """Return the facts of our copy of a data set; those of the paper, which agree, if it cannot be downloaded."""
+    """Return the facts of our copy of a data set; if it cannot be downloaded, those of the paper, which agree."""
     return study.sets.facts(name) if name in study.sets else BY_OURS[name]
 
 

@@ -22,7 +22,7 @@ TITLES = {
 
 
 def of_paper(criterion: str) -> str:
-    """Return the paper's name of the criterion that one of ours is compared with."""
+    """Return the paper's name of the criterion with which one of our criteria is compared."""
     return criterion if criterion in MEASURES else "compression_rate"
 
 
@@ -42,7 +42,7 @@ class Group(cross_validated.Group):
         return dict(zip(self.methods, self.matrix(measure).mean(axis=0).tolist(), strict=True))
 
     def ranks(self, measure: str, *, shared: Literal["mean", "best"] = "best") -> dict[str, float]:
-        """Return average ranks of the paper's methods; our method is ranked in place of SNB(CMA).
+        """Return average ranks of the paper's methods; our method is ranked instead of SNB(CMA).
 
         ``shared`` is the rank of equal methods: the best of their ranks as in the paper (the ranks of its table 3 sum
         to 25.8, 26.6 and 27.9, mean ranks of seven methods to 28), or their mean rank as in tests of ranks.
@@ -64,7 +64,7 @@ class Group(cross_validated.Group):
 
 
 class Readings(Group):
-    """The paper's averages and SNB(ACC), each also with another interpretation of the paper."""
+    """Results of the paper's averaging methods and SNB(ACC), each by two interpretations of the paper."""
 
     methods = ("SNB(CMA)", "SNB(BMA)", "SNB(ACC)", *VARIANTS)
     needed = ()

@@ -103,7 +103,7 @@ def simulated(n_rows: int, n_features: int, seed: int = 0) -> CodedTable:
 
 
 def of_cells(n_rows: int, n_features: int) -> dict[str, Any]:
-    """Return the CPU seconds of one search, and its numbers of starts and evaluations."""
+    """Measure one search on simulated rows: CPU seconds, and numbers of starts and evaluations."""
     problem = SubsetProblem.of(simulated(n_rows, n_features), "m-estimate")
     seconds = []
     for _ in range(2 if n_rows * n_features <= _TWICE else 1):  # the first one may compile
@@ -125,8 +125,8 @@ def by_area(n_rows: int, n_features: int) -> dict[str, Any]:
 
 
 def optimal(n_rows: int, seed: int = 0) -> dict[str, Any]:
-    """Return the accuracy of the true class probabilities on waveform, with the mixing weight integrated out on
-    a grid.
+    """Return the accuracy of the Bayes optimal classifier on waveform; the mixing weight is integrated out on a
+    grid.
     """
     X, y = waveform(n_rows, random_state=seed)
     u = (np.arange(_GRID) + 0.5)[:, None] / _GRID
@@ -153,7 +153,7 @@ def wanted(study: Boulle2007, most_cells: float) -> Iterator[tuple[dict[str, Any
 
 
 def judge_search(lines: Sequence[dict[str, Any]]) -> tuple[Judged, ...]:
-    """Judge the claims of section 3.5, and the number of section 5.1."""
+    """Judge the claims of section 3.5, and the optimal accuracy in section 5.1."""
     sets, timed = [line for line in lines if "data" in line], [line for line in lines if "seconds" in line]
     claims = [
         _of_prior(),
@@ -229,7 +229,7 @@ def _of_areas(seconds: Mapping[tuple[int, int], float]) -> Judged:
 
 
 def sizes_of(timed: Sequence[dict[str, Any]], n_features: int) -> tuple[list[float], list[float]]:
-    """Return K N log2(K N) and the seconds of the tables with this number of features."""
+    """Return K N log2(K N) and the seconds of the measurements with ``n_features`` features."""
     lines = [line for line in timed if line["features"] == n_features]
     cells = [line["rows"] * line["features"] for line in lines]
     return [n * float(np.log2(n)) for n in cells], [line["seconds"] for line in lines]

@@ -26,7 +26,7 @@ WAVEFORM = "waveform21"
 
 
 class MeasuredNB(SelectiveNB):
-    """`SelectiveNB` that also reports the compression rate where probabilities are at least 1 / test rows.
+    """`SelectiveNB` that also reports the compression rate with probabilities of at least 1 / number of test rows.
 
     Class labels must be whole numbers from 0.
     """
@@ -41,7 +41,7 @@ class MeasuredNB(SelectiveNB):
 
 
 def floored_compression_rate(log_proba: np.ndarray, codes: np.ndarray, log_prior: np.ndarray) -> float:
-    """Return the compression rate where probabilities of the true class are at least 1 / number of rows.
+    """Return the compression rate, with probabilities of the true class raised to at least 1 / number of rows.
 
     ``log_prior`` (n_classes,) are log probabilities of the null model.
 

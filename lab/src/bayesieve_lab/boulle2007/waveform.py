@@ -148,13 +148,13 @@ def waveform_study(
     Parameters
     ----------
     X : dataframe or 2-D array, shape (n_rows, n_features)
-        Waveform in the paper; any table of 1 to 25 informative features.
+        Waveform data in the paper; any table with 1 to 25 informative features.
     y : array-like, shape (n_rows,)
     seed : seed of the first split; the others use the next integers.
     share : share of training rows, stratified by class.
     n_splits : number of splits.
     n_jobs : threads; results do not depend on it.
-    known : results of the first splits, which are not computed again.
+    known : results of the first splits, if they were computed already.
     finished : called with all splits so far after each split.
 
     Raises
@@ -179,7 +179,7 @@ def waveform_study(
 
 
 class _Split:
-    """One split: its coded rows, and all evaluated subsets."""
+    """One split into training and test rows: its coded rows, and all evaluated subsets."""
 
     def __init__(
         self, X: Any, codes: np.ndarray, train: np.ndarray, test: np.ndarray, seed: int, n_jobs: int | None
@@ -268,7 +268,7 @@ def posterior_of(subsets: EverySubset) -> Posterior:
 
 
 def number_of(subsets: EverySubset, features: np.ndarray) -> int | None:
-    """Return the number of the subset of these features (positions); None if one of them is no candidate."""
+    """Return the number of the subset of the features at these positions; None if one of them is not a candidate."""
     candidates = subsets.problem.candidates
     if not np.isin(features, candidates).all():
         return None
@@ -351,9 +351,7 @@ def make_waveform(
 
 
 def read_waveform(results: Path, made_by: dict[str, Any] | None = None) -> WaveformStudy | None:
-    """Return the study saved next to ``results``; None if there is none, it is damaged, or it has another
-    ``made_by``.
-    """
+    """Return the study saved next to ``results``; None if there is none, it is damaged, or ``made_by`` differs."""
     try:
         saved = json.loads(waveform_path(results).read_text(encoding="utf-8"))
         return _restored(WaveformStudy, saved["study"]) if made_by in (None, saved["made_by"]) else None

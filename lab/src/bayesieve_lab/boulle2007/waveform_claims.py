@@ -67,7 +67,9 @@ def _size(method: str) -> Callable[[SplitResult], float]:
 
 
 def _times(rank: int) -> Callable[[SplitResult], float]:
-    """Return a function for the power of ten by which the best subset is more probable than the subset of this rank."""
+    """Return a function of a split: the power of ten by which the best subset is more probable than that of rank
+    ``rank``.
+    """
 
     def power(split: SplitResult) -> float:
         top = split.posterior.top
@@ -88,7 +90,7 @@ def in_all_top(split: SplitResult) -> set[int]:
 
 
 def _moved(split: SplitResult) -> np.ndarray:
-    """Return the absolute differences between the weights by SNB(BMA) and by SNB(MAP)."""
+    """Return the absolute differences between the feature weights of SNB(BMA) and of SNB(MAP)."""
     return np.abs(np.subtract(split.weights["SNB(BMA)"], split.weights["SNB(MAP)"]))
 
 
@@ -110,7 +112,7 @@ def _is_best(split: SplitResult, method: str, measures: Iterable[str], others: I
 
 
 def _dominated(split: SplitResult) -> int:
-    """Return the number of methods of figure 4 to which another method is superior by all three criteria."""
+    """Return the number of methods of figure 4 that are dominated by another method on all three criteria."""
     methods = [method for method in EXHAUSTIVE if method != REFERENCE]
     return sum(
         any(other != method and _is_best(split, other, MEASURES, [method]) for other in methods) for method in methods

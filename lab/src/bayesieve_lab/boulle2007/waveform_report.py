@@ -147,7 +147,7 @@ def difference(study: WaveformStudy, method: str, measure: str) -> PairedTest:
 
 
 def _beaten(study: WaveformStudy) -> str:
-    """Return the methods of the paper that SNB(CMA) beats, by criterion."""
+    """Return a sentence on the methods of the paper that SNB(CMA) beats, by criterion."""
     others = [method for method in EXHAUSTIVE if method != REFERENCE]
     parts = []
     for measure, label in SHORT.items():

@@ -62,7 +62,7 @@ AREAS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 
 @dataclass(frozen=True)
 class Tested:
-    """Test rows of a fold: log probabilities, classes, and number of training rows of each class."""
+    """Test rows of a fold: predicted log probabilities, classes, and the number of training rows of each class."""
 
     log_proba: np.ndarray
     codes: np.ndarray
@@ -157,7 +157,7 @@ def areas(tested: Mapping[str, Mapping[str, list[Tested]]]) -> None:
 
 
 def print_unseen(study: Boulle2007, name: str) -> None:
-    """Print results of NB(EF) if categories never seen in training are not ignored."""
+    """Print results of NB(EF) with Khiops' treatment of categories never seen in training."""
     # The paper counts the names of the sequences of Yeast.
     X, y = study.sets.load("yeast_names") if name == "yeast" else study.load(name)
     codes = np.unique(y, return_inverse=True)[1]

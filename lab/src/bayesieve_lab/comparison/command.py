@@ -69,7 +69,9 @@ def compare(given: Any) -> None:
 
 
 def _methods(given: Any) -> dict[str, Any]:
-    """Return the classifiers to compare by name; raises an error at once if the package of a peer is missing."""
+    """Return the classifiers to compare by name; an error is raised at once if the package of a peer is not
+    installed.
+    """
     selectors = list(SELECTORS) if given.selectors is None else _names(given.selectors, SELECTORS, "selector")
     known = {} if given.peers is None else _peers()
     peers = [] if given.peers is None else _names(given.peers, known, "peer")
@@ -110,7 +112,7 @@ def _write(comparison: Any, tables: Sequence[ComparedTable], measure: str, outpu
 
 @dataclass
 class ComparedTable:
-    """A table of the comparison, read when it is called; `name` identifies it in results."""
+    """Table of the comparison, which is read when the object is called; `name` identifies it in results."""
 
     name: str
     path: Path
@@ -192,7 +194,7 @@ def table_names(paths: Sequence[Path], targets: Sequence[str]) -> list[str]:
 
 
 def _forms(file: Path) -> list[str]:
-    """Return names of a file, from the shortest to its whole path."""
+    """Return possible names of a file, from the shortest one to the whole path."""
     short = Path(file.stem).stem if file.suffix.lower() == ".gz" else file.stem
     return [short, *("/".join(file.parts[-n:]) for n in range(1, len(file.parts))), str(file)]
 
@@ -313,8 +315,8 @@ def _with_results(comparison: Any, measure: str) -> np.ndarray:
 
 
 def _means(comparison: Any, measure: str, digits: int) -> list[str]:
-    """Return means over tables; none for a method that lacks one, because means over different tables are not
-    comparable.
+    """Return means over tables as text, empty for a method without results on a table: means over different tables are
+    not comparable.
     """
     columns = _with_results(comparison, measure).T
     known = [column.size > 0 and not np.isnan(column).any() for column in columns]
@@ -325,8 +327,8 @@ def _means(comparison: Any, measure: str, digits: int) -> list[str]:
 
 
 def _findings(measure: str, methods: Sequence[str], matrix: np.ndarray, ranks: np.ndarray) -> list[str]:
-    """Return the tests over tables in sentences; methods are ordered by rank, and larger numbers in ``matrix`` are
-    better.
+    """Return the results of tests over tables as sentences; methods are ordered by rank, and larger numbers in
+    ``matrix`` are better.
     """
     n, k = matrix.shape
     tied = [name for name, rank in zip(methods, ranks, strict=True) if rank - ranks[0] < _SAME]

@@ -55,19 +55,20 @@ def compare(
     y : array-like, shape (n_rows,)
         Class labels.
     protocol : RepeatedFolds, TimeFolds, FixedSplit, splitter or pairs of row positions, default=RepeatedFolds()
-        Number of folds, repeats and seed; blocks in the order of time (also ``"time"``); a fixed split; or any
-        scikit-learn splitter, or (train, test) pairs: rows that are in no test fold are not measured.
+        `RepeatedFolds` (number of folds, repeats and seed), `TimeFolds` or ``"time"`` (blocks in the order of time),
+        `FixedSplit`, any scikit-learn splitter, or (train, test) pairs. Rows in no test fold are not measured.
     data_name : str, default="data"
         Name of the data set in the results.
     sample_weight : array-like, shape (n_rows,), optional
-        Used in training and in all measures; `fit` of every estimator must accept it.
+        Row weights in training and in all measures; `fit` of every estimator must accept them.
     results : path, optional
-        JSON-lines file to which every finished fold of a method is appended. Results already in the file are not
-        computed again: an interrupted run continues to the same result, and methods or repeats may be added. Those
-        of another version of bayesieve are kept with a warning.
+        JSON-lines file to which every finished fold of a method is appended. Results in the file are not computed
+        again: an interrupted run is continued with the same result, and methods or repeats may be added. Results of
+        another version of bayesieve are used with a warning.
     n_jobs : int or None, default=None
         Number of folds run in parallel, each method then with one thread; None runs one fold after the other, with the
-        methods' own threads. Affects seconds only. With a number, Ctrl-C does not wait for running fits.
+        threads of the methods. It affects only the measured seconds. With a number, Ctrl-C does not wait for running
+        fits.
     verbose : int, default=0
         1 shows progress on the error stream.
 
@@ -110,7 +111,7 @@ def compare_many(
 
     Parameters
     ----------
-    estimators, protocol, results, n_jobs, verbose : as in `compare`.
+    estimators, protocol, results, n_jobs, verbose : see `compare`.
     data : mapping from names to ``(X, y)``, ``(X, y, sample_weight)``, or callables without arguments that return them
         A callable is called before the first missing fold of its data set, if there is one, and its result is released
         after the last: at most one data set per thread is in memory.
@@ -118,8 +119,8 @@ def compare_many(
     Raises
     ------
     ValueError
-        As `compare`; the message names the data set. If a data set cannot be loaded, the run ends; finished folds stay
-        in ``results``.
+        See `compare`; the message names the data set. If a data set cannot be loaded, the run ends; finished folds
+        remain in ``results``.
 
     Examples
     --------
@@ -157,7 +158,7 @@ def compare_many(
 def _run(
     estimators: Mapping[str, Any], sources: Sequence[_Source], file: ComparisonFile, n_jobs: int | None, verbose: int
 ) -> bool:
-    """Run the missing folds, and return whether all were run: False after Ctrl-C."""
+    """Run the folds that have no results yet; return False after Ctrl-C, otherwise True."""
     jobs: list[tuple[_Source, tuple[int, int], list[str]]] = []
     for source in sources:
         for place in source.places:
@@ -226,7 +227,9 @@ class _Source:
 
     @contextmanager
     def fold(self, place: tuple[int, int]) -> Iterator[tuple[of_folds.DataSet, of_folds.Fold]]:
-        """Hold a data set and one of its folds, by repeat and fold, in memory while the block runs."""
+        """Keep a data set in memory during the ``with`` block, and yield it with the fold at ``place`` (repeat,
+        fold).
+        """
         with self._lock:
             if self._failure is None and self.opened is None:
                 try:
@@ -286,7 +289,7 @@ class _Source:
 
 
 def _without_uncounted_rows(data: of_folds.DataSet, weights: np.ndarray) -> of_folds.DataSet:
-    """Return the data set without rows of weight 0, and without classes that only such rows have."""
+    """Return the data set without rows of weight 0, and without classes that have no other rows."""
     left = data.take(np.flatnonzero(weights))
     present, codes = np.unique(left.codes, return_inverse=True)
     if present.size < 2:
@@ -309,7 +312,7 @@ class _Standing:
 
     @contextmanager
     def at(self, fit: str) -> Iterator[None]:
-        """Show a fit as running in this thread while the block runs."""
+        """Show that a fit is running in this thread during the ``with`` block."""
         me = threading.get_ident()
         with self._lock:
             self.running[me] = fit

@@ -34,9 +34,9 @@ def critical_difference_figure(
     names : (n_methods,)
     ranks : (n_methods,) average ranks over data sets, 1 is best, from `average_ranks`.
     difference : float or None
-        From `critical_difference`; None if no test is possible; then there are no bars.
+        Result of `critical_difference`; None if no test is possible, and then there are no bars.
     n_data : number of data sets, for the caption.
-    alpha : level that `difference` belongs to, for the caption.
+    alpha : significance level of `difference`, for the caption.
     title : str, optional
 
     Returns
@@ -92,15 +92,16 @@ def fold_rank_figure(
     alpha: float = 0.05,
     title: str,
 ) -> Figure:
-    """Draw average ranks over the folds of one data set, as `critical_difference_figure` does over data sets.
+    """Draw average ranks over the folds of one data set, like `critical_difference_figure` over data sets.
 
-    Folds share their rows, so tests of ranks do not apply; bars join neighbours by rank of which no two are ``apart``.
+    Tests of ranks do not apply, because folds share rows. Bars join neighbours by rank of which no pair is in
+    ``apart``.
 
     Parameters
     ----------
     names : (n_methods,)
     ranks : (n_methods,) average ranks over folds, 1 is best.
-    apart : pairs of places that differ significantly by a test of the folds.
+    apart : pairs of positions in ``names`` of methods that differ significantly by a test over the folds.
     n_folds, alpha : for the caption.
     title : str
 

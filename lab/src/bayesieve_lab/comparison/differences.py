@@ -1,7 +1,7 @@
 """Tests of whether one method is better than another, by the folds of a table or over many tables (Demsar 2006).
 
-A failure of a method on a table is NaN. It ranks last, being worse than any value; the signed-rank test needs the size
-of a difference and leaves it out.
+NaN means that a method failed on a table. It then ranks last; the signed-rank test, which needs the size of
+differences, ignores the table.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class PairedTest:
     ----------
     difference : mean of first - second; NaN without a pair.
     statistic, p_value : Student's t and its two-tailed p-value; NaN for fewer than two pairs or infinite values.
-    n_pairs : number of pairs of known values.
+    n_pairs : number of pairs without missing values.
     """
 
     difference: float
@@ -85,7 +85,7 @@ def paired_t(first: Sequence[float] | np.ndarray, second: Sequence[float] | np.n
 
     Parameters
     ----------
-    first, second : (n_folds,) values of two methods on the same folds; NaN where unknown.
+    first, second : (n_folds,) values of two methods on the same folds; NaN if missing.
 
     Raises
     ------
@@ -105,14 +105,16 @@ def paired_t(first: Sequence[float] | np.ndarray, second: Sequence[float] | np.n
 def corrected_resampled_t(
     first: Sequence[float] | np.ndarray, second: Sequence[float] | np.ndarray, test_share: float
 ) -> PairedTest:
-    """Return Student's test of paired values, corrected for overlapping training sets: recommended.
+    """Test the paired values of two methods by Student's t, corrected for overlapping training sets.
+
+    This is the recommended test over folds.
 
     The variance of the mean is (1/n + n_test/n_train) times that of the differences (Nadeau & Bengio 2003, section
     5.1; for repeated cross-validation Bouckaert & Frank 2004).
 
     Parameters
     ----------
-    first, second : (n_folds,) values of two methods on the same folds, of all repeats; NaN where unknown.
+    first, second : (n_folds,) values of two methods on the same folds of all repeats; NaN if missing.
     test_share : test rows for each training row, n_test / n_train: 1/9 for ten folds.
 
     Raises
@@ -152,7 +154,7 @@ def wins_and_losses(
     data, method, fold, value : columns of one length, one row per data set, method and fold
         `fold` identifies the split of a data set, such as (repeat, fold); a value is NaN or None if the method failed.
     reference : the method whose wins are counted.
-    higher_is_better : of the measure.
+    higher_is_better : whether higher values of the measure are better.
     test_share : n_test / n_train, for `corrected_resampled_t`; None for `paired_t`, as in the papers.
     alpha : level of each test, not adjusted for multiple tests.
 
@@ -222,7 +224,9 @@ def _student(first: Sequence[float] | np.ndarray, second: Sequence[float] | np.n
 
 
 def settled(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Return the differences of known pairs without rounding errors; 0 if both values are equal, even if infinite."""
+    """Return the differences of pairs without missing values, free of rounding noise; 0 if both values are equal, even
+    if infinite.
+    """
     known = ~(np.isnan(first) | np.isnan(second))
     first, second = first[known], second[known]
     differences = np.zeros(first.size)
@@ -242,8 +246,8 @@ def rounded(values: np.ndarray) -> np.ndarray:
 class SignedRanks:
     """Comparison of two methods over data sets; `adjusted` is `p_value` after Holm (1979).
 
-    `wins`, `ties` and `losses` count the data sets on which the first is better, equal and worse by any amount, without
-    those on which either failed.
+    `wins`, `ties` and `losses` count the data sets on which the first method is better, equal and worse by any amount,
+    without data sets on which either method failed.
     """
 
     first: str
@@ -281,7 +285,7 @@ class Friedman:
 
 
 def ranks(matrix: np.ndarray, higher_is_better: bool = True) -> np.ndarray:
-    """Return ranks of methods on every data set: 1 is best, equal values share their mean rank, a failure (NaN) is
+    """Return the ranks of methods on every data set: 1 is best, ties share their mean rank, and failures (NaN) are
     last.
 
     Parameters
@@ -310,7 +314,7 @@ def ranks(matrix: np.ndarray, higher_is_better: bool = True) -> np.ndarray:
 
 
 def average_ranks(matrix: np.ndarray, higher_is_better: bool = True) -> np.ndarray:
-    """Return the mean of `ranks` over the data sets on which any method worked.
+    """Return the mean of `ranks` over the data sets on which at least one method succeeded.
 
     Parameters
     ----------
@@ -339,7 +343,7 @@ def average_ranks(matrix: np.ndarray, higher_is_better: bool = True) -> np.ndarr
 
 
 def _known_ranks(matrix: np.ndarray, higher_is_better: bool) -> np.ndarray:
-    """Return ranks on the data sets on which any method worked, (n_known, n_methods)."""
+    """Return ranks on the data sets on which at least one method succeeded, (n_known, n_methods)."""
     ranked = ranks(matrix, higher_is_better)
     return ranked[~np.isnan(ranked).any(axis=1)]
 
@@ -382,7 +386,7 @@ def friedman(matrix: np.ndarray, higher_is_better: bool = True, *, correct_ties:
 
 
 def critical_difference(n_methods: int, n_data: int, alpha: float = 0.05) -> float:
-    """Return smallest significant difference between two average ranks (Nemenyi 1963; Demsar 2006, section 3.2.2).
+    """Return the smallest significant difference between two average ranks (Nemenyi 1963; Demsar 2006, section 3.2.2).
 
     CD = q sqrt(k (k + 1) / (6 N)), q the quantile of the studentized range of k methods divided by sqrt(2).
 
@@ -406,7 +410,7 @@ def critical_difference(n_methods: int, n_data: int, alpha: float = 0.05) -> flo
 
 
 def cliques(ranks: Sequence[float] | np.ndarray, difference: float) -> list[tuple[int, ...]]:
-    """Return largest groups of two or more methods in which all average ranks differ by less than the critical
+    """Return the largest groups of two or more methods whose average ranks all differ by less than the critical
     difference.
 
     Parameters
@@ -432,7 +436,7 @@ def cliques(ranks: Sequence[float] | np.ndarray, difference: float) -> list[tupl
 def groups_not_apart(ranks: Sequence[float] | np.ndarray, apart: Iterable[tuple[int, int]]) -> list[tuple[int, ...]]:
     """Return the largest runs of two or more neighbours by rank in which no two differ significantly, best rank first.
 
-    ``apart`` lists the pairs that do.
+    ``apart`` are the pairs of positions that differ significantly.
 
     Examples
     --------
@@ -461,7 +465,7 @@ def wilcoxon_holm(matrix: np.ndarray, names: Sequence[str], higher_is_better: bo
     ----------
     matrix : (n_data, n_methods) means of a measure; NaN where a method failed.
     names : (n_methods,)
-    higher_is_better : of the measure; wins and losses are counted by it.
+    higher_is_better : whether higher values of the measure are better; it determines wins and losses.
 
     Returns
     -------
@@ -495,11 +499,11 @@ def wilcoxon_holm(matrix: np.ndarray, names: Sequence[str], higher_is_better: bo
 
 
 def signed_rank_test(differences: np.ndarray) -> float:
-    """Return two-sided p-value of the Wilcoxon signed-rank test: exact, even for differences of the same size.
+    """Return the exact two-sided p-value of the Wilcoxon signed-rank test, also if differences have equal sizes.
 
-    Differences of errors are multiples of 1 / rows, so some have the same size. Tables of the test do not cover that,
-    and the normal approximation is poor for ten differences: here all signs are tried on the ranks as they are.
-    Differences of 0 are left out (Wilcoxon 1945); without any others the result is 1.
+    Differences of error rates are multiples of 1 / n_rows, so their sizes may be equal. Tables of the test do not cover
+    ties, and the normal approximation is poor for ten differences. Here all combinations of signs are enumerated for
+    the given ranks. Differences of 0 are dropped (Wilcoxon 1945); if no others remain, the result is 1.
 
     Examples
     --------
@@ -522,8 +526,10 @@ def signed_rank_test(differences: np.ndarray) -> float:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Return p-values adjusted for multiple tests (Holm 1979): below 0.05, the chance of any false positive is below
-    0.05.
+    """Adjust p-values for multiple tests (Holm 1979).
+
+    If all tests with an adjusted p-value below 0.05 are called significant, the probability of any false positive is
+    below 0.05.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Folds of rows, the same for the same seed, and the run of methods on a fold."""
+"""Folds of rows, reproducible by a seed, and the run of methods on a fold."""
 
 from __future__ import annotations
 
@@ -162,15 +162,15 @@ class FixedSplit(ShortRepr):
 
 @dataclass(frozen=True)
 class TimeFolds(ShortRepr):
-    """Blocks of rows in the order of time: each but the first is predicted by a model of all rows before it.
+    """Blocks of rows in the order of time; each block except the first is predicted by a model of all earlier rows.
 
     Parameters
     ----------
     n_blocks : int, default=5
-        Blocks of about the same size, at least 2; rows of equal time are never in two blocks.
+        Number of blocks of about equal size, at least 2; rows of equal time are in the same block.
     time : str, array-like of shape (n_rows,) or None, default=None
-        Numbers or dates by which to order the rows, or the name of the column that holds them, which is then no
-        feature; None: the rows are in order.
+        Numbers or dates by which rows are ordered, or the name of the column that holds them, which is then not a
+        feature; None if the rows are in order.
 
     Raises
     ------
@@ -211,7 +211,9 @@ class TimeFolds(ShortRepr):
         return f"{self.n_folds} blocks of later rows, each predicted by models of all earlier rows"
 
     def split(self, labels: np.ndarray, moments: np.ndarray | None = None) -> list[Fold]:
-        """Return the folds of rows at these moments (n_rows,); ValueError if these are too few."""
+        """Return the folds of rows with the times ``moments``, (n_rows,); ValueError if there are too few different
+        times.
+        """
         pairs = time_splits(np.arange(labels.size) if moments is None else moments, self.n_blocks)
         if len(pairs) < self.n_folds:
             raise ValueError(f"There are too few different times for {self.n_blocks} blocks of rows; ask for fewer.")
@@ -261,7 +263,7 @@ Split = RepeatedFolds | FixedSplit | TimeFolds | Splits
 
 
 def split_of(protocol: Any) -> Split:
-    """Return an object that splits rows, from one of ours, "time", a scikit-learn splitter, or pairs of row
+    """Return an object that splits rows, from such an object, "time", a scikit-learn splitter, or pairs of row
     positions.
     """
     if isinstance(protocol, Split):
@@ -277,7 +279,7 @@ def split_of(protocol: Any) -> Split:
 
 
 def _make_whole(split: Any, **lowest: int) -> None:
-    """Convert these fields to plain integers, as files hold them; ValueError for any other value."""
+    """Convert the named fields to plain integers, for files; ValueError for other values or values below ``lowest``."""
     for name, least in lowest.items():
         value: Any = getattr(split, name)
         whole = isinstance(value, Integral) and not isinstance(value, bool)
@@ -306,20 +308,20 @@ class DataSet:
         return fingerprint(self.X, self.codes, self.classes, self.weights) + self.moments
 
     def take(self, rows: np.ndarray) -> DataSet:
-        """Return the data set of these rows; it has all classes."""
+        """Return the data set restricted to the rows at positions ``rows``; it keeps all classes."""
         weights = None if self.weights is None else self.weights[rows]
         return DataSet(self.name, take_rows(self.X, rows), self.codes[rows], self.classes, weights)
 
 
 class FoldRun:
-    """Runs methods on one fold of a data set; a call with a method returns its result as plain values.
+    """Run of methods on one fold of a data set; a call with a method returns its result as plain values.
 
-    A method may have ``fit_coded(coded, encoder)``, which learns from rows coded by the encoder of `encoder_of` without
-    changing them, and may predict a `CodedTable`: methods whose encoders have the same options share a coding, and its
-    seconds count for each of them. If ``fit_coded`` also takes a ``refitter``, as that of `SelectiveNB` does, the
-    method predicts raw rows. A method may also have further measures, ``fold_figures(rows, codes)`` -> dict: ``rows``
-    are the test rows in the form that it predicts, ``codes`` (n_rows,) their classes as positions among the sorted
-    labels.
+    A method may have ``fit_coded(coded, encoder)``, which fits it to rows coded by the encoder of `encoder_of` without
+    changing them, and predict a `CodedTable`. Methods whose encoders have equal options then share a coding, whose
+    seconds count for each of them. If ``fit_coded`` also has a parameter ``refitter``, like that of `SelectiveNB`, the
+    method predicts raw rows. A method may also report further measures by ``fold_figures(rows, codes)``, which returns
+    a dict: ``rows`` are the test rows in the form that it predicts, and ``codes`` (n_rows,) their classes as positions
+    among the sorted labels.
     """
 
     def __init__(self, data: DataSet, fold: Fold) -> None:
@@ -393,11 +395,10 @@ class FoldRun:
         }
 
     def _coding(self, encoder: Any) -> tuple[Any, ...]:
-        """Return a fitted encoder, the training rows that it coded, a refitter of its levels, and the seconds that this
-        took.
+        """Return a fitted encoder, the coded training rows, a refitter of its levels, and the seconds of fitting and
+        coding.
 
-        An encoder with the same options that was fitted before is used again. The refitter is None for encoders without
-        one.
+        An encoder with equal options that was already fitted is reused. The refitter is None for encoders without one.
         """
         options = describe(encoder)
         if options not in self._codings:
@@ -410,7 +411,7 @@ class FoldRun:
         return self._codings[options]
 
     def _coded_test(self, encoder: Any) -> tuple[Any, float]:
-        """Return the test rows coded by a fitted encoder, and the seconds that it took."""
+        """Return the test rows coded by a fitted encoder, and the seconds of coding."""
         options = describe(encoder)
         if options not in self._coded_tests:
             began = time.perf_counter()
@@ -420,7 +421,7 @@ class FoldRun:
 
 
 def _finite(figures: Mapping[str, float | None]) -> dict[str, Any]:
-    """Return plain floats, None in place of missing or infinite ones."""
+    """Convert values to plain floats; missing or infinite ones become None."""
     return {name: None if value is None or not np.isfinite(value) else float(value) for name, value in figures.items()}
 
 
@@ -448,7 +449,7 @@ def check_methods(estimators: Mapping[str, Any]) -> None:
 
 
 def quiet_clone(estimator: Any, n_jobs: int | None) -> Any:
-    """Return a clone that prints nothing in any part, and uses one thread if folds run in parallel."""
+    """Return a clone that prints nothing (also in nested estimators), and uses one thread if folds run in parallel."""
     copy = clone(estimator)
     one_thread = n_jobs is not None and effective_jobs(n_jobs) > 1
     changes: dict[str, int] = {}
@@ -462,9 +463,7 @@ def quiet_clone(estimator: Any, n_jobs: int | None) -> Any:
 
 
 def raise_if_interrupted(model: Any) -> None:
-    """Raise KeyboardInterrupt if Ctrl-C ended a search, which then returned its best subset so far: its fold is
-    unfinished.
-    """
+    """Raise KeyboardInterrupt if Ctrl-C ended the search of a model, so that its fold counts as unfinished."""
     trace = getattr(model, "trace_", None)
     limits = [getattr(part, "max_seconds", None) for part in (model, getattr(model, "selector_", None))]
     limit = min((limit for limit in limits if limit is not None), default=None)
@@ -473,10 +472,11 @@ def raise_if_interrupted(model: Any) -> None:
 
 
 def log_probabilities(model: Any, X: Any, classes: np.ndarray, n_train: int) -> np.ndarray:
-    """Return log probabilities (n_rows, n_classes) of all ``classes`` (sorted) from a classifier that may know fewer.
+    """Return log probabilities of all sorted ``classes``, (n_rows, n_classes), by a classifier fitted to some or all of
+    them.
 
-    A class without training rows gets the probability of half a row, as in `log_proba_of_splits`. A ValueError is
-    raised if probabilities or classes are invalid.
+    A class without training rows gets the probability that half a row would have, as in `log_proba_of_splits`. A
+    ValueError is raised if probabilities or classes are invalid.
     """
     with np.errstate(divide="ignore", invalid="ignore"):  # probabilities <= 0 are handled below
         if hasattr(model, "predict_log_proba"):
@@ -513,11 +513,10 @@ def fold_measures(
     weights : (n_rows,) row weights, or None.
 
     Returns
-    -------
-    dict by names in `MEASURES`. ``log_loss`` (nats a row) clips probabilities at 2.2e-16, as scikit-learn does, so that
-    methods with saturated probabilities are treated like those with logarithms. ``compression_rate`` is 1 - log loss /
-    log loss of the null model (Boulle 2007, section 5.2), which predicts the class shares of the training rows; with
-    exactly stratified folds, its log loss is H(Y). ``auc`` is NaN if all rows are of one class.
+    ------- dict by names in `MEASURES`. ``log_loss`` (nats per row) clips probabilities at 2.2e-16, as scikit-learn
+    does, so that methods with saturated probabilities are treated like those with logarithms. ``compression_rate`` is 1
+    - log loss / log loss of the null model (Boulle 2007, section 5.2), which predicts the class shares of the training
+    rows; with exactly stratified folds, its log loss is H(Y). ``auc`` is NaN if all rows are of one class.
     """
     clipped = np.maximum(log_proba, np.log(_LEAST_PROBABILITY))
     loss = metrics.log_loss(clipped, codes, weights)
@@ -537,7 +536,7 @@ def _null_loss(codes: np.ndarray, train_counts: np.ndarray, weights: np.ndarray 
 
 
 def balanced_accuracy(log_proba: np.ndarray, codes: np.ndarray, weights: np.ndarray | None = None) -> float:
-    """Return mean recall over the classes present."""
+    """Return the mean recall of the classes that have rows."""
     every = np.ones(codes.size) if weights is None else weights
     total = np.bincount(codes, weights=every, minlength=log_proba.shape[1])
     right = np.bincount(codes, weights=every * (log_proba.argmax(axis=1) == codes), minlength=log_proba.shape[1])
@@ -546,9 +545,9 @@ def balanced_accuracy(log_proba: np.ndarray, codes: np.ndarray, weights: np.ndar
 
 
 def describe(value: Any) -> str:
-    """Return an estimator, or the value of a parameter, as text that is equal for equal options, in every process.
+    """Return a text of an estimator or parameter value that is equal for equal options, in every process.
 
-    An estimator is named by its package and class. Threads, verbosity and options at their defaults are left out, so
+    An estimator is named by its package and class. Threads, verbosity and options with default values are omitted, so
     that moved modules and new options do not invalidate saved results.
 
     Examples

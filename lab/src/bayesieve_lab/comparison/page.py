@@ -30,19 +30,19 @@ _SAME = 1e-12
 def render_comparison(
     comparison: Any, *, title: str = "Comparison of methods", measure: str = "accuracy", reference: str | None = None
 ) -> str:
-    """Draw a comparison of methods as one HTML document that is self-contained.
+    """Render a comparison of methods as a self-contained HTML document.
 
-    Per method and data set: mean and standard deviation of every measure over the folds, with the best marked and
-    significant differences from one method (corrected resampled t-test); average ranks and tests of all pairs, of one
-    data set over its folds; over several data sets means, wins and losses, and critical-difference diagrams; folds as
-    strips.
+    It shows the mean and standard deviation of every measure over the folds, by method and data set, with the best
+    values and significant differences from a reference method (corrected resampled t-test) marked. For a single data
+    set, it has average ranks over the folds and tests of all pairs; for several, means, wins and losses, and
+    critical-difference diagrams. Folds are drawn as strips.
 
     Parameters
     ----------
     comparison : Comparison
     title : str
-    measure : performance measure that orders methods and is in the headline.
-    reference : method that tests compare with; None for the best by `measure`.
+    measure : performance measure by which methods are ordered, and which the headline shows.
+    reference : method with which tests compare the others; None for the best by `measure`.
 
     Returns
     -------
@@ -86,7 +86,7 @@ class Compared:
 
     Attributes
     ----------
-    measures : measures with known values; the one that orders the methods is first.
+    measures : measures that have values; methods are ordered by the first one.
     order : positions of the methods, the best first; equal methods keep their order.
     reference : position of the method that others are tested against.
     values : by name of a measure, (n_data, n_methods, n_splits) values on the folds, NaN if unknown.
@@ -115,18 +115,18 @@ class Compared:
         self.reference = self.order[0] if reference is None else self.methods.index(reference)
 
     def means(self, column: str) -> np.ndarray:
-        """Return (n_data, n_methods) means over the folds with a value; standard deviations if the name ends in
+        """Return means over the folds that have a value, (n_data, n_methods); standard deviations if ``column`` ends in
         "_std".
         """
         return self._summary[column].to_numpy().reshape(len(self.data), -1)
 
     def mean(self, column: str) -> np.ndarray:
-        """Return (n_methods,) means over the data sets with a value."""
+        """Return means over the data sets that have a value, (n_methods,)."""
         return _over_data(self.means(column))
 
     def known_matrix(self, measure: Measure) -> np.ndarray:
-        """Return means by data set and method, (n_known, n_methods), on the data sets on which any method has a
-        value.
+        """Return means by data set and method, without data sets on which no method has a value, (n_known,
+        n_methods).
         """
         matrix = self.matrix(measure.name)
         return np.asarray(matrix[~np.isnan(matrix).all(axis=1)])
@@ -141,13 +141,15 @@ class Compared:
         return tests_of.paired_t(values[j], values[self.reference])
 
     def mark(self, measure: Measure, i: int, j: int) -> str:
-        """Return whether method `j` is significantly better or worse than the reference on data set `i`."""
+        """Return "better" or "worse" if method `j` differs significantly from the reference on data set `i`, otherwise
+        "".
+        """
         sign = 0 if j == self.reference else self.corrected(measure.name, i, j).sign(ALPHA)
         return "" if not sign else "better" if (sign > 0) == measure.higher_is_better else "worse"
 
 
 def _over_data(means: np.ndarray) -> np.ndarray:
-    """Return (n_methods,) means over the data sets with a value."""
+    """Return means over the data sets that have a value, (n_methods,)."""
     with np.errstate(invalid="ignore"):
         return np.asarray(np.nansum(means, axis=0) / (~np.isnan(means)).sum(axis=0))
 
@@ -166,7 +168,8 @@ def tradeoff_figure(folds: Compared) -> Figure:
 
 
 def best_methods(folds: Compared) -> tuple[list[int], int | None]:
-    """Return the methods with the best average rank by the first measure, and how many others are significantly worse.
+    """Return positions of the methods with the best average rank by the first measure, and how many others are
+    significantly worse.
 
     The number is None if several methods are best or nothing can be tested.
     """
@@ -191,8 +194,8 @@ def _shown(method: str) -> str:
 
 @dataclass(frozen=True)
 class GridCell:
-    """Cell of a table: a number, the text below it, whether it is best, and whether it differs significantly from the
-    reference.
+    """Cell of a table: a number, the text below it, whether it is the best, and whether it differs significantly from
+    the reference.
     """
 
     text: str
@@ -264,9 +267,9 @@ def _own_cells(measure: Measure, folds: Compared, i: int) -> list[GridCell]:
 
 
 def _mean_cells(measure: Measure, folds: Compared) -> list[GridCell]:
-    """Return the means over data sets as cells.
+    """Return a cell with the mean of a measure over data sets for each method.
 
-    A method that lacks data sets gets the mean over the others, which is never marked as best.
+    If a method has no results on a data set, its mean is over the other ones and never marked as best.
     """
     matrix = folds.known_matrix(measure)
     if not len(matrix):
@@ -337,15 +340,15 @@ class RankPart:
 
 
 def why_no_ranks(folds: Compared) -> str | None:
-    """Return a sentence on why nothing can be ranked; None if methods can be ranked."""
+    """Return the reason why methods cannot be ranked, as a sentence; None if they can."""
     if len(folds.methods) < 2:
         return "There is only one method, so there is nothing to rank."
     return None if folds.measures else "No method has a value, so there is nothing to rank."
 
 
 def rank_parts(folds: Compared) -> list[RankPart]:
-    """Return the ranks by every measure: over the folds of a single data set, or over two or more data sets with values
-    of it.
+    """Return the ranks by every measure: over the folds of a single data set, or over several data sets that have
+    values.
     """
     if why_no_ranks(folds) is not None:
         return []
@@ -384,9 +387,9 @@ def _part(measure: Measure, folds: Compared) -> RankPart | None:
 
 
 def fewest_data_sets(n_methods: int, alpha: float) -> int:
-    """Return the number of data sets from which on a signed-rank test can find any pair significant.
+    """Return the least number of data sets with which a signed-rank test can find a pair of methods significant.
 
-    Its least p-value, 2 / 2^n, must be below alpha over the number of pairs.
+    The least p-value of the test, 2 / 2^n for n data sets, must be below alpha / number of pairs.
 
     Examples
     --------
@@ -412,7 +415,7 @@ def _data_part(measure: Measure, matrix: np.ndarray, methods: Sequence[str]) -> 
 
 
 def _fold_part(measure: Measure, folds: Compared) -> RankPart:
-    """Return ranks over the folds of the only data set, and the tests of all pairs by them."""
+    """Return ranks over the folds of the single data set, and tests of all pairs over the folds."""
     values, methods, title = folds.values[measure.name][0].T, folds.methods, measure.capitalised
     values = values[~np.isnan(values).all(axis=1)]
     pairs = itertools.combinations(range(len(methods)), 2)

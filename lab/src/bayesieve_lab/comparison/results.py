@@ -44,7 +44,8 @@ class Comparison(ShortRepr):
         Names, in the order given to `compare`.
     protocol : RepeatedFolds, TimeFolds, FixedSplit or Splits
     rows : tuple of dict
-        One for each data set, method, repeat and fold, as in `frame`; ``figures`` holds a method's own measures.
+        One for each data set, method, repeat and fold, with the columns of `frame`; ``figures`` has further measures
+        that a method reports.
     complete : bool
         False if Ctrl-C ended the run; it has the folds finished before.
     library : str
@@ -118,8 +119,8 @@ class Comparison(ShortRepr):
         return self.all_folds(measure)[self._place_of(data)]
 
     def figure(self, name: str, data: str | None = None) -> np.ndarray:
-        """Return values of a method's own measure on all folds, (n_repeats * n_folds, n_methods); NaN for methods
-        without it.
+        """Return values of a further measure that methods report, (n_repeats * n_folds, n_methods); NaN for other
+        methods.
 
         Parameters
         ----------
@@ -148,9 +149,7 @@ class Comparison(ShortRepr):
         return self._numbers(itemgetter(measure))
 
     def _numbers(self, of_row: Callable[[dict[str, Any]], float | None]) -> np.ndarray:
-        """Return the number that ``of_row`` gives for each result, (n_data, n_repeats * n_folds, n_methods); NaN if
-        missing.
-        """
+        """Return ``of_row`` of each result, (n_data, n_repeats * n_folds, n_methods); NaN if missing."""
         values = np.full((len(self.data), self.protocol.n_splits, len(self.methods)), np.nan)
         data, methods = ({name: k for k, name in enumerate(names)} for names in (self.data, self.methods))
         for row in self.rows:
@@ -169,7 +168,7 @@ class Comparison(ShortRepr):
 
     @property
     def test_share(self) -> float:
-        """Ratio n_test / n_train of a fold, as `corrected_resampled_t` takes it."""
+        """Ratio n_test / n_train of a fold, for `corrected_resampled_t`."""
         if isinstance(self.protocol, RepeatedFolds):
             return 1.0 / (self.protocol.n_folds - 1)
         return float(np.mean([row["n_test"] / row["n_train"] for row in self.rows])) if self.rows else float("nan")
@@ -180,7 +179,8 @@ class Comparison(ShortRepr):
         return measure not in LOWER_IS_BETTER and not measure.endswith("_seconds") and measure != "n_features"
 
     def summary(self) -> Any:
-        """Return a dataframe with one line per data set and method, in eight columns, which polars prints whole.
+        """Return a dataframe with one line per data set and method, with eight columns, so that polars prints it
+        completely.
 
         Columns ``data``, ``method``, means over the folds that succeeded of ``accuracy``, ``auc``, ``log_loss`` and
         ``n_features``; ``n_folds`` (finished) and ``n_failed``. `means` has all measures.
@@ -292,8 +292,9 @@ class Comparison(ShortRepr):
 
 
 def means_over_folds(folds: Sequence[np.ndarray], n_methods: int) -> np.ndarray:
-    """Return (n_data, n_methods) means of (n_folds, n_methods) values, without folds that are missing for all
-    methods.
+    """Return means over the folds, (n_data, n_methods), from values (n_folds, n_methods) of each data set.
+
+    Folds that are missing for all methods are ignored.
     """
     means = np.full((len(folds), n_methods), np.nan)
     for mean, values in zip(means, folds, strict=True):
@@ -305,7 +306,7 @@ def means_over_folds(folds: Sequence[np.ndarray], n_methods: int) -> np.ndarray:
 
 
 def _over_data(means: np.ndarray) -> np.ndarray:
-    """Return (n_methods,) means over data sets, NaN for a method that lacks one."""
+    """Return means over data sets, (n_methods,); NaN for a method without results on a data set."""
     with np.errstate(invalid="ignore"):
         return means.mean(axis=0) if len(means) else np.full(means.shape[1], np.nan)
 
@@ -317,7 +318,7 @@ def _mean_and_spread(values: Sequence[float] | np.ndarray) -> tuple[float | None
 
 @dataclass(frozen=True)
 class Standing:
-    """Place of a method among the others.
+    """Rank of a method among all, and tests against the others.
 
     Attributes
     ----------
@@ -325,7 +326,7 @@ class Standing:
     rank : mean rank over folds, 1 is best; it ranks last on folds on which it failed.
     beats, loses_to : number of methods that are significantly worse, and better, by the corrected resampled t-test at 5
         % (Nadeau & Bengio 2003), not adjusted for multiple tests.
-    against_best : test of this method minus the best one; None for the best itself.
+    against_best : paired test of this method against the best one; None for the best method.
     """
 
     method: str
@@ -336,8 +337,8 @@ class Standing:
 
 
 def standings(comparison: Comparison, measure: str, data: str | None = None) -> list[Standing]:
-    """Return the places of all methods with results on a data set, best mean first; methods that failed on folds come
-    last.
+    """Return the `Standing` of all methods with results on a data set, best mean first; methods that failed on a fold
+    are last.
 
     Parameters
     ----------
@@ -401,7 +402,9 @@ _Rows = Annotated[int, msgspec.Meta(gt=0, lt=2**53)]
 
 
 class Result(TypedDict):
-    """A finished fold of a method: its measures, or an error. ``figures`` are the method's own measures."""
+    """Finished fold of a method: its measures, or an error. ``figures`` are further measures that the method
+    reports.
+    """
 
     data: str
     method: str
@@ -424,7 +427,7 @@ class Result(TypedDict):
 
 
 class _Line(msgspec.Struct, forbid_unknown_fields=True):
-    """Line of the file: settings of the folds, a description of a data set or a method, or a result with its
+    """Line of a file of results: settings of the folds, a description of a data set or a method, or a result with its
     checksum.
     """
 
@@ -441,11 +444,11 @@ _decode_result = msgspec.json.Decoder(Result).decode
 
 
 class ComparisonFile:
-    """A file of lines: the settings first, then fingerprints of data sets, descriptions of methods and finished folds.
+    """File of results: lines with the settings, hashes of data sets, descriptions of methods, and finished folds.
 
-    Nothing is written before the first result: a run that ends without one leaves no file behind. Lines are flushed to
-    disk when they are written; an incomplete last line (the run was killed) is dropped, and its fold is run again. A
-    file without results is overwritten. Every error is a ValueError that names the file.
+    The file is created with the first result. Lines are flushed to disk when they are written; an incomplete last line
+    of a run that was killed is dropped, and its fold is run again. A file without results is overwritten. Every error
+    is a ValueError that names the file.
 
     Parameters
     ----------
@@ -471,16 +474,17 @@ class ComparisonFile:
         self._size = 0  # bytes of whole lines
 
     def go_on(self, settings: Mapping[str, Any], data: Mapping[str, str], methods: Mapping[str, str]) -> None:
-        """Check, before any fold is run, that the file can be written and has no results of another comparison.
+        """Check that the file can be written and has no results of another comparison; call it before any fold is run.
 
         Parameters
         ----------
         settings : settings that determine the folds; they must equal those in the file, except for the version of
-            bayesieve. Folds of another version are kept, with a UserWarning, and the new ones follow settings that name
-            their version.
-        data : fingerprint of every data set by name; the file may hold more names, but no other data set of the same
-            name. `add_data` adds data sets that are loaded later.
-        methods : description of every method by name, likewise.
+            bayesieve. Folds of another version are used, with a UserWarning, and new folds are preceded by settings
+            with the new version.
+        data : hash of every data set by name; the file may have more data sets, but no different one of the same name.
+            `add_data` adds data sets that are loaded later.
+        methods : description of every method by name; the file may have more methods, but no different one of the same
+            name.
         """
         if self.path is None:
             return
@@ -506,7 +510,7 @@ class ComparisonFile:
             os.truncate(self.path, self._size)
 
     def add_data(self, name: str, fingerprint: str) -> None:
-        """Record the fingerprint of a data set before the first of its results."""
+        """Record the hash of a data set; called before its first result is saved."""
         with self._lock:
             self._describe("data", "another table", {name: fingerprint})
 
@@ -520,7 +524,7 @@ class ComparisonFile:
             self.rows[key_of(row)] = row
 
     def _describe(self, kind: str, what: str, descriptions: Mapping[str, str]) -> None:
-        """Keep new descriptions for the next write; ValueError if one contradicts the file."""
+        """Store new descriptions for the next write; ValueError if one contradicts the file."""
         known = self._described[kind]
         for name, description in descriptions.items():
             if known.get(name, description) != description:

@@ -29,7 +29,7 @@ from bayesieve_lab.comparison.folds import quiet_clone, raise_if_interrupted
 
 @dataclass(frozen=True, repr=False)
 class SelectionStability(ShortRepr):
-    """Features selected on every fold.
+    """Features that a selector selects on each fold, and the stability of this selection.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class SelectionStability(ShortRepr):
     complete : bool
         False if Ctrl-C ended the run; it has the folds finished before.
     library : str
-        Whose dataframe `to_frame` returns: that of the rows.
+        Dataframe library of `to_frame`: that of the rows.
 
     References
     ----------
@@ -76,7 +76,7 @@ class SelectionStability(ShortRepr):
 
     @property
     def _order(self) -> np.ndarray:
-        """Positions of the features, most often selected first."""
+        """Positions of the features, sorted by how often they are selected, descending."""
         return np.lexsort((-self.mean_weight, -self.frequency))
 
     @property
@@ -85,36 +85,38 @@ class SelectionStability(ShortRepr):
 
     @property
     def support(self) -> np.ndarray:
-        """(n_folds, n_features) bool: the features selected in each fold."""
+        """Mask of the features selected in each fold, (n_folds, n_features)."""
         return self.weights > 0
 
     @property
     def n_selected(self) -> np.ndarray:
-        """(n_folds,) number of features selected in each fold."""
+        """Number of features selected in each fold, (n_folds,)."""
         return self.support.sum(axis=1)
 
     @property
     def frequency(self) -> np.ndarray:
-        """(n_features,) share of folds that select each feature."""
+        """Share of folds in which each feature is selected, (n_features,)."""
         return self.support.mean(axis=0)
 
     @property
     def mean_weight(self) -> np.ndarray:
-        """(n_features,) mean weight over all folds, counting 0 where a feature is not selected."""
+        """Mean weight of each feature over all folds, (n_features,); the weight is 0 if it is not selected."""
         return self.weights.mean(axis=0)
 
     @property
     def stability(self) -> float:
-        """Phi-hat of Nogueira et al. (2018): 1 if every fold selects the same features, about 0 for features drawn at
-        random; NaN for a single fold, or if always all or none of the features are selected.
+        """Phi-hat of Nogueira et al. (2018): 1 if the same features are selected in every fold, about 0 if they are
+        random.
+
+        NaN for a single fold, or if all or none of the features are selected in every fold.
         """
         return stability_estimate(self.support)[0]
 
     def stability_interval(self, level: float = 0.95) -> tuple[float, float]:
         """Return the asymptotic confidence interval of `stability` (Nogueira et al. 2018).
 
-        The interval ignores that training parts of a cross-validation overlap: it describes differences between folds,
-        not between new tables.
+        The interval does not take into account that the training rows of folds overlap: it is about differences between
+        folds, not between new tables.
 
         Parameters
         ----------
@@ -166,7 +168,7 @@ def selection_stability(
 ) -> SelectionStability:
     """Run a selector on the training part of every fold and compare the selected features.
 
-    Each fold codes its own rows: the stability of coding and selection is measured together.
+    Levels are fitted in each fold, so that the stability of coding and selection is measured together.
 
     Parameters
     ----------
@@ -181,9 +183,9 @@ def selection_stability(
         `RepeatedStratifiedKFold` or `ShuffleSplit`, or (train, test) pairs; only the training rows are used.
     sample_weight : array-like, shape (n_rows,), optional
     groups : array-like, shape (n_rows,), optional
-        A number of folds, and splitters made for it, keep the rows of a group together.
+        Rows of a group are kept together if ``cv`` is a number, or a splitter by groups.
     random_state : int, RandomState or None, default=None
-        Seed of the shuffle if ``cv`` is a number; None is a fixed seed.
+        Seed of the shuffle if ``cv`` is a number; None for a fixed seed.
     n_jobs : int or None, default=None
         Number of folds run in parallel, each with one thread; None runs one fold after the other, with the selector's
         own threads. Does not affect results.
@@ -314,7 +316,8 @@ def stability_estimate(support: np.ndarray) -> tuple[float, float]:
     """Return Phi-hat and its asymptotic variance from (n_sets, n_features) selections, Nogueira et al. (2018).
 
     Phi-hat = 1 - mean_f(s_f^2) / (q (1 - q)), with s_f^2 the unbiased variance of the selection of feature f and q the
-    mean share of features selected; the variance is the delta method's, from the influence of each set on Phi-hat.
+    mean share of selected features. The variance is computed by the delta method, from the influence of each set on
+    Phi-hat.
 
     Examples
     --------

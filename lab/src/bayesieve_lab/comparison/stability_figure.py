@@ -18,7 +18,7 @@ def stability_figure(stability: Any, *, title: str | None = None) -> Figure:
     Parameters
     ----------
     stability : SelectionStability
-        From `selection_stability`.
+        Result of `selection_stability`.
     title : str, optional
 
     Returns

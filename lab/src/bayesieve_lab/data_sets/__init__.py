@@ -1,4 +1,4 @@
-"""Data sets of the papers, loaded from a folder or downloaded by name, and checked against known facts."""
+"""Data sets of the papers, loaded from a folder or downloaded, and checked against the catalogue."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class DataSets:
     Parameters
     ----------
     folder : path or None, default=None
-        None downloads.
+        Folder of the data sets; None to download them.
 
     Raises
     ------
@@ -107,7 +107,7 @@ class DataSets:
             raise ValueError(f"{path} must have the states of columns by data set and column ({error}).") from error
 
     def load(self, name: str) -> tuple[Any, np.ndarray]:
-        """Return features and labels of a data set; the same every time.
+        """Return features and labels of a data set; every call returns equal ones.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Catalogues of data sets, CSV files with one line per data set, and whether a table agrees with its line."""
+"""Catalogues of data sets (CSV files with one line per data set), and checks of tables against their lines."""
 
 from __future__ import annotations
 

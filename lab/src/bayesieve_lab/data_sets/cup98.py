@@ -30,35 +30,35 @@ PUBLISHED = Facts(95_412, 96_367, 10_560)
 
 
 def has_cup98(folder: Path | None) -> bool:
-    """Return whether a folder has one of the files, and so should have them all."""
+    """Return whether a folder has one of the files of the cup; it should then have all of them."""
     return folder is not None and any((folder / name).is_file() for name in (LEARNING, VALIDATION, ANSWERS))
 
 
 def read_cup98(folder: str | Path, facts: Facts = PUBLISHED) -> tuple[Any, np.ndarray]:
     """Read cup98LRN.txt, cup98VAL.txt and valtargt.txt, and join them by CONTROLN.
 
-    Spaces around values are left out; blanks, and periods in columns of numbers, are missing values. A column is of
-    numbers if all of its values are, except groups that have numbers for names (`CODES`).
+    Spaces around values are removed; blanks, and periods in columns of numbers, are missing values. A column is numeric
+    if all of its values are numbers, except columns of codes (`CODES`).
 
     Parameters
     ----------
     folder : the folder of the three files.
-    facts : what is known of them.
+    facts : expected numbers of rows and profit.
 
     Returns
     -------
     table : polars.DataFrame, shape (n_train + n_test, 478)
         The training rows, then the test rows, without CONTROLN, TARGET_B and TARGET_D.
     amounts : float64 array, shape (n_train + n_test,)
-        Dollars given; 0 of donors who did not give.
+        Dollars given; 0 for persons who did not give.
 
     Raises
     ------
     FileNotFoundError
         If a file is missing.
     ValueError
-        If a file cannot be read, or the files are not those of the cup: another number of rows, or another profit of a
-        letter to all.
+        If a file cannot be read, or the files differ from those of the cup in the number of rows, or in the profit if
+        all get a letter.
 
     References
     ----------
@@ -94,7 +94,7 @@ def read_cup98(folder: str | Path, facts: Facts = PUBLISHED) -> tuple[Any, np.nd
 
 
 def _read(path: Path) -> pl.DataFrame:
-    """Return all columns as text without surrounding spaces; null where nothing is left."""
+    """Return all columns as text without surrounding spaces; blank values are null."""
     if not path.is_file():
         raise FileNotFoundError(
             f"There is no file {path}; the KDD Cup 1998 data are {LEARNING}, {VALIDATION} and {ANSWERS}, unpacked from "

@@ -16,7 +16,7 @@ from bayesieve_lab.data_sets.catalogue import CATALOGUE, Entry
 def read_data_set(folder: Path, entry: Entry) -> tuple[Any, np.ndarray]:
     """Return features and labels of a data set in a folder, from a table or from NAME.npz and NAME_labels.csv.
 
-    Returns and raises as `DataSets.load`.
+    For results and errors, see `DataSets.load`.
     """
     path = _existing(folder / entry.cells["file"], entry)
     target = entry.cells["target"]

@@ -18,8 +18,8 @@ REMEDY = "give the folder of a copy as --data DIR, laid out as lab/data-sets.md 
 def download(entry: Entry) -> tuple[Any, np.ndarray]:
     """Return features and labels of a data set of the papers, with the columns and kinds in its line of the catalogue.
 
-    If the line has several OpenML ids, their features are joined; rows and labels must be the same in all. Returns and
-    raises as `DataSets.load`.
+    If the line has several OpenML ids, their features are joined; rows and labels must be equal in all. For results and
+    errors, see `DataSets.load`.
     """
     ids = [int(number) for number in entry.cells["source"].removeprefix("openml:").split()]
     parts = [_part(entry, number) for number in ids]
@@ -121,7 +121,9 @@ def _column(cells: np.ndarray, categories: list[Any] | None, kind: str | None) -
 
 
 def _side_by_side(frames: list[Any]) -> Any:
-    """Return the columns of all frames; names that occur in several get the number of their frame."""
+    """Return the columns of all frames side by side; names that occur in several frames are extended by the number of
+    the frame.
+    """
     counts = np.unique(np.concatenate([frame.columns for frame in frames]), return_counts=True)
     shared = {str(name) for name, count in zip(*counts, strict=True) if count > 1}
     return pl.concat(

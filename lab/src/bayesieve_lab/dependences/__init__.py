@@ -1,4 +1,4 @@
-"""Measures of dependence for a supplement of a paper: Hoeffding's D, distance correlation, maximal information."""
+"""Further measures of dependence: Hoeffding's D, distance correlation, and maximal information."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ _MOST_GIBIBYTES = 1  # of the costs of the columns of a grid
 class HoeffdingD(ValueDependence):
     """30 D of Hoeffding (1948), which detects any kind of dependence; at least 0, and 0 for fewer than five rows.
 
-    It is 1 for a column without ties and itself, less with ties. Tied values get mean ranks; a row that ties with
-    another in one column counts half as lower, in both columns a quarter, as in R's ``Hmisc::hoeffd``.
+    The dependence of a column on itself is 1 without ties, and less with ties. Tied values get mean ranks. A row that
+    is tied with another one in one column counts one half as lower, and one quarter if it is tied in both, as in
+    ``Hmisc::hoeffd`` of R.
 
     References
     ----------
@@ -80,7 +81,7 @@ class MaximalInformation(ValueDependence):
     Over all grids of up to n^alpha cells on two columns of n rows, it is the largest mutual information divided by the
     logarithm of the grid's shorter side. One side of a grid is cut into bins of equal size and the other one optimally,
     and vice versa, as in the approximation ApproxMaxMI. The time for a pair grows with n^(3 alpha), 1 ms for 300 rows.
-    Row weights are refused.
+    Row weights are not supported.
 
     Parameters
     ----------
@@ -145,7 +146,7 @@ class MaximalInformation(ValueDependence):
 
 
 def _below(groups: np.ndarray, codes: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Return, for each row, sums of ``values`` over the rows that are lower in two columns, (n_others, n_values,
+    """Return, for each row, sums of ``values`` over the rows that are lower in both columns, (n_others, n_values,
     n_rows).
 
     The columns are ``groups`` (n_rows,) and each of ``codes`` (n_others, n_rows). Ties in one column count one half, in
@@ -162,7 +163,7 @@ def _below(groups: np.ndarray, codes: np.ndarray, values: np.ndarray) -> np.ndar
 def _signed(groups: np.ndarray, codes: np.ndarray, values: np.ndarray) -> np.ndarray:
     """Return, for each row, sums of ``values`` over all rows, times the signs of the differences in both columns.
 
-    Arguments are as in `_below`.
+    For the arguments, see `_below`.
     """
     left = np.stack([_below_in_one(groups, of_other) for of_other in values])
     right = np.stack([_below_in_one(code, of_other) for code, of_other in zip(codes, values, strict=True)])

@@ -19,7 +19,7 @@ def models_figure(
     title: str | None = None,
     caption: str = "",
 ) -> Figure:
-    """Draw the features of the most probable subsets, as in figure 5 of Boulle (2007): a line per model.
+    """Draw the features of the most probable subsets, one line per subset, as in figure 5 of Boulle (2007).
 
     Parameters
     ----------

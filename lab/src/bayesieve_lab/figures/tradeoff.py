@@ -1,4 +1,4 @@
-"""Figures of methods by pairs of criteria, which mark the methods that no other one beats on all criteria."""
+"""Figures of methods by pairs of criteria, which mark the Pareto-optimal methods."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def tradeoff_figure(
     ----------
     values : by method, a value for every criterion; higher is better.
     planes : (criterion to the right, criterion upwards) of each plot.
-    apart : methods that are shown, as squares, but beat nobody and are beaten by nobody.
-    joined : settings of one method, which a line joins in this order, likewise.
+    apart : methods that are shown, as squares, but not compared with others.
+    joined : settings of one method, joined by a line in this order and not compared with others.
     title, caption : str, optional
 
     Returns
     -------
     Figure
-        Methods that another one beats, see `beaten`, have hollow dots.
+        Methods that are dominated by another one (see `beaten`) have hollow dots.
 
     Raises
     ------

@@ -1,4 +1,6 @@
-"""Boosted selection that takes calibration into account, the further work of Gidofalvi & Zadrozny (section 5)."""
+"""Boosted selection that takes calibration into account, proposed as further work by Gidofalvi & Zadrozny (section
+5).
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ _NO_PENALTY = 1e9
 
 
 class CalibratedBoosting(CodedSelector):
-    """Select the features on whose levels the calibrated probabilities of the features so far err most.
+    """Selector that adds the feature on whose levels the calibrated probabilities of the current model err most.
 
     Each round scores the training rows by naive Bayes on the features selected so far, and calibrates the scores by a
     logistic regression of one slope and an intercept, p = P(y = 1 | score). Rows get the weight |y - p|. As in the
@@ -34,12 +36,12 @@ class CalibratedBoosting(CodedSelector):
     ----------
     n_features_to_select : int, default=10
     smoothing : "m-estimate" or float, default="m-estimate"
-        Of the probabilities of each feature. Weights sum to the number of rows.
+        Smoothing of the probabilities of each feature. Row weights sum to the number of rows.
 
     Attributes
     ----------
     trace_ : SearchTrace
-        The features in the order of their selection, with their edges.
+        Features in the order of their selection, with their edges.
     """
 
     name = "calibrated-boosting"
@@ -98,7 +100,7 @@ class CalibratedBoosting(CodedSelector):
         return logs[:, 1] - logs[:, 0]
 
     def _edges(self, joint: JointCodes, weights: np.ndarray, total: float) -> np.ndarray:
-        """Return the edge of every feature, (n_features,), under these row weights."""
+        """Return the edge of every feature, (n_features,), for the given row weights."""
         counts = joint.weigh(weights, np.arange(2))
         of_zero, of_one = counts.class_counts
         confidence = np.tanh(0.5 * (np.log(of_one / of_zero) + self._log_ratios(counts, total)))

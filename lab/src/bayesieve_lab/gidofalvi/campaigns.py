@@ -1,4 +1,4 @@
-"""Data of the campaigns: random halves of donors, or those of the KDD Cup 1998, and the paper's numbers."""
+"""Data of the campaigns: random halves of donors, or the rows of the KDD Cup 1998, and the paper's numbers."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ class Campaign:
 
     Attributes
     ----------
-    name, title : in results and in the report.
+    name, title : name in results, and title in the report.
     n_train : number of training rows, which come first.
     draw : function from the number of a repetition to its rows, the training rows first.
     gifts : columns from which the amount of a gift is estimated.
     chosen : seven columns selected by hand.
-    response : share of the population that gives, or None if it is that of the rows.
-    repeats : whether repetitions differ.
+    response : share of the population that gives, or None if the rows are a random sample.
+    repeats : whether repetitions have different rows.
     """
 
     name: str

@@ -26,7 +26,7 @@ from bayesieve_lab.gidofalvi.study import (
 
 @dataclass(frozen=True)
 class Line:
-    """A line of table 3: a method of a comparison, after some of its features, and the paper's numbers."""
+    """Line of table 3: a method after a number of selected features, and the paper's numbers."""
 
     name: str
     method: str
@@ -143,7 +143,7 @@ CLAIMS = (
 
 
 def values_of(comparison: Comparison, campaign: str, what: str) -> dict[str, np.ndarray]:
-    """Return values by line of table 3, and after every feature, each an array over the repetitions.
+    """Return values by line of table 3, and after every selected feature, each an array over the repetitions.
 
     ``what`` is a figure of `CampaignNB`, "loss test", or "order": Kendall's correlation of test MSE and test profit
     over the paper's six lines.
@@ -169,7 +169,7 @@ def values_of(comparison: Comparison, campaign: str, what: str) -> dict[str, np.
 
 
 def of_method(comparison: Comparison, campaign: str, method: str, what: str, step: int | None = None) -> np.ndarray:
-    """Return a figure of a method by repetition, or its value after ``step`` features; NaN if the method has fewer."""
+    """Return a measure of a method by repetition, or its value after ``step`` features; NaN if the method has fewer."""
     rows = [row for row in comparison.rows if row["data"].startswith(f"{campaign},") and row["method"] == method]
     if what == "area":  # above the curve, which is lower for the better method
         return np.array([1.0 - row["auc"] for row in rows])
@@ -177,14 +177,14 @@ def of_method(comparison: Comparison, campaign: str, method: str, what: str, ste
 
 
 def _figure(figures: dict[str, float | None], what: str, step: int | None) -> float | None:
-    """Return one figure of a fold; NaN for a step that the search did not reach."""
+    """Return one measure of a fold; NaN for a step that the search did not reach."""
     if step is None or not what.startswith(("mse", "profit", "mailed")):
         return figures[what]
     return figures.get(f"{what} {step}", np.nan)
 
 
 def findings(comparison: Comparison, campaign: str) -> list[Judged]:
-    """Judge every claim; on the cup, whose donors are the paper's, nothing is random."""
+    """Judge every claim; for the cup, whose donors are the paper's, results are not random."""
     known = dict.fromkeys(claim.what for claim in CLAIMS)
     values = {what: values_of(comparison, campaign, what) for what in known}
     return [

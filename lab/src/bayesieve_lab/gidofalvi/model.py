@@ -1,4 +1,4 @@
-"""Naive Bayes that decides who gets a letter, and its errors and profit after each feature."""
+"""Naive Bayes that decides who gets a letter, with its squared error and profit after each selected feature."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class CampaignNB(ClassifierMixin, BaseEstimator):
     gifts : columns from which a linear regression, fitted to the training rows that gave, estimates the amount of a
         gift.
     columns : features; None for all columns but the amount.
-    steps : True to measure after each of the first 20 features that the search added.
-    response : share of the population that gives, if rows of each class were drawn separately. Levels are fitted to the
-        rows as they are; for the search, the probabilities and all measures, rows are weighted to this share. A
-        calibrated model is fitted to the rows as they are, and its probabilities are corrected.
+    steps : whether to measure after each of the first 20 features that the search added.
+    response : share of the population that gives, if rows of each class were sampled separately. Levels are fitted to
+        unweighted rows; in the search, the probabilities and all measures, rows are weighted to this share. A
+        calibrated model is fitted to unweighted rows, and its probabilities are corrected.
 
     Attributes
     ----------
@@ -73,11 +73,11 @@ class CampaignNB(ClassifierMixin, BaseEstimator):
         return self
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Return log probabilities (n_rows, 2) of donors, without correction to the share of the population."""
+        """Return log probabilities of donors, (n_rows, 2), not corrected to the share of the population."""
         return self.model_.predict_log_proba(self._features(X))
 
     def fold_figures(self, rows: Any, codes: np.ndarray) -> dict[str, float | None]:
-        """Return figures on training and test rows by name.
+        """Return measures on training and test rows by name.
 
         They are the squared error (of both classes), the profit in dollars, the share of donors who get a letter, the
         ``slope`` by which log odds of the test rows should be multiplied, and the profit if all donors get a letter.
@@ -141,7 +141,7 @@ class CampaignNB(ClassifierMixin, BaseEstimator):
 
 
 def _slope(log_odds: np.ndarray, y: np.ndarray, weights: np.ndarray) -> float:
-    """Return the factor on log odds that predicts the rows best, 1 if they are constant.
+    """Return the factor of the log odds by which they predict the rows best, 1 if they are constant.
 
     A factor below 1 means that probabilities are too extreme.
     """

@@ -98,7 +98,7 @@ def _section(study: Gidofalvi, comparison: Comparison, campaign: Campaign, files
 
 
 def finished_draws(comparison: Comparison) -> Comparison:
-    """Return the results of those draws that all methods have finished, of a run that may still go on."""
+    """Return the results of the draws that all methods have finished, if a run is not complete."""
     counts = Counter(row["data"] for row in comparison.rows)
     rows = tuple(row for row in comparison.rows if counts[row["data"]] == len(comparison.methods))
     return replace(comparison, rows=rows)
@@ -139,7 +139,7 @@ def published_table() -> TextTable:
 
 
 def lowest(comparison: Comparison, campaign: str, method: str) -> str:
-    """Return a sentence on after how many features the test MSE is lowest, over the repetitions."""
+    """Return a sentence on the number of features for which the test MSE is lowest, over the repetitions."""
     paths = [of_method(comparison, campaign, method, "mse test", k) for k in range(1, N_STEPS + 1)]
     sizes = sorted((np.nanargmin(paths, axis=0) + 1).tolist())
     return str(sizes[0]) if sizes[0] == sizes[-1] else f"{sizes[0]} to {sizes[-1]} (median {np.median(sizes):g})"

@@ -35,7 +35,7 @@ __all__ = [
 
 
 def _installed(peer: type[Peer], **settings: Any) -> Callable[..., Any]:
-    """Return a function that makes a peer with these and further options, and checks first that its package is
+    """Return a function that creates a peer with given and further options, after checking that its package is
     installed.
     """
 

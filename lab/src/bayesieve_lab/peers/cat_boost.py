@@ -15,7 +15,7 @@ from bayesieve_lab.peers.peer import Peer
 class OrderedBoosting(Peer):
     """``CatBoostClassifier`` with its defaults, on raw and mixed tables, with categorical columns declared.
 
-    Missing numbers are handled by CatBoost; missing categories are a category.
+    Missing numbers are handled by CatBoost; missing categories form a category.
 
     Parameters
     ----------

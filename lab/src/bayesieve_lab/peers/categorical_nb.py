@@ -14,11 +14,11 @@ _N_BINS = 10
 
 
 class LevelsPeer(Peer):
-    """Base class of peers that learn from tenths of numbers and from values of categories, see `QuantileNB`."""
+    """Base class of peers that use intervals between deciles of numbers, and values of categories; see `QuantileNB`."""
 
     def _learn_levels(self, table: Table, **limits: Any) -> None:
         self._learn_columns(table, _deciles, **limits)
-        # One level more than bounds, and one for missing values.
+        # A numeric column has one level more than bounds, and a further one for missing values.
         self.n_levels_ = [len(known) + (1 if isinstance(known, dict) else 2) for known in self.columns_]
 
     def _cells(self, table: Table, position: int) -> np.ndarray:
@@ -30,7 +30,7 @@ class LevelsPeer(Peer):
 
 
 class QuantileNB(LevelsPeer):
-    """scikit-learn's ``CategoricalNB`` on the values of categories, and on numbers cut into tenths of the rows.
+    """scikit-learn's ``CategoricalNB`` on the values of categories, and on numbers cut at their deciles.
 
     Cut points are the distinct deciles of the training rows, as in ``KBinsDiscretizer``, except that the largest number
     may be a separate level, so that columns of 0 and 1 keep both. Every value of a category is a level. The last

@@ -26,7 +26,7 @@ class RiskScore(LevelsPeer):
     ----------
     kinds, random_state : see `Peer`.
     n_terms : int, default=10
-        Most columns of 0 and 1 with points; FasterRisk itself has no default.
+        Largest number of columns of 0 and 1 with points; FasterRisk itself has no default.
 
     Attributes
     ----------
@@ -102,7 +102,7 @@ class RiskScore(LevelsPeer):
 def _rounded(
     line_search: Callable[[np.ndarray], tuple[float, np.ndarray]], intercepts: np.ndarray, betas: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return whole points of the solutions and their multipliers; of solutions with the same columns only the first.
+    """Return integer points of the solutions and their multipliers; of solutions with equal columns, only the first.
 
     FasterRisk's own method does the same by ``ndarray.tostring``, which NumPy 2.3 lacks.
     """

@@ -17,10 +17,10 @@ _drawing = threading.Lock()
 
 
 class TreeSums(OneHotPeer):
-    """``FIGSClassifier`` of imodels with its defaults: at most 12 splits, in as many trees as it likes.
+    """``FIGSClassifier`` of imodels with its defaults: at most 12 splits, in any number of trees.
 
-    Columns are prepared as in `OneHotGaussianNB`. Its probabilities are a softmax of sums that estimate probabilities,
-    so that they stay far from 0 and 1: rankings are fine, log losses are large.
+    Columns are prepared as in `OneHotGaussianNB`. It applies a softmax to sums that already estimate probabilities, so
+    its probabilities are far from 0 and 1: rankings are not affected, but log losses are large.
 
     Parameters, attributes : see `Peer`.
 

@@ -13,11 +13,11 @@ _LEAST_SHARE = 0.01  # of the rows; rarer values have no column
 
 
 class OneHotPeer(Peer):
-    """Base class of peers that take numbers and columns of 0 and 1 for categories, see `OneHotGaussianNB`."""
+    """Base class of peers that use numbers, and columns of 0 and 1 for categories; see `OneHotGaussianNB`."""
 
     def _learn_one_hot(self, table: Table, weights: np.ndarray | None) -> np.ndarray:
-        """Return the training rows as a matrix, and set ``owners_``: the column of the table of each column of the
-        matrix.
+        """Return the training rows as a matrix, and set ``owners_``: for each column of the matrix, the column of the
+        table.
         """
         self._learn_columns(table, lambda numbers: _mean(numbers, weights), least_share=_LEAST_SHARE)
         matrix = super()._rows(table)
@@ -42,8 +42,8 @@ class OneHotGaussianNB(OneHotPeer):
     """scikit-learn's ``GaussianNB`` on numbers, and on categories as columns of 0 and 1.
 
     Missing numbers are replaced by the mean of the training rows. Each value in at least 1 % of the training rows has a
-    column, and so have missing values; rarer and unseen values are 0 everywhere. Columns that are constant in training
-    are left out.
+    column, and so have missing values; rarer and unseen values are 0 in all columns. Columns that are constant in
+    training are dropped.
 
     Parameters, attributes : see `Peer`; a numeric column has the mean of its known numbers in ``columns_``.
 

@@ -40,9 +40,10 @@ def require(package: str, peer: str, *, then: str = "") -> None:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Silence these packages from the first thread that enters until the last one that leaves.
+    """Suppress the output and warnings of packages that peers need, as long as a thread is in the ``with`` block.
 
-    All threads share the warning filters: if each thread restored its own copy, it could restore that of another.
+    All threads share the warning filters. They are restored by the last thread, because a thread that restored its copy
+    could restore the filters of another one.
     """
     global _inside, _filters
     with _lock:

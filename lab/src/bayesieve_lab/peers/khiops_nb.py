@@ -66,9 +66,10 @@ class KhiopsNB(Peer):
     ----------
     kinds, random_state : see `Peer`.
     n_jobs : int or None, default=None
-        Processes of one fit; None or -1 leaves the number to Khiops.
+        Processes of one fit; with None or -1, Khiops chooses the number.
     n_trees, n_pairs : int, default=0
-        Most decision trees and pairs of columns that Khiops may add as features; its own default is 10 trees.
+        Largest number of decision trees and of pairs of columns that Khiops may add as features; Khiops' default is 10
+        trees.
 
     Attributes
     ----------

@@ -20,10 +20,11 @@ _LEAST = 1e-15
 class L1Logistic(LevelsPeer):
     """scikit-learn's ``LogisticRegression`` with an L1 penalty, on standardized numbers and one-hot levels.
 
-    A numeric column is itself, standardized, with missing cells replaced by the mean, and a column of 0 and 1 for each
-    tenth of the training rows. Each value of a category has a column, and so have missing and unseen cells together.
-    The strength of the penalty, from 0.01 to 10, has the least log loss in three folds of the training rows. liblinear
-    solves two classes, SAGA more, with one set of coefficients per class.
+    A numeric column gives a standardized column, with missing cells replaced by the mean, and a column of 0 and 1 for
+    each interval between deciles of the training rows. Each value of a category has a column, and missing and unseen
+    cells have one together. The strength of the penalty, from 0.01 to 10, is chosen by the log loss in three folds of
+    the training rows. The solver is liblinear for two classes, and SAGA for more, with one set of coefficients per
+    class.
 
     Parameters
     ----------
@@ -65,7 +66,7 @@ class L1Logistic(LevelsPeer):
     def _model(self) -> Any:
         from sklearn.linear_model import LogisticRegression
 
-        # scikit-learn before 1.8 names the penalty.
+        # Before version 1.8, scikit-learn has the option ``penalty``.
         named = getattr(LogisticRegression(), "penalty", None) == "l2"
         with_l1: dict[str, Any] = {"penalty": "l1"} if named else {"l1_ratio": 1.0}
         # liblinear penalizes the intercept, the less the larger its scale.
@@ -100,7 +101,8 @@ def _chosen(model: Any, rows: Any, codes: np.ndarray, weights: np.ndarray | None
     from sklearn.model_selection import StratifiedKFold
 
     n_folds = min(_N_FOLDS, int(np.bincount(codes).max()))
-    # SAGA diverges with weights above 1: the same objective with a larger C has none.
+    # SAGA diverges with weights above 1. Divide the weights by the largest one and multiply C by it: the objective is
+    # equal.
     largest = 1.0 if weights is None else weights.max()
     weights = np.ones(codes.size) if weights is None else weights / largest
     strengths = largest * np.array(_STRENGTHS)

@@ -1,4 +1,4 @@
-"""Base class of peers, which take raw tables and labels of any type and return probabilities."""
+"""Base class of peers: other classifiers, wrapped for raw tables and labels of any type."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _UNKNOWN = "unknown"  # known values are digits
 
 
 class Peer(ClassifierMixin, BaseEstimator):
-    """Another classifier, wrapped for raw and mixed tables.
+    """Base class of peers: another classifier, wrapped for raw tables of numbers and categories.
 
-    Rows of weight 0 are left out; a single remaining class is predicted with certainty, without the peer.
+    Rows of weight 0 are dropped; if a single class remains, it is predicted with certainty, without the peer.
 
     Parameters
     ----------
@@ -32,15 +32,15 @@ class Peer(ClassifierMixin, BaseEstimator):
     ----------
     classes_ : array, shape (n_classes,)
     columns_ : list
-        Codes by value of each categorical column; None, or statistics of the training rows, of each numeric one.
+        For each categorical column, the codes of its values; for each numeric one, None or statistics of the training
+        rows.
     model_ : the fitted classifier, or None for a single class
     n_features_selected_ : int or None
         Features that the classifier uses; None if it does not report them.
 
     Notes
-    -----
-    A peer implements `_learn`, and `_cells` or `_rows`, the form of the rows that its model takes; where necessary also
-    `_proba`, `_log_proba` and `_n_features`.
+    ----- A peer implements `_learn`, and `_cells` or `_rows`, which return rows in the form that its model requires; if
+    necessary also `_proba`, `_log_proba` and `_n_features`.
     """
 
     takes_weights = True
@@ -62,7 +62,7 @@ class Peer(ClassifierMixin, BaseEstimator):
         """
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from a raw table (n_rows, n_features), class labels (n_rows,) and optional row weights."""
+        """Fit to a raw table (n_rows, n_features), class labels (n_rows,) and optional row weights."""
         self.check_installed()
         table = fit_table(self, X, kinds=self.kinds)
         target = as_target(y)
@@ -120,7 +120,7 @@ class Peer(ClassifierMixin, BaseEstimator):
         return np.column_stack([self._cells(table, position) for position in range(table.n_columns)])
 
     def _cells(self, table: Table, position: int) -> np.ndarray:
-        """Return the cells of a column as a column, or several, of the matrix of `_rows`."""
+        """Return the cells of a column of the table as one or several columns of the matrix of `_rows`."""
         raise NotImplementedError
 
     def _proba(self, table: Table) -> np.ndarray:
@@ -132,8 +132,8 @@ class Peer(ClassifierMixin, BaseEstimator):
             return np.log(self._proba(table))
 
     def _codes(self, table: Table, position: int, *, unknown: int, missing: int) -> np.ndarray:
-        """Return codes of the rows of a categorical column, shape (n_rows,), with codes for unknown and
-        missing values.
+        """Return the codes of a categorical column, shape (n_rows,); values not seen in training get ``unknown``,
+        missing ones ``missing``.
         """
         categories, known = table.column(position).categories(), self.columns_[position]
         codes = np.array([known.get(value, unknown) for value in categories.values] + [missing], dtype=np.int64)
@@ -148,9 +148,8 @@ class Peer(ClassifierMixin, BaseEstimator):
     def _frame(self, table: Table, *, missing: str | None, unknown: str | None = _UNKNOWN) -> Any:
         """Return a pandas frame with numbers as floats, NaN = missing, and categories as text.
 
-        Texts are codes in digits, because the original texts carry no information for these packages and codes need no
-        escapes in files; columns are named by position for the same reason. ``missing`` and ``unknown`` are the texts
-        of missing and unseen categories.
+        Texts are codes in digits, and columns are named by position: the packages do not use the original texts, and
+        codes need no escapes in files. ``missing`` and ``unknown`` are the texts of missing and unseen categories.
         """
         import pandas as pd
 
@@ -170,7 +169,7 @@ def known_values(column: Column, *, most: int | None = None, least_share: float 
     Parameters
     ----------
     column : Column
-    most : number of most frequent values to keep, the first of equally frequent ones; None keeps all.
+    most : number of most frequent values to keep (of equally frequent ones, the first ones); None keeps all.
     least_share : keep values in at least this share of the rows.
     """
     categories = column.categories()

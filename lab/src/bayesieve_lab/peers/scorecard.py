@@ -14,8 +14,8 @@ from bayesieve_lab.peers.peer import Peer
 class Scorecard(Peer):
     """Optimal bins by optbinning and scikit-learn's logistic regression on their weights of evidence, for two classes.
 
-    Both run with their defaults. Missing cells have the evidence that they show in training; values that training lacks
-    have none. Columns without known values in training are left out.
+    Both have their default options. Missing cells have their weight of evidence in training; values not seen in
+    training have a weight of 0. Columns without values in training are dropped.
 
     Parameters, attributes : see `Peer`.
 

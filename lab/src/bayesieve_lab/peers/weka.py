@@ -47,9 +47,9 @@ class WekaBayes(Peer):
     """Averaged one-dependence estimators (AODE, WAODE) or hidden naive Bayes (HNB) of Weka 3.6, with its defaults.
 
     Numbers are cut by Weka's supervised ``Discretize`` (Fayyad and Irani) on the training rows. AODE skips missing
-    cells; WAODE and HNB take none, so Weka's ``ReplaceMissingValues`` puts modes and means there, as their authors do.
-    Values that training lacks count as missing. Columns without known values in training are left out. Row weights are
-    not supported.
+    cells. WAODE and HNB do not support them, so Weka's ``ReplaceMissingValues`` replaces them by modes and means, as
+    their authors do. Values not seen in training count as missing. Columns without values in training are dropped. Row
+    weights are not supported.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class WekaBayes(Peer):
     model_ : bytes
         The model as Weka saves it.
     n_features_selected_ : int
-        Columns with known values.
+        Number of columns with values in training.
     """
 
     takes_weights = False
@@ -142,7 +142,9 @@ class WekaBayes(Peer):
 
 
 def _run(name: str, *options: str, makes: Path) -> None:
-    """Run a class of Weka, which exits with 0 even if it fails."""
+    """Run a class of Weka; ValueError if it does not write the file ``makes``, because Weka exits with 0 even if it
+    fails.
+    """
     done = subprocess.run([*weka_command(), name, *options], capture_output=True, text=True, check=False)
     if not makes.is_file() or not makes.stat().st_size:
         lines = [line.strip() for line in (done.stderr + done.stdout).splitlines() if line.strip()]
@@ -156,7 +158,7 @@ def _data_lines(path: Path) -> list[str]:
 
 
 def _numbers(line: str) -> list[float]:
-    """Return the logarithms in a line; Weka writes that of 0 as missing."""
+    """Return the logarithms in a line of Weka's output, which has log 0 as a missing value."""
     return [-np.inf if text == "?" else float(text) for text in line.split(",")]
 
 
@@ -169,5 +171,5 @@ def _braced(values: Any) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Return an option in quotation marks, for an option of Weka that is itself a list of options."""
+    """Return a text in quotation marks, for an option of Weka whose value is a list of options."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

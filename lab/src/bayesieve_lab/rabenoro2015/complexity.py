@@ -45,8 +45,8 @@ def tasks(halves: Halves) -> dict[str, Callable[[], Any]]:
 
 
 def refit(halves: Halves) -> list[int]:
-    """Add all indicators, one after the other, each time the one of lowest error by models that are fitted from
-    scratch.
+    """Run a forward selection that fits every candidate model from scratch; return the indicators in the order of
+    addition.
     """
     fit = halves.fit
     codes, classes = np.array(fit.codes).T, np.asarray(fit.class_codes)
@@ -59,7 +59,7 @@ def refit(halves: Halves) -> list[int]:
 
 
 def seconds_of(task: Callable[[], Any]) -> dict[str, float]:
-    """Return the least CPU seconds of some runs."""
+    """Return the least CPU seconds of several runs of a task."""
     seconds = []
     for _ in range(_ROUNDS):
         began = time.process_time()

@@ -1,4 +1,4 @@
-"""Filters beyond table 1 of Rabenoro et al. (2015): mRMR as a quotient, and the redundancy of selected indicators.
+"""Filters not in table 1 of Rabenoro et al. (2015): mRMR as a quotient, and the redundancy of selected indicators.
 
     python -m bayesieve_lab.rabenoro2015.filters lab/reproduction/rabenoro2015-filters.jsonl 30
 

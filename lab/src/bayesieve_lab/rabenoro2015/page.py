@@ -74,8 +74,8 @@ def _tau(errors: Mapping[str, np.ndarray]) -> float:
 
 
 def _paths(comparisons: Mapping[str, Comparison], errors: Values) -> TextTable:
-    """Return a table of the best subsets on the paths of the methods, how often each method was first, and ties, by
-    grid.
+    """Return a table by grid: the best subsets on the paths of the methods, how often each method was best, and
+    ties.
     """
     best, ties = (values_by_grid(comparisons, what) for what in ("lowest_test_error", "tied_steps"))
     lowest = {grid: np.min([errors[grid][one.key] for one in METHODS], axis=0) for grid in GRIDS}

@@ -53,7 +53,7 @@ def _pairs(first: str, second: str) -> tuple[tuple[str, str], ...]:
 
 
 def _on_second_half(claim: Claim) -> Claim:
-    """Return the same claim about searches guided by the second half."""
+    """Return the corresponding claim about searches that are guided by the second half of the rows."""
     searches = {wrapper.key for wrapper in WRAPPERS}
     pairs = (tuple(f"{key}{SECOND_HALF}" if key in searches else key for key in pair) for pair in claim.pairs)
     return replace(claim, sentence=f"{claim.sentence} (guided by the second half)", pairs=tuple(pairs))  # type: ignore[arg-type]
@@ -203,7 +203,7 @@ def _published(what: str) -> dict[str, float]:
 
 
 def values_of(comparison: Comparison, what: str) -> dict[str, np.ndarray]:
-    """Return values by method and repetition: "features", "test" (error), or a figure of `SubsetChoice`."""
+    """Return values by method and repetition: "features", "test" (error), or a measure of `SubsetChoice`."""
 
     def of_draw(data: str) -> np.ndarray:
         if what == "test":

@@ -58,7 +58,7 @@ VARIANTS = (*BY_LIKELIHOOD, FIRST_50, *ON_SECOND_HALF)
 
 
 class EngineIndicators(BaseEstimator):
-    """Encoder of engine scores as indicators, with the thresholds of a grid, which are fixed on training rows.
+    """Encoder of engine scores as indicators, with the thresholds of a grid, which are set on training rows.
 
     Parameters
     ----------
@@ -69,13 +69,13 @@ class EngineIndicators(BaseEstimator):
         self.grid = grid
 
     def fit_transform_coded(self, X: Any, y: Any, sample_weight: Any = None) -> CodedTable:
-        """Fix the thresholds and code the rows of scores ``X`` (polars)."""
+        """Set the thresholds and code the rows of scores ``X`` (polars)."""
         thresholds = engine_thresholds(self.grid, X.to_numpy() if self.grid == "quantiles" else None)
         self.indicators_ = IndicatorEncoder({name: thresholds[name] for name in X.columns}, n_jobs=1)
         return self.indicators_.fit_transform_coded(X, y, sample_weight)
 
     def transform_coded(self, X: Any) -> CodedTable:
-        """Return other rows coded by these thresholds."""
+        """Return other rows, coded by the fitted thresholds."""
         return self.indicators_.transform_coded(X)
 
 
@@ -174,8 +174,8 @@ class Rabenoro2015(Study):
 
 
 def _halves_in_turn(labels: np.ndarray, random: np.random.Generator) -> np.ndarray:
-    """Return positions of the rows: a random half of every class, then the other rows, both in the order of the
-    rows.
+    """Return positions of the rows: first a random half of every class, and then the other rows, each in ascending
+    order.
     """
     first = np.zeros(labels.size, dtype=bool)
     for label in np.unique(labels):

@@ -42,10 +42,10 @@ SECOND_HALF = ", second half"
 
 @dataclass(frozen=True)
 class Method:
-    """A way to select indicators, and its row in table 1 of the paper.
+    """Method of selecting indicators, and its row in table 1 of the paper.
 
-    ``second_half`` guides the search by the rows that also determine the size; ``leading`` is the largest number of
-    features of a ranking.
+    With ``second_half``, the search is guided by the rows that also determine the size; ``leading`` is the largest
+    number of features of a ranking.
     """
 
     name: str
@@ -68,8 +68,8 @@ class Method:
 class Halves:
     """The training rows in two halves.
 
-    Probabilities are fitted to ``fit``, the coded first half, with its ``counts``. By these probabilities, ``guide``
-    scores the rows of this half, which guide rankings and searches, and ``validation`` those of the other half.
+    Probabilities are computed from the ``counts`` of ``fit``, the coded first half. ``guide`` are the rows of this half
+    scored by them, which guide rankings and searches; ``validation`` are the scored rows of the other half.
     """
 
     fit: CodedTable
@@ -79,7 +79,7 @@ class Halves:
     validation: ScoredRows
 
     def scored(self, rows: CodedTable) -> ScoredRows:
-        """Return other rows, with their classes, scored by the same probabilities."""
+        """Return other rows with their classes, scored by the probabilities of the first half."""
         return ScoredRows.training(rows, self.counts, self.smoothing)
 
     def problem(self, rows: ScoredRows | None, criterion: str = "error", *, second_half: bool = False) -> SubsetProblem:
@@ -103,7 +103,7 @@ class Halves:
 
 
 def halve(train: CodedTable, smoothing: Smoothing) -> Halves:
-    """Split rows in random order into stratified halves, and learn probabilities from the first."""
+    """Split rows in random order into stratified halves, and compute probabilities from the first."""
     classes = np.asarray(train.class_codes)
     first = np.zeros(train.n_rows, dtype=bool)
     for code in range(train.n_classes):
@@ -129,7 +129,7 @@ class SubsetChoice(ClassifierMixin, BaseEstimator):
     ranking : "MI filter" or "mRMR filter", to select its leading features; None for a search, or for all features.
     smoothing : smoothing of the probabilities.
     second_half : whether the second half guides the search, too.
-    leading : number of leading features of the ranking to select from; None for all.
+    leading : largest number of leading features of the ranking that may be selected; None for all.
 
     Attributes
     ----------
@@ -187,7 +187,7 @@ class SubsetChoice(ClassifierMixin, BaseEstimator):
         return self._model.predict_log_proba(X if isinstance(X, CodedTable) else self.encoder_.transform_coded(X))
 
     def fold_figures(self, rows: CodedTable, codes: np.ndarray) -> dict[str, float | None]:
-        """Return figures of the choice.
+        """Return measures of the selection.
 
         Returns
         -------
@@ -233,7 +233,7 @@ class SubsetChoice(ClassifierMixin, BaseEstimator):
 
 
 def best_of_path(halves: Halves, order: np.ndarray) -> np.ndarray:
-    """Return (n_features,) bool: the smallest set of leading features with the lowest validation error."""
+    """Return a mask (n_features,) of the smallest set of leading features with the lowest validation error."""
     errors = _path(halves, halves.validation, order)
     best = Point(errors[0], 0)
     for size, error in enumerate(errors):
@@ -245,7 +245,7 @@ def best_of_path(halves: Halves, order: np.ndarray) -> np.ndarray:
 
 
 def best_on_walks(trace: SearchTrace, halves: Halves) -> np.ndarray:
-    """Return (n_features,) bool: the smallest subset with the lowest validation error on the path of a search."""
+    """Return a mask (n_features,) of the smallest subset with the lowest validation error on the path of a search."""
     state = SearchState(halves.problem(halves.validation))
     best: Point | None = None
     selected = state.selected.copy()
@@ -285,7 +285,9 @@ def _tied_steps(trace: SearchTrace, problem: SubsetProblem, size: int) -> float 
 
 
 def _replayed(trace: SearchTrace, state: SearchState, steps: int | None = None) -> Iterator[SearchState]:
-    """Yield the subsets of a search again; with ``steps``, only this many steps of its first walk."""
+    """Replay a search, and yield its state at each subset; with ``steps``, only for this number of steps of its first
+    walk.
+    """
     for walk in range(trace.n_starts if steps is None else 1):
         start = np.zeros(state.selected.size, dtype=bool)
         start[trace.starts[walk].features] = True

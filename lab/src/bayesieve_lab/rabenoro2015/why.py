@@ -29,7 +29,7 @@ from bayesieve_lab.rabenoro2015.subset_choice import Halves, best_of_path, best_
 
 
 def main(grid: str, repetitions: int, wanted: str = "") -> None:
-    """Print size and test error of every variant: means, and the standard deviation of the error."""
+    """Print the means of size and test error of every variant, and the standard deviation of the error."""
     study: Any = make_study("rabenoro2015", Options(grid=grid))
     errors: dict[str, list[tuple[int, float]]] = {}
     for number in range(repetitions):
@@ -80,7 +80,7 @@ def ranked(halves: Halves, form: Any, size: int | None = None) -> np.ndarray:
 def search(halves: Halves, wrapper: Any, *, blind: bool = False) -> np.ndarray:
     """Return a mask of the subset of lowest validation error.
 
-    ``blind`` hides the validation rows from the phases of the search.
+    With ``blind``, the phases of the search do not use the validation rows.
     """
     problem = halves.problem(None if blind else halves.validation, wrapper.criterion)
     trace = GreedySearch(direction=wrapper.direction, n_jobs=1).run(problem)

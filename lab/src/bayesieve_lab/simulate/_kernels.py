@@ -15,7 +15,7 @@ LONGEST_WHOLE = 512  # points of a series whose ranks are kept whole by the Kolm
 
 @jit_inner
 def sign_sum(ranks, first, last, rank):
-    """Return the sum of sign(ranks[i] - rank) over first <= i < last."""
+    """Return the sum of sign(ranks[i] - rank) over all i with first <= i < last."""
     total = np.int32(0)
     for i in range(first, last):
         total += np.int32(ranks[i] > rank) - np.int32(ranks[i] < rank)
@@ -75,8 +75,9 @@ def add_and_scan(gaps, first, last, shift, extremes):
 def kolmogorov_smirnov(ranks, n_ranks, half, out):
     """Write half * D of every window, a whole number, into ``out``.
 
-    gaps[r] = points of rank <= r before the cut minus those after it, so that D = max |gaps| / half. When the window
-    moves on, one point leaves, one crosses the cut and one enters: each shifts the gaps from its rank on.
+    gaps[r] is the number of points of rank <= r before the cut less that after it, so that D = max |gaps| / half. When
+    the window moves by one point, one point leaves, one crosses the cut and one enters; each changes the gaps from its
+    rank on.
     """
     gaps = np.zeros(n_ranks, dtype=np.int32)
     extremes = np.zeros(2, dtype=np.int32)
@@ -167,7 +168,7 @@ def statistics(test, values, ranks, n_ranks, half, out):
 def score_series(
     test, values, ranks, n_ranks, offsets, half, runs, criticals, spans, extremes, shares, longests, most
 ):  # fmt: skip
-    """Write summaries of the window statistics of every series into four arrays; NaN where the series is too short.
+    """Write summaries of the window statistics of every series into four arrays; NaN if the series is too short.
 
     extremes[i, k] : largest over positions of the smallest statistic of runs[k] successive windows (runs ascending).
     shares[i, k], longests[i, k] : share of windows, and most windows in a row, whose statistic is at least
@@ -201,7 +202,7 @@ def score_series(
                         inside -= of_windows[b - spans[j]] >= criticals[k]
                     highest = max(highest, inside)
                 most[i, k, j] = highest
-        # of_windows[b] becomes the smallest statistic of windows b .. b + covered - 1.
+        # Invariant: of_windows[b] is the smallest statistic of windows b .. b + covered - 1.
         covered = 1
         for k in range(runs.size):
             if n_windows < runs[k]:

@@ -84,7 +84,7 @@ def waveform(n_rows: int = 5000, *, n_irrelevant: int = 0, random_state: Any = N
     Parameters
     ----------
     n_irrelevant : number of columns of noise after the 21 points.
-    n_rows, random_state : as in `led_display`, which also has the reference.
+    n_rows, random_state : see `led_display`, which also has the reference.
 
     Returns
     -------

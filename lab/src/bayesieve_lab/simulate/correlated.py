@@ -15,7 +15,7 @@ NOISE = 2.5
 def correlated_blocks(
     n_rows: int = 2000, n_features: int = 100, *, correlation: float = 0.5, random_state: Any = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Draw the sign of X beta + noise, where all features matter and those of a block are correlated.
+    """Draw correlated features X, and classes that are the sign of X beta + noise with coefficients beta other than 0.
 
     The first quarter of the features and the others are two blocks, independent of each other; any two features of a
     block have the same correlation. Coefficients are between 0.9 and 1.1 in the first block, between -1/3 - 0.1 and
@@ -25,7 +25,7 @@ def correlated_blocks(
     ----------
     n_rows : number of rows, at least 1.
     n_features : at least 4.
-    correlation : within the blocks, from 0 to 1.
+    correlation : correlation of two features of a block, from 0 to 1.
     random_state : int, numpy.random.Generator or None, default=None
         None is a fixed seed: the same rows every time.
 
@@ -64,8 +64,10 @@ def correlated_blocks(
 
 
 def population_accuracy(n_features: int, correlation: float) -> float:
-    """Return the accuracy of naive Bayes with the true normal densities of every feature in both classes, as from
-    infinitely many rows, for coefficients in the middle of their ranges.
+    """Return the accuracy of naive Bayes fitted to infinitely many rows, with coefficients in the middle of their
+    ranges.
+
+    This naive Bayes has the normal densities with the true means and variances of every feature in both classes.
 
     Its score w X and the response X beta + noise are jointly normal, so that their signs agree with probability
     1 - arccos(their correlation) / pi.
@@ -82,7 +84,7 @@ def population_accuracy(n_features: int, correlation: float) -> float:
     np.fill_diagonal(covariance, 1.0)
     of_response = covariance @ beta
     variance = float(beta @ of_response) + NOISE**2
-    # In both classes a feature has the variance 1 - (2 / pi) of its squared correlation with the response.
+    # In both classes, the variance of a feature is 1 - 2 / pi times its squared correlation with the response.
     weights = of_response / (1.0 - 2.0 / np.pi * of_response**2 / variance)
     agreement = weights @ of_response / np.sqrt(weights @ covariance @ weights * variance)
     return float(1.0 - np.arccos(agreement) / np.pi)

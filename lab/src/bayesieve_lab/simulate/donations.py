@@ -1,4 +1,4 @@
-"""Simulated donation campaign of the shape of the KDD Cup 1998: many donors, hundreds of columns, few gifts."""
+"""Simulated donation campaign like that of the KDD Cup 1998: many donors, hundreds of columns, few gifts."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class _Donors:
     giving : logarithm of the usual gift.
     loyalty : frequency of gifts.
     age : age of the donor.
-    area : (8, n_rows) factors of the neighbourhood, the first is its wealth.
+    area : (8, n_rows) factors of the neighbourhood; the first one is its wealth.
     """
 
     giving: np.ndarray
@@ -57,7 +57,7 @@ class _Donors:
         return np.asarray(np.exp(np.float32(2.63) + np.float32(0.5) * self.giving))
 
     def response(self, mean: float) -> np.ndarray:
-        """Return the probability of a gift, (n_rows,), with this mean over the donors."""
+        """Return the probability of a gift for each donor, (n_rows,), with the mean ``mean``."""
         logit = 0.28 * self.loyalty - 0.15 * self.giving + 0.08 * self.age + np.tensordot(_EFFECTS, self.area, 1)
         low, high = -40.0, 40.0
         for _ in range(60):

@@ -112,7 +112,7 @@ def score_columns(scores: np.ndarray, names: Sequence[str]) -> dict[str, np.ndar
     Parameters
     ----------
     scores : (n_series, n_scores).
-    names : of the scores, all different.
+    names : names of the scores, all different.
 
     Returns
     -------
@@ -144,7 +144,7 @@ def engine_thresholds(grid: Grid = "quantiles", scores: np.ndarray | None = None
     Parameters
     ----------
     grid : "levels", "quantiles" or "coarse".
-    scores : (n_series, 74) training scores of the same grid; for "quantiles" only.
+    scores : (n_series, 74) training scores of the grid; for "quantiles" only.
 
     Returns
     -------
@@ -179,14 +179,14 @@ def quantile_thresholds(scores: np.ndarray, names: Sequence[str], *, total: int)
     """Return thresholds at equally spaced quantiles of training scores, ``total`` in all and the same number for each
     score.
 
-    Thresholds are different observed values, and never the largest, because "score <= largest" always holds. If a score
-    takes too few values (the Kolmogorov-Smirnov statistic of n points against n is one of n + 1 numbers), all of them
-    are its thresholds, and the other scores get the remaining ones, the first scores first.
+    Thresholds are distinct observed values other than the largest, because "score <= largest" is always true. If a
+    score has too few values (a Kolmogorov-Smirnov statistic of n points against n has only n + 1), all of them are
+    thresholds, and the other scores get more thresholds, beginning with the first ones.
 
     Parameters
     ----------
     scores : (n_series, n_scores) training scores; NaN is ignored.
-    names : of the scores.
+    names : names of the scores.
     total : number of thresholds.
 
     Returns
@@ -232,7 +232,7 @@ def _coarse_thresholds(score: WindowScore) -> list[float]:
 
 
 def _shared_out(room: np.ndarray, total: int) -> np.ndarray:
-    """Divide ``total`` into whole numbers as equally as possible, none above its ``room``; the first ones get the
+    """Divide ``total`` into integers as equally as possible, each at most its entry in ``room``; the first ones get the
     remainder.
     """
     numbers = np.zeros(room.size, dtype=np.int64)

@@ -83,8 +83,8 @@ def engine_series(n_series: int = 6000, *, random_state: Any = None) -> EngineSe
 
     Parameters
     ----------
-    n_series : number of series; the three parts differ by at most one series, and one more series of an odd number
-        changes.
+    n_series : number of series. If it is odd, one more series changes than not; the three kinds of changes differ by at
+        most one series.
     random_state : int, numpy.random.Generator or None, default=None
         None is a fixed seed: the same series every time. Use another seed for an independent test set.
 
@@ -136,7 +136,7 @@ def engine_series(n_series: int = 6000, *, random_state: Any = None) -> EngineSe
 def _change(
     values: np.ndarray, offsets: np.ndarray, codes: np.ndarray, changes: np.ndarray, amplitudes: np.ndarray
 ) -> None:
-    """Turn white noise into the series of each class, in place."""
+    """Change white noise to the series of each class, in place."""
     lengths = np.diff(offsets)
     until_end = np.repeat(lengths - 1 - changes, lengths)
     since = np.arange(values.size) - np.repeat(offsets[:-1] + changes, lengths)

@@ -24,11 +24,11 @@ _LARGEST = 1e150  # squares of larger values would not be finite
 class WindowScore:
     """A score of a series: a test, a window length, and a summary of the p-values at all positions of the window.
 
-    A window of ``width`` points is cut in its middle: the first half is compared with the second. By default the score
-    is the smallest over positions of the largest p-value of ``run`` successive windows: ``run`` = 1 is the smallest
-    p-value, and a larger ``run`` requires that the following windows confirm it. With ``kept`` = "share" it is the
-    share of windows whose p-value is at most ``level``, with "longest" the largest number of successive ones, with
-    "most" the largest number of such windows among ``run`` successive ones (or among all, if there are fewer).
+    A window of ``width`` points is cut in its middle: the first half is compared with the second. By default, the score
+    is the minimum over positions of the largest p-value of ``run`` successive windows: the smallest p-value for ``run``
+    = 1, while a larger ``run`` requires that the following windows confirm it. With ``kept`` = "share", it is the share
+    of windows whose p-value is at most ``level``; with "longest", the largest number of successive windows of this
+    kind; with "most", the largest number of them among ``run`` successive windows (or among all, if there are fewer).
 
     Parameters
     ----------
@@ -221,7 +221,8 @@ def _dense_ranks(points: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, n
 
 
 def p_values(test: str, half: int, statistics: np.ndarray) -> np.ndarray:
-    """Return two-sided p-values of the statistics of the kernels; they fall as the statistic rises; NaN stays NaN.
+    """Return two-sided p-values of the statistics of the kernels; they decrease with the statistic, and NaN remains
+    NaN.
 
     "U": normal approximation with corrections for ties and continuity, as ``scipy.stats.mannwhitneyu`` with
     ``method="asymptotic"``. "KS": exact for values without ties (with ties an upper bound), as ``scipy.stats.ks_2samp``
@@ -260,8 +261,8 @@ def critical_statistic(test: str, half: int, level: float) -> float:
 def _kolmogorov_smirnov(half: int) -> np.ndarray:
     """Return P(D >= k / half) for k = 0 .. half, for two samples of the same size (Gnedenko and Korolyuk 1951).
 
-    By reflection of the paths of n steps up and n down that leave the band of half width k:
-    2 sum over j >= 1 of (-1)^(j - 1) C(2 n, n - j k) / C(2 n, n), here in whole numbers and thus without rounding.
+    By the reflection principle, for paths of n steps up and n down that leave the band of half-width k, it is 2 sum
+    over j >= 1 of (-1)^(j - 1) C(2 n, n - j k) / C(2 n, n), computed in integers and thus without rounding.
     """
     steps = [1] * (half + 1)  # C(2 n, n - i), from i = n down
     for i in range(half - 1, -1, -1):

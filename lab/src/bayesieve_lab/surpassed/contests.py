@@ -55,8 +55,8 @@ class Contest:
     best : name of the paper's best method.
     data : by name, functions that load a table and its classes, numbered from 0.
     split : split of the rows.
-    methods : function from a data set to the functions that make the methods, by name. A method is made only if it is
-        run, so that its package need not be installed otherwise.
+    methods : function of a data set that returns functions that create the methods, by name. A method is created only
+        if it is run, so that its package need not be installed otherwise.
     """
 
     paper: str
@@ -85,7 +85,7 @@ def _cross_validated(paper: str, best: Callable[[str], Any], title: str, folder:
 
 
 def _timed(makers: Mapping[str, Callable[[], Any]], wrap: Callable[[Any], Any] = Timed) -> Makers:
-    """Return the same methods with timed fits; ``wrap`` makes a timed method of a method."""
+    """Return functions that create the methods with timed fits; ``wrap`` converts a method to a timed one."""
     return {name: lambda make=make: wrap(make()) for name, make in makers.items()}  # type: ignore[misc]
 
 

@@ -1,4 +1,4 @@
-"""Classifiers that take raw tables, on the indicators of engine series."""
+"""Classifiers for raw tables, applied to the indicators of engine series."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bayesieve_lab.rabenoro2015.study import EngineIndicators
 
 
 class OnIndicators(ClassifierMixin, BaseEstimator):
-    """A classifier on the indicators of engine scores, as a table of zeros and ones.
+    """Classifier that is fitted to the indicators of engine scores, as a table of zeros and ones.
 
     Parameters
     ----------
@@ -23,7 +23,7 @@ class OnIndicators(ClassifierMixin, BaseEstimator):
         self.model = model
 
     def fit(self, X: Any, y: np.ndarray) -> OnIndicators:
-        """Fix the thresholds, and fit the classifier to the indicators."""
+        """Set the thresholds, and fit the classifier to the indicators."""
         self.encoder_ = EngineIndicators()
         self.model.fit(indicator_frame(self.encoder_.fit_transform_coded(X, y)), y)
         self.n_features_selected_ = getattr(self.model, "n_features_selected_", None)

@@ -43,7 +43,7 @@ class Shown:
     ----------
     name : name of the results.
     best : the paper's best method.
-    of : number of data sets or draws.
+    of : total number of data sets or draws.
     measures : measures to show.
     sets : word for the data, such as "sets" or "draws".
     only : names of the data sets; empty for all of the results.
@@ -132,8 +132,8 @@ def lines(shown: Shown, rows: Rows, methods: Sequence[str]) -> list[tuple[str, .
 
 
 def _lead(differences: np.ndarray) -> str:
-    """Return on how many sets the default is better and worse than another method, and the p-value of the signed-rank
-    test.
+    """Return a text with the numbers of sets on which the default is better and worse than another method, and the
+    p-value.
     """
     if differences.size < 2:
         return ""
@@ -142,7 +142,7 @@ def _lead(differences: np.ndarray) -> str:
 
 
 def _titled(shown: Shown, found: Sequence[tuple[str, ...]]) -> TextTable | None:
-    """Return a table of these rows; None without rows."""
+    """Return a table of the given rows; None if there are none."""
     titles = [f">{title}" for _, title, _ in shown.measures]
     columns = ("On", "Method", *titles, ">bayesieve better / worse", ">Features", ">CPU seconds")
     return TextTable.of(columns, found) if found else None
@@ -153,8 +153,8 @@ def _compared(shown: Shown) -> tuple[str, ...]:
 
 
 def table(folder: Path, shown: Shown) -> TextTable | None:
-    """Return the table of a paper: its best method, our default, Khiops, gradient boosting, and EBM if it was run
-    everywhere.
+    """Return the table of a paper: its best method, our default, Khiops, gradient boosting, and EBM if it was run on
+    all sets.
 
     None unless the paper's method and our default have results.
     """

@@ -1,8 +1,9 @@
 """Later selective and weighted naive Bayes classifiers, on the levels of Boullé (2007).
 
-Of Chen et al. only the abstract was at hand: features are ranked by their information about the class. Of Zaidi et al.
-the two objectives are known; weights start at 1 and stay in [0, 1] here, and the optimizer is SciPy's L-BFGS-B. The
-fractional naive Bayes of Hue & Boullé (2024) is the classifier of Khiops, which is run itself.
+The method of Chen et al. is implemented from the abstract: features are ranked by their mutual information with the
+class. That of Zaidi et al. has the two published objectives; weights begin at 1 and are limited to [0, 1], and the
+optimizer is SciPy's L-BFGS-B. The fractional naive Bayes of Hue & Boullé (2024) is the classifier of Khiops, which is
+run itself.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class WeightedNB(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     objective : "likelihood" or "squares"
-        Minus the conditional log likelihood, or half of the squared errors of all classes.
+        Negative conditional log likelihood, or half of the squared errors of all classes.
 
     Attributes
     ----------
@@ -56,7 +57,7 @@ class WeightedNB(ClassifierMixin, BaseEstimator):
         return self.fit_coded(encoder.fit_transform_coded(X, y), encoder)
 
     def fit_coded(self, coded: CodedTable, encoder: Any) -> WeightedNB:
-        """Learn from rows that an encoder has coded."""
+        """Fit to rows that an encoder has coded."""
         self.encoder_ = encoder
         varied = np.flatnonzero(coded.n_levels > 1)
         prior, evidence = evidence_of(coded, varied)
@@ -81,8 +82,7 @@ class WeightedNB(ClassifierMixin, BaseEstimator):
 
 
 def evidence_of(coded: CodedTable, features: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Return the log probabilities of the classes, and for each feature those of the level of every row given each
-    class.
+    """Return the log probabilities of the classes, and for each feature log P(level of the row | class).
 
     The former are (n_classes,), the latter (n_rows, n_classes) for each feature, up to a constant for each row.
     """
@@ -114,9 +114,10 @@ def loss(
 
 
 def _one_pass(criterion: str) -> SelectiveNB:
-    """Return a classifier that ranks features and keeps as many leading ones as have the lowest leave-one-out error.
+    """Return a classifier that ranks features and selects the number of leading ones with the lowest leave-one-out
+    error.
 
-    ``criterion`` is the error, such as the misclassified share or the squared error.
+    ``criterion`` is the name of the error, such as the error rate or the squared error.
     """
     selector = WrapperSelector(criterion, search=RankedPath(), evaluation="loo", recode=False)
     return SelectiveNB(selector, prior="published", pairs=0, calibrate=False)

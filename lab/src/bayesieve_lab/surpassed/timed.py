@@ -1,4 +1,4 @@
-"""Classifiers that measure the CPU seconds of a fit, and further figures that a paper measures."""
+"""Classifiers that measure the CPU seconds of a fit, and further measures of a paper."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Timed(ClassifierMixin, BaseEstimator):
         self.model = model
 
     def fit(self, X: Any, y: np.ndarray) -> Timed:
-        """Learn from rows with classes ``y``."""
+        """Fit the classifier to rows with classes ``y``, and measure the CPU seconds."""
         began = _processor_seconds()
         self.model_ = clone(self.model).fit(self._features(X), y)
         self.seconds_ = _processor_seconds() - began
@@ -46,7 +46,9 @@ class Timed(ClassifierMixin, BaseEstimator):
         return log_proba
 
     def fold_figures(self, rows: Any, codes: np.ndarray) -> dict[str, float | None]:
-        """Return the seconds of the fit, and the compression rate where probabilities are at least 1 / test rows."""
+        """Return the seconds of the fit, and the compression rate with probabilities of at least 1 / number of test
+        rows.
+        """
         classes = np.arange(max(int(codes.max()), int(np.max(self.classes_))) + 1)
         log_proba = log_probabilities(self, rows, classes, self.n_rows_)
         prior = np.full(classes.size, np.log(0.5 / self.n_rows_))
@@ -71,7 +73,7 @@ class TimedLetters(Timed):
     model : a classifier of two classes.
     gifts : columns from which a linear regression, fitted to the training rows that gave, estimates the amount of a
         gift.
-    response : share of the population that gives; None if it is that of the rows.
+    response : share of the population that gives; None if the rows are a random sample.
     """
 
     def __init__(self, model: Any, gifts: tuple[str, ...] = (), response: float | None = None) -> None:
@@ -111,7 +113,7 @@ class TimedCampaign(Timed):
     """A `CampaignNB` that is timed; it measures its squared error and profit itself."""
 
     def fold_figures(self, rows: Any, codes: np.ndarray) -> dict[str, float | None]:
-        """Add figures of the model, without those after each feature."""
+        """Add measures of the model, without those after each feature."""
         figures = self.model_.fold_figures(rows, codes)
         return super().fold_figures(rows, codes) | {name: figures[name] for name in ("mse test", "profit test")}
 
