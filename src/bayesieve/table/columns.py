@@ -554,9 +554,7 @@ class Table:
         return values
 
     def read_as(self, names: Sequence[str], kinds: Mapping[str, Any]) -> Table:
-        """Return the table with other column names; ``kinds`` maps some of these to the kind as which to read the
-        column.
-        """
+        """Return the table with new column names; columns in ``kinds`` are read as the given kind."""
         columns = [self.column(i).read_as(name, kinds.get(name)) for i, name in enumerate(names)]
         return Table(columns, self.n_rows, self.named, self.library)
 

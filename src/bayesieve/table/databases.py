@@ -31,9 +31,10 @@ _DUCKDB_CONFIG: dict[str, Any] = {
     "autoload_known_extensions": False,
     "python_enable_replacements": False,
 }
-# SQLite calls back after this many steps of its virtual machine, about a millisecond.
+# Number of steps of SQLite's virtual machine (about a millisecond) after which it calls a handler, which allows Ctrl-C.
 _STEPS = 10_000
-# Type of each value: in SQLite values have types and columns do not. Dates are texts.
+# Storage class of each value (in SQLite, values have types and columns do not), or "date" for texts that look like
+# dates.
 _CLASS = """CASE WHEN coalesce({0}, '') = '' THEN NULL WHEN typeof({0}) <> 'text' THEN typeof({0})
 WHEN {0} GLOB '*[0-9][-./][0-9]*[-./][0-9]*' THEN 'date' ELSE 'text' END"""
 

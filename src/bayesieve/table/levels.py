@@ -526,7 +526,7 @@ class SavedLevels(msgspec.Struct, forbid_unknown_fields=True):
 
 @contextmanager
 def saved_levels(data: Any, what: str) -> Iterator[None]:
-    """Convert errors about damaged saved levels into a ValueError that names the levels in one sentence."""
+    """Convert errors about damaged saved levels into a ValueError with one sentence that names ``what`` is damaged."""
     try:
         yield
     except Damaged as error:

@@ -53,7 +53,9 @@ class FileState:
         return cls(path.absolute(), state.st_size, state.st_mtime_ns)
 
     def check_unchanged(self) -> None:
-        """Raise ValueError, which names the file, if it is gone or its size or time of change has changed."""
+        """Raise ValueError, which names the file, if it is gone or was modified since, judging by size and modification
+        time.
+        """
         try:
             now = self.path.stat()
         except OSError as error:
