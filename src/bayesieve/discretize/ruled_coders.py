@@ -486,7 +486,7 @@ def _joined_levels(counts: np.ndarray, least: float, most: int | None, sign: int
     before, after = [*range(-1, n_levels - 1)], [*range(1, n_levels + 1)]  # neighbours, by first level
 
     def ranked(k: int, charge: float) -> tuple[float, bool, float, int]:
-        """Return a key by which the pair of a level and the next one is joined before pairs with higher keys."""
+        """Return the sort key of joining level ``k`` with the next one; pairs with lower keys are joined first."""
         following, follows = after[k], True
         fewest = float(min(rows[k], rows[following], least))
         if sign is not None and fewest >= least:
