@@ -11,7 +11,7 @@ _FOLDER = Path(__file__).parent
 def load_german_credit(*, return_X_y: bool = False) -> Any:
     """Load applicants for a loan, classified as good or bad credit risks.
 
-    There are 1,000 rows, 20 features (7 numeric, 13 categorical) and no missing values. The target is ``class``:
+    There are 1,000 rows, with 20 features (7 numeric, 13 categorical) and no missing values. The target is ``class``:
     ``good`` (700) or ``bad`` (300). According to the source, accepting a bad applicant costs 5, and rejecting a good
     one 1.
 
@@ -43,9 +43,9 @@ def load_german_credit(*, return_X_y: bool = False) -> Any:
 def load_adult_sample(*, return_X_y: bool = False) -> Any:
     """Load persons of the 1994 census, classified by whether they earn more than 50,000 dollars a year.
 
-    There are 10,000 rows (the first ones of the training set), 14 features (6 numeric, 8 categorical) and 1,352 missing
-    values. The target is ``income``: ``<=50K`` (7,621) or ``>50K`` (2,379). ``fnlwgt`` is the number of people that a
-    row represents.
+    There are 10,000 rows, the first ones of the training set, with 14 features (6 numeric, 8 categorical); 1,352 values
+    are missing. The target is ``income``: ``<=50K`` (7,621) or ``>50K`` (2,379). ``fnlwgt`` is the number of people
+    that a row represents.
 
     Source: Becker and Kohavi (1996), Adult, UCI Machine Learning Repository, https://doi.org/10.24432/C5XW20.
     Licence: Creative Commons Attribution 4.0 International (CC BY 4.0).
@@ -72,8 +72,8 @@ def load_adult_sample(*, return_X_y: bool = False) -> Any:
 def load_heart_disease(*, return_X_y: bool = False) -> Any:
     """Load patients of a hospital in Cleveland, classified by whether a heart vessel is narrowed by more than half.
 
-    There are 303 rows, 13 features (6 numeric, 7 categorical) and 7 missing values. The target is ``disease``: ``no``
-    (165) or ``yes`` (138).
+    There are 303 rows, with 13 features (6 numeric, 7 categorical); 7 values are missing. The target is ``disease``:
+    ``no`` (165) or ``yes`` (138).
 
     Source: Janosi, Steinbrunn, Pfisterer and Detrano (1989), Heart Disease, UCI Machine Learning Repository,
     https://doi.org/10.24432/C52P4X, with the names and categories that Weka spells out.
@@ -101,7 +101,7 @@ def load_heart_disease(*, return_X_y: bool = False) -> Any:
 def load_dermatology(*, return_X_y: bool = False) -> Any:
     """Load patients with one of six skin diseases.
 
-    There are 366 rows and 34 numeric features; 8 values of ``age`` are missing. Clinical and microscopic findings are
+    There are 366 rows, with 34 numeric features; 8 values of ``age`` are missing. Clinical and microscopic findings are
     graded from 0 (none) to 3, and ``family_history`` is 0 or 1. The target is ``disease``: ``psoriasis`` (112),
     ``lichen planus`` (72), ``seborrheic dermatitis`` (61), ``chronic dermatitis`` (52), ``pityriasis rosea`` (49),
     ``pityriasis rubra pilaris`` (20).
