@@ -177,7 +177,7 @@ def sums_of_features(values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
 
 
 def _minus_p_log(shares: np.ndarray, ratios: np.ndarray) -> np.ndarray:
-    """Return -p log r element by element, with 0 for p = 0."""
+    """Return -p log r for shares p and ratios r, element by element, with 0 for p = 0."""
     return -shares * np.log(np.where(shares > 0.0, ratios, 1.0))
 
 

@@ -36,7 +36,7 @@ class Error(Criterion):
 
 
 class _Complement(Criterion):
-    """Mixin for a criterion that is 1 minus the criterion that follows it among the base classes."""
+    """Mixin for a criterion that equals 1 minus the criterion given by its other base class."""
 
     lower_is_better = False
     best = 1.0

@@ -153,7 +153,7 @@ class LevelRefitter:
         return self.table.sample.at(np.sort(self._in_source(rows))) is not None
 
     def _in_source(self, rows: np.ndarray) -> np.ndarray:
-        """Return the positions of rows in the order of the source."""
+        """Convert positions in the table to positions in the order of the source."""
         return rows if self.runs is None else self.runs.in_source(rows)
 
     def _refit_in_passes(

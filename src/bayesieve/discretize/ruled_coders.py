@@ -420,7 +420,7 @@ class RuledGroups(Ruled, GroupCoder):
         rule, missing = self.rule, position[None]
         joins = rule.missing not in (None, "apart", "unseen") and bool(counts[missing].any())
         if joins or rule.missing == "unseen":
-            # If all values are missing, they stay the only level.
+            # Remove missing values from all groups, unless they are the only value.
             groups = [present for group in groups if (present := group[group != missing]).size] or groups
         if joins:
             levels = FeatureLevels(self.name, "categorical", self.type, None, ((*values, None),), 0)
@@ -494,7 +494,8 @@ def _joined_levels(counts: np.ndarray, least: float, most: int | None, sign: int
             follows = bool(high[1] * low[0] * sign >= low[1] * high[0] * sign)
         return fewest, follows, charge, k
 
-    # A join changes the costs of the pairs with both neighbours only: their old keys stay in the heap, and are skipped.
+    # Joining changes only the costs of the pairs with both neighbours. Their old keys remain in the heap and are
+    # skipped.
     keys: list[tuple[float, bool, float, int] | None] = [ranked(k, charge) for k, charge in enumerate(charges.tolist())]
     heap = [key for key in keys if key is not None]
     heapify(heap)

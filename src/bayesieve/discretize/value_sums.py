@@ -354,7 +354,7 @@ def count_marked(column: Column, rows: BlockRows, marks: np.ndarray) -> ValueCou
 
 
 def add_marked(parts: Sequence[ValueCounts], _: Any) -> ValueCounts:
-    """Return the sum of the counts of several blocks by `count_marked`."""
+    """Add the counts of several blocks, which `count_marked` returned."""
     return ValueCounts.sum(parts)
 
 

@@ -88,8 +88,8 @@ def _refuse_other_shapes(array: np.ndarray) -> None:
 def as_csc(X: Any) -> Any:
     """Return a sparse matrix in CSC format, sorted and without duplicate entries; the caller's matrix is not changed.
 
-    ValueError if it is not two-dimensional, or holds complex numbers; TypeError if it holds anything but numbers and
-    booleans.
+    Raises ValueError if it is not two-dimensional, or holds complex numbers, and TypeError if it holds anything but
+    numbers and booleans.
     """
     if X.ndim != 2:
         raise ValueError(

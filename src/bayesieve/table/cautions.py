@@ -72,7 +72,9 @@ def warn_caller(*sentences: str) -> None:
 
 @contextmanager
 def silenced() -> Iterator[None]:
-    """Suppress warnings of cautions, for fits on parts of rows: the fit on all rows has issued them already."""
+    """Suppress `CautionWarning` in the ``with`` block, for fits on subsets of rows after a fit on all rows has issued
+    them.
+    """
     token = _silent.set(True)
     try:
         yield
@@ -295,7 +297,7 @@ def _are_given_out(distinct: np.ndarray, counts: np.ndarray) -> bool:
     """Return whether whole numbers look assigned, like identifiers, rather than measured.
 
     Counted in multiples of their common spacing, assigned numbers have fewer repetitions, or skip fewer numbers, than
-    random ones in the same range. Measurements have more of both, because they crowd somewhere.
+    random ones in the same range. Measurements have more of both, because they are concentrated in part of the range.
     """
     from scipy.special import pdtr
 

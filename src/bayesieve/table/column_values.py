@@ -95,7 +95,7 @@ class NumberValues:
         return codes, [format_temporal(n, self.type) for n in numbers] if self.type in TEMPORAL else numbers
 
     def take(self, rows: np.ndarray) -> NumberValues:
-        """Return the values of these rows (positions)."""
+        """Return the values of the rows at positions ``rows``."""
         missing = None if self.missing is None else self.missing[rows]
         exact = None if self.exact is None else partial(_encoded_rows, self, rows)
         return NumberValues(self.numbers[rows], missing, self.type, by_value=self.by_value, exact=exact)
@@ -133,7 +133,7 @@ class EncodedValues:
         return self._encode() if callable(self._encode) else self._encode
 
     def take(self, rows: np.ndarray) -> EncodedValues:
-        """Return the values of these rows (positions)."""
+        """Return the values of the rows at positions ``rows``."""
         encode = partial(_encoded_rows, self, rows)
         return EncodedValues(self.type, len(rows), encode, by_value=self.by_value, is_sorted=self.is_sorted)
 
@@ -156,7 +156,7 @@ class TextValues:
         return encoded_series(self.series)
 
     def take(self, rows: np.ndarray) -> TextValues:
-        """Return the values of these rows (positions)."""
+        """Return the values of the rows at positions ``rows``."""
         return TextValues(self.series.gather(rows))
 
 
@@ -478,7 +478,7 @@ def encoded_by_identity(column: np.ndarray) -> tuple[np.ndarray, list[Any]] | No
 
 
 def is_text_to_pandas(column: np.ndarray) -> bool:
-    """Return whether pandas, if loaded, takes an object array for text, possibly with missing values."""
+    """Return whether pandas, if loaded, reads an object array as text, possibly with missing values."""
     pandas = sys.modules.get("pandas")
     return pandas is not None and pandas.api.types.infer_dtype(column, skipna=True) == "string"
 

@@ -432,7 +432,7 @@ class Column:
         return [self] if n_chunks <= 1 else [self.take(at) for at in np.array_split(np.arange(len(values)), n_chunks)]
 
     def _refuse_unreadable(self, error: Exception) -> NoReturn:
-        """Raise the error of a dataframe library as a sentence about the column."""
+        """Raise ColumnError with one sentence about the column for an error of a dataframe library."""
         if isinstance(error, (ColumnError, TypeError, MemoryError)) or str(error).startswith("Complex data"):
             raise error
         if isinstance(error, OverflowError):

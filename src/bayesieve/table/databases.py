@@ -187,7 +187,8 @@ class _SqliteColumn:
 
     def __init__(self, name: str, classes: set[str], level: FeatureLevels | None) -> None:
         self.name, self._classes = name, classes
-        # Levels of numbers read 5 and "5" alike, so numbers may stay numbers; other levels read the text of each value.
+        # Numeric levels read 5 and "5" as one value, so numbers may stay numbers; other levels read the text of each
+        # value.
         as_text = level is not None and (level.kind, level.type) != ("numeric", "number")
         self._number: pl.DataType | None = None
         if classes and classes <= {"integer", "real"} and not as_text:

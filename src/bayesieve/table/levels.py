@@ -478,7 +478,7 @@ class WithheldLevels(FeatureLevels):
 
     @property
     def n_values(self) -> int:
-        """Number of values that the levels are groups of."""
+        """Number of distinct values in the groups."""
         return sum(self.sizes)
 
     @property

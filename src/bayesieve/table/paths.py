@@ -16,7 +16,7 @@ KNOWN = ".csv, .tsv, .txt (also .gz), .parquet, .arrow, .feather or .ipc"
 
 
 def checked_path(path: object) -> Path:
-    """Return a valid path; TypeError or ValueError otherwise."""
+    """Convert text or a path to a `Path`; TypeError or ValueError if a file cannot have this name."""
     if not isinstance(path, (str, os.PathLike)):
         raise TypeError(f"A path must be text or a pathlib.Path, got {path!r}.")
     text = os.fspath(path)

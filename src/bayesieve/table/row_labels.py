@@ -73,7 +73,7 @@ class LabelReader:
     factor: float = 1.0
 
     def read(self, frame: pl.DataFrame) -> KnownRows:
-        """Return the classes and weights of the rows of a frame."""
+        """Return the classes and weights of the rows of a frame whose target is known."""
         labels = plain_labels(frame[self.target], self.distinct.dtype)
         is_labelled = labels.is_not_null().to_numpy()
         mask = None if is_labelled.all() else is_labelled

@@ -491,7 +491,8 @@ def sniff_separator(text: str, prefer: str = ",") -> str:
 
 
 def _checked_header(path: Path, header: list[str]) -> list[str]:
-    # A byte order mark begins a file, or a name if tools joined files or reordered columns.
+    # Remove byte order marks: one may begin the file, and others column names if a tool joined files or reordered
+    # columns.
     names = [name.strip().lstrip("\ufeff") for name in header]
     repeated = [name for name, count in Counter(names).items() if count > 1 and name]
     if repeated:

@@ -81,7 +81,7 @@ def _canonical_float(value: float | np.floating[Any]) -> Scalar:
     if number.is_integer() and abs(number) < _LARGEST_INTEGER:
         return int(number)
     if isinstance(value, np.floating) and value.itemsize < 8 and math.isfinite(number):
-        # The shortest text in the value's own precision: float32(0.1) is "0.1", as in the CSV file it came from.
+        # Use the shortest text in the precision of the value: float32(0.1) is "0.1", as in the CSV file it came from.
         return float(str(value))
     return number
 
@@ -309,7 +309,9 @@ _PARSERS: dict[str, Callable[[str], float]] = {
 
 
 def number_type(type_: str) -> str:
-    """Return the type as which a numeric column of type ``type_`` is read."""
+    """Return the type of the numbers to which a numeric column of type ``type_`` is converted, such as "number" for
+    "text".
+    """
     return type_ if type_ in TEMPORAL else "number"
 
 
