@@ -215,16 +215,22 @@ def tables(folder: Path) -> dict[str, list[TextTable]]:
 
 
 def every_set(folder: Path, shown: Shown, measure: str, digits: int) -> TextTable:
-    """Return the means of a measure on every data set, by method; a dash where a method has no results."""
-    rows = {**_rows(folder, shown.name)}
-    methods = dict.fromkeys(key[1] for key in rows)
+    """Return the means of a measure on every data set, by method; a dash where a method has no results.
+
+    Means of a set are over the folds that all methods have which were run on it.
+    """
+    by_set: dict[str, dict[str, dict[tuple[int, int], float]]] = {}
+    rows = _rows(folder, shown.name)
+    for (data, method, *place), row in rows.items():
+        if _ended(row):
+            by_set.setdefault(data, {}).setdefault(method, {})[place[0], place[1]] = _value(row, measure)
+    methods = dict.fromkeys(method for _, method, *_ in rows)
     found = []
-    for data in dict.fromkeys(key[0] for key in rows):
-        cells = []
-        for method in methods:
-            values = [_value(row, measure) for key, row in rows.items() if key[:2] == (data, method) and _ended(row)]
-            cells.append(number_text(float(np.mean(values)) if values else float("nan"), f".{digits}f"))
-        found.append((data, *cells))
+    for data, values in by_set.items():
+        shared = set.intersection(*(set(of_method) for of_method in values.values()))
+        cells = [[values[method][place] for place in sorted(shared)] if method in values else [] for method in methods]
+        texts = (number_text(float(np.mean(cell)) if cell else float("nan"), f".{digits}f") for cell in cells)
+        found.append((data, *texts))
     return TextTable.of(("Data set", *(f">{method}" for method in methods)), found)
 
 
