@@ -79,7 +79,7 @@ def repeated_rows() -> tuple[np.ndarray, np.ndarray]:
 
 
 def sparse_copies() -> Any:
-    X = scipy.sparse.random(N, 5000, 0.02, format="csc", random_state=0)
+    X = scipy.sparse.random(N, 800, 0.02, format="csc", random_state=0)
     one = scipy.sparse.csc_matrix(JOB[:, None] * 1.0)
     return scipy.sparse.hstack([one, X, one * 3, one, *[one] * 6], format="csr")
 
@@ -173,7 +173,7 @@ CASES: dict[str, tuple[Callable[[], tuple[Any, ...]], list[str]]] = {
     ),
     "copies among sparse columns": (
         lambda: (sparse_copies(),),
-        ["Columns carry the same information in every row: 'x0', 'x5001', 'x5002', 'x5003', 'x5004' and 4 more. "],
+        ["Columns carry the same information in every row: 'x0', 'x801', 'x802', 'x803', 'x804' and 4 more. "],
     ),
     "dates": (
         lambda: (pl.DataFrame({"when": DAYS, "noise": pl.Series(ROWS[::-1] % 99).cast(pl.Date)}),),

@@ -197,7 +197,7 @@ def test_counted_evidence_is_updated_as_if_all_rows_were_counted_together(calibr
     assert total == updated.n_rows_ == whole.n_rows_
 
 
-@pytest.mark.parametrize(("n_classes", "drift"), mostly_slow(product([2, 3], [False, True]), [(2, True), (3, False)]))
+@pytest.mark.parametrize(("n_classes", "drift"), mostly_slow(product([2, 3], [False, True]), [(2, True)]))
 def test_updates_month_by_month_come_close_to_a_fit_of_all_rows(n_classes: int, drift: bool) -> None:
     months = [rows(n_classes, 400, seed, drift=drift and seed > 2) for seed in range(6)]
     new = rows(n_classes, 4000, 99, drift=drift)
@@ -267,11 +267,11 @@ def test_errors() -> None:
     X, y = rows()
     first = sites()[0]
     with pytest.raises(ValueError, match=r"other levels of 'number' .* SelectiveNB\(levels=first.scorecard_\)"):
-        bayesieve.merge([first, SelectiveNB().fit(X[1::3], y[1::3])])
+        bayesieve.merge([first, SelectiveNB(calibrate=False).fit(X[1::3], y[1::3])])
     with pytest.raises(ValueError, match="Model 2 has the classes"):
-        bayesieve.merge([first, SelectiveNB().fit(X, np.where(y == 1, "yes", "no"))])
+        bayesieve.merge([first, SelectiveNB(calibrate=False).fit(X, np.where(y == 1, "yes", "no"))])
     with pytest.raises(ValueError, match="first one has 'noise'"):
-        bayesieve.merge([first, SelectiveNB().fit(X.drop("noise"), y)])
+        bayesieve.merge([first, SelectiveNB(calibrate=False).fit(X.drop("noise"), y)])
     for models in ([], [first, "model"]):
         with pytest.raises(ValueError, match="merge takes a list of fitted SelectiveNB models"):
             bayesieve.merge(models)  # type: ignore[arg-type]

@@ -96,7 +96,7 @@ def saved(fitted: SelectiveNB, folder: Path) -> SelectiveNB:
     """The model, saved and read back, which is the same to the bit."""
     fitted.save(folder / "model.json")
     again = bayesieve.load(folder / "model.json")
-    frame = rows()[0].select(fitted.scorecard_.columns)
+    frame = rows()[0].head(500).select(fitted.scorecard_.columns)
     np.testing.assert_array_equal(again.predict_proba(frame), fitted.predict_proba(frame))
     assert again.edits_ == fitted.edits_
     assert again.scorecard_.to_frame().equals(fitted.scorecard_.to_frame())
@@ -172,9 +172,7 @@ def feature_column(fitted: SelectiveNB, name: str) -> Any:
 
 @pytest.mark.parametrize(
     ("kind", "target"),
-    mostly_slow(
-        product(["cells", "levels", "counted", "ignored"], [1, 2]), [("cells", 1), ("levels", 2), ("ignored", 1)]
-    ),
+    mostly_slow(product(["cells", "levels", "counted", "ignored"], [1, 2]), [("levels", 2), ("ignored", 1)]),
 )
 def test_cuts_move_come_and_go(kind: str, target: int, tmp_path: Path) -> None:
     fitted, frame = model(kind, target), rows()[0]
@@ -259,7 +257,7 @@ def test_missing_values_stay_apart_or_join_a_level(tmp_path: Path) -> None:
         check(moved)
 
 
-@pytest.mark.parametrize("kind", mostly_slow(["cells", "levels", "weights", "pairs"], ["levels", "pairs"]))
+@pytest.mark.parametrize("kind", mostly_slow(["cells", "levels", "weights", "pairs"], ["pairs"]))
 def test_set_flatten_and_drop(kind: str, tmp_path: Path) -> None:
     fitted, frame = model(kind), rows()[0]
     joint = fitted.scorecard_.joint(frame)
@@ -717,7 +715,7 @@ def rows_with_offset(n: int, n_classes: int, seed: int) -> tuple[pl.DataFrame, n
 
 @pytest.mark.parametrize(("calibrate", "n_classes"), mostly_slow(product(["auto", "levels"], [2, 3]), [("auto", 3)]))
 def test_offsets_stand_for_a_column_left_out(n_classes: int, calibrate: Any) -> None:
-    X, y, z, own = rows_with_offset(4000, n_classes, 0)
+    X, y, z, own = rows_with_offset(2000, n_classes, 0)
     options = {"calibrate": calibrate, "pairs": 0}
     offset = z[:, 1] if n_classes == 2 else z
     without, fitted = SelectiveNB(**options).fit(X, y), SelectiveNB(**options).fit(X, y, offset=offset)
@@ -734,7 +732,7 @@ def test_offsets_stand_for_a_column_left_out(n_classes: int, calibrate: Any) -> 
     probability = fitted.predict_proba(new, offset=offset)
     assert log_loss(labels, probability) < log_loss(labels, truth) + 0.01
     columns = [pl.Series(f"z{j}", z[:, j]) for j in range(1, n_classes)]
-    X, y, z, _ = rows_with_offset(4000, n_classes, 0)
+    X, y, z, _ = rows_with_offset(2000, n_classes, 0)
     knows = SelectiveNB(**options).fit(X.with_columns(*(pl.Series(f"z{j}", z[:, j]) for j in range(1, n_classes))), y)
     assert log_loss(labels, probability) < log_loss(labels, knows.predict_proba(new.with_columns(*columns))) + 0.005
     np.testing.assert_allclose(fitted.predict_log_proba(new, offset=offset), np.log(probability), atol=1e-9)
@@ -748,7 +746,7 @@ def z_of(offset: np.ndarray) -> np.ndarray:
 
 def test_offsets_keep_their_rows() -> None:
     """The order of rows, and a number that all rows share, make no difference; nor do zeros."""
-    X, y, z, _ = rows_with_offset(1500, 2, 2)
+    X, y, z, _ = rows_with_offset(500, 2, 2)
     expected = SelectiveNB().fit(X, y, offset=z[:, 1]).predict_proba(X, offset=z[:, 1])
     order = np.random.default_rng(0).permutation(len(y))
     other = SelectiveNB().fit(X[order], y[order], offset=z[order, 1]).predict_proba(X, offset=z[:, 1])

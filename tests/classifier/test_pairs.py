@@ -88,7 +88,7 @@ def test_a_single_pair_needs_its_columns() -> None:
 
 def test_no_accidental_pair_in_noise() -> None:
     rng = np.random.default_rng(3)
-    X, y = rng.normal(size=(208, 60)), rng.integers(0, 2, 208)
+    X, y = rng.normal(size=(208, 30)), rng.integers(0, 2, 208)
     X[:, :10] += 0.7 * y[:, None]
     alone, paired = SelectiveNB().fit(X, y), SelectiveNB(pairs="auto").fit(X, y)
     np.testing.assert_array_equal(alone.predict_proba(X), paired.predict_proba(X))

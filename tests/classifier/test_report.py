@@ -24,7 +24,7 @@ from tests.classifier.mixed_data import N, data, fitted, frame, labels
 
 
 def test_the_file_is_one_whole_page_without_outside_requests(tmp_path: Path) -> None:
-    model = fitted()
+    model = fitted("map")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         performance = model.report(tmp_path / "report.html", frame(), labels(), title="<i>x</i>", rows=3)
@@ -200,8 +200,8 @@ def test_classes_without_weight_rows_without_weight_and_rows_of_one_class(tmp_pa
     weights = np.where(only, 1.0, 2.0) * (np.arange(N) % 3 > 0)
     model = SelectiveNB("map").fit(frame(), labels(), weights)
     counted = weights > 0
-    performance = model.report(path, frame(), labels(), sample_weight=weights)
-    again = report_data(model, frame().filter(counted), labels()[counted], weights[counted]).performance
+    performance = model.report(path, frame(), labels(), sample_weight=weights, cv=2)
+    again = report_data(model, frame().filter(counted), labels()[counted], weights[counted], cv=2).performance
     assert performance.auc == again.auc
     for silent in (only, ~only):
         seen = report_data(model, frame(), labels(), np.where(silent, 0.0, 1.0), held_out=True).performance

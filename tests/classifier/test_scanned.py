@@ -80,7 +80,7 @@ def assert_same(one: SelectiveNB, other: SelectiveNB, X: pl.DataFrame) -> None:
     np.testing.assert_allclose(one.predict_proba(X), other.predict_proba(X), rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize("seed", mostly_slow(range(3), [0, 1]))
+@pytest.mark.parametrize("seed", mostly_slow(range(3), [0]))
 def test_the_model_is_that_of_the_rows_in_memory(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limits: Limits
 ) -> None:
@@ -249,7 +249,7 @@ def test_target_and_weights_by_name_are_the_same_in_memory(convert: Callable[[pl
     )
     frame = frame.with_columns((frame["x"] + frame["*"].eq("a") > 0).alias("paid"))
     X, y, weights = frame[["x", "*"]], frame["paid"], frame["weight"].to_numpy()
-    for estimator in (SelectiveNB(), TableEncoder(), CompressionAveraging(), IndicatorEncoder([0.0])):
+    for estimator in (SelectiveNB("map"), TableEncoder(), CompressionAveraging(), IndicatorEncoder([0.0])):
         kept = frame[["x", "weight", "paid"]] if isinstance(estimator, IndicatorEncoder) else frame
         fitted = clone(estimator).fit(convert(kept), "paid", sample_weight="weight")
         expected = clone(estimator).fit(X[:, : kept.width - 2], y, sample_weight=weights)

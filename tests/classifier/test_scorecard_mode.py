@@ -132,7 +132,7 @@ def test_saved_and_fitted_again(by_hand: SelectiveNB, tmp_path: Any) -> None:
     for model in again:
         np.testing.assert_allclose(model.predict_proba(X), by_hand.predict_proba(X), rtol=1e-7)
         assert model.scorecard_.positive == 0
-    assert ThresholdTuner(clone(by_hand)).fit(X, bad).pos_label_ == 0
+    assert ThresholdTuner(clone(by_hand), cv="train").fit(X, bad).pos_label_ == 0
 
 
 @pytest.mark.parametrize(

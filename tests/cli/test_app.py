@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 from bayesieve import __version__
+from tests.cases import mostly_slow
 from tests.cli.conftest import Run
 
 
@@ -36,11 +37,14 @@ def answered(arguments: list[str], **surroundings: str) -> str:
 
 @pytest.mark.parametrize(
     ("words", "expected"),
-    [
-        ("bayesieve mer", {"merge"}),
-        ("bayesieve predict --re", {"--reasons"}),
-        ("bayesieve fit --calib", {"--calibrate"}),
-    ],
+    mostly_slow(
+        [
+            ("bayesieve mer", {"merge"}),
+            ("bayesieve predict --re", {"--reasons"}),
+            ("bayesieve fit --calib", {"--calibrate"}),
+        ],
+        [("bayesieve fit --calib", {"--calibrate"})],
+    ),
 )
 def test_shell_completion(words: str, expected: set[str]) -> None:
     """As Bash asks for it, in a process."""

@@ -99,30 +99,34 @@ def test_benefits_stay_with_the_model_and_can_be_replaced(succeeds: Run) -> None
     assert pl.read_parquet("other.parquet")["decision"].to_list() == decided.predict(X).tolist()
 
 
-@pytest.mark.parametrize(
-    ("rule", "message"),
-    [
-        ("{", "loans.json does not hold valid JSON"),
-        ([], "its rule: Expected object, got array"),
-        (RULE | {"costs": 1}, "its rule: Object contains unknown field costs"),
-        (RULE | {"classes": ["bad", "fine"]}, "its classes are not those of the model, ['bad', 'good']"),
-        (RULE | {"benefit": [[1, 2]]}, "benefit needs a row for each of 2 decisions, with 2 numbers"),
-        (RULE | {"benefit": [[1, 2], [3]]}, "benefit needs a row for each of 2 decisions"),
-        (RULE | {"benefit": [[1, "x"], [0, 0]]}, "Expected float, got str - at $.benefit[0][1]"),
-        (RULE | {"amount_benefit": [[1, 2]]}, "amount_benefit needs a row for each of 2 decisions"),
-        (RULE | {"amount_benefit": None}, "amount and amount_benefit must be given together"),
-        (RULE | {"decisions": ["a", "a"]}, "decisions contains a name twice"),
-        (RULE | {"class_prior": {"bad": 0.1, "good": 0.8}}, "class_prior needs a positive share for each of"),
-        (RULE | {"amount": 3}, "got int - at $.amount"),
-        (RULE | {"amount": "credit_amout"}, "the amount of the benefits; did you mean 'credit_amount'"),
-        (RULE | {"amount": "purpose"}, "does not hold numbers"),
-    ],
-)
-@pytest.mark.parametrize("command", ["predict", "fit"])
-def test_one_clear_sentence(fails: Run, model: Path, rule: Any, message: str, command: str) -> None:
+RULES_THAT_CANNOT_BE: list[tuple[Any, str]] = [
+    ("{", "loans.json does not hold valid JSON"),
+    ([], "its rule: Expected object, got array"),
+    (RULE | {"costs": 1}, "its rule: Object contains unknown field costs"),
+    (RULE | {"classes": ["bad", "fine"]}, "its classes are not those of the model, ['bad', 'good']"),
+    (RULE | {"benefit": [[1, 2]]}, "benefit needs a row for each of 2 decisions, with 2 numbers"),
+    (RULE | {"benefit": [[1, 2], [3]]}, "benefit needs a row for each of 2 decisions"),
+    (RULE | {"benefit": [[1, "x"], [0, 0]]}, "Expected float, got str - at $.benefit[0][1]"),
+    (RULE | {"amount_benefit": [[1, 2]]}, "amount_benefit needs a row for each of 2 decisions"),
+    (RULE | {"amount_benefit": None}, "amount and amount_benefit must be given together"),
+    (RULE | {"decisions": ["a", "a"]}, "decisions contains a name twice"),
+    (RULE | {"class_prior": {"bad": 0.1, "good": 0.8}}, "class_prior needs a positive share for each of"),
+    (RULE | {"amount": 3}, "got int - at $.amount"),
+    (RULE | {"amount": "credit_amout"}, "the amount of the benefits; did you mean 'credit_amount'"),
+    (RULE | {"amount": "purpose"}, "does not hold numbers"),
+]
+
+
+@pytest.mark.parametrize(("rule", "message"), RULES_THAT_CANNOT_BE)
+def test_one_clear_sentence(fails: Run, model: Path, rule: Any, message: str) -> None:
     written(rule)
-    arguments = (model, GERMAN) if command == "predict" else (GERMAN, "--target", "class", "--output", "out")
-    assert message in fails(command, *arguments, "--benefit", "loans.json")
+    assert message in fails("predict", model, GERMAN, "--benefit", "loans.json")
+
+
+@pytest.mark.parametrize(("rule", "message"), [RULES_THAT_CANNOT_BE[i] for i in (0, 3, 4, 10, 12, 13)])
+def test_the_same_sentence_before_a_fit(fails: Run, rule: Any, message: str) -> None:
+    written(rule)
+    assert message in fails("fit", GERMAN, "--target", "class", "--output", "out", "--benefit", "loans.json")
     assert not Path("out").exists()
 
 

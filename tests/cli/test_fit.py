@@ -18,7 +18,12 @@ import pytest
 import bayesieve
 from tests.cases import mostly_slow
 from tests.cli.conftest import GERMAN, Run, invoke
-from tests.limits import Watch, interrupted
+from tests.limits import Limits, Watch, interrupted
+
+
+def some_columns(*names: str) -> None:
+    """Write the classes and a few columns of German credit to some.csv, which a default fit takes a moment for."""
+    pl.read_csv(GERMAN).select(*names, "class").write_csv("some.csv")
 
 
 def test_what_it_writes(fitted: Path) -> None:
@@ -61,16 +66,17 @@ def test_the_row_of_a_value_that_is_no_number() -> None:
         assert "but row 21 (counting from 1) holds 'wrong'" in message
 
 
-def test_the_line_of_an_infinite_number_to_be_scored(succeeds: Run, fails: Run) -> None:
+def test_the_line_of_an_infinite_number_to_be_scored(succeeds: Run, fails: Run, limits: Limits) -> None:
+    limits(scored_rows=3000, explained_rows=3000)
     random = np.random.default_rng(0)
     x, y = random.normal(size=300), random.integers(0, 2, 300)
     pl.DataFrame({"x": x + 3 * y, "y": y}).write_csv("train.csv")
-    succeeds("fit", "train.csv", "-t", "y", "--no-report", "-o", "out")
-    Path("new.csv").write_text("x\n" + "1\n" * 70_000 + "inf\n")
+    succeeds("fit", "train.csv", "-t", "y", "-s", "map", "--no-report", "-o", "out")
+    Path("new.csv").write_text("x\n" + "1\n" * 7000 + "inf\n")
     for command in ("predict", "explain"):
-        assert "(first in line 70002)" in fails(command, "out/model.json", "new.csv", "-o", "scored.csv")
-    pl.DataFrame({"x": [1.0] * 70_000 + [np.inf]}).write_parquet("new.parquet")
-    assert "(first in row 70001 (counting from 1))" in fails(
+        assert "(first in line 7002)" in fails(command, "out/model.json", "new.csv", "-o", "scored.csv")
+    pl.DataFrame({"x": [1.0] * 7000 + [np.inf]}).write_parquet("new.parquet")
+    assert "(first in row 7001 (counting from 1))" in fails(
         "predict", "out/model.json", "new.parquet", "-o", "scored.csv"
     )
 
@@ -113,7 +119,7 @@ def test_refit(succeeds: Run) -> None:
 
 def test_pairs(succeeds: Run) -> None:
     options = ("-t", "class", "--selector", "all", "--pairs", "age:duration, housing : purpose")
-    printed = succeeds("fit", GERMAN, *options).stdout
+    printed = succeeds("fit", GERMAN, *options, "--folds", 0).stdout
     assert " of 22 features " in printed
     features = pl.read_csv("bayesieve-output/features.csv").filter(pl.col("kind") == "pair")
     assert sorted(features["feature"]) == ["age × duration", "housing × purpose"]
@@ -126,7 +132,8 @@ def test_monotone(succeeds: Run) -> None:
     from bayesieve import load
 
     options = ("-t", "class", "--monotone", "duration=-1", "--monotone", "age = +1", "--pairs", 7)
-    succeeds("fit", GERMAN, *options, "--no-report")
+    some_columns("duration", "age", "credit_amount", "purpose")
+    succeeds("fit", "some.csv", *options, "--no-report")
     assert load("bayesieve-output/model.json").monotone == {"duration": -1, "age": 1}
     assert load("bayesieve-output/model.json").pairs == 7
     frame = pl.read_csv(GERMAN).head(1)
@@ -138,8 +145,9 @@ def test_monotone(succeeds: Run) -> None:
 def test_positive(succeeds: Run) -> None:
     from bayesieve import load
 
-    options = ("-t", "class", "--positive", "bad", "--monotone", "duration=+1", "--folds", 2)
-    succeeds("fit", GERMAN, *options)
+    options = ("-t", "class", "--positive", "bad", "--monotone", "duration=+1", "--folds", 0)
+    some_columns("duration", "checking_status")
+    succeeds("fit", "some.csv", *options)
     model = load("bayesieve-output/model.json")
     assert model.positive == "bad"
     assert model.summary().filter(feature="duration").select("monotone", "monotone_class").row(0) == (1, "bad")
@@ -296,13 +304,13 @@ REPORT = ["features.csv", "model.json", "report.html"]
 def test_what_options_write(
     succeeds: Run, toy: Path, options: tuple[object, ...], files: list[str], is_measured: bool
 ) -> None:
-    printed = succeeds("fit", toy, "-t", "ziel", *options).stdout
+    printed = succeeds("fit", toy, "-t", "ziel", "-s", "map", *options).stdout
     folder = options[-1] if "--output" in options else "bayesieve-output"
     assert sorted(os.listdir(str(folder))) == files
     assert f"{folder}/model.json" in printed
     assert ("AUC" in printed) == is_measured
     assert "'ziel', 2 classes: nein 50.0 %, да 50.0 %" in printed
-    silent = succeeds("fit", toy, "-t", "ziel", "--quiet", *options)
+    silent = succeeds("fit", toy, "-t", "ziel", "-s", "map", "--quiet", *options)
     assert (silent.stdout, silent.stderr) == ("", "")
 
 
@@ -420,7 +428,8 @@ def test_options_that_make_no_sense(fails: Run, options: str, message: str) -> N
 def test_labels_and_hidden_counts(run: Run, fails: Run) -> None:
     labels = Path("labels.yaml")
     labels.write_text("age: {name: Age, unit: years}\nhousing: {levels: {own: a home, tent: a tent}}\n")
-    result = run("fit", GERMAN, "-t", "class", "--labels", labels, "--min-count", 5, "--folds", 0)
+    some_columns("age", "housing", "duration")
+    result = run("fit", "some.csv", "-t", "class", "--labels", labels, "--min-count", 5, "--folds", 0)
     assert result.exit_code == 0
     assert result.stderr.count("tent") == 1  # a warning: the model is not lost
     model = bayesieve.load("bayesieve-output/model.json")
@@ -478,7 +487,10 @@ def test_time_orders_the_rows_and_is_not_learnt_from(succeeds: Run, in_pieces: b
     assert printed(result, "AUC").endswith(f"later rows: {auc:.4f}")
 
 
-@pytest.mark.parametrize(("time", "value"), [("day", "2023-09-01"), ("number", "243"), ("text", "2023-09-01 00:00:00")])
+MOMENTS = [("day", "2023-09-01"), ("number", "243"), ("text", "2023-09-01 00:00:00")]
+
+
+@pytest.mark.parametrize(("time", "value"), mostly_slow(MOMENTS, [MOMENTS[0], MOMENTS[2]]))
 def test_rows_from_a_moment_on_are_only_measured(succeeds: Run, time: str, value: str) -> None:
     table = campaign().with_columns(
         number=pl.Series(np.arange(2000) // 5).cast(float), text=pl.col("day").cast(pl.Datetime).cast(pl.String)

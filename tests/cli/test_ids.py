@@ -21,7 +21,7 @@ def named_rows(german: pl.DataFrame) -> pl.DataFrame:
 
 def learn(succeeds: Run, frame: pl.DataFrame, *options: object) -> tuple[Path, str]:
     frame.write_csv("rows.csv")
-    errors = succeeds("fit", "rows.csv", "-t", "class", "-o", ".", "--no-report", *options).stderr
+    errors = succeeds("fit", "rows.csv", "-t", "class", "-o", ".", "-s", "map", "--no-report", *options).stderr
     return Path("model.json"), errors
 
 
@@ -62,7 +62,7 @@ def test_files_in_pieces_and_several_identifiers(succeeds: Run, named_rows: pl.D
     rows = named_rows.with_columns(row=pl.int_range(1000) % 2)
     for i in range(2):
         rows[i * 500 : (i + 1) * 500].write_parquet(f"parts/{i}.parquet")
-    succeeds("fit", "parts", "-t", "class", "--id", "customer", "--id", "row", "--no-report", "-o", ".")
+    succeeds("fit", "parts", "-t", "class", "--id", "customer", "--id", "row", "-s", "map", "--no-report", "-o", ".")
     succeeds("predict", "model.json", "parts", "-o", "scored")
     read = pl.read_parquet("scored/*.parquet")
     assert read.select("customer", "row").equals(rows.select("customer", "row"))
