@@ -29,14 +29,16 @@ help:
 demo: $(VENV)/installed
 	$(BIN)/bayesieve fit examples/data/german_credit.csv --target class --output demo-output
 
-# The same random examples every time; pytest by itself draws new ones.
+# The same random examples every time; pytest by itself draws new ones. Assertions as they stand spare each worker half of the time
+# of its collection; tests that failed run again with assertions that tell of their values.
 test: $(VENV)/installed-dev
 	$(BIN)/python -m tests.kernels
-	CI=true $(BIN)/python -m pytest $(PYTEST_ARGS) -m "not slow"
+	CI=true $(BIN)/python -m pytest $(PYTEST_ARGS) --assert=plain -m "not slow" \
+	  || { CI=true $(BIN)/python -m pytest --last-failed --last-failed-no-failures=none -m "not slow"; exit 1; }
 
-# What `make test` leaves out: large tables, clusters, browsers, long random runs, and the lab.
+# What `make test` leaves out: large tables, clusters, browsers, long random runs, more examples of Hypothesis, and the lab.
 test-all: $(VENV)/installed-dev
-	CI=true $(BIN)/python -m pytest $(PYTEST_ARGS) -m slow
+	CI=true $(BIN)/python -m pytest $(PYTEST_ARGS) --hypothesis-profile=all -m "slow or hypothesis"
 	CI=true $(BIN)/python -m pytest $(PYTEST_ARGS) lab/tests
 
 # All extras too, in an environment apart: what reads tables, exports and draws, and runs on executors, threads and terminals.

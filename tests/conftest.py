@@ -16,11 +16,13 @@ from tests.limits import LIMITS, Limits, Watch
 os.environ[ALONE] = "1"  # no test waits for processes that compile what others test
 
 # Kernels compile the first time they run, so the first example of a property may take seconds: no deadlines.
-# Continuous integration draws the same examples each time; elsewhere every run draws new ones.
+# Continuous integration draws the same examples each time, few in `make test` and many in `make test-all`; elsewhere
+# every run draws new ones.
 settings.register_profile(
     "default", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
-settings.register_profile("ci", settings.get_profile("default"), derandomize=True)
+settings.register_profile("ci", settings.get_profile("default"), derandomize=True, max_examples=25)
+settings.register_profile("all", settings.get_profile("default"), derandomize=True, max_examples=200)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 

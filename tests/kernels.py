@@ -15,10 +15,13 @@ from bayesieve import compiling
 from bayesieve.cli.compiling import FAMILIES, compile_kernels
 from tests.processes import MODULES
 
+# The first two have hardly a kernel in common. Others need some kernels of theirs, and find them on disk.
+FIRST = ("columns", "auc")
+
 
 def missing_families() -> list[str]:
     """Return the families of kernels that no earlier run has compiled for these sources and versions."""
-    stamps = {family: compiling.stamp(family) for family in FAMILIES}
+    stamps = {family: compiling.stamp(family) for family in [*FIRST, *(name for name in FAMILIES if name not in FIRST)]}
     return [family for family, stamp in stamps.items() if stamp is not None and not stamp.exists()]
 
 

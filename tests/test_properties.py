@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 import tests.fuzz.operations  # noqa: F401  (registers them)
 from bayesieve import SelectiveNB, TableEncoder
@@ -36,7 +36,6 @@ VALUES = [st.none(), st.floats(allow_nan=False, allow_infinity=False), st.intege
 
 
 @pytest.mark.slow
-@settings(max_examples=60)
 @given(
     data=st.data(),
     n_rows=st.integers(1, 30),

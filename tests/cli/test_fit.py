@@ -136,7 +136,7 @@ def test_monotone(succeeds: Run) -> None:
     succeeds("fit", "some.csv", *options, "--no-report")
     assert load("bayesieve-output/model.json").monotone == {"duration": -1, "age": 1}
     assert load("bayesieve-output/model.json").pairs == 7
-    frame = pl.read_csv(GERMAN).head(1)
+    frame = pl.read_csv("some.csv").head(1)
     rows = pl.concat([frame.with_columns(pl.lit(n).cast(frame["duration"].dtype).alias("duration")) for n in (4, 80)])
     short, long = load("bayesieve-output/model.json").predict_proba(rows.drop("class"))[:, 1]
     assert short > long + 0.1
@@ -153,7 +153,7 @@ def test_positive(succeeds: Run) -> None:
     assert model.summary().filter(feature="duration").select("monotone", "monotone_class").row(0) == (1, "bad")
     assert "never falls for bad" in Path("bayesieve-output/report.html").read_text("utf-8")
     succeeds("predict", "bayesieve-output/model.json", GERMAN, "--reasons", 1, "-o", "reasons.csv")
-    reasons, X = pl.read_csv("reasons.csv"), pl.read_csv(GERMAN).drop("class")
+    reasons, X = pl.read_csv("reasons.csv"), pl.read_csv("some.csv").drop("class")
     assert reasons["reason_1"][0] == model.reasons(X[:1], 1, target_class="bad")["text"][0]
     measured = succeeds("evaluate", "bayesieve-output/model.json", GERMAN).stdout
     assert re.search(r"selection_rate +bad", measured)

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from scipy.optimize import linprog
 
 from bayesieve.counts import ContingencyCounts
@@ -66,7 +66,6 @@ def test_the_mass_is_shared_among_the_smallest(counts: list[int], s: float) -> N
         np.testing.assert_allclose(filled, counts + smallest * s / smallest.sum(), rtol=0, atol=1e-12)
 
 
-@settings(max_examples=25)
 @given(st.lists(st.lists(st.integers(0, 20), min_size=3, max_size=3), min_size=1, max_size=5), MASSES)
 def test_gains_by_optimisation(counts: list[list[int]], s: float) -> None:
     if np.sum(counts) == 0:

@@ -59,7 +59,7 @@ def draw_table(seed: int, n_rows: int, n_classes: int, values: str) -> tuple[np.
 
 
 @pytest.mark.parametrize("coder", CODERS, ids=repr)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(
     seed=st.integers(0, 10**6),
     n_rows=st.integers(1, 120),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from scipy.special import expit, gammaln
 from scipy.stats import dirichlet_multinomial
 from sklearn.metrics import log_loss, roc_auc_score
@@ -26,7 +26,6 @@ def saved_by_values(counts: np.ndarray) -> float:
 
 
 @pytest.mark.slow
-@settings(max_examples=25)
 @given(
     st.integers(0, 2**32 - 1), st.sampled_from([20, 29, 30, 60]), st.integers(2, 4), st.sampled_from([0.0, 0.5, 2.0])
 )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from scipy.special import expit, gammaln
 
 from bayesieve import MODLGrouper, SelectiveNB, TableEncoder
@@ -163,7 +163,6 @@ def test_the_fit_of_a_sum_is_known_if_one_column_repeats_the_other_or_says_nothi
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(2, 3), st.sampled_from(["sizes", "published"]))
-@settings(max_examples=60)
 def test_no_groups_save_more_than_is_thought_possible(seed: int, n_classes: int, prior: Any) -> None:
     rng = np.random.default_rng(seed)
     cells = rng.poisson(rng.choice([0.3, 2.0, 30.0]) * rng.random((2, 4, n_classes)) ** 4)
@@ -258,7 +257,6 @@ def test_coding_row_by_row() -> None:
     assert (encoder.unseen_counts_ - before).tolist()[-2:] == [1, 2]  # no towns, no missing values of "right"
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3), st.integers(0, 2), st.integers(0, 3)), min_size=8),
     st.booleans(),

@@ -95,7 +95,7 @@ def test_copies_are_counted_once(times: str, table: str, distinct: tuple[float, 
     assert [caution.kind for caution in model.cautions_].count(REPEATED) == 1
 
 
-@pytest.mark.parametrize("table", ["equal in all columns", "but for orders"])
+@pytest.mark.parametrize("table", mostly_slow(["equal in all columns", "but for orders"], ["equal in all columns"]))
 def test_a_report_keeps_copies_in_one_fold(table: str, distinct: tuple[float, Drawn]) -> None:
     X, y = drawn(0)
     X, y = one_copy_each(X, TIMES["unevenly"]), np.repeat(y, TIMES["unevenly"])

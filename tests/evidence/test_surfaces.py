@@ -205,7 +205,7 @@ def test_a_surface_may_be_all_that_is_worth_keeping(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_number_of_pairs_limits_surfaces() -> None:
-    X, y = frame(7, 2500)
+    X, y = frame(7, 1500)
     for most in (0, 1, 2):
         model = SelectiveNB(pairs=most).fit(X, y)
         assert sum(isinstance(level, PairLevels) for level in model.encoder_.levels_) <= most

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import mostly_slow
 from tests.cli.conftest import invoke, plain_surroundings  # noqa: F401
 from tests.examples.pages import ROOT, blocks, names_of, shown
 
@@ -20,7 +21,9 @@ def data(tmp_path: Path, plain_surroundings: None) -> None:  # noqa: F811
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.name)
+@pytest.mark.parametrize(
+    "script", mostly_slow(SCRIPTS, [ROOT / "examples" / "levels.py"]), ids=lambda script: script.name
+)
 def test_example(script: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.argv", [str(script)])
     runpy.run_path(str(script), run_name="__main__")

@@ -14,6 +14,7 @@ import polars as pl
 from bayesieve import IndicatorEncoder, SelectiveNB, TableEncoder
 
 N = 400
+SCORED = 150
 DAY, NOON = dt.date(2021, 3, 1), dt.datetime(2021, 3, 1, 12, 0, 0, 123)
 ODD = ['a "quoted" name', "it's", "select", "x;y--", "%s {0}", "日本", "<b>&amp;", "tab\there", "1st", "A", "a"]
 TEXTS = ["a", " a", "b ", "", "  ", "c", "é", "1", "01", "it's", 'say "hi"', "A", "<&>", "null", "*~?", "\U0001f600"]
@@ -183,7 +184,8 @@ def case(name: str) -> tuple[SelectiveNB, pl.DataFrame]:
     """A fitted model, which tests must not change, and a frame of some of its rows."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return CASES[name]()
+        model, frame = CASES[name]()
+    return model, frame[:SCORED]
 
 
 def hostile(model: SelectiveNB, frame: pl.DataFrame) -> pl.DataFrame:

@@ -140,8 +140,10 @@ VALUES = {
 }
 
 
-@pytest.mark.parametrize("calibrate", ["auto", False])
-@pytest.mark.parametrize("name", VALUES)
+@pytest.mark.parametrize(
+    ("name", "calibrate"),
+    mostly_slow(product(VALUES, ["auto", False]), [*zip(VALUES, ["auto", False] * 3, strict=True)]),
+)
 def test_single_rows_are_read_as_tables_are(name: str, calibrate: Any) -> None:
     fitted, first = model(calibrate), rows()[0].row(0, named=True)
     for value in VALUES[name]:

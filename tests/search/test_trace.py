@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from bayesieve.engine.progress import Clock
 from bayesieve.search import ExhaustiveSearch, MultiStart, SearchTrace, SubsetProblem, TraceRecorder, WalkStart
@@ -43,7 +43,6 @@ def traces(draw: st.DrawFn) -> SearchTrace:
     return search.run(problem)
 
 
-@settings(max_examples=30)
 @given(traces(), st.integers(0, 2**32 - 1))
 def test_averages_count_every_distinct_model_or_every_evaluation(trace: SearchTrace, seed: int) -> None:
     models = {frozenset(): trace.null_criterion, **dict(reversed([*models_of(trace)]))}
@@ -61,7 +60,6 @@ def test_averages_count_every_distinct_model_or_every_evaluation(trace: SearchTr
     np.testing.assert_allclose(trace.average(weigh, distinct=False), expected, atol=1e-12)
 
 
-@settings(max_examples=30)
 @given(traces(), st.booleans())
 def test_the_path_is_consistent(trace: SearchTrace, evaluated: bool) -> None:
     frame = trace.to_frame(evaluated=evaluated)

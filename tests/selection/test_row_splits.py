@@ -65,7 +65,7 @@ def test_the_threshold_of_a_table_sorted_by_time_serves_other_rows() -> None:
     y = (rng.random(6000) < 1 / (1 + np.exp(-(2 * x - 6 + 6 * time)))).astype(int)
     X = np.column_stack([x, (time * 1000).round()])
     learnt, new = np.arange(6000) % 3 > 0, np.arange(6000) % 3 == 0
-    tuner = ThresholdTuner(SelectiveNB()).fit(X[learnt], y[learnt])
+    tuner = ThresholdTuner(SelectiveNB("map")).fit(X[learnt], y[learnt])
     assert 0 < tuner.best_threshold_ < 0.5
     assert balanced_accuracy_score(y[new], tuner.predict(X[new])) > 0.8
 

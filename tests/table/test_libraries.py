@@ -10,7 +10,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from bayesieve.table import as_table
 from tests.table.libraries import LIBRARIES
@@ -155,7 +155,6 @@ columns = st.integers(1, 12).flatmap(
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None)
 @given(data=columns)
 def test_libraries_agree_on_any_table(data: dict[str, list[Any]]) -> None:
     tables = {name: as_table(make(data)) for name, make in LIBRARIES.items()}

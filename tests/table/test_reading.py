@@ -288,7 +288,6 @@ def columns() -> st.SearchStrategy[list[str]]:
     return few.flatmap(lambda cells: st.lists(st.sampled_from(cells), min_size=30, max_size=30))
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     table=st.lists(columns(), min_size=1, max_size=4),
     n_rows=st.integers(1, 30),
