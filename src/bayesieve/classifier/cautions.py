@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -106,7 +107,8 @@ def column_cautions(coded: CodedTable, table: Table, encoder: TableEncoder) -> l
     kinds = encoder.kinds if encoder.rules_ is None else encoder.rules_.kinds(encoder.kinds)
     every = np.arange(coded.n_rows, dtype=np.min_scalar_type(coded.n_rows))
     rows = every if coded.weights is None else np.flatnonzero(coded.weights > 0)
-    columns = _Columns(table, rows, coded, TableLevels.of(encoder.levels_).replaced(pairs=()))
+    levels = TableLevels.of(encoder.levels_).replaced(pairs=())
+    columns = _Columns(table, rows, coded, levels, *map(coded.drawn, _SAMPLES))
     target = _copies_of_target(columns)
     as_categories = {name for name, kind in (kinds or {}).items() if kind == "categorical"}
     texts = _numbers_as_text(columns.levels, as_categories)
@@ -119,13 +121,23 @@ def column_cautions(coded: CodedTable, table: Table, encoder: TableEncoder) -> l
     ]
 
 
+@dataclass(frozen=True, eq=False)
 class _Columns:
-    """Raw columns of the rows with positive weight, together with their codes."""
+    """Raw columns of the rows with positive weight, together with their codes.
 
-    def __init__(self, table: Table, rows: np.ndarray, coded: CodedTable, levels: TableLevels) -> None:
-        self.rows, self.coded, self.levels = rows, coded, levels
-        self.table = table
-        self.small_sample, self.large_sample = map(coded.drawn, _SAMPLES)
+    Parameters
+    ----------
+    table, rows : raw columns, and positions of the rows with positive weight.
+    coded, levels : codes of all rows, and the levels that they number.
+    small_sample, large_sample : positions of randomly drawn rows.
+    """
+
+    table: Table
+    rows: np.ndarray
+    coded: CodedTable
+    levels: TableLevels
+    small_sample: np.ndarray
+    large_sample: np.ndarray
 
     def partition(self, k: int, rows: np.ndarray) -> bytes:
         """Return bytes that are equal for two columns if their levels group these rows in the same way."""

@@ -41,6 +41,7 @@ def provenance_of(
     coded: CodedTable,
     positive: int | None,
     rows: TrainingRows | None,
+    counts_part: bool,
 ) -> Provenance:
     """Return the provenance of a fit, which the scorecard keeps.
 
@@ -52,30 +53,37 @@ def provenance_of(
     coded : the coded training rows.
     positive : position of the positive class, if it was given.
     rows : the training rows, unless they were coded already.
+    counts_part : whether the search held rows out, so that contributions are counted on the others only.
     """
     rules: TableRules | None = encoder.rules_
     smoothing: Any = evidence.smoothing
     levels = encoder.levels if isinstance(encoder, TableEncoder) else None
+    table: TableFacts | None = None
+    if rows is not None and isinstance(rows.table, Table) and not rows.table.reads_rows:  # files would be read again
+        with silenced():  # coding has issued the same cautions
+            weights = as_sample_weight(rows.weights, rows.table.n_rows)
+            sha256 = fingerprint(rows.table, np.asarray(coded.class_codes), np.asarray(coded.classes), weights)
+        table = {"rows": rows.table.n_rows, "columns": rows.table.n_columns, "sha256": sha256}
     facts: dict[str, Any] = {
         "n_rows": int(coded.n_rows),
         "evidence": evidence.kind,
         "weight_factor": float(evidence.factor),
         "smoothing": float(smoothing) if isinstance(smoothing, (int, float, np.number)) else smoothing,
         "positive": positive,
-        "selector": _selector_facts(plan.selector, coded),
+        "selector": _selector_facts(plan.selector, coded, counts_part),
         "coding": _coding_in_words(encoder),
         "options": _plain_options(plan, encoder),
         "rules": None if rules is None else dict(rules.given),
         "by_hand": None if rules is None or not rules.by_hand else tuple(rules.by_hand),
         "rules_file": _rules_file(levels) if isinstance(levels, (str, os.PathLike)) else None,
         "marks": dict(encoder.marks_) or None,
-        "table": None if rows is None else _training_table(rows, coded),
+        "table": table,
         "versions": {"bayesieve": __version__, "python": platform.python_version(), "numpy": np.__version__},
     }
     return {name: value for name, value in facts.items() if value is not None}  # type: ignore[return-value]
 
 
-def _selector_facts(selector: CodedSelector, coded: CodedTable) -> SelectorFacts:
+def _selector_facts(selector: CodedSelector, coded: CodedTable, counts_part: bool) -> SelectorFacts:
     remark = "Informative alone, but adds too little beside the other features."
     # A derived class inherits the name and sentence of its base class, which do not describe it.
     described = type(selector).__dict__
@@ -92,7 +100,7 @@ def _selector_facts(selector: CodedSelector, coded: CodedTable) -> SelectorFacts
         "remark": remark,
         "chooses_on_path": selector.chooses_on_path,
     }
-    if selector.learns_from_part:
+    if counts_part:
         rows = np.bincount(np.asarray(coded.class_codes), minlength=coded.n_classes)
         facts["rows_by_class"] = tuple(rows.tolist())
     return facts
@@ -166,17 +174,6 @@ def _rules_file(levels: str | os.PathLike[str]) -> RulesFile | None:
     except (OSError, UnicodeDecodeError):  # it was there when it was read
         return None
     return {"name": Path(levels).name, "sha256": hashlib.sha256(content).hexdigest(), "content": text}
-
-
-def _training_table(rows: TrainingRows, coded: CodedTable) -> TableFacts | None:
-    """Return the size and hash of the training table in memory; None for scans, whose hash would take another pass."""
-    if not isinstance(rows.table, Table) or rows.table.reads_rows:
-        return None
-    table, weights = rows.table, as_sample_weight(rows.weights, rows.table.n_rows)
-    codes = np.asarray(coded.class_codes)
-    with silenced():  # coding has issued the same cautions
-        sha256 = fingerprint(table, codes, np.asarray(coded.classes), weights)
-    return {"rows": table.n_rows, "columns": table.n_columns, "sha256": sha256}
 
 
 def options_of_file(options: Mapping[str, Any], rules: Mapping[str, Any] | None) -> dict[str, Any]:

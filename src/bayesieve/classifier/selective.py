@@ -396,7 +396,7 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
             signs,
             classes=np.asarray(coded.classes),
             columns=tuple(dict.fromkeys(encoder.levels_.column_names)),
-            provenance=provenance_of(plan, encoder, evidence, coded, positive, rows),
+            provenance=provenance_of(plan, encoder, evidence, coded, positive, rows, fit_rows is not searched),
             library=encoder.library_,
         )
         if rows is not None and rows.date_orders:

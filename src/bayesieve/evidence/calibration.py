@@ -356,6 +356,7 @@ class CalibrationRows:
         ``features``; the codes of each fold follow those of the fold before.
     counts_of_folds : (n_levels, n_classes) counts of these features for each fold, from the other folds.
     most_few : largest number of rows in `few`.
+    is_sample : whether these rows are a sample of the table's rows of positive weight.
     n_jobs : number of threads.
     """
 
@@ -372,6 +373,7 @@ class CalibrationRows:
     refitted: Mapping[int, np.ndarray]
     counts_of_folds: Mapping[int, Sequence[np.ndarray]]
     most_few: int
+    is_sample: bool
     n_jobs: int | None
 
     @classmethod
@@ -419,6 +421,7 @@ class CalibrationRows:
             refitted=refitted,
             counts_of_folds=counts_of_folds,
             most_few=most_few,
+            is_sample=rows.size < int(coded.rows.n_of_classes.sum()),
             n_jobs=n_jobs,
         )
 
@@ -443,8 +446,9 @@ class CalibrationRows:
         """
         drawn = np.searchsorted(self.positions, self.coded.drawn_balanced(self.most_few))
         offset = None if self.offset is None else self.offset[drawn]
-        sampled = self.positions[drawn], self.classes[drawn], self.weights[drawn]
-        return replace(self, positions=sampled[0], classes=sampled[1], weights=sampled[2], offset=offset)
+        is_sample = self.is_sample or drawn.size < self.positions.size
+        sampled = {name: getattr(self, name)[drawn] for name in ("positions", "classes", "weights")}
+        return replace(self, **sampled, offset=offset, is_sample=is_sample)
 
     def drawn(self, most: int) -> np.ndarray:
         """Return the positions of a random sample of at most ``most`` of these rows, the same share of each class. Rows
@@ -480,11 +484,6 @@ class CalibrationRows:
     def weights_of_classes(self) -> np.ndarray:
         """Weight of these rows in each class, shape (n_classes,)."""
         return np.bincount(self.classes, self.weights, self.n_classes)
-
-    @cached_property
-    def is_sample(self) -> bool:
-        """Whether these rows are a sample of the table's rows of positive weight."""
-        return self.positions.size < int(self.coded.rows.n_of_classes.sum())
 
     @cached_property
     def log_prior(self) -> np.ndarray:

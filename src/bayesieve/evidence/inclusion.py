@@ -40,10 +40,6 @@ class Effects(NamedTuple):
     log_bayes: np.ndarray
     squares: np.ndarray
 
-    def expected_squares(self) -> np.ndarray:
-        """Return the expected squared effect of each feature on a row, if it matters, shape (n_features, n_logits)."""
-        return np.einsum("kjv,kv->kj", self.squares, softmax(self.log_bayes, axis=1))
-
 
 def log_bayes_factors(pulls: np.ndarray, precisions: np.ndarray, variances: np.ndarray | float) -> np.ndarray:
     """Return log Bayes factors, in nats, of normal deviations against no deviation, for a quadratic log likelihood.

@@ -279,7 +279,7 @@ def select_features(
     is_kept[:n] |= np.isin(features, list(included))
     dropped = np.flatnonzero(~is_kept[:n])
     effects = Effects(*(of_features[dropped] for of_features in solution.effects))
-    squares = effects.expected_squares()
+    squares = np.einsum("kjv,kv->kj", effects.squares, softmax(effects.log_bayes, axis=1))  # if they matter
     for i, k in enumerate(dropped.tolist()):
         # Levels may have few rows, for which the normal approximation is poor: use their counts. But a term that
         # matters was dropped because others make up for it, so only its effect beside these is omitted.

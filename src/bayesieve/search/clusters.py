@@ -14,7 +14,7 @@ from bayesieve.counts import CodedTable, Dependence
 from bayesieve.counts.dependence import make_dependence
 from bayesieve.counts.pairs import strongest_within_classes
 from bayesieve.engine.progress import Clock, Progress
-from bayesieve.search.problem import Search, SubsetProblem
+from bayesieve.search.problem import Search, SubsetProblem, no_naive_bayes
 from bayesieve.search.subset_values import SubsetValues, walk_subsets
 from bayesieve.search.trace import SearchTrace, TraceRecorder, WalkStart
 
@@ -224,7 +224,8 @@ class ClusterSearch(Search):
 
     def explore(self, problem: SubsetProblem, progress: Progress | None = None) -> ClusterCandidates:
         """Run the search and return clusters, candidates and trace."""
-        problem.rows_for(self)
+        if problem.objective.rows is None:
+            raise no_naive_bayes(self)
         clock = Clock(self.max_seconds, progress)
         matrix = self._matrix(problem)
         clusters = FeatureClusters.of(matrix, problem.candidates, self.linkage, diagonal=bool(self.diagonal))

@@ -108,13 +108,6 @@ class Objective:
         """Sign of the criterion: 1 if lower is better, otherwise -1."""
         return 1.0 if self.criterion.lower_is_better else -1.0
 
-    def follow(self, *, leave_out: bool = False, n_jobs: int | None = None) -> RunningCriterion:
-        """Return a running evaluation of the criterion for the current subset of a search, which is empty at first.
-
-        With ``leave_out``, passes may skip rows whose prediction no move can change.
-        """
-        return RunningCriterion(self.rows, self.criterion, leave_out, n_jobs)
-
     @property
     def facts(self) -> dict[str, Any]:
         """Return the validation fields of a trace, for an objective that is measured on separate rows."""
@@ -124,16 +117,13 @@ class Objective:
             "validation_total": float(self.rows.class_totals.sum()),
         }
 
-    def by(self, criterion: Criterion) -> Objective:
-        """Return an objective with another criterion on the same rows."""
-        return replace(self, criterion=criterion)
-
     def of_subsets(self, subsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Evaluate subsets: return the criterion, (n_subsets,), and the constrained measures, (n_subsets,
         n_constraints).
         """
-        every = [self, *(self.by(bound.measure) for bound in self.constraints)]
-        values, *measures = (each.sign * each.follow().of_subsets(subsets) for each in every)
+        criteria = [self.criterion, *(bound.measure for bound in self.constraints)]
+        every = [RunningCriterion(self.rows, criterion, False, None) for criterion in criteria]
+        values, *measures = (running.sign * running.of_subsets(subsets) for running in every)
         return values, np.array(measures).reshape(len(measures), len(subsets)).T
 
 
@@ -227,14 +217,6 @@ class SubsetProblem:
         n_features = int(objective.rows.tables.n_codes.size)
         return cls(objective, tuple(map(str, range(n_features))), np.arange(n_features))
 
-    def rows_for(self, search: Search) -> ScoredRows:
-        """Return the rows that guide ``search``; ValueError if the objective has no rows, as in correlation-based
-        selection.
-        """
-        if self.objective.rows is None:
-            raise ValueError(f"{type(search).__name__} evaluates naive Bayes; choose another search here.")
-        return self.objective.rows
-
     def state(self, *, leave_out: bool = False, n_jobs: int | None = None) -> SearchState:
         """Return the state of a search at the empty subset.
 
@@ -271,6 +253,11 @@ class Search(ABC):
         """
 
 
+def no_naive_bayes(search: Search) -> ValueError:
+    """Return the error of a search that scores naive Bayes, for an objective without scored rows, as that of CFS."""
+    return ValueError(f"{type(search).__name__} evaluates naive Bayes; choose another search here.")
+
+
 def first_record(state: SearchState) -> TraceRecorder:
     """Return a recorder for a walk that starts from the current subset of a state."""
     value = state.problem.objective.sign * state.cost
@@ -294,16 +281,16 @@ class SearchState:
     def __init__(self, problem: SubsetProblem, *, leave_out: bool = False, n_jobs: int | None = None) -> None:
         self.problem = problem
         objective, validation = problem.objective, problem.validation
-        options: dict[str, Any] = {"n_jobs": n_jobs}
-        self._guide = objective.follow(leave_out=leave_out, n_jobs=n_jobs)
-        bounds = [objective.by(one.measure) for one in objective.constraints]
-        self._bounds = [bound.follow(leave_out=leave_out, **options) for bound in bounds]
+        rows, bounds = objective.rows, objective.constraints
+        self._guide = RunningCriterion(rows, objective.criterion, leave_out, n_jobs)
+        self._bounds = [RunningCriterion(rows, bound.measure, leave_out, n_jobs) for bound in bounds]
         self._measures = [self._guide, *self._bounds]
         # The subset may be chosen on other rows (validation) than those that guide the search.
         self._validation, self._validation_bounds = None, self._bounds
         if validation is not None:
-            self._validation = validation.follow(**options)
-            self._validation_bounds = [validation.by(one.measure).follow(**options) for one in validation.constraints]
+            rows, bounds = validation.rows, validation.constraints
+            self._validation = RunningCriterion(rows, validation.criterion, False, n_jobs)
+            self._validation_bounds = [RunningCriterion(rows, bound.measure, False, n_jobs) for bound in bounds]
             self._measures += [self._validation, *self._validation_bounds]
         self.selected = np.zeros(len(problem.names), dtype=bool)
         self.n_selected = 0
@@ -450,7 +437,9 @@ class MultiStart(Search):
         n_varied = criterion.n_features if isinstance(criterion, MAPCost) else len(problem.names)
 
         # Threads are worthwhile only for long work; quick starts run one after another.
-        rows = problem.rows_for(self)
+        rows = problem.objective.rows
+        if rows is None:
+            raise no_naive_bayes(self)
         n_ratios = rows.block.n_rows * max(1, rows.tables.n_classes - 1)
         is_quick = n_ratios * max(1, candidates.size) < _QUICK_WORK
         workers = 1

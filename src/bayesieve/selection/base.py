@@ -166,7 +166,7 @@ class CodedSelector(SelectorMixin, BaseEstimator):
     def fit_rows(self, coded: CodedTable, refitter: LevelRefitter | None = None, **options: Any) -> CodedTable:
         """Fit the selector like `fit_coded`, and return the rows to which a model should fit its contributions.
 
-        The result is the whole table, or only the rows that were not held out, if `learns_from_part`.
+        The result is the whole table, or the rows that were not held out if probabilities are counted on these only.
         """
         for option in options:
             if not self.takes(option):
@@ -194,11 +194,6 @@ class CodedSelector(SelectorMixin, BaseEstimator):
                 f"{type(self).__name__} selects {n_selected} of n_features_to_select={n_wanted} features: {reason}."
             )
         return learnt
-
-    @property
-    def learns_from_part(self) -> bool:
-        """Whether models count their probabilities only on the rows that the search did not hold out."""
-        return False
 
     def _weights_and_rows(self, coded: CodedTable, **options: Any) -> tuple[np.ndarray, CodedTable]:
         """Search, set ``trace_``, and return the weights of the features and the rows that `fit_rows` returns."""

@@ -286,11 +286,7 @@ class DependenceClusterSelector(SubsetSelector):
         weights = self._run(explore, problem, self.max_seconds, task)
         clusters, self.q_ = self.cluster_candidates_.clusters, self.cluster_candidates_.q
         self.dependence_, self.linkage_, self.clustered_ = clusters.dependence, clusters.linkage, clusters.features
-        return weights, rows.learnt if self.learns_from_part and rows.learnt is not None else coded
-
-    @property
-    def learns_from_part(self) -> bool:
-        return not self.refit and self._holds_out
+        return weights, coded if self.refit or not self._holds_out or rows.learnt is None else rows.learnt
 
     @property
     def _holds_out(self) -> bool:

@@ -288,7 +288,7 @@ def largest_area(subsets: RatedSubsets) -> tuple[int, float]:
     The AUC is computed exactly from the highest upper bound down, until no bound reaches the best AUC so far.
     """
     problem = subsets.problem
-    state = SearchState(replace(problem, objective=problem.objective.by(AUC())))
+    state = SearchState(replace(problem, objective=replace(problem.objective, criterion=AUC())))
     selected = np.zeros(len(problem.names), dtype=bool)
     best, exact = -np.inf, dict[int, float]()
     for number in np.argsort(-subsets.area_bounds[1], kind="stable").tolist():
