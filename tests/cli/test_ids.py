@@ -135,7 +135,7 @@ def test_columns_in_the_order_asked_for(succeeds: Run, fails: Run, model: Path, 
         ((" , ",), "--columns must name columns"),
     ):
         assert message in fails("predict", model, "t.parquet", "--columns", *texts)
-    assert "leave" in fails("predict", model, "t.parquet", "--columns", "age", "--keep", "age")
+    assert "omit --keep" in fails("predict", model, "t.parquet", "--columns", "age", "--keep", "age")
 
 
 def test_probability_of_more_than_two_classes(succeeds: Run, fails: Run) -> None:

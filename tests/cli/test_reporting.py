@@ -67,7 +67,7 @@ def test_report_compares_a_challenger_by_period(succeeds: Run, run: Run) -> None
     [
         (("-o", "v.pdf"), "end"),
         (("--by", "job"), "--by needs rows; name their TABLE"),
-        (("--test", "test.csv"), "--test is about rows"),
+        (("--test", "test.csv"), "--test needs rows"),
         (("--fact", "Owner"), "--fact must be NAME=TEXT"),
         (("train.csv", "--time", "bach"), "did you mean 'batch'"),
         (("train.csv", "--by", "jop"), "did you mean 'job'"),

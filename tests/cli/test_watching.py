@@ -177,7 +177,7 @@ def test_a_table_without_a_column_of_the_model_is_named(model: Path, run: Run, c
         (("--fail-if", "auc<0.7"), "--target"),
         (("--by", "nope"), "'nope' (--by)"),
         (("--by", "when", "--every", "hour"), "--every"),
-        (("--target", "purpose"), "does not know"),
+        (("--target", "purpose"), "is not a class of the model"),
     ],
 )
 def test_errors_end_with_status_2(model: Path, run: Run, arguments: tuple[str, ...], words: str) -> None:

@@ -37,11 +37,11 @@ from bayesieve.table.levels import TableLevels
 from bayesieve.table.pair_levels import PairLevels
 from bayesieve.table.target import Rows
 
-_LEAST_INCLUDED = 0.1  # weight of a feature that must be in the model
-_LEAST_EVIDENCE = 0.02  # mean deviation in nats below which a feature without weight stays out
+_LEAST_INCLUDED = 0.1  # smallest weight of a feature that the user wants in the model
+_LEAST_EVIDENCE = 0.02  # mean deviation in nats below which a feature of weight 0 is dropped
 _DIGITS_OF_WEIGHTS = 9
-_ROWS_OF_VALUES = 50_000  # that values and groups are compared by
-_ROWS_BY_VALUE = 20  # rows per value and logit from which values need no groups (benchmarks/decisions/values.md)
+_ROWS_OF_VALUES = 50_000  # rows on which values and groups are compared
+_ROWS_BY_VALUE = 20  # rows per value and logit required to fit without groups (benchmarks/decisions/values.md)
 
 
 @dataclass(frozen=True)
@@ -51,13 +51,13 @@ class FeatureEvidence:
     Parameters
     ----------
     cells : levels of the feature, or finer cells within them.
-    table : (n_cells, n_classes) nats.
-    counts : (n_cells, n_classes) rows (or weight).
-    errors : (n_cells, n_classes) standard errors of the nats less their mean over the classes.
-    factors : (n_cells, n_logits, n_factors) loadings of the errors on common factors, which correlate features.
+    table : (n_cells, n_classes) contributions in nats.
+    counts : (n_cells, n_classes) number (or weight) of training rows.
+    errors : (n_cells, n_classes) standard errors of the contributions after centring over the classes, in nats.
+    factors : (n_cells, n_logits, n_factors) loadings of the errors on factors that are shared with other features.
     weight : weight of the feature.
-    log_bayes : log Bayes factor of the feature against no effect, in nats, less the logarithm of the number of pairs
-        that a pair was chosen from; NaN if it was not tested.
+    log_bayes : log Bayes factor of the feature against no effect, in nats; for a pair, minus the logarithm of the
+        number of candidate pairs. NaN if the feature was not tested.
     """
 
     cells: FeatureLevels
@@ -69,15 +69,15 @@ class FeatureEvidence:
     log_bayes: float = np.nan
 
     def monotone(self, sign: int) -> FeatureEvidence:
-        """Return the nearest contributions that never fall over ascending numbers, or never rise for a ``sign``
-        of -1.
+        """Return the nearest contributions that are monotone over ascending numbers: never falling for ``sign`` 1,
+        never rising for -1.
         """
         table = monotone(self.table, rising_cells(self.cells, sign), self.counts.sum(axis=1))
         return replace(self, table=table)
 
     def with_neutral_cells(self, levels: FeatureLevels, is_empty: np.ndarray) -> FeatureEvidence:
-        """Return the contributions with the cells of empty levels filled in: between their neighbours on a curve,
-        elsewhere by the mean of the feature.
+        """Return the contributions with the cells of empty levels filled in: on a curve by interpolation between their
+        neighbours, elsewhere by the mean contribution of the feature.
 
         ``is_empty`` (n_levels,) marks the levels without training rows.
         """
@@ -92,16 +92,16 @@ class Evidence:
 
     Parameters
     ----------
-    levels : levels of all features; surfaces, if any, are pairs after all others.
+    levels : levels of all features; surfaces are pairs and come last.
     features : contributions in the order of ``levels``.
-    intercept : (n_classes,) nats that all contributions are added to.
-    intercept_factors : (n_logits, n_factors) loadings of its errors on the common factors of the features.
-    omitted_variances : (n_logits,) variances of the effects on a row that dropped features may have.
-    class_counts : (n_classes,) rows (or weight).
+    intercept : (n_classes,) intercept of each class, in nats.
+    intercept_factors : (n_logits, n_factors) loadings of the intercept's errors on the factors shared with features.
+    omitted_variances : (n_logits,) variance of the logits due to dropped features, in squared nats.
+    class_counts : (n_classes,) number (or weight) of training rows.
     smoothing : smoothing of the probabilities.
-    factor : common factor on the weights of the search around which weights were fitted.
-    kind : whether contributions are counted, or fitted to levels or cells.
-    is_neutral : whether unseen values add the mean contribution of the training rows, as after every fit, or nothing.
+    factor : common factor on the weights of the search; the product is the prior mean of the weights.
+    kind : "counted" if contributions follow from counts, otherwise the units that were fitted, "levels" or "cells".
+    is_neutral : whether unseen values contribute the mean over the training rows, as after every fit; otherwise 0.
     """
 
     levels: Sequence[FeatureLevels]
@@ -124,21 +124,22 @@ def fit_evidence(
     options: FitOptions,
     clock: Clock,
 ) -> Evidence:
-    """Fit weights and contributions as ``options.fit`` demands; warn if the time limit or Ctrl-C ends the fit early.
+    """Fit the weights and contributions that ``options.fit`` selects; warn if the time limit or Ctrl-C ends the fit
+    early.
 
     Parameters
     ----------
     coded : the rows, coded by ``levels``.
-    refitter : of the levels, which also splits them into cells; None without raw values.
+    refitter : refitter of the levels, which also splits them into cells; None without raw values.
     averaged : (n_features,) weights of the search, by any selector.
     options : what to fit.
     clock : time limit of the whole fit; when it is over, the best result so far is kept.
     """
-    # Weights: those of the search, refitted so that every row is predicted well from all others.
+    # Weights: refit the weights of the search so that every row is predicted well from all others.
     calibration = CalibratedWeights(averaged, 1.0, options.smoothing)
     by_value = fitted_by_value(coded, refitter, averaged, options)
     if options.fit is not None:
-        # Round: sums over chunks of rows may differ in their last bits, on which the rest of the fit must not depend.
+        # Round the weights: their last bits depend on how rows are divided into chunks, the fit must not.
         averaged = np.round(averaged, _DIGITS_OF_WEIGHTS)
         calibration = calibrate(coded, averaged * ~by_value, options.smoothing, refitter, clock, options.n_jobs)
         if calibration.loss is None and averaged.any():
@@ -150,13 +151,13 @@ def fit_evidence(
         calibration.weights[k] = max(calibration.weights[k], _LEAST_INCLUDED)
     weights, factor, smoothing = calibration.weights, calibration.factor, calibration.smoothing
 
-    # Counted contributions: log P(level | class) of each feature; deviations are added below.
+    # Counted contributions: log P(level | class) of each feature. Fitted deviations are added below.
     class_counts = coded.counts.class_counts.copy()
     counts = [coded.counts.feature(k).copy() for k in range(len(levels))]
     logs = log_probabilities_of_tables(counts, float(class_counts.sum()), smoothing)
     shrinks = isinstance(smoothing, Shrinkage)
     if shrinks and options.fit == "cells":
-        # An interval without rows would interrupt the curve of its column; it gets a value between its neighbours.
+        # Interpolate intervals without rows, which would otherwise interrupt the curve of their column.
         for k, rows in enumerate(counts):
             is_empty = rows.sum(axis=1) == 0
             if levels[k].kind == "numeric" and is_empty.any():
@@ -203,14 +204,15 @@ def fitted_by_value(
 ) -> np.ndarray:
     """Return a mask (n_features,) of the categorical features whose contributions are fitted value by value, from 0.
 
-    They are those whose values have enough rows and explain them better than groups, the choice of which has a price.
-    Groups follow from the classes of the same rows. If the values of a group differ, contributions that start from that
-    of the group are less accurate, and their errors look too small (benchmarks/decisions/values.md).
+    A feature is fitted by value if its values have enough rows and explain the classes better than groups, whose choice
+    has a cost. Groups are learnt from the classes of the same rows. If the values of a group differ, contributions that
+    start from the contribution of the group are less accurate, and their errors are underestimated
+    (benchmarks/decisions/values.md).
 
     Parameters
     ----------
-    coded : the rows.
-    refitter : of the levels; without it, values cannot be told apart, and no feature is fitted by value.
+    coded : the rows, coded by their levels.
+    refitter : refitter of the levels, with the raw values; None means that no feature is fitted by value.
     averaged : (n_features,) weights of the search.
     options : what to fit.
     """
@@ -222,7 +224,7 @@ def fitted_by_value(
     most = informative_rows(coded.counts.class_counts) / (_ROWS_BY_VALUE * max(1, coded.n_classes - 1))
     limits = np.array([min(most, options.most_cells.get(k, most)) for k in features.tolist()])
     wanted = features[(n_values > 0) & (n_values <= limits)].tolist()
-    tried = [k for k in wanted if coded.levels[k].kind == "categorical"]  # pairs keep their groups
+    tried = [k for k in wanted if coded.levels[k].kind == "categorical"]  # not pairs, which keep their groups
     if tried:
         drawn = coded.drawn_balanced(_ROWS_OF_VALUES)
         rows, columns = coded.rows.take(drawn), refitter.raw_columns(tried, coded.rows.in_table(drawn))
@@ -234,12 +236,13 @@ def fitted_by_value(
 def values_explain_more(level: FeatureLevels, column: Column, rows: Rows, n_classes: int) -> bool:
     """Return whether values of a categorical column explain the classes of rows better one by one than in their groups.
 
-    The marginal likelihood of both, with Dirichlet priors of the shares of the classes, is multiplied by their prior
-    probability: any number of groups, any sizes and any values are equally likely, and single values are groups, too.
+    Both are compared by their posterior probability: the marginal likelihood with Dirichlet priors of the class shares,
+    times the prior probability of the grouping. A priori all numbers of groups are equally likely, then all sizes and
+    all assignments of values; single values are the grouping with one value per group.
 
     Parameters
     ----------
-    level : the groups.
+    level : levels that are groups of values.
     column : raw values of the rows.
     rows : classes and weights of the rows.
     n_classes : number of classes.
@@ -266,10 +269,10 @@ def _warn_of_end(fit: str, clock: Clock, consequence: str) -> None:
 def _fitted_contributions(
     fit: JointFit, solution: Solution, levels: TableLevels, counts: Sequence[np.ndarray]
 ) -> dict[int, FeatureEvidence]:
-    """Return the contributions of the terms and surfaces that have an effect, by position; surfaces follow all
+    """Return the contributions of the terms and surfaces that have an effect, by position; surfaces come after all
     ``levels``.
 
-    ``counts`` are the rows of each level by class.
+    ``counts`` holds, for each feature, the number of rows by level and class.
     """
     assert solution.errors is not None
     tables, n_terms = solution.tables, len(fit.terms)
@@ -282,7 +285,7 @@ def _fitted_contributions(
         for table, rows in zip(tables, rows_by_cell, strict=True)
     ]
     log_bayes = (fit.log_bayes if fit.log_bayes.size else np.full(len(tables), np.nan)).tolist()
-    log_pairs = math.log(max(1, math.comb(levels.n_columns, 2)))  # that the best pairs were chosen from
+    log_pairs = math.log(max(1, math.comb(levels.n_columns, 2)))  # logarithm of the number of candidate pairs
 
     fitted: dict[int, FeatureEvidence] = {}
     for i, term in enumerate(fit.terms):
@@ -317,23 +320,23 @@ def _all_contributions(
     signs: Mapping[int, int],
     is_neutral: bool,
 ) -> list[FeatureEvidence]:
-    """Return the contributions of all features, fitted if possible and otherwise counted.
+    """Return the contributions of all features: fitted if they are in ``fitted``, otherwise counted.
 
-    Contributions with ``signs`` are monotone; levels without rows are neutral.
+    Contributions of features in ``signs`` are made monotone. With ``is_neutral``, levels without rows are neutral.
     """
     features = []
     for k, level in enumerate(levels):
         sign = signs.get(k, 0)
         if k in fitted:
             feature = fitted[k]
-        else:  # a feature with a sign has a weight only if calibration ended early
+        else:  # a monotone feature only has a weight if calibration ended early
             merge = sign and weights[k] > 0
             of_levels = merged_evidence(logs[k], rising_cells(level, sign)) if merge else logs[k]
             rows, weight = counts[k], float(weights[k])
             table, errors = np.zeros_like(of_levels), np.zeros_like(of_levels)
-            if weight != 0.0:  # wide tables have thousands of features without
+            if weight != 0.0:  # saves time, because most features of a wide table have weight 0
                 table, errors = weight * of_levels, weight * np.sqrt(counting_variances(rows))
-                if weight != 1.0:  # another weight is a choice, which has an error as well
+                if weight != 1.0:  # a weight other than 1 was estimated and has an error, too
                     errors = np.sqrt(errors**2 + weight**2 * slope_variances(rows, of_levels))
             factors = np.zeros(
                 (len(rows), 1 if rows.shape[1] == 2 else rows.shape[1], 0)
@@ -361,16 +364,17 @@ def fit_around(
 
     Parameters
     ----------
-    features : for each, its levels, its contributions, and the sign of its monotonicity (0 for none).
-    codes : (n_features, n_rows) their cells.
+    features : for each feature to refit, its levels, its contributions, and the sign of its monotonicity (0 for none).
+    codes : (n_features, n_rows) cell of each row.
     joint : (n_rows, n_classes) log joint of the whole model.
-    classes, weights : (n_rows,).
-    n_jobs : threads.
+    classes, weights : (n_rows,) positions of the classes, and row weights.
+    n_jobs : number of threads.
 
     Returns
     -------
     tuple
-        The new contributions, the change of the intercept (n_classes,), and the loadings of its errors.
+        New contributions, change of the intercept (n_classes,) in nats, and loadings of its errors (n_logits,
+        n_factors).
     """
     terms = []
     for k, (level, feature, _) in enumerate(features):
@@ -397,14 +401,16 @@ def fit_around(
 
 
 def counting_variances(counts: np.ndarray) -> np.ndarray:
-    """Return the sampling variances, (n_levels, n_classes), of log P(level | class) less its mean over the classes."""
+    """Return the sampling variances, shape (n_levels, n_classes), of log P(level | class) minus its mean over the
+    classes, in squared nats.
+    """
     of_logs = 1.0 / np.maximum(counts, 0.5) - 1.0 / np.maximum(counts.sum(axis=0), 1.0)
     return class_variances(np.maximum(of_logs, 0.0), counts.shape[1])
 
 
 def slope_variances(counts: np.ndarray, logs: np.ndarray) -> np.ndarray:
-    """Return the variances, (n_levels, n_classes), that ``logs`` get from the error of one weight fitted to all
-    rows.
+    """Return the variances, (n_levels, n_classes), of contributions w * ``logs`` due to the error of the weight w, if w
+    is fitted to all rows.
     """
     rows, total = counts.sum(axis=1), float(counts.sum())
     if total <= 0.0 or not np.isfinite(logs).all():
@@ -419,15 +425,16 @@ def slope_variances(counts: np.ndarray, logs: np.ndarray) -> np.ndarray:
 def errors_of_deviations(errors: PosteriorErrors, i: int, counting: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the standard errors (n_cells, n_classes) and loadings (n_cells, n_logits, n_factors) of one feature.
 
-    A contribution is counted + deviation. The rows determine the deviation by a share of 1 - left; the rest relies on
-    the counted part. Both err in the same direction, because they come from the same rows: in addition to the posterior
-    variance, the error of counting enters with left^2 + 2 left (1 - left).
+    A contribution is the sum of a counted part and a deviation. ``errors.left`` is the share of the prior variance of
+    the deviation that the rows leave undetermined. Both parts have errors in the same direction, because they come from
+    the same rows. The counting variance is therefore added to the posterior variance with the factor left^2 + 2 left (1
+    - left).
 
     Parameters
     ----------
     errors : posterior errors of all features.
-    i : position of the feature.
-    counting : (n_cells, n_classes) variances of the counted contributions.
+    i : position of the feature in ``errors``.
+    counting : (n_cells, n_classes) sampling variances of the counted contributions, in squared nats.
     """
     posterior, left = class_variances(errors.variances[i], counting.shape[1]), errors.left[i]
     return np.sqrt(posterior + left * (2.0 - left) * counting), errors.factors[i]

@@ -1,6 +1,7 @@
-"""Bayes factors of features against no effect, and the posterior probability that a feature matters (inclusion).
+"""Bayes factors of features against no effect, and the posterior probability that a feature has an effect (inclusion).
 
-They decide which features stay in the model. Deviations are normal with one of `TRIED_VARIANCES`.
+They decide which features stay in the model. Deviations from counted contributions have normal priors with one of
+`TRIED_VARIANCES`.
 """
 
 from __future__ import annotations
@@ -14,27 +15,30 @@ from scipy.special import digamma, expit, gammaln, logit, polygamma, softmax
 from bayesieve.evidence.problem import class_variances, logit_scale
 
 TRIED_VARIANCES = np.array([0.01, 0.03, 0.1, 0.3, 1.0])
-"""Variances of deviations, in squared nats of log odds, that a Bayes factor averages over."""
+"""Prior variances of deviations, in squared nats of log odds, over which Bayes factors are averaged."""
 TRIED_ROWS_PER_CLASS = np.array([0.5, 1.5, 5.0, 15.0, 50.0, 150.0])
 """Rows for each class that Dirichlet priors of cells are worth, which a Bayes factor averages over: log odds of two
 classes of equal size have variances of 9.9 to 0.013 (benchmarks/decisions/inclusion.md)."""
 LEAST_PROBABILITY = 0.65
-"""Probability from which a feature matters enough to stay (benchmarks/decisions/inclusion.md)."""
-_MOST_SHARE = 0.85  # so that no feature stays whatever its rows say (benchmarks/decisions/inclusion.md)
+"""Posterior probability of an effect from which a feature stays in the model (benchmarks/decisions/inclusion.md)."""
+_MOST_SHARE = (
+    0.85  # largest share of features with an effect, so that each needs evidence (benchmarks/decisions/inclusion.md)
+)
 _OMITTED_TIMES = 2.0  # factor on variances of dropped features (benchmarks/decisions/intervals.md)
 _MOST_ROUNDS = 200
-_LEAST_POSTERIOR = 1e-12  # variance, in units of the prior
-_DIGITS = 4  # of variances of dropped features
+_LEAST_POSTERIOR = 1e-12  # smallest posterior variance, in units of the prior variance
+_DIGITS = 4  # decimals of the variances of dropped features
 _SAME_SHARE = 1e-9
 
 
 class Effects(NamedTuple):
-    """Effects of features given all others, for each of `TRIED_VARIANCES` of their deviations.
+    """Effects of each feature given all others, for each of `TRIED_VARIANCES` as the prior variance of its deviations.
 
     Parameters
     ----------
-    log_bayes : (n_features, n_variances) log Bayes factors against no effect.
-    squares : (n_features, n_logits, n_variances) expected squared effects on a row, weighted by the curvature of rows.
+    log_bayes : (n_features, n_variances) log Bayes factors against no effect, in nats.
+    squares : (n_features, n_logits, n_variances) expected squared effects on the logits of a row, averaged over rows
+        with the curvature of their loss as weight, in squared nats.
     """
 
     log_bayes: np.ndarray
@@ -46,33 +50,36 @@ def log_bayes_factors(pulls: np.ndarray, precisions: np.ndarray, variances: np.n
 
     Parameters
     ----------
-    pulls, precisions : gradient (at no deviation) and curvature of the log likelihood along independent axes.
-    variances : prior variances of the deviations.
+    pulls, precisions : gradient (at no deviation) and negative second derivative of the log likelihood along
+        independent axes, in arrays that broadcast together.
+    variances : prior variances of the deviations, in squared nats.
     """
     spread = 1.0 + variances * precisions
     return np.asarray(0.5 * (variances * pulls**2 / spread - np.log(spread)))
 
 
 def expected_squares(pulls: np.ndarray, precisions: np.ndarray, variances: np.ndarray) -> np.ndarray:
-    """Return, for each prior variance, the sum over axes of expected squared deviations times precision."""
+    """Return, for each prior variance, the posterior expectation of the squared deviations times their precision,
+    summed over axes.
+    """
     of_axes = precisions[:, None]
     posterior = variances / (1.0 + variances * of_axes)
     return np.asarray((of_axes * (posterior + (posterior * pulls[:, None]) ** 2)).sum(axis=0))
 
 
 def log_evidence(roots: np.ndarray, mode: np.ndarray, factors: np.ndarray) -> np.ndarray:
-    """Return the log marginal likelihood of coefficients with changed prior variances, less that of all coefficients
-    being 0.
+    """Return the log marginal likelihood under changed prior variances of coefficients, minus that with all
+    coefficients 0, in nats.
 
     Parameters
     ----------
-    roots : (n, any) root of the posterior covariance, in units of the prior deviations.
-    mode : (n,) posterior mode, in these units.
+    roots : (n, any) root of the posterior covariance, in units of the prior standard deviations.
+    mode : (n,) posterior mode, in the same units.
     factors : (n_lines, n) factors on the prior variances; the result has shape (n_lines,).
     """
     posterior, axes = np.linalg.eigh((roots @ roots.T).astype(float))
     total = 1.0 / np.clip(posterior, _LEAST_POSTERIOR, 1.0)
-    # The likelihood is the posterior divided by the prior, whose precision is 1 in these units.
+    # Divide the posterior by the prior to get the likelihood. The precision of the prior is 1 in these units.
     likelihood, pull = (axes * (total - 1.0)) @ axes.T, axes @ (total * (axes.T @ mode))
     spread = np.sqrt(factors)
     precisions = np.eye(mode.size) + likelihood * spread[:, :, None] * spread[:, None]
@@ -82,17 +89,17 @@ def log_evidence(roots: np.ndarray, mode: np.ndarray, factors: np.ndarray) -> np
 
 
 def omitted_variances(effects: Effects, squares: np.ndarray, probabilities: np.ndarray) -> np.ndarray:
-    """Return the variances of the total effect that dropped features may still have on a row, (n_logits,), in squared
-    nats.
+    """Return the variances of the total effect of dropped features on the logits of a row, shape (n_logits,), in
+    squared nats.
 
-    With its posterior probability, a dropped feature matters, with an effect of its own size. Otherwise its effect is
-    small, with a variance that all dropped features share and that may be 0; the rows inform about that variance.
+    With its posterior probability, a dropped feature has an effect of its own expected size. Otherwise its effect is
+    small, with a variance common to all dropped features, which is estimated from the rows and may be 0.
 
     Parameters
     ----------
     effects : effects of the dropped features.
-    squares : (n_features, n_logits) their expected squared effects if they matter.
-    probabilities : (n_features,) posterior probabilities that they matter.
+    squares : (n_features, n_logits) expected squared effects of features that have an effect, in squared nats.
+    probabilities : (n_features,) posterior probability that each feature has an effect.
     """
     shared = softmax(np.append(0.0, effects.log_bayes.sum(axis=0)))[1:]
     variances = probabilities @ squares + (1.0 - probabilities) @ (effects.squares @ shared)
@@ -100,19 +107,21 @@ def omitted_variances(effects: Effects, squares: np.ndarray, probabilities: np.n
 
 
 def averaged_log_bayes(logs: np.ndarray) -> np.ndarray:
-    """Return the log of the mean Bayes factor over the tried variances, (...,), from logarithms (..., n_variances)."""
+    """Return the logarithm of the mean Bayes factor over the tried variances, shape (...,), from log Bayes factors
+    (..., n_variances).
+    """
     largest = logs.max(axis=-1, keepdims=True)
     shares = np.exp(logs - largest).sum(axis=-1)
     return np.asarray(np.log(shares / logs.shape[-1]) + largest[..., 0])
 
 
 def log_bayes_of_curve(counts: np.ndarray, basis: np.ndarray) -> float:
-    """Return the log Bayes factor of a curve against constant class shares, from counts alone, by a quadratic
-    approximation.
+    """Return the log Bayes factor of a curve against constant class shares, in nats, by a quadratic approximation from
+    counts.
 
     Parameters
     ----------
-    counts : (n_cells, n_classes) rows (or weight).
+    counts : (n_cells, n_classes) number (or weight) of rows.
     basis : (n_cells, n_functions) basis functions of the curve.
     """
     rows, n_classes = counts.sum(axis=1), counts.shape[1]
@@ -129,28 +138,30 @@ def log_bayes_of_curve(counts: np.ndarray, basis: np.ndarray) -> float:
 
 
 def log_bayes_of_cells(counts: np.ndarray) -> float:
-    """Return the log Bayes factor of class shares that differ between cells against equal shares.
+    """Return the log Bayes factor of class shares that differ between cells against equal shares, in nats.
 
-    The shares of a cell have a Dirichlet prior around those of all rows, so the factor is exact even for rare classes
-    and cells of few rows. The overall class counts are taken as given: their probability under the same priors, whose
-    mean over the cells is nearly a narrower Dirichlet distribution, is divided out.
+    The class shares of a cell have a Dirichlet prior around the shares of all rows, so that the factor is exact even
+    for rare classes and cells with few rows. It is conditional on the overall class counts: their probability under the
+    same priors is divided out. For that, the mean of the shares over the cells is approximated by a narrower Dirichlet
+    distribution.
 
     Parameters
     ----------
-    counts : (n_cells, n_classes) rows (or weight).
+    counts : (n_cells, n_classes) number (or weight) of rows.
     """
     counts = counts[counts.sum(axis=1) > 0][:, counts.sum(axis=0) > 0]
     return 0.0 if min(counts.shape) < 2 else float(averaged_log_bayes(_log_bayes_by_size(counts)))
 
 
 def expected_squares_of_cells(counts: np.ndarray) -> np.ndarray:
-    """Return the expected squared effect of cells on a row, (n_logits,), if their class shares differ.
+    """Return the expected squared effect of a feature's cells on the logits of a row, shape (n_logits,), if class
+    shares differ.
 
-    Shares have the Dirichlet priors of `log_bayes_of_cells`, weighted by how well each explains the rows.
+    Shares have the Dirichlet priors of `log_bayes_of_cells`; each prior is weighted by its marginal likelihood.
 
     Parameters
     ----------
-    counts : (n_cells, n_classes) rows (or weight).
+    counts : (n_cells, n_classes) number (or weight) of rows.
     """
     n_classes, has_rows = counts.shape[1], counts.sum(axis=0) > 0
     counts = counts[counts.sum(axis=1) > 0][:, has_rows]
@@ -164,13 +175,13 @@ def expected_squares_of_cells(counts: np.ndarray) -> np.ndarray:
             away = logs - logs.mean(axis=1, keepdims=True)
             variances = class_variances(polygamma(1, posterior), shares.size)
             squares[has_rows] += weight * (rows / rows.sum()) @ (away**2 + variances)
-    return 4.0 * squares[1:] if n_classes == 2 else squares  # one logit is twice the centred number
+    return 4.0 * squares[1:] if n_classes == 2 else squares  # the logit of two classes is twice a centred contribution
 
 
 def _log_bayes_by_size(counts: np.ndarray) -> np.ndarray:
     """Return the log Bayes factor of `log_bayes_of_cells` for each prior in `TRIED_ROWS_PER_CLASS`.
 
-    Every cell and every class has rows.
+    ``counts`` must have rows in every cell and of every class.
     """
     rows, of_classes = counts.sum(axis=1), counts.sum(axis=0)
     weights, shares = rows / rows.sum(), of_classes / rows.sum()
@@ -179,7 +190,7 @@ def _log_bayes_by_size(counts: np.ndarray) -> np.ndarray:
     logs = np.zeros(sizes.size)
     for table, of_table, sign in ((counts, sizes, 1.0), (of_classes[None], together, -1.0)):
         for i, size in enumerate(of_table.tolist()):
-            # Likelihood of the counts if shares are Dirichlet-distributed, divided by that of shares fixed at their
+            # Likelihood of the counts with Dirichlet-distributed shares, divided by that with shares fixed at their
             # mean.
             parameters = size * shares
             total = float(parameters.sum())
@@ -189,15 +200,15 @@ def _log_bayes_by_size(counts: np.ndarray) -> np.ndarray:
 
 
 def inclusion_probabilities(log_bayes: np.ndarray, n_features: int) -> np.ndarray:
-    """Return the posterior probability that each feature matters, (n,), in a two-groups model (Efron 2008).
+    """Return the posterior probability that each feature has an effect, shape (n,), in a two-groups model (Efron 2008).
 
-    The share of features that matter is estimated from all of them: among mostly noisy columns, a column needs a larger
-    Bayes factor than among mostly informative ones.
+    The share of features with an effect is estimated from all features. Among mostly noisy columns, a column therefore
+    needs a larger Bayes factor than among mostly informative ones.
 
     Parameters
     ----------
-    log_bayes : (n,) log Bayes factors of the features that were tested.
-    n_features : number of features of the table; those that were not tested count as noise.
+    log_bayes : (n,) log Bayes factors of the tested features.
+    n_features : number of features of the table; features that were not tested count as noise.
     """
     share, probabilities = 0.5, np.zeros(log_bayes.size)
     for _ in range(_MOST_ROUNDS):

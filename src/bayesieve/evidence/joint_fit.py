@@ -1,4 +1,4 @@
-"""Joint fit: surfaces are found, features selected, and the contributions of all features fitted together."""
+"""Joint fit: search for surfaces, select features, and fit the contributions of all features together."""
 
 from __future__ import annotations
 
@@ -32,39 +32,42 @@ from bayesieve.evidence.surfaces import Surface, SurfacePart, find_surfaces, sur
 from bayesieve.evidence.terms import FitOptions, Term
 from bayesieve.table import FeatureLevels
 
-_FACTOR_PRECISION = 0.1  # of the prior of the factors on features that stay, around 1: copies share theirs
-_AT_ONCE = 20  # one in 20 features is dropped between two looks at the rows
+_FACTOR_PRECISION = 0.1  # precision of the prior of factors around 1, so that copies of a feature share its factor
+_AT_ONCE = 20  # at most one in 20 features is dropped before the loss of all rows is computed again
 CURVATURE_ROWS = 3000
-"""Rows that are enough to see which features are cheapest; all rows confirm it."""
+"""Rows from which the worth of features is estimated; the loss of all rows confirms it."""
 
-_NATS_PER_DEVIATION = 2.0  # that a feature must save for each effective coefficient, or
-_LEAST_SHARE = 3e-4  # of the nats that all features could save, if that is less
-_MOST_LOST = 0.05  # share of the explained nats that they may cost together (benchmarks/decisions/samples.md)
-_NATS_PER_CHOICE = 1.5  # that a surface must save, times the logarithm of the features that it is the best of
-_LEAST_DEVIATION = 0.03  # of contributions that did not deviate in fewer rows
-_MOST_CONTRIBUTIONS = 1 << 24  # features x rows x classes
+_NATS_PER_DEVIATION = 2.0  # price of an effective coefficient: nats that it must save, ...
+_LEAST_SHARE = 3e-4  # ... or this share of the nats that all features could save, if that is less
+_MOST_LOST = (
+    0.05  # share of the explained nats that dropped features may save together (benchmarks/decisions/samples.md)
+)
+_NATS_PER_CHOICE = 1.5  # price of a surface, in addition, per logarithm of the number of candidates
+_LEAST_DEVIATION = 0.03  # initial standard deviation of groups that did not deviate in a sample
+_MOST_CONTRIBUTIONS = 1 << 24  # features x rows x classes held in memory to compute the worth of features
 # Factors on counted contributions: smaller for numeric columns, whose cuts lie where these rows make the steps largest
 # (benchmarks/decisions/curves.md).
 _TRUST, _TRUST_IN_CUTS = 0.9, 0.4
-_FEWEST_ROWS = 500  # that show which features are worth keeping
-_HELD_OUT_FOLDS = 2  # of five, enough to see overconfidence (benchmarks/decisions/wide.md)
-_DIGITS_OF_FACTOR = 6  # the order of rows must not show
+_FEWEST_ROWS = 500  # smallest sample for computing the worth of features
+_HELD_OUT_FOLDS = 2  # of five folds, enough to measure overconfidence (benchmarks/decisions/wide.md)
+_DIGITS_OF_FACTOR = 6  # rounding, so that the result does not depend on the order of rows
 
 
 @dataclass(frozen=True, eq=False)
 class JointFit:
-    """Features that are fitted jointly, and the rows they are fitted to.
+    """Features that are fitted jointly (terms and surfaces), and the rows of the fit.
 
     Parameters
     ----------
     terms : features of the table, by ascending position.
-    surfaces : cells of the rows, (n_rows,), by surface.
+    surfaces : for each surface, the grid cell of each row, (n_rows,).
     loss : leave-one-out loss of the counted contributions.
     averaged : (n_features of the table,) weights of the search; 0 for features that are fitted value by value.
     factor : common factor on these weights.
-    n_candidates : number of features of the table that may matter.
-    omitted_variances : (n_logits,) variances of the effects on a row that dropped terms may have.
-    log_bayes : (n,) log Bayes factors of the terms, then of the surfaces, against no effect; empty before the test.
+    n_candidates : number of features of the table that may have an effect.
+    omitted_variances : (n_logits,) variance of the logits due to dropped terms, in squared nats.
+    log_bayes : (n,) log Bayes factors of the terms, then of the surfaces, against no effect, in nats; empty before they
+        are tested.
     """
 
     terms: Sequence[Term]
@@ -78,14 +81,14 @@ class JointFit:
 
     @property
     def weights(self) -> np.ndarray:
-        """Weights of all features of the table, (n_features,); 0 for those that are not fitted."""
+        """Weights of all features of the table, shape (n_features,); 0 for features that are not fitted."""
         weights = np.zeros(self.averaged.size)
         weights[[term.feature for term in self.terms]] = [term.weight for term in self.terms]
         return weights
 
     def problem(self, n_jobs: int | None) -> EvidenceProblem:
-        """Return the problem of fitting deviations from the counted contributions, with every row predicted from all
-        others.
+        """Return the problem of fitting deviations from the counted contributions, where the counts for each row
+        exclude the row itself.
         """
         rows = self.loss.rows
         offset = self.loss.evidence(self.weights[rows.features]) + self.loss.prior
@@ -98,9 +101,9 @@ class JointFit:
         return EvidenceProblem.of_rows(np.stack(codes), shapes, offset, rows.classes, rows.weights, n_jobs)
 
     def contributions(self, solution: Solution, n_jobs: int | None) -> np.ndarray:
-        """Return the sum of intercept and contributions for each row, (n_rows, n_classes), in nats.
+        """Return the sum of intercept and contributions for each row, shape (n_rows, n_classes), in nats.
 
-        Counted contributions are those without the row itself.
+        The counts for each row exclude the row itself.
         """
         problem = self.problem(n_jobs)
         table, intercept = problem.design.basis @ solution.point, solution.point[problem.design.intercept]
@@ -118,14 +121,14 @@ def fit_jointly(
     ----------
     fit : terms, and a sample of the rows.
     levels : levels of all features of the table.
-    every : all rows, to which the last fit is made.
+    every : all rows, to which the final fit is made.
     options : options of the fit; without ``drop``, all terms stay and there are no surfaces.
     clock : time limit; when it is over, the best result so far is returned.
 
     Returns
     -------
     tuple
-        The terms and surfaces that stay, and their solution.
+        Remaining terms and surfaces, and their solution.
     """
     followed = every.positions.size > fit.loss.rows.positions.size
     best, solution = fit_to_sample(fit, levels, every, options, clock, followed=followed)
@@ -133,7 +136,7 @@ def fit_jointly(
         return best, solution
     if followed:
         return fit_to_every_row(best, solution, every, options.n_jobs, clock)
-    # Features selected from very many columns look better than they are (winner's curse); shrink their contributions.
+    # Features selected from very many columns look better than they are (winner's curse): shrink their contributions.
     n_dropped = fit.n_candidates - len(best.terms)
     if options.drop and fit.loss.rows.total < ROWS_PER_WEIGHT * n_dropped:
         factor = held_out_factor(fit, levels, options, clock)
@@ -151,12 +154,12 @@ def fit_to_sample(
     *,
     followed: bool,
 ) -> tuple[JointFit, Solution]:
-    """Find surfaces, select terms, and fit their contributions to a sample of rows; parameters are those of
+    """Search for surfaces, select terms, and fit the contributions to a sample of rows. Parameters are those of
     `fit_jointly`.
 
-    ``followed`` says whether another fit follows, so that no errors are computed here.
+    ``followed`` is whether another fit follows; errors are not computed then.
     """
-    # Rough fit of all terms: shows which of them matter, and leaves the residuals in which surfaces are sought.
+    # Rough fit: estimate which terms have an effect, and the residuals in which surfaces are searched.
     problem = fit.problem(options.n_jobs)
     solution = solve(problem, clock, roughly=True)
     drop = options.drop and (len(fit.terms) > 1 or not fit.weights.any())
@@ -172,43 +175,44 @@ def fit_to_sample(
     if not solution.complete:
         return fit, solution
 
-    # Selection: features stay if their Bayes factors say that they matter, and if the others cannot make up for them.
+    # Selection: keep features whose Bayes factors show an effect for which the other features cannot compensate.
     stays = np.ones(len(problem.shapes), dtype=bool)
     if drop:
         fit, stays = select_features(fit, problem, solution, every, options.included)
-        if not stays.any():  # chance does as well as any feature
+        if not stays.any():  # no feature has an effect
             return fit, solution
 
-    # Trust: counted contributions are discounted, because cuts lie where these rows make steps largest; deviations make
-    # up for it. A fit to many rows reaches the same optimum sooner without discount.
+    # Trust: discount counted contributions, because cuts lie where the steps in these rows are largest. Deviations
+    # compensate for the discount where the rows support it. A fit to many rows needs no discount: it would reach the
+    # same optimum, but later.
     if informative_rows(fit.loss.rows.n_of_classes) <= FEW_ROWS:
         trust = np.full(len(fit.terms), _TRUST)
         for i, term in enumerate(fit.terms):
             is_numeric = term.cells is not None and term.cells.kind == "numeric"
-            if is_numeric and term.of_level.size > N_COSINES:  # few cells leave little choice
+            if is_numeric and term.of_level.size > N_COSINES:  # a few cells hardly overfit
                 trust[i] = _TRUST_IN_CUTS
             if term.is_refitted:
                 trust[i] = 1.0
         terms = [term.weighted(float(share * term.weight)) for term, share in zip(fit.terms, trust, strict=True)]
         fit = replace(fit, terms=terms)
 
-    # The final fit starts from the rough one.
+    # Final fit to the sample, starting from the rough fit.
     start = start_with_fewer(solution, problem.design, stays)
     return fit, solve(fit.problem(options.n_jobs), clock, start, followed=followed)
 
 
 def held_out_factor(fit: JointFit, levels: Sequence[FeatureLevels], options: FitOptions, clock: Clock) -> float:
-    """Return the factor of at most 1 on all contributions that predicts held-out rows best, if features are selected
-    without them.
+    """Return the factor of at most 1 on all contributions that predicts held-out rows best, with features selected on
+    the other rows.
 
-    One standard error is added to it, because models of fewer rows are more overconfident.
+    One standard error is added to the factor, because models of fewer rows are more overconfident.
     """
     loss, rows = fit.loss, fit.loss.rows
     fold = np.concatenate(deal_folds(fit.problem(options.n_jobs)))
     contributions = np.zeros((fold.size, rows.n_classes))
     for number in range(_HELD_OUT_FOLDS):
         held_out = fold == number
-        if held_out.all():  # the rows of each class are equal, so that nothing is left to learn from
+        if held_out.all():  # all rows of each class are equal, so that no rows remain for training
             continue
         others = replace(fit, loss=loss.weighing(np.where(held_out, 0.0, rows.weights)))
         best, solution = fit_to_sample(others, levels, others.loss.rows, options, clock, followed=True)
@@ -250,25 +254,25 @@ def shrink(fit: JointFit, solution: Solution, factor: float, n_jobs: int | None)
 def select_features(
     fit: JointFit, problem: EvidenceProblem, solution: Solution, every: CalibrationRows, included: Collection[int]
 ) -> tuple[JointFit, np.ndarray]:
-    """Drop the terms without effect, and the terms and surfaces that others make up for.
+    """Drop terms without an effect, and terms and surfaces for which other features can compensate.
 
     Parameters
     ----------
     fit, problem, solution : terms and surfaces, and their rough fit.
-    every : rows of the last fit, by which terms are tested by themselves.
-    included : features of the table that must stay.
+    every : rows of the final fit, on which each term is tested by itself.
+    included : positions of the features that must stay.
 
     Returns
     -------
     tuple
-        The fit of the remaining features, with refitted weights; and whether each term, then each surface, stays.
+        Fit of the remaining features, with refitted weights; and a mask of the terms, then the surfaces, that stay.
     """
     n, features = len(fit.terms), np.array([term.feature for term in fit.terms])
     assert solution.log_bayes is not None
     assert solution.effects is not None
 
-    # Terms are tested by themselves and beside all others. The mean of two Bayes factors reaches B without effect in at
-    # most 1 of B tables, as each of them does. Surfaces are tested beside the terms only.
+    # Test each term alone and given all others, and take the mean of both Bayes factors. Like each of them, the mean
+    # reaches B in at most one of B tables if there is no effect. Surfaces are only tested given the terms.
     log_bayes = solution.log_bayes.copy()
     counts = cell_counts(fit, every)
     alone = np.array([log_bayes_alone(term.shape, table) for term, table in zip(fit.terms, counts, strict=True)])
@@ -281,13 +285,13 @@ def select_features(
     effects = Effects(*(of_features[dropped] for of_features in solution.effects))
     squares = np.einsum("kjv,kv->kj", effects.squares, softmax(effects.log_bayes, axis=1))  # if they matter
     for i, k in enumerate(dropped.tolist()):
-        # Levels may have few rows, for which the normal approximation is poor: use their counts. But a term that
-        # matters was dropped because others make up for it, so only its effect beside these is omitted.
+        # For levels with few rows the normal approximation is poor: use their counts. A term with an effect was dropped
+        # because others compensate for it; then only its effect given the others is omitted.
         if probabilities[k] < LEAST_PROBABILITY and not fit.terms[k].shape.rare_single_cells:
             squares[i] = expected_squares_of_cells(counts[k])
     omitted = omitted_variances(effects, squares, probabilities[dropped])
 
-    # Weights are refitted to compensate for the features that dropped out.
+    # Refit the weights to compensate for the dropped features.
     terms = [term for term, stays in zip(fit.terms, is_kept, strict=False) if stays]
     surfaces = dict(pair for pair, stays in zip(fit.surfaces.items(), is_kept[n:], strict=True) if stays)
     factor = fit.factor
@@ -300,7 +304,9 @@ def select_features(
 
 
 def cell_counts(fit: JointFit, every: CalibrationRows) -> list[np.ndarray]:
-    """Return the effective number of rows by cell and class, (n_cells, n_classes), of each term, among ``every``."""
+    """Return, for each term, the effective number of rows of ``every`` by cell and class, shape (n_cells,
+    n_classes).
+    """
     if every.positions.size == fit.loss.rows.positions.size:
         return [fit.loss.rows.effective_counts(term.codes, term.shape.n_cells) for term in fit.terms]
     codes = every.codes_by({term.feature: term.cells for term in fit.terms})
@@ -308,15 +314,15 @@ def cell_counts(fit: JointFit, every: CalibrationRows) -> list[np.ndarray]:
 
 
 def log_bayes_alone(shape: Shape, counts: np.ndarray) -> float:
-    """Return the log Bayes factor of a term by itself against no effect.
+    """Return the log Bayes factor of a term without other features against no effect, in nats.
 
-    Numbers are tested as a curve and as single cells, because they may be codes of categories, whose effects follow no
-    curve.
+    Numeric columns are tested as a curve and as single cells, because numbers may be codes of categories, whose effects
+    do not follow a curve.
 
     Parameters
     ----------
-    shape : of the term.
-    counts : (n_cells, n_classes) rows.
+    shape : shape of the term.
+    counts : (n_cells, n_classes) number of rows.
     """
     if not shape.rare_single_cells:
         return log_bayes_of_cells(counts)
@@ -329,16 +335,16 @@ def log_bayes_alone(shape: Shape, counts: np.ndarray) -> float:
 def save_their_price(fit: JointFit, problem: EvidenceProblem, solution: Solution) -> np.ndarray:
     """Return a mask of the terms and surfaces worth keeping, shape (n,).
 
-    A feature is dropped if its effective coefficients cost more nats than it saves beside the others, which are
-    rescaled to make up for it. Many weak features together may be worth more than their price, so all that are dropped
-    for it may only save a small share of what all features save.
+    A feature is dropped if it saves fewer nats than the price of its effective coefficients; the other features are
+    rescaled to compensate for it. Many weak features together may be worth more than their price. All dropped features
+    together may therefore save only a small share of the nats that all features save.
     """
     loss, n_terms, n = fit.loss, len(fit.terms), len(solution.tables)
     rows = loss.rows
     sample = rows.drawn(max(_FEWEST_ROWS, _MOST_CONTRIBUTIONS // (n * rows.n_classes)))
     few = np.searchsorted(sample, rows.drawn(min(sample.size, CURVATURE_ROWS)))
 
-    # Contributions of each feature to these rows: counted contributions without the row itself, plus deviations.
+    # Contributions to the rows of a sample: counted contributions without the row itself, plus deviations.
     position = {k: at for at, k in enumerate(rows.features.tolist())}
     codes = [*(term.codes for term in fit.terms), *fit.surfaces.values()]
     contributions = np.empty((n, sample.size, rows.n_classes), dtype=np.float32)
@@ -350,7 +356,7 @@ def save_their_price(fit: JointFit, problem: EvidenceProblem, solution: Solution
         if term is not None and term.weight > 0:
             contributions[i] += term.weight * loss.evidence_of(position[term.feature], sample)
 
-    # Prices: nats per effective coefficient; a surface costs more, the more pairs it was chosen from.
+    # Prices in nats, per effective coefficient. The price of a surface grows with the number of candidate pairs.
     total = rows.weights.sum()
     null = loss_without_features(rows)
     prices = np.minimum(_NATS_PER_DEVIATION * (1.0 + solution.effective), _LEAST_SHARE * null)
@@ -364,7 +370,9 @@ def save_their_price(fit: JointFit, problem: EvidenceProblem, solution: Solution
 
 
 def loss_without_features(rows: CalibrationRows) -> float:
-    """Return the log loss of the rows, in nats, if all are predicted by the class shares, or by these and an offset."""
+    """Return the log loss of the rows, in nats, if each is predicted by the class shares and, if there is one, its
+    offset.
+    """
     if rows.offset is None:
         total = rows.weights.sum()
         return float(entr(rows.weights_of_classes / total).sum() * total)
@@ -375,19 +383,21 @@ def loss_without_features(rows: CalibrationRows) -> float:
 def fit_to_every_row(
     fit: JointFit, solution: Solution, every: CalibrationRows, n_jobs: int | None, clock: Clock
 ) -> tuple[JointFit, Solution]:
-    """Fit the same terms and surfaces to all rows, starting from their solution for a sample."""
+    """Fit the terms and surfaces of ``fit`` to all rows, starting from their solution for a sample."""
     cells = {part.feature: part.cells for surface in fit.surfaces for part in surface.parts}
     cells |= {term.feature: term.cells for term in fit.terms}
     codes = every.codes_by(cells)
 
-    def codes_of(part: SurfacePart) -> np.ndarray:  # surfaces of steps have cells of their own
+    def codes_of(part: SurfacePart) -> np.ndarray:  # surfaces of steps have other cells than their terms
         is_coded = cells[part.feature] is part.cells
         return (codes if is_coded else every.codes_by({part.feature: part.cells}))[part.feature]
 
     terms = [replace(term, codes=codes[term.feature]) for term in fit.terms]
     grids = {s: s.codes(*map(codes_of, s.parts)) for s in fit.surfaces}
     weighing = np.flatnonzero(fit.weights[every.features])
-    loss = fit.loss.over(every, weighing if weighing.size else np.array([0]))  # one of weight 0 stands for none
+    loss = fit.loss.over(
+        every, weighing if weighing.size else np.array([0])
+    )  # without positive weights, one feature of weight 0
     more = replace(fit, terms=terms, surfaces=grids, loss=loss)
     problem = more.problem(n_jobs)
     wider = np.maximum(solution.deviations, _LEAST_DEVIATION)
@@ -396,14 +406,14 @@ def fit_to_every_row(
 
 
 class JointRows(NamedTuple):
-    """Rows with their log joint, by which `worth_keeping` judges features.
+    """Rows with their predictions, on which `worth_keeping` evaluates features.
 
     Parameters
     ----------
-    joint : (n_rows, n_classes) log joint, contributions included.
-    classes : (n_rows,) int.
-    weights : (n_rows,).
-    few : positions of rows that are enough for curvatures, about `CURVATURE_ROWS`.
+    joint : (n_rows, n_classes) log joint, including all contributions.
+    classes : (n_rows,) positions of the classes.
+    weights : (n_rows,) row weights.
+    few : positions of about `CURVATURE_ROWS` rows for computing curvatures.
     """
 
     joint: np.ndarray
@@ -415,26 +425,26 @@ class JointRows(NamedTuple):
 def worth_keeping(
     contributions: np.ndarray, rows: JointRows, prices: np.ndarray, most_lost: float = np.inf
 ) -> np.ndarray:
-    """Return a mask of the features that remain after dropping those whose cost is below their price, shape
-    (n_features,).
+    """Return a mask of the features worth more than their price, shape (n_features,).
 
-    Features are dropped one after the other, the cheapest first. The cost of a feature is the rise of the log loss
-    without it, with all others rescaled to make up for it. It is estimated from the curvature of the loss over few
-    rows, as in the optimal brain surgeon (Hassibi and Stork 1993), and confirmed by the loss of all rows.
+    Features are dropped one after the other, starting with the one that is worth least. The worth of a feature is the
+    increase of the log loss without it, with all other features rescaled to compensate for it. It is estimated from the
+    curvature of the loss over a few rows, as in the optimal brain surgeon (Hassibi and Stork 1993), and confirmed by
+    the loss of all rows.
 
     Parameters
     ----------
-    contributions : (n_features, n_rows, n_classes) nats.
+    contributions : (n_features, n_rows, n_classes) contributions in nats.
     rows : predictions with all features.
-    prices : (n_features,) nats.
-    most_lost : nats that all dropped features may cost together.
+    prices : (n_features,) prices in nats.
+    most_lost : largest increase of the log loss, in nats, by all dropped features together.
     """
     from bayesieve.evidence._kernels import residuals
 
     joint, classes, weights, few_positions = rows
-    # Rows come last, so that the long loops run over contiguous memory.
+    # Make rows the last axis, so that long loops run over contiguous memory.
     centred = np.ascontiguousarray(contributions.transpose(0, 2, 1))
-    if joint.shape[1] == 2:  # one logit: half the numbers
+    if joint.shape[1] == 2:  # a single logit needs half the memory
         centred, joint = np.diff(centred, axis=1), np.diff(joint, axis=1)
     else:
         centred -= centred.mean(axis=1, keepdims=True)
@@ -445,7 +455,7 @@ def worth_keeping(
     loss, at_once = residuals(joint.astype(np.float64, order="C"), classes, weights), max(1, left.size // _AT_ONCE)
     highest = loss + most_lost
     inverse: np.ndarray | None = None
-    with one_blas_thread():  # sums come in one order
+    with one_blas_thread():  # a fixed order of sums makes the result reproducible
         while left.size > 1:
             if inverse is None:
                 inverse = _inverse_curvature(
@@ -462,7 +472,7 @@ def worth_keeping(
                 joint, loss, inverse, factors = without, higher, None, following
                 left = np.delete(left, dropped)
             elif dropped.size == 1:
-                prices[left[dropped]] = 0.0  # it stays
+                prices[left[dropped]] = 0.0  # the feature stays
             else:
                 at_once = dropped.size // 2
     return np.isin(np.arange(len(contributions)), left)
@@ -471,7 +481,8 @@ def worth_keeping(
 def _inverse_curvature(
     centred: np.ndarray, factors: np.ndarray, joint: np.ndarray, weights: np.ndarray, share: float
 ) -> np.ndarray:
-    """Return the inverse curvature of the loss by factors on the contributions, shape (n_features, n_features).
+    """Return the inverse matrix of second derivatives of the loss by a factor on each feature's contributions, shape
+    (n_features, n_features).
 
     Parameters
     ----------
@@ -479,9 +490,9 @@ def _inverse_curvature(
         overwritten.
     factors : (n_features,) current factors on the contributions.
     joint, weights : log joint and weights of the rows.
-    share : weight of these rows as a share of all rows.
+    share : share of these rows in the weight of all rows.
     """
-    largest = max(float(weights.max()), 1e-300)  # so that single precision holds any weight
+    largest = max(float(weights.max()), 1e-300)  # scaled, because weights may exceed the range of single precision
     if joint.shape[1] == 1:
         probability = expit(joint.T)
         shares = probability * (1.0 - probability)
@@ -497,13 +508,13 @@ def _inverse_curvature(
 
 
 def _cheapest(inverse: np.ndarray, prices: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return up to ``most`` features that cost less than their prices, and the factors on all others that make up for
-    them.
+    """Return up to ``most`` features worth less than their prices, and the changes of the factors on all other features
+    that compensate for them.
     """
     variances, factors = np.diag(inverse).copy(), np.ones(len(inverse))
     most = min(most, len(inverse) - 1)
     dropped: list[int] = []
-    # Low-rank update: the inverse without the dropped features is the inverse less the outer products of these lines.
+    # Low-rank update: the inverse without the dropped features is the inverse minus outer products of these lines.
     # Updating the whole inverse after each feature would take quadratic time.
     lines = np.empty((most, len(inverse)))
     for n in range(most):

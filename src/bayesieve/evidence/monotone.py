@@ -6,19 +6,21 @@ import numpy as np
 
 from bayesieve.table import FeatureLevels
 
-_SIDES = np.array([-0.5, 0.5])  # without a common part, sums of floats are monotone, too
+_SIDES = np.array([-0.5, 0.5])  # contributions that add up to 0, so that rounded sums stay monotone
 
 
 def rising_cells(levels: FeatureLevels, sign: int) -> np.ndarray:
-    """Return the positions of the cells of a numeric feature in the order in which contributions may not fall."""
-    inside = np.append(levels.number_cuts, np.finfo(float).max)  # a number in each
+    """Return the cells of a numeric feature in the order in which contributions must not fall: ascending for ``sign``
+    1, descending for -1.
+    """
+    inside = np.append(levels.number_cuts, np.finfo(float).max)  # one number in each interval
     return levels.code_numbers(inside).astype(np.int64)[::sign]
 
 
 def merged_evidence(log_prob: np.ndarray, levels: np.ndarray) -> np.ndarray:
-    """Return counted contributions, (n_levels, 2) in nats, after merging neighbouring levels in the wrong order.
+    """Return counted contributions, (n_levels, 2) in nats, after merging neighbouring levels that violate the order.
 
-    Afterwards log P(level | class) of the second class less the first does not fall over ``levels`` in their order.
+    Afterwards, the contribution to the second class minus that to the first never falls over ``levels`` in their order.
     """
     from sklearn.isotonic import isotonic_regression
 
@@ -32,14 +34,14 @@ def merged_evidence(log_prob: np.ndarray, levels: np.ndarray) -> np.ndarray:
 
 
 def monotone(evidence: np.ndarray, cells: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Return the nearest contributions for which the second class less the first does not fall over ``cells``.
+    """Return the nearest contributions whose difference, second class minus first, never falls over ``cells``.
 
     Parameters
     ----------
     evidence : (n_cells, 2) contributions, in nats.
-    cells : from `rising_cells`; other cells keep their contributions.
-    rows : (n_cells,) number (or weight) of the rows of each cell, the weights of distances. Cells without rows move no
-        others.
+    cells : cells in the order of `rising_cells`; all other cells keep their contributions.
+    rows : (n_cells,) number (or weight) of the rows of each cell, by which squared distances are weighted. Cells
+        without rows do not affect other cells.
     """
     from sklearn.isotonic import isotonic_regression
 

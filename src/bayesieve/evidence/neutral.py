@@ -1,4 +1,4 @@
-"""Neutral contributions, for values without a level and for levels without training rows: they favour no class."""
+"""Neutral contributions, which favour no class, for values without a level and for levels without training rows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bayesieve.table import FeatureLevels
 def mean_line(table: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Return the mean row of a table (n_cells, n), weighted by ``rows`` (n_cells,).
 
-    It is exact if all rows of the table are equal.
+    The mean is exact, without rounding errors, if all rows of the table are equal.
     """
     shares = rows / max(float(rows.sum()), np.finfo(float).tiny)
     mean: np.ndarray = table[0] + shares @ (table - table[0])
@@ -18,9 +18,8 @@ def mean_line(table: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 
 def start_of_curve(levels: FeatureLevels, cells: FeatureLevels) -> int:
-    """Return the first cell on the curve of a numeric feature that is split into ``cells``.
-
-    It is the number of cells if there is no curve.
+    """Return the first cell on the curve of a numeric feature whose levels are divided into ``cells``; the number of
+    cells if there is no curve.
     """
     return cells.n_special_levels if cells is not levels and cells.kind == "numeric" else cells.n_levels
 
@@ -37,15 +36,15 @@ def neutral_cells(empty: np.ndarray, first: int) -> np.ndarray:
 
 
 def filled(table: np.ndarray, rows: np.ndarray, empty: np.ndarray, first: int) -> np.ndarray:
-    """Return the table with neutral entries for cells of empty levels.
+    """Return the table with neutral entries for the cells of empty levels.
 
-    On a curve these are interpolated between neighbours, otherwise they are the mean over all rows.
+    On a curve, the entries are interpolated between neighbouring cells; elsewhere, they are the mean over all rows.
 
     Parameters
     ----------
-    table : (n_cells, n).
-    rows : (n_cells,) rows (or weight).
-    empty, first : see `neutral_cells`.
+    table : (n_cells, n) entries, such as contributions in nats.
+    rows : (n_cells,) number (or weight) of the rows of each cell.
+    empty, first : as in `neutral_cells`.
     """
     if not empty.any() or empty.all():
         return table

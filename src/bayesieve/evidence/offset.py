@@ -12,22 +12,24 @@ from bayesieve.counts import CodedTable
 from bayesieve.counts.contingency import Shrinkage, log_probabilities
 
 OFFSET = "offset"
-"""Column of `Rows` with the offset, (n_rows, n_classes)."""
-_SMOOTHING_OF_GAPS = Shrinkage(4.0, fades=False)  # patterns of gaps are many, most of them with few rows
-_DIGITS = 7  # of an intercept beside offsets
+"""Name of the column of `Rows` that holds the offset, shape (n_rows, n_classes)."""
+_SMOOTHING_OF_GAPS = Shrinkage(
+    4.0, fades=False
+)  # strong, because most of the many patterns of missing levels have few rows
+_DIGITS = 7  # decimals of an intercept that is fitted with offsets
 
 
 def offset_of_gaps(coded: CodedTable, features: Sequence[int], rows: np.ndarray) -> np.ndarray:
-    """Return an offset for rows in which some features have no level, shape (n_rows, n_classes): the log joint that the
-    set of such features implies.
+    """Return an offset for rows in which some features have no level, shape (n_rows, n_classes) in nats.
 
-    Values without a level are neutral. An offset in the fit, rather than a correction after it, keeps missing levels
-    from moving the intercept and other features.
+    The offset is the log joint given only which of the features have no level. Contributions of values without a level
+    are neutral. An offset in the fit, rather than a correction after the fit, keeps such values from affecting the
+    intercept and other features.
 
     Parameters
     ----------
     coded : rows with classes.
-    features : features in which some rows have no level.
+    features : positions of the features that have no level in some rows.
     rows : positions of the rows.
     """
     gaps = coded.codes_at(features, rows) >= coded.n_levels[features][:, None]
@@ -41,8 +43,8 @@ def offset_of_gaps(coded: CodedTable, features: Sequence[int], rows: np.ndarray)
 
 
 def intercept_for(offset: np.ndarray, classes: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return the intercept, (n_classes,), with which the classes have their observed shares given ``offset`` (n_rows,
-    n_classes).
+    """Return the intercept, shape (n_classes,) in nats, at which mean probabilities equal the observed class shares,
+    given ``offset`` (n_rows, n_classes).
     """
     shares = np.bincount(classes, weights, offset.shape[1]) / weights.sum()
     present = np.flatnonzero(shares)
@@ -57,4 +59,4 @@ def intercept_for(offset: np.ndarray, classes: np.ndarray, weights: np.ndarray) 
     best = minimize(log_loss, np.zeros(present.size), jac=True, method="BFGS")
     intercept = np.zeros(offset.shape[1])
     intercept[present] = best.x - best.x.mean()
-    return np.round(intercept, _DIGITS)  # the order of rows must not show
+    return np.round(intercept, _DIGITS)  # rounding, so that the result does not depend on the order of rows

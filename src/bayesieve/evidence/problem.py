@@ -1,8 +1,8 @@
 """The fitting problem of contributions: rows, coefficients of deviations, the log loss, and its curvature.
 
 Contributions are counted first. The fit adds a deviation to each: coefficients times the basis functions of the
-feature's `Shape`. Coefficients have normal priors. Given the prior variances, this module computes their posterior, by
-its mode and the Laplace approximation; `solver` searches for the variances.
+feature's `Shape`. Coefficients have normal priors. For given prior variances, this module computes the mode of their
+posterior and its Laplace approximation; the module `solver` searches for the variances.
 """
 
 from __future__ import annotations
@@ -25,36 +25,36 @@ from bayesieve.evidence.calibration import informative_rows
 from bayesieve.evidence.shapes import Shape
 
 N_FACTORS = 4
-"""Main directions of the errors of rows; their spread is within some 3 % of that of all directions."""
+"""Number of shared error factors: the main directions of the errors of rows, which explain 97 % of their spread."""
 _POWERS = 4
-_DIGITS = 4  # of factors, in nats
+_DIGITS = 4  # decimals of factors, in nats
 
-_RARE = 0.01  # expected variance of jumps and of cells off a curve, relative to others (benchmarks/decisions/curves.md)
+_RARE = 0.01  # expected variance of jumps and single cells, relative to curves (benchmarks/decisions/curves.md)
 _INTERCEPT_VARIANCE = 1.0
-_MANY_FEATURES = 16  # of two classes: more share the expected variance of so many (benchmarks/decisions/samples.md)
-_EXPECTED_VARIANCE = 0.0625  # of deviations, of two classes if they are equal: the first that is tried
-_STIFFNESS = 10.0  # curvature per row of the penalty on contributions that fall where they must not
-_CURVATURE_ROWS = 3000  # enough for the curvature, which sets variances and the way to the optimum, not the optimum
-_MOST_WHOLE, _MOST_CELLS = 1000, 2000  # parameters and cells up to which the curvature of all rows pays
-_MOST_IN_DOUBLE = 250_000  # entries of the curvature matrices of all classes
+_MANY_FEATURES = 16  # more features share the expected variance of 16 of them (benchmarks/decisions/samples.md)
+_EXPECTED_VARIANCE = 0.0625  # variance of deviations tried first, for two classes of equal size, in squared nats
+_STIFFNESS = 10.0  # curvature per row of the penalty on forbidden decreases of contributions
+_CURVATURE_ROWS = 3000  # sampled rows; the curvature affects variances and convergence, but not the optimum
+_MOST_WHOLE, _MOST_CELLS = 1000, 2000  # parameters and cells up to which the curvature of all rows saves time
+_MOST_IN_DOUBLE = 250_000  # entries of all curvature matrices up to which they are kept in double precision
 _DIGITS_OF_SHARES = 9
 _SETTLING_STEPS = 10
 _SIDES = np.array([-0.5, 0.5])
 
 
 class LogitScale(NamedTuple):
-    """Scale between logits and the classes that they represent; see `logit_scale`."""
+    """Factors that convert between logits and contributions to classes; see `logit_scale`."""
 
     square: float
     share: float
 
 
 def logit_scale(n_logits: int) -> LogitScale:
-    """Return two constants: the sum of squared contributions to all classes that a logit of 1 stands for, and the
-    factor on sums over logits.
+    """Return two constants for a number of logits: the sum over classes of squared contributions that a logit of 1
+    stands for, and the factor on sums over logits.
 
-    Two classes share one logit, the difference between them. More classes have a logit each; these add up to zero, so
-    sums over logits count one too many.
+    Two classes share one logit, the difference of their contributions. With more classes, each has a logit. These
+    logits add up to zero, so that sums over them count one too many.
     """
     return LogitScale(0.5, 1.0) if n_logits == 1 else LogitScale(1.0, (n_logits - 1) / n_logits)
 
@@ -69,7 +69,7 @@ class DesignRows(NamedTuple):
 
 
 class CurvatureSample(NamedTuple):
-    """Sample of rows from which curvatures are computed.
+    """Sample of rows from which second derivatives of the loss are computed.
 
     ``matrix`` (n_rows, n_functions + 1) is its design matrix: the values of all basis functions, and ones for the
     intercept.
@@ -80,7 +80,7 @@ class CurvatureSample(NamedTuple):
 
 
 class LossAtPoint(NamedTuple):
-    """Parameters (n_parameters, n_logits) with the log loss of the rows in nats, and its gradient of the same shape."""
+    """Log loss of the rows in nats at a point (n_parameters, n_logits), and its gradient of the same shape."""
 
     point: np.ndarray
     loss: float
@@ -88,10 +88,10 @@ class LossAtPoint(NamedTuple):
 
 
 class Curvature(NamedTuple):
-    """Second derivatives of the log loss by parameters, logit by logit.
+    """Second derivatives of the log loss with respect to the parameters, separately for each logit.
 
-    ``dense`` (n_logits, n, n) holds matrices of the n basis functions and the intercept, ``single`` (n_single,
-    n_logits) diagonals for cells that deviate by themselves.
+    ``dense`` (n_logits, n, n) are matrices for the n basis functions and the intercept; ``single`` (n_single, n_logits)
+    are diagonals for the coefficients of single cells.
     """
 
     dense: np.ndarray
@@ -103,9 +103,9 @@ class RisingNeighbours(NamedTuple):
 
     Parameters
     ----------
-    lower, upper : (n,) cells.
-    counted : (n,) rise of the counted contributions between them.
-    by_functions : (n, intercept + 1) rise of the basis functions between them.
+    lower, upper : (n,) both cells of each pair.
+    counted : (n,) rise of the counted contributions from the lower to the upper cell, in nats.
+    by_functions : (n, intercept + 1) rise of each basis function from the lower to the upper cell.
     """
 
     lower: np.ndarray
@@ -114,15 +114,16 @@ class RisingNeighbours(NamedTuple):
     by_functions: np.ndarray
 
     def falls(self, table: np.ndarray) -> np.ndarray:
-        """Return the forbidden decreases between the neighbours, (n,), at most 0, given the deviations of all cells
-        (n_cells, 1).
+        """Return the forbidden decreases between the neighbours, (n,), at most 0 and in nats, given the deviations
+        (n_cells, 1) of all cells.
         """
         return np.minimum(self.counted + table[self.upper, 0] - table[self.lower, 0], 0.0)
 
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """Parameters of the deviations of several features, and the sparse matrix that maps them to deviations of cells.
+    """Parameters of the deviations of several features, and the sparse matrix that maps parameters to deviations of
+    cells.
 
     Parameters are the coefficients of all basis functions, the intercept, and the coefficients of single cells, in this
     order. Each has one value per logit.
@@ -130,21 +131,21 @@ class Design:
     Parameters
     ----------
     n_logits : 1 for two classes, otherwise the number of classes.
-    n_groups, n_parameters : number of groups of coefficients with a common prior variance, and of parameters.
-    precision : type of curvature matrices; double if that takes hardly any time, so that the order of sums has no
-        effect.
+    n_groups, n_parameters : number of groups of coefficients with a common prior variance, and number of parameters.
+    precision : floating-point type of curvature matrices; double, in which the order of sums has no visible effect, if
+        the matrices are small.
     n_cells : (n_features,) number of cells of each feature.
-    first_cell : (n_features + 1,) first row of each feature in ``basis``, and the end. A feature has one more row than
-        cells, for rows in none of them.
-    first_function : (n_features + 1,) first parameter of the basis functions of each feature, and the end.
+    first_cell : (n_features + 1,) first row of each feature in ``basis``, then the number of rows. Each feature has one
+        row per cell and one for rows without a cell.
+    first_function : (n_features + 1,) first parameter of each feature's basis functions, then their number.
     intercept : position of the intercept among the parameters.
     group : (n_parameters,) group of each parameter. The intercept has the last group.
     feature : (n_groups,) feature of each group.
-    is_jump : (n_groups,) bool, whether a group is a jump of a curve.
+    is_jump : (n_groups,) mask of the groups that are a jump of a curve.
     expected : (n_groups,) expected variance, relative to that of most groups.
-    single : (n_single,) cells with a coefficient of their own.
-    basis, transposed : sparse (n_cells, n_parameters), and its transpose.
-    rising : neighbours over which contributions must not fall, if any.
+    single : (n_single,) rows of ``basis`` that belong to cells with a coefficient of their own.
+    basis, transposed : sparse matrix (n_cells, n_parameters) from parameters to deviations, and its transpose.
+    rising : neighbouring cells over which contributions must not fall, or None.
     """
 
     n_logits: int
@@ -166,15 +167,15 @@ class Design:
 
 
 def build_design(shapes: Sequence[Shape], n_logits: int) -> Design:
-    """Return the design of several features: the numbering of parameters, and the matrix from parameters to
-    deviations.
+    """Return the design of several features: the numbering of parameters, and the matrix from parameters to deviations
+    of cells.
     """
     n_cells = np.array([shape.n_cells + 1 for shape in shapes], dtype=np.int64)
     first_cell = np.concatenate([[0], np.cumsum(n_cells)])
     first = np.concatenate([[0], np.cumsum([shape.groups.size for shape in shapes])]).astype(np.int64)
     intercept, n_single = int(first[-1]), 0
     groups, single_groups, single = [], [], [np.zeros(0, dtype=np.int64)]
-    feature: list[int] = []  # of each group
+    feature: list[int] = []  # feature of each group
     is_jump: list[bool] = []
     expected: list[float] = []
     entries: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []  # cells, parameters and values
@@ -185,7 +186,7 @@ def build_design(shapes: Sequence[Shape], n_logits: int) -> Design:
         feature += [k] * shape.n_groups
         is_jump += [False] * n_usual + [True] * shape.n_jumps
         expected += [1.0] * n_usual + [_RARE] * shape.n_jumps
-        # Rows without a cell have one more line: the mean of the others, or zeros.
+        # One more line for rows without a cell: the mean of the other lines, or zeros.
         last, parameters = np.int64(first_cell[k + 1] - 1), intercept + 1 + n_single + np.arange(shape.n_cells)
         if shape.shares.size:
             means = np.bincount(shape.functions, shape.shares[shape.cells] * shape.values, shape.groups.size)
@@ -228,7 +229,7 @@ def build_design(shapes: Sequence[Shape], n_logits: int) -> Design:
 
 
 def rising_neighbours(shapes: Sequence[Shape], first_cell: np.ndarray, basis: csr_array) -> RisingNeighbours:
-    """Return the pairs of neighbouring cells over which contributions must not fall, from ``Shape.rising`` of each
+    """Return the pairs of neighbouring cells over which contributions must not fall, from `Shape.rising` of each
     feature.
     """
     orders = [shape.rising + begin for shape, begin in zip(shapes, first_cell[:-1], strict=True)]
@@ -243,15 +244,15 @@ class EvidenceProblem:
 
     Parameters
     ----------
-    chunks : the rows. A code of ``shape.n_cells`` (no cell) adds the mean of the cells over the rows if the shape has
-        ``shares``, otherwise nothing.
+    chunks : rows of the fit, in chunks. A code of ``shape.n_cells`` stands for no cell: it adds the mean deviation over
+        the rows if the shape has ``shares``, otherwise 0.
     shapes : shape of each feature.
     design : parameters of the shapes.
     n_classes : number of classes.
     n_rows, total : number and weight of the rows.
-    n_informative : number of rows of classes of equal size that would inform as well.
-    expected_variance : prior variance of deviations that is tried first.
-    n_jobs : threads that sum over chunks of rows; results do not depend on it.
+    n_informative : number of rows that would be as informative if all classes had equal size.
+    expected_variance : prior variance of deviations that is tried first, in squared nats.
+    n_jobs : number of threads that sum over chunks of rows; results do not depend on it.
     """
 
     chunks: Sequence[DesignRows]
@@ -274,28 +275,29 @@ class EvidenceProblem:
         weights: np.ndarray,
         n_jobs: int | None = None,
     ) -> EvidenceProblem:
-        """Return the problem of these rows.
+        """Return the fitting problem for the given rows.
 
         Parameters
         ----------
         codes : unsigned array, shape (n_features, n_rows).
-        shapes : one for each feature.
-        offset : (n_rows, n_classes) log joint of the counted contributions, best with every row predicted from all
-            others.
-        classes : (n_rows,) int.
-        weights : (n_rows,).
-        n_jobs : threads.
+        shapes : shape of each feature.
+        offset : (n_rows, n_classes) log joint by the counted contributions, preferably with each row excluded from its
+            own counts.
+        classes : (n_rows,) positions of the classes.
+        weights : (n_rows,) row weights.
+        n_jobs : number of threads.
         """
         n_classes = offset.shape[1]
         n_logits, total = 1 if n_classes == 2 else n_classes, float(weights.sum())
         shares = np.bincount(classes, weights, n_classes) / total
         expected = _EXPECTED_VARIANCE
         if n_logits == 1:
-            # The rarer a class, the less its rows inform about weak features; the more features, the smaller each is.
+            # Expect smaller deviations if a class is rare, since rows then contain less information about weak
+            # features, and if there are many features, since each one then has a smaller effect.
             expected *= 4.0 * float(shares.prod()) * min(1.0, _MANY_FEATURES / max(1, len(shapes)))
         offset = np.diff(offset, axis=1) if n_logits == 1 else offset
         n_cells = np.array([shape.n_cells for shape in shapes], dtype=np.int64)
-        if codes.size and (codes.max(axis=1) > n_cells).any():  # kernels look codes up as they are
+        if codes.size and (codes.max(axis=1) > n_cells).any():  # kernels do not check codes
             codes = np.minimum(codes, n_cells[:, None].astype(codes.dtype))
         chunks = [
             DesignRows(np.ascontiguousarray(codes[:, batch]), offset[batch], classes[batch], weights[batch])
@@ -306,9 +308,9 @@ class EvidenceProblem:
         return cls(chunks, shapes, design, n_classes, classes.size, n_informative, total, expected, n_jobs)
 
     def logits(self, table: np.ndarray, intercept: np.ndarray, rows: DesignRows) -> np.ndarray:
-        """Return the logits of rows, (n_rows, n_logits): offset + intercept + the deviations of their cells.
+        """Return the logits of rows, shape (n_rows, n_logits): offset + intercept + the deviations of their cells.
 
-        ``table`` (n_cells, n_logits) has the deviations of all cells.
+        ``table`` (n_cells, n_logits) holds the deviations of all cells.
         """
         from bayesieve.evidence._kernels import add_log_probabilities
 
@@ -321,9 +323,11 @@ class EvidenceProblem:
     def logits_and_curvature(
         self, table: np.ndarray, intercept: np.ndarray, rows: DesignRows
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the `logits` of rows, and the curvature of each row's loss by each logit, both (n_rows, n_logits).
+        """Return the `logits` of rows, and the second derivative of each row's loss by each logit, both (n_rows,
+        n_logits).
 
-        Curvatures between classes are ignored; the factor J / (J - 1) makes up for them. For two classes this is exact.
+        Second derivatives by two different logits are ignored; the factor J / (J - 1) compensates for them. For two
+        classes, this is exact.
         """
         logits = self.logits(table, intercept, rows)
         if self.design.n_logits == 1:
@@ -333,8 +337,8 @@ class EvidenceProblem:
         return logits, probability * (1.0 - probability) * (factor * rows.weights)[:, None]
 
     def evaluate(self, point: np.ndarray) -> LossAtPoint:
-        """Return the log loss and its gradient at a point. Forbidden decreases of contributions add a quadratic
-        penalty.
+        """Return the log loss and its gradient at a point. A quadratic penalty is added for forbidden decreases of
+        contributions.
         """
         design = self.design
         table = design.basis @ point
@@ -354,7 +358,7 @@ class EvidenceProblem:
         """Return the log loss of all rows, and its gradient by logit, summed over the rows of each cell and over all
         rows.
 
-        If ``curved``, the loss is 0 and the sums are those of curvatures.
+        If ``curved``, return 0 and the sums of second derivatives instead.
         """
         from bayesieve.evidence._kernels import sum_slopes
 
@@ -369,7 +373,7 @@ class EvidenceProblem:
         return float(reduce(np.add, losses)), of_cells, of_intercept
 
     def slopes(self, point: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the gradient and the curvature of each row's loss by its logits, both (n_rows, n_logits)."""
+        """Return the gradient and the second derivative of each row's loss by its logits, both (n_rows, n_logits)."""
         from bayesieve.evidence._kernels import residuals
 
         gradients, curvatures = [], []
@@ -382,10 +386,10 @@ class EvidenceProblem:
         return np.concatenate(gradients), np.concatenate(curvatures)
 
     def whole_curvature(self, point: np.ndarray) -> Curvature | None:
-        """Return the curvature of the log loss over all rows, single cells included; only for one logit. None if it
-        takes too long.
+        """Return the curvature of the log loss over all rows, including single cells; None if it takes too long or
+        there are several logits.
 
-        It is computed from sums over the rows that two cells share, which basis functions turn into parameters.
+        It is computed from sums over the rows of each pair of cells, which basis functions convert to parameters.
         """
         from bayesieve.evidence._kernels import sum_by_pairs_of_cells
 
@@ -409,8 +413,8 @@ class EvidenceProblem:
         return Curvature(dense[None], np.zeros((0, 1)))
 
     def curvature(self, point: np.ndarray, sample: CurvatureSample) -> Curvature:
-        """Return the curvature of the log loss at a point: for basis functions from a sample of rows, for single cells
-        from all.
+        """Return the curvature of the log loss at a point: for basis functions over a sample of rows, for single cells
+        over all rows.
         """
         design, rows = self.design, sample.rows
         table, intercept = design.basis @ point, point[design.intercept]
@@ -424,10 +428,10 @@ class EvidenceProblem:
         """Return the curvature of the log loss by orthonormal combinations of the logits of several classes, and the
         combinations.
 
-        The first result is shaped like ``Curvature.dense``; the second, (n_logits, n_logits), has the combinations in
-        columns. Rows that are uncertain between two classes curve the loss along the difference of their logits and
-        hardly along the sum, which curvatures by logit do not show. In these combinations the mean curvature over the
-        rows is diagonal.
+        The first result has the shape of ``Curvature.dense``; the second, (n_logits, n_logits), holds the combinations
+        in its columns. Rows that are uncertain between two classes curve the loss along the difference of their logits
+        and hardly along their sum, which curvatures by logit cannot express. The combinations are chosen so that the
+        mean curvature over the rows is diagonal.
         """
         table = self.design.basis @ point
         logits = self.logits(table, point[self.design.intercept], sample.rows)
@@ -438,8 +442,10 @@ class EvidenceProblem:
         return self._sum_squares(table, of_rows, sample), contrasts
 
     def _sum_squares(self, table: np.ndarray, of_rows: np.ndarray, sample: CurvatureSample) -> np.ndarray:
-        """Return the curvature by basis functions and the intercept, (n_logits, n, n), from those of sampled rows,
-        (n_rows, n_logits), by logit or combination of logits.
+        """Return the curvature by basis functions and the intercept, (n_logits, n, n), from second derivatives
+        ``of_rows`` (n_rows, n_logits) of sampled rows.
+
+        Logits may be replaced by combinations of logits.
         """
         design, (rows, matrix) = self.design, sample
         scale, precision = self.total / float(rows.weights.sum()), design.precision
@@ -447,7 +453,9 @@ class EvidenceProblem:
 
         def fill(logit: int) -> None:
             of_class, block = of_rows[:, logit], dense[logit]
-            largest = max(float(of_class.max()), 1e-300)  # so that single precision holds any weight
+            largest = max(
+                float(of_class.max()), 1e-300
+            )  # scaled, because weights may exceed the range of single precision
             scaled = matrix * np.sqrt(of_class / largest).astype(precision)[:, None]
             np.multiply(scaled.T @ scaled, precision(scale * largest), out=block)
             if design.rising is not None:
@@ -458,7 +466,9 @@ class EvidenceProblem:
         return dense
 
     def rows_of_cells(self) -> np.ndarray:
-        """Return the number (or weight) of the rows in each cell, (total number of cells,), feature after feature."""
+        """Return the number (or weight) of the rows in each cell, feature after feature, shape (total number of
+        cells,).
+        """
         from bayesieve.evidence._kernels import sum_by_level
 
         first, n_cells = self.design.first_cell, self.design.n_cells
@@ -471,14 +481,14 @@ class EvidenceProblem:
         return np.asarray(reduce(np.add, sums)[:-1])
 
     def row_hashes(self) -> np.ndarray:
-        """Return hashes of the codes of each row, (n_rows,).
+        """Return a hash of the codes of each row, shape (n_rows,).
 
-        They depend neither on the order of rows and features nor on the scale of weights.
+        Hashes depend neither on the order of rows and features nor on the scale of weights.
         """
-        # Features are identified by the shares of their cells, rounded because last digits depend on the order of sums.
-        shares = np.round(self.rows_of_cells() / self.total, _DIGITS_OF_SHARES) + 0.0  # one zero
+        # Identify features by the shares of their cells, rounded because the last digits depend on the order of sums.
+        shares = np.round(self.rows_of_cells() / self.total, _DIGITS_OF_SHARES) + 0.0  # turns -0.0 into 0.0
         of_cells, last = mixed(shares.view(np.uint64)), self.design.first_cell[1:] - 1
-        of_cells[last[[not shape.shares.size for shape in self.shapes]]] = 0  # no row is in no cell
+        of_cells[last[[not shape.shares.size for shape in self.shapes]]] = 0  # every row has a cell
         salts = np.add.reduceat(of_cells, self.design.first_cell[:-1])
         hashes = map_in_threads(
             lambda c: hash_codes(c.codes, np.zeros(c.classes.size), salts=salts), self.chunks, self.n_jobs
@@ -486,7 +496,7 @@ class EvidenceProblem:
         return np.concatenate(hashes)
 
     def draw_sample(self) -> CurvatureSample:
-        """Return a sample of rows for computing curvatures, drawn by hashes of their contents."""
+        """Return a sample of rows for computing curvatures, drawn by hashes of the rows."""
         from bayesieve.evidence._kernels import fill_design
 
         design, rows = self.design, np.arange(self.n_rows)
@@ -510,10 +520,8 @@ class EvidenceProblem:
     def narrowed(
         self, worth: np.ndarray, sample: CurvatureSample
     ) -> tuple[EvidenceProblem, CurvatureSample, np.ndarray]:
-        """Return the problem and the sample restricted to some groups of coefficients, and a mask of the remaining
-        parameters.
-
-        ``worth`` (n_groups,) marks the groups to keep.
+        """Return the problem and the sample restricted to the groups of coefficients marked in ``worth`` (n_groups,),
+        and a mask of the remaining parameters.
         """
         design = self.design
         is_kept = np.append(worth, True)[design.group]
@@ -527,7 +535,7 @@ class EvidenceProblem:
             if not single_cells and not functions.any():
                 continue
             stays.append(k)
-            # Keep the entries of the remaining functions, and renumber functions and groups.
+            # Keep the entries of the remaining basis functions, and renumber functions and groups.
             entries, number = functions[shape.functions], np.cumsum(functions) - 1
             groups, group = np.unique(shape.groups[functions], return_inverse=True)
             shapes.append(
@@ -551,7 +559,7 @@ class EvidenceProblem:
         return fewer, CurvatureSample(rows, matrix), is_kept
 
     def of_chunks(self, masks: Sequence[np.ndarray]) -> EvidenceProblem:
-        """Return the problem restricted to some rows; ``kept`` has a mask for each chunk. The total weight stays
+        """Return the problem restricted to the rows marked in ``masks``, one mask per chunk. The total weight stays
         unchanged.
         """
         chunks = [
@@ -561,7 +569,7 @@ class EvidenceProblem:
         return replace(self, chunks=chunks)
 
     def deviations(self, point: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
-        """Return the deviations of each feature, (n_cells, n_classes), and of the intercept, (n_classes,)."""
+        """Return the deviations of each feature, (n_cells, n_classes), and of the intercept, (n_classes,), in nats."""
         cells, intercept = self.design.basis @ point, point[self.design.intercept]
         if self.design.n_logits == 1:
             cells, intercept = cells * _SIDES, intercept * _SIDES
@@ -571,16 +579,18 @@ class EvidenceProblem:
 
 @dataclass(frozen=True)
 class Metric:
-    """Inverse square root of the curvature of the penalised loss, logit by logit: the scale of steps and of errors.
+    """Inverse square root of the curvature of the penalised loss, separately for each logit: the scale of steps and
+    errors.
 
     Parameters
     ----------
-    priors : (n_parameters,) prior variances.
+    priors : (n_parameters,) prior variances of the parameters.
     steps : (n_logits, n, n) roots of the inverse curvature matrices of the n basis functions and the intercept.
     single : (n_single, n_logits) roots of the inverse curvatures of single cells.
-    effective : (n_parameters,) how far the rows determine each parameter, from 0 to 1 per logit, summed over logits.
-    contrasts : (n_logits, n_logits) orthonormal combinations of logits in columns, to which ``steps`` belong; None if
-        they belong to the logits themselves.
+    effective : (n_parameters,) effective number of each parameter: the degree to which the rows determine it, from 0 to
+        1, summed over logits.
+    contrasts : (n_logits, n_logits) orthonormal combinations of logits in columns, to which ``steps`` refer; None if
+        they refer to the logits themselves.
     """
 
     priors: np.ndarray
@@ -590,8 +600,11 @@ class Metric:
     contrasts: np.ndarray | None = None
 
     def move(self, values: np.ndarray, transposed: bool = False) -> np.ndarray:
-        """Map values (n_parameters, n_logits) from the scale of unit curvature to parameters; transposed, map gradients
-        back.
+        """Multiply values (n_parameters, n_logits) by the inverse square root of the curvature or, if ``transposed``,
+        by its transpose.
+
+        The product maps steps in units of standard errors to parameters, and its transpose maps gradients to these
+        units.
         """
         n = self.steps.shape[1]
         steps = self.steps.transpose(0, 2, 1) if transposed else self.steps
@@ -605,9 +618,10 @@ class Metric:
 
 
 def laplace_metric(design: Design, curvature: Curvature, variances: np.ndarray) -> Metric:
-    """Return roots of the inverse curvature of loss plus normal priors, logit by logit (Laplace approximation).
+    """Return roots of the inverse curvature of loss plus normal priors, separately for each logit (Laplace
+    approximation).
 
-    ``variances`` (n_groups,) are prior variances of contributions to the classes.
+    ``variances`` (n_groups,) are prior variances of contributions to the classes, in squared nats.
     """
     scale = logit_scale(design.n_logits)
     priors = np.append(variances, _INTERCEPT_VARIANCE)[design.group] / scale.square
@@ -644,8 +658,8 @@ class Stop(NamedTuple):
     Attributes
     ----------
     steps : largest number of steps.
-    slope : remaining distance of every parameter from its optimum, in standard errors, that is accepted.
-    settle : whether to go on after the line search has ended.
+    slope : accepted distance of every parameter from its optimum, in standard errors.
+    settle : whether to continue with Newton steps after the line search has ended.
     """
 
     steps: int
@@ -663,8 +677,9 @@ def find_mode(
 
     Parameters
     ----------
+    problem : loss to minimise.
     start : starting point with its loss.
-    metric : metric there or nearby, with the priors of the penalty.
+    metric : metric at the starting point or near it; its prior variances define the penalty.
     stop : stopping rule.
     """
     point, last = start.point, start
@@ -672,7 +687,7 @@ def find_mode(
     def penalised(flat: np.ndarray) -> tuple[float, np.ndarray]:
         nonlocal last
         at = point + metric.move(flat.reshape(point.shape))
-        if not np.array_equal(last.point, at):  # the first point is that of the start
+        if not np.array_equal(last.point, at):  # unless it is the starting point, whose loss is given
             last = problem.evaluate(at)
         push = at / metric.priors[:, None]
         gradient = metric.move(last.gradient + push, transposed=True).ravel()
@@ -681,7 +696,7 @@ def find_mode(
     options = {"maxiter": stop.steps, "ftol": 0.0, "gtol": stop.slope}
     best = minimize(penalised, np.zeros(point.size), jac=True, method="L-BFGS-B", options=options)
     flat, gradient, share = best.x, best.jac, 1.0
-    # Rounding hides the last digits of the loss from a line search, but not those of the gradient.
+    # Settle: rounding hides the last digits of the loss from the line search, but not those of the gradient.
     for _ in range(_SETTLING_STEPS if stop.settle else 0):
         if np.abs(gradient).max() <= stop.slope:
             break
@@ -697,17 +712,17 @@ def find_mode(
 
 @dataclass(frozen=True)
 class PosteriorErrors:
-    """Posterior covariance of the deviations, centred over the rows, as variances and common factors.
+    """Posterior covariance of the deviations, centred over the rows, as variances and factors that features share.
 
     Parameters
     ----------
-    variances : of each feature, (n_cells, n_logits).
-    left : of each feature, (n_cells, n_logits), the share of the prior variance that remains: 0 if the rows determine
-        the deviation, 1 if they do not inform about it.
-    factors : of each feature, (n_cells, n_logits, n_factors), loadings on factors that features share. The error of a
-        row is the sum of the loadings of its cells and of ``intercept``, plus independent errors of the remaining
-        variance.
-    intercept : (n_logits, n_factors).
+    variances : for each feature, (n_cells, n_logits) posterior variances, in squared nats.
+    left : for each feature, (n_cells, n_logits) share of the prior variance that remains: 0 if the rows determine the
+        deviation, 1 if they contain no information about it.
+    factors : for each feature, (n_cells, n_logits, n_factors) loadings on factors that features share, in nats. The
+        error of a row's logit is the sum of the loadings of its cells and of ``intercept``, each times its factor, plus
+        independent errors with the remaining variance.
+    intercept : (n_logits, n_factors) loadings of the intercept, in nats.
     """
 
     variances: Sequence[np.ndarray]
@@ -719,20 +734,22 @@ class PosteriorErrors:
 def posterior_errors(
     problem: EvidenceProblem, metric: Metric, parameters: np.ndarray, matrix: np.ndarray
 ) -> PosteriorErrors:
-    """Return posterior variances and common factors of the deviations, which are centred over the rows.
+    """Return the posterior variances of the deviations, centred over the rows, and their shared factors.
 
     Parameters
     ----------
-    problem : the problem with all groups; groups that do not deviate add no error.
+    problem : the problem with all groups of coefficients; dropped groups add no error.
     metric : metric of the parameters at the positions ``parameters``.
-    matrix : (n_some_rows, n) values, in a sample of rows, of the basis functions of ``parameters`` and the intercept.
+    parameters : positions of the parameters that were not dropped.
+    matrix : (n_sampled_rows, n) design matrix of a sample of rows, for the basis functions among ``parameters`` and the
+        intercept.
     """
     design, n = problem.design, metric.steps.shape[1] - 1
     rows, priors = problem.rows_of_cells(), metric.priors
     single = np.zeros((2, int(design.first_cell[-1]), design.n_logits))  # posterior and prior variances
     at = design.single[parameters[n + 1 :] - design.intercept - 1]
     single[:, at] = np.stack([metric.single**2, np.broadcast_to(priors[n + 1 :, None], metric.single.shape)])
-    # Common factors: principal components of the errors of rows, by subspace iteration for each logit.
+    # Shared factors: principal components of the errors of rows, by subspace iteration for each logit.
     of_logits = []
     for steps in metric.steps:
         directions = np.random.default_rng(0).normal(size=(n + 1, min(N_FACTORS, n + 1))).astype(steps.dtype)
@@ -763,10 +780,10 @@ def posterior_errors(
 
 
 def class_variances(variances: np.ndarray, n_classes: int) -> np.ndarray:
-    """Convert variances of logits, (n_cells, n_logits), to those of contributions less their mean over the classes,
-    (n_cells, n_classes).
+    """Convert variances of logits, (n_cells, n_logits), to variances of contributions that are centred over the
+    classes, (n_cells, n_classes).
     """
-    if variances.shape[1] == 1:  # the second class less the first
+    if variances.shape[1] == 1:  # the logit is the second class minus the first
         return np.repeat(variances / 4.0, n_classes, axis=1)
     share = 1.0 / n_classes
     return (1.0 - share) ** 2 * variances + share**2 * (variances.sum(axis=1, keepdims=True) - variances)

@@ -1,4 +1,4 @@
-"""Shapes of features: the basis functions by which fitted contributions may deviate from counted ones."""
+"""Shapes of features: the basis functions by which fitted contributions may deviate from counted contributions."""
 
 from __future__ import annotations
 
@@ -9,33 +9,34 @@ import numpy as np
 from bayesieve.table.levels import TableLevels
 
 N_COSINES = 8
-"""Cosines that a curve is made of."""
-_MOST_CURVATURES = 3_000_000  # entries of the curvature matrices of all classes
-_MOST_IN_COLUMNS = 0.75  # of the basis functions, if pairs of numeric columns are left to surfaces
+"""Number of cosines in a curve."""
+_MOST_CURVATURES = 3_000_000  # largest number of entries of all curvature matrices
+_MOST_IN_COLUMNS = 0.75  # share of basis functions for single columns up to which surfaces are possible
 
 
 @dataclass(frozen=True)
 class Shape:
     """Basis functions of the deviations of one feature from its counted contributions.
 
-    The deviation of a cell for a class is a sum over the basis functions: the value of the function in the cell times a
-    coefficient of the class. Only values other than 0 are stored, because with many cells there are few. A feature
-    without basis functions and single cells does not deviate.
+    The deviation of a cell for a class is the sum over the basis functions of the value of the function in the cell
+    times a coefficient of the class. Only values other than 0 are stored, which are few if there are many cells. A
+    feature without basis functions and single cells does not deviate.
 
     Parameters
     ----------
     n_cells : number of cells.
-    groups : (n_functions,) int from 0; coefficients of one group share a prior variance.
+    groups : (n_functions,) group of each function, from 0; coefficients of a group share a prior variance.
     cells, functions, values : (n_values,) cell, function and value of the entries that differ from 0, cell by cell.
-    single_cells : whether each cell has a coefficient of its own in addition, all with one more variance. Correlations
-        between these are ignored, so that there may be many.
+    single_cells : whether each cell also has a coefficient of its own; these coefficients form one more group. Their
+        correlations are ignored, so that there may be many of them.
     n_groups : number of groups.
-    n_jumps : number of groups, the last ones, that are jumps of a curve.
-    rare_single_cells : whether single cells are expected to deviate hardly ever.
-    rising : cells in the order over which contributions to the second of two classes must not fall.
-    counted : (n_cells, 2) contributions that deviations are added to, if ``rising`` has cells.
-    shares : (n_cells,) shares of the cells among the rows that are in a cell, if some rows are in none; such rows get
-        the mean of the feature. Empty if all rows are in a cell.
+    n_jumps : number of groups that are jumps of a curve; they come last.
+    rare_single_cells : whether only few single cells are expected to deviate.
+    rising : cells in the order in which contributions to the second of two classes must not fall; empty if not
+        monotone.
+    counted : (n_cells, 2) contributions to which deviations are added, in nats, if ``rising`` is not empty.
+    shares : (n_cells,) share of each cell among the rows that have a cell, if some rows have none; such rows get the
+        mean deviation. Empty if all rows have a cell.
     """
 
     n_cells: int
@@ -53,21 +54,21 @@ class Shape:
 
     @classmethod
     def of(cls, basis: np.ndarray, groups: np.ndarray, *, single_cells: bool = False) -> Shape:
-        """Return the shape with the basis functions in a matrix (n_cells, n_functions)."""
+        """Return the shape whose basis functions are the columns of a matrix (n_cells, n_functions)."""
         cells, functions = np.nonzero(basis)
         n_groups = int(groups.max(initial=-1)) + 1
         return cls(len(basis), groups, cells, functions, basis[cells, functions], single_cells, n_groups)
 
     @classmethod
     def free(cls, n_levels: int) -> Shape:
-        """Return the shape of independent levels: one basis function for each."""
+        """Return the shape of independent levels, with one basis function for each level."""
         every = np.arange(n_levels)
         return cls(n_levels, np.zeros(n_levels, dtype=np.int64), every, every, np.ones(n_levels), n_groups=1)
 
     @classmethod
     def of_values(cls, of_group: np.ndarray, *, with_groups: bool) -> Shape:
-        """Return the shape of categories in groups: single categories deviate and, with ``with_groups``, whole groups
-        as well.
+        """Return the shape of categories in groups: each category deviates and, with ``with_groups``, each group as
+        well.
 
         ``of_group`` (n_values,) is the group of each category.
         """
@@ -81,14 +82,15 @@ class Shape:
     def of_curve(cls, rows: np.ndarray, n_special: int, jumps: np.ndarray) -> Shape:
         """Return the shape of a smooth curve over ordered cells, with possible jumps and deviations of single cells.
 
-        The curve is a sum of cosines of 1/2, 1, 3/2, ... periods, with amplitudes of standard deviation s, s/2, s/3,
-        ...: a random walk without its finest detail. Each cell of missing or special values deviates by itself.
+        The curve is a sum of cosines with 1/2, 1, 3/2, ... periods, whose coefficients have standard deviations s, s/2,
+        s/3, ...: a random walk without its finest details. Each cell of missing or special values deviates by itself.
 
         Parameters
         ----------
-        rows : (n_cells,) rows (or weight) of each cell.
+        rows : (n_cells,) number (or weight) of the rows of each cell.
         n_special : number of cells of missing and special values, which come before those of the curve.
-        jumps : cells before which the curve may jump. They are cuts found from the labels, so few of them are real.
+        jumps : cells before which the curve may jump. They are cut points learnt from the classes, so that few are
+            real.
         """
         cosines = cosines_over(rows, n_special, N_COSINES)
         special = np.eye(rows.size)[:, np.flatnonzero(rows[:n_special] > 0)]
@@ -104,15 +106,15 @@ class Shape:
     def of_surface(cls, first: np.ndarray, second: np.ndarray) -> Shape:
         """Return the shape of a surface over the grid of the bins of two features.
 
-        Its basis functions are the products of those of both features, (n_bins, n_functions) each; single cells of the
-        grid deviate as well.
+        Basis functions are the products of those of both features, given as matrices (n_bins, n_functions). Single
+        cells of the grid deviate as well.
         """
         basis = np.kron(first, second)
         return cls.of(basis, np.zeros(basis.shape[1], dtype=np.int64), single_cells=True)
 
     def of_rows(self, codes: np.ndarray, weights: np.ndarray) -> Shape:
-        """Return the shape with the ``shares`` for rows with these codes and weights, (n_rows,); some may be in no
-        cell.
+        """Return the shape with the ``shares`` of rows with the given codes and weights, (n_rows,), of which some may
+        have no cell.
         """
         if not codes.size or int(codes.max()) < self.n_cells:
             return replace(self, shares=np.zeros(0))
@@ -120,8 +122,8 @@ class Shape:
         return replace(self, shares=rows / max(float(rows.sum()), np.finfo(float).tiny))
 
     def look_up(self, table: np.ndarray, codes: np.ndarray) -> np.ndarray:
-        """Return the rows of ``table`` (n_cells, n) for the codes of rows. Codes without a cell get the mean,
-        or zeros.
+        """Return the rows of ``table`` (n_cells, n) at the given codes. A code without a cell gets the mean over the
+        rows, or zeros if there are no ``shares``.
         """
         mean = self.shares @ table if self.shares.size else np.zeros(table.shape[1])
         lines: np.ndarray = np.concatenate([table, mean[None]])[codes]
@@ -135,11 +137,11 @@ class Shape:
 
 
 def cosines_over(rows: np.ndarray, n_special: int, most: int, *, by_ranks: bool = False) -> np.ndarray:
-    """Return a cosine basis over the ordered cells of a numeric column, (n_cells, n), each function with mean 0.
+    """Return a cosine basis over the ordered cells of a numeric column, shape (n_cells, n); each function has mean 0.
 
-    Functions are 0 in the first ``n_special`` cells, those of missing and special values. The angle of a cell is twice
-    the arcsine of the root of the share of rows below: that gives more detail to the tails, where few rows decide, than
-    ranks do (benchmarks/decisions/curves.md). With ``by_ranks``, angles are proportional to the share.
+    Functions are 0 in the first ``n_special`` cells, which hold missing and special values. The angle of a cell is
+    twice the arcsine of the square root of the share of rows below it. Compared with angles proportional to that share
+    (``by_ranks``), this gives more detail to the tails, where few rows decide (benchmarks/decisions/curves.md).
     """
     ordered = np.arange(n_special, rows.size)
     shares = rows[ordered] / rows[ordered].sum()

@@ -37,25 +37,25 @@ from bayesieve.evidence.problem import (
 from bayesieve.evidence.shapes import most_functions
 
 _FIRST_DEVIATION = 0.2
-_MOST_VARIANCE = 100.0  # of classes that features separate perfectly (benchmarks/decisions/curves.md)
-_LEAST_POSTERIOR = 1e-12  # variance
-_NEGLIGIBLE_VARIANCE = 1e-4  # of deviations of 0.01
-_SAME_LOGARITHM = 0.1  # of a variance in two rounds
-_JUMP_VARIANCES = np.append(TRIED_VARIANCES, [3.0, 10.0])  # that are tried
-_NATS_OF_JUMP = 3.5  # that a jump must gain over the best curve without it (benchmarks/decisions/curves.md)
-_CURVE_FACTORS = 4.0 ** np.arange(6)  # on the variance of a curve without the jump that it imitates
+_MOST_VARIANCE = 100.0  # bound for features that separate the classes perfectly (benchmarks/decisions/curves.md)
+_LEAST_POSTERIOR = 1e-12  # smallest posterior variance
+_NEGLIGIBLE_VARIANCE = 1e-4  # squared nats, that is deviations of 0.01
+_SAME_LOGARITHM = 0.1  # change of the logarithm of a variance in a round at which it counts as converged
+_JUMP_VARIANCES = np.append(TRIED_VARIANCES, [3.0, 10.0])  # prior variances of jumps that are tried
+_NATS_OF_JUMP = 3.5  # nats that a jump must gain over the best curve without it (benchmarks/decisions/curves.md)
+_CURVE_FACTORS = 4.0 ** np.arange(6)  # tried factors on the variance of a curve that imitates a jump
 _MOST_ROUNDS, _ROUGH_ROUNDS = 10, 4
 _STEPS_OF_ROUND, _STEPS_NEARBY, _LAST_STEPS = 4, 2, 80
-_LONGER_STEPS = 1.5  # of the logarithm of a variance, which nears its optimum geometrically
-_MOST_CHANGE = 5.0  # factor on a variance in one round, as coefficients are not at their optimum yet
-_MOST_EXPECTED = 16.0  # times the expected variance that is tried first
-_LEAST_GAIN = 0.5  # nats of held-out rows for which another expected variance is taken
+_LONGER_STEPS = 1.5  # factor on steps of log variances, which approach their optimum geometrically
+_MOST_CHANGE = 5.0  # largest factor on a variance in one round, because coefficients are not at their optimum yet
+_MOST_EXPECTED = 16.0  # largest tried expected variance, relative to the initial one
+_LEAST_GAIN = 0.5  # nats on held-out rows that another expected variance must gain
 _FOLDS, _STEPS_OF_FOLD, _ROUNDS_NEARBY = 5, 8, 4
-_LAST_SLOPE, _SLOPE_NEARBY = 1e-9, 1e-2  # standard errors that a parameter is from its optimum
-_SLOPE_OF_CLASSES = 1e-7  # of several classes, some 1e-12 nats from the optimum
-_DIGITS_OF_VARIANCES = 2  # of their logarithms
+_LAST_SLOPE, _SLOPE_NEARBY = 1e-9, 1e-2  # accepted distances of a parameter from its optimum, in standard errors
+_SLOPE_OF_CLASSES = 1e-7  # for several classes; the loss is then within about 1e-12 nats of the optimum
+_DIGITS_OF_VARIANCES = 2  # decimals of log variances
 FEW_ROWS = 20_000
-"""Rows up to which many weak features together are worth more than they cost in time."""
+"""Number of rows up to which fitting many weak features is worth the time."""
 
 Start = tuple[np.ndarray, np.ndarray]
 """Point (n_parameters, n_logits), and standard deviations (n_groups,) of priors, 0 for groups that do not deviate."""
@@ -67,17 +67,18 @@ class Solution:
 
     Parameters
     ----------
-    tables : (n_cells, n_classes) nats for each feature.
-    intercept : (n_classes,) nats.
-    deviations : (n_groups,) standard deviations of the priors.
-    complete : False if the fit was ended early.
-    effective : (n_features,) effective number of coefficients of each feature, those that the rows determine.
-    point : (n_parameters, n_logits) parameters at the end.
-    loss : log loss of the rows there, in nats.
+    tables : for each feature, (n_cells, n_classes) deviations in nats.
+    intercept : (n_classes,) deviation of the intercept in nats.
+    deviations : (n_groups,) prior standard deviations of the coefficients; 0 for dropped groups.
+    complete : False if the fit ended early.
+    effective : (n_features,) effective number of coefficients that the rows determine.
+    point : (n_parameters, n_logits) fitted parameters.
+    loss : log loss of the rows at ``point``, in nats.
     expected_variance : expected variance of deviations, in the prior of variances; 0 without such a prior.
     errors : posterior errors of the deviations; None if another fit follows.
-    log_bayes : (n_features,) log Bayes factors of the deviations of each feature against none, after a rough fit.
-    effects : log Bayes factors and squared effects by variance, after a rough fit.
+    log_bayes : (n_features,) log Bayes factors of the deviations of each feature against none, in nats; only after a
+        rough fit, otherwise None.
+    effects : log Bayes factors and squared effects by prior variance; only after a rough fit, otherwise None.
     """
 
     tables: list[np.ndarray]
@@ -104,24 +105,25 @@ def solve(
 ) -> Solution:
     """Return the most probable deviations, under priors whose variances have the highest marginal likelihood.
 
-    Deviations are normal around 0, with one variance for each group of basis functions of a feature. Variances maximise
-    the marginal likelihood in its Laplace approximation, without held-out rows: s^2 = sum of squared coefficients /
-    effective number of coefficients, repeated (MacKay 1992, Wood and Fasiolo 2017).
+    Coefficients have normal priors around 0, with one variance for each group of basis functions of a feature.
+    Variances maximise the Laplace approximation of the marginal likelihood, without held-out rows. They are updated by
+    s^2 = sum of squared coefficients / effective number of coefficients until they converge (MacKay 1992, Wood and
+    Fasiolo 2017).
 
-    In a rough fit, and with many rows, the variance of groups without deviations converges to 0; they are dropped as
-    soon as it is negligible. Otherwise variances have a prior themselves, which acts like one more coefficient of an
-    expected size: with few rows, many weak features together are worth more than the few that stand out. The expected
-    size is the one that predicts each of five folds best from the others.
+    In a rough fit, and with many rows, the variance of groups without deviations converges to 0; such groups are
+    dropped as soon as their variance is negligible. Otherwise variances have a prior, too, which acts like one more
+    coefficient of an expected size, because with few rows many weak features together are worth more than the few
+    strongest ones. The expected size is chosen by five-fold cross-validation.
 
     Parameters
     ----------
     problem : rows, offsets and shapes.
-    clock : time limit; when it is over, or after Ctrl-C, the deviations so far are returned.
-    start : from `start_with_more` or `start_with_fewer`.
-    roughly : whether to make only a few rounds, enough to see which features matter; a fit with a ``start`` makes the
-        others. Jumps do not take part, and those that pay for themselves deviate in the fit that starts from this one.
-    nearby : the solution for a sample of the rows, from which ``start`` comes: fewer steps lead from there.
-    followed : whether a fit to more rows starts from this one, which then need not converge fully.
+    clock : time limit, None for no limit. When it is over, or after Ctrl-C, the deviations so far are returned.
+    start : starting point, from `start_with_more` or `start_with_fewer`; None for a fit from zero.
+    roughly : whether to make only a few rounds, which is enough to estimate which features have an effect. Jumps are
+        excluded; the result marks the jumps that improve the fit, which deviate in a fit that starts from it.
+    nearby : solution for a sample of the rows, if ``start`` comes from it; fewer steps are needed then.
+    followed : whether a fit to more rows starts from the result, which then need not converge fully.
     """
     n_rounds = _ROUGH_ROUNDS if roughly else _MOST_ROUNDS if start is None else _MOST_ROUNDS - _ROUGH_ROUNDS
     design, clock = problem.design, Clock(None) if clock is None else clock
@@ -134,7 +136,7 @@ def solve(
     expected_variance = 0.0 if not few else problem.expected_variance if nearby is None else nearby.expected_variance
     errors, log_bayes, effects, complete = None, None, None, False
     jumps = np.zeros(design.n_groups, dtype=bool)
-    # One thread: matrices are small, and a fixed order of sums makes results reproducible.
+    # Use one thread: matrices are small, and a fixed order of sums makes results reproducible.
     with one_blas_thread():
         search = VarianceSearch(problem, point, first**2, nearby is not None)
         try:
@@ -154,7 +156,7 @@ def solve(
         if not complete:
             errors = search.posterior_errors(settle=False)
 
-    # Groups that were dropped on the way do not deviate.
+    # Groups that the search dropped do not deviate: their variance stays 0.
     deviations, at = np.zeros(design.n_groups), np.zeros((design.n_parameters, design.n_logits))
     deviations[search.groups], at[search.parameters] = np.sqrt(search.variances), search.mode.point
     deviations[jumps] = _FIRST_DEVIATION
@@ -177,18 +179,19 @@ class VarianceSearch:
 
     Parameters
     ----------
-    whole : the problem with all groups.
+    whole : the problem with all groups of coefficients.
     point, variances : initial parameters (n_parameters, n_logits) and prior variances (n_groups,).
-    nearby : whether these are close to the optimum.
+    nearby : whether the initial values are close to the optimum.
 
     Attributes
     ----------
-    problem, sample : the problem without groups of negligible variance, and rows for its curvature.
+    problem, sample : the problem without groups of negligible variance, and a sample of rows for its curvature.
     groups, parameters : positions of its groups and parameters in the whole problem.
-    mode : the remaining parameters, with the loss and its gradient.
-    variances, curvature : of the remaining groups and parameters.
-    effective : (n_groups of the whole,) effective numbers of coefficients, those that the rows determine.
-    expected_variance : expected variance of deviations, in the prior of variances; 0 for no such prior.
+    mode : current values of the remaining parameters, with the loss and its gradient.
+    variances, curvature : prior variances of the remaining groups, and curvature of the loss by the remaining
+        parameters.
+    effective : (n_groups of the whole problem,) effective number of coefficients that the rows determine.
+    expected_variance : expected variance of deviations, in the prior of variances; 0 without such a prior.
     """
 
     def __init__(self, whole: EvidenceProblem, point: np.ndarray, variances: np.ndarray, nearby: bool) -> None:
@@ -202,7 +205,7 @@ class VarianceSearch:
         self._keep(variances > 0)
 
     def _keep(self, worth: np.ndarray) -> None:
-        """Drop all groups except those marked in ``worth`` (n_groups,)."""
+        """Drop all groups of coefficients except those marked in ``worth`` (n_groups,)."""
         if worth.all():
             return
         problem, sample, is_kept = self.problem.narrowed(worth, self.sample)
@@ -219,14 +222,14 @@ class VarianceSearch:
         )
 
     def improve(self, n_rounds: int, expected_variance: float, clock: Clock, *, factor: float = 1.0) -> None:
-        """Improve coefficients and variances in turn until variances converge, for at most ``n_rounds`` rounds.
+        """Update coefficients and variances in turn until the variances converge, for at most ``n_rounds`` rounds.
 
-        Variances are multiplied by ``factor`` first.
+        The variances are first multiplied by ``factor``.
         """
         self.variances, self.expected_variance = self.variances * factor, expected_variance
         for number in range(n_rounds):
             # Coefficients for the current variances.
-            if number <= 2 or number % 2 == 0:  # in one later round it changes little
+            if number <= 2 or number % 2 == 0:  # later, renew it every other round only, because it changes little
                 self.curvature = None
             metric = self.metric()
             self.mode = find_mode(self.problem, self.mode, metric, Stop(self._steps, self._slope))
@@ -250,21 +253,23 @@ class VarianceSearch:
                 break
 
     def metric(self) -> Metric:
-        """Return the metric of the posterior, from the curvature of the last round if available."""
+        """Return the metric of the posterior, from the curvature of the last round if it is still available."""
         if self.curvature is None:
             self.curvature = self.problem.curvature(self.mode.point, self.sample)
         return laplace_metric(self.problem.design, self.curvature, self.variances)
 
     def optimum(self, metric: Metric) -> np.ndarray:
-        """Return the coefficients after a Newton step, (n_parameters, n_logits), which approximate the optimum."""
+        """Return the coefficients after one Newton step, (n_parameters, n_logits), as an approximation of the
+        optimum.
+        """
         gradient = self.mode.gradient + self.mode.point / metric.priors[:, None]
         return self.mode.point - metric.move(metric.move(gradient, transposed=True))
 
     def effects(self, metric: Metric) -> tuple[np.ndarray, Effects]:
-        """Return the log Bayes factor of each feature's deviations against none, (n_features,), and `Effects` by
-        variance.
+        """Return the log Bayes factor of each feature's deviations against none, (n_features,) in nats, and `Effects`
+        by prior variance.
 
-        All other features keep their deviations. ``metric`` comes from `metric`, after the last round.
+        All other features keep their deviations. ``metric`` is the result of `metric` after the last round.
         """
         design, priors = self.problem.design, metric.priors
         assert self.curvature is not None
@@ -273,7 +278,7 @@ class VarianceSearch:
         variances = TRIED_VARIANCES / square
         logs = np.zeros((design.n_groups, variances.size))
         squares = np.zeros((design.n_groups, design.n_logits, variances.size))
-        # Basis functions: along the axes of its posterior, the coefficients of a group are independent.
+        # Basis functions: the coefficients of a group are independent along the axes of its posterior.
         order = np.argsort(design.group[: n - 1], kind="stable")
         ends = np.searchsorted(design.group[order], np.arange(design.n_groups + 1))
         for j in range(design.n_logits):
@@ -287,7 +292,7 @@ class VarianceSearch:
                     pulls = (axes.T @ point[at, j]) / posterior
                     logs[group] += log_bayes_factors(pulls[:, None], precisions[:, None], variances).sum(axis=0)
                     squares[group, j] = expected_squares(pulls, precisions, variances)
-        # Single cells: correlations between them are ignored, so each has a Bayes factor of its own.
+        # Single cells: their correlations are ignored, so that each has a Bayes factor of its own.
         single = np.arange(n, design.n_parameters)
         posterior = np.maximum(metric.single**2, _LEAST_POSTERIOR)
         precisions = np.maximum(1.0 / posterior - (1.0 / priors[single])[:, None], 0.0)
@@ -299,7 +304,7 @@ class VarianceSearch:
             for j in range(design.n_logits):
                 squares[group, j] = expected_squares(pulls[:, j], precisions[cells, j], variances)
 
-        # All variances of a feature together. The curvature of the intercept is that of all rows.
+        # Combine the groups of each feature. The curvature by the intercept is the sum over all rows.
         logs *= share
         squares /= self.curvature.dense[:, -1, -1, None]
         by_feature = []
@@ -310,10 +315,12 @@ class VarianceSearch:
         return by_feature[0], Effects(*by_feature[1:])
 
     def jumps_that_pay(self, metric: Metric) -> np.ndarray:
-        """Return a mask of the jumps that may pay in addition to the curves, (n_groups of the whole,).
+        """Return a mask of the jumps that may improve the fit in addition to the curves, (n_groups of the whole
+        problem,).
 
-        Each is tested by its log Bayes factor against no jump, with the other coefficients uncertain. `drop_jumps`
-        tests these jumps again. ``metric`` comes from `metric`, after the last round.
+        Each jump is tested by its log Bayes factor against no jump, taking the uncertainty of the other coefficients
+        into account. `drop_jumps` tests the selected jumps again. ``metric`` is the result of `metric` after the last
+        round.
         """
         whole, design, (rows, matrix) = self.whole, self.whole.design, self.whole_sample
         pays = np.zeros(design.n_groups, dtype=bool)
@@ -326,7 +333,7 @@ class VarianceSearch:
         _, of_rows = whole.logits_and_curvature(design.basis @ point, point[design.intercept], rows)
         of_rows *= whole.total / float(rows.weights.sum())
         others, steps = matrix[:, self.parameters[: metric.steps.shape[1]]], matrix[:, jumps]
-        # The information on a jump is its curvature less the part that other coefficients could explain.
+        # The precision of a jump is its curvature minus the part that other coefficients could explain.
         logs, scale = np.zeros((jumps.size, _JUMP_VARIANCES.size)), logit_scale(design.n_logits)
         for root, pull, of_class in zip(metric.steps, pulls.T, of_rows.T, strict=True):
             weighted = steps * of_class[:, None].astype(steps.dtype)
@@ -343,9 +350,9 @@ class VarianceSearch:
     def drop_jumps(self, expected_variance: float, clock: Clock) -> None:
         """Drop the jumps that a curve could imitate, and improve the other groups.
 
-        Jumps were admitted by the slope of the loss at a steep curve in their place, which says little near
-        probabilities of 0 and 1. At the optimum with the jumps, each is compared with no jump and a curve of larger
-        variance.
+        `jumps_that_pay` judged jumps by the gradient of the loss with a steep curve in their place, which is unreliable
+        near probabilities of 0 and 1. Here, at the optimum with the jumps, each jump is compared with a curve of larger
+        variance and no jump.
         """
         design, whole = self.problem.design, self.whole.design
         if not design.is_jump.any() or clock.is_up:
@@ -355,13 +362,13 @@ class VarianceSearch:
         (square, share), feature = logit_scale(design.n_logits), whole.feature[self.groups]
         stays, group = np.ones(design.n_groups, dtype=bool), design.group[: design.intercept]
         for k in np.unique(feature[design.is_jump]).tolist():
-            is_curve = self.groups == np.searchsorted(whole.feature, k)  # the first group of the feature
+            is_curve = self.groups == np.searchsorted(whole.feature, k)  # the curve is the first group of a feature
             is_jump = design.is_jump & (feature == k)
             jumps, n_curve = np.flatnonzero(is_jump[group]), np.count_nonzero(is_curve[group])
             at = np.append(np.flatnonzero(is_curve[group]), jumps)
             spread = np.sqrt(metric.priors[at])[:, None]
             blocks = [(root[at] / spread, point[at, j] / spread[:, 0]) for j, root in enumerate(metric.steps)]
-            # Drop the jump that gains least first: without it, the others gain more.
+            # Drop the jump that gains least first, because the others may gain more without it.
             factors, left = np.ones(at.size), list(range(n_curve, at.size))
             while left:
                 gains, curves = [], []
@@ -384,12 +391,12 @@ class VarianceSearch:
             self.improve(_ROUNDS_NEARBY, expected_variance, clock)
 
     def posterior_errors(self, *, settle: bool) -> PosteriorErrors:
-        """Return the posterior errors of the deviations. With ``settle``, converge to the optimum first."""
-        if settle:  # rounds stop before their optimum: the order of sums must not show in where they stop
+        """Return the posterior errors of the deviations. With ``settle``, first converge to the optimum."""
+        if settle:  # rounds end before the optimum, at a point that depends on the order of sums
             self.variances = np.exp(np.round(np.log(self.variances), _DIGITS_OF_VARIANCES))
         metric, slope, problem = self.metric(), self._slope, self.problem
         if settle:
-            # A few steps reach the optimum with the curvature across classes, or of all rows, single cells included.
+            # A few steps reach the optimum with the curvature across logits or, for one logit, of all rows.
             scale = metric
             if problem.design.n_logits > 1:
                 assert self.curvature is not None
@@ -403,11 +410,11 @@ class VarianceSearch:
 
 
 def choose_expected_variance(search: VarianceSearch, clock: Clock) -> VarianceSearch:
-    """Return the search with the expected variance that predicts held-out rows best: the first, 4 times that or more,
-    or a quarter.
+    """Return the search with the expected variance that predicts held-out rows best: the initial one, a quarter, or 4
+    times or more.
 
-    No smaller one is tried, because cuts, groups and the choice of features know the held-out rows
-    (benchmarks/decisions/samples.md).
+    Values below a quarter are not tried, because cuts, groups and the choice of features already depend on the held-out
+    rows (benchmarks/decisions/samples.md).
     """
     folds = deal_folds(search.whole)
     best, loss = search, held_out_loss(search, folds)
@@ -427,7 +434,7 @@ def choose_expected_variance(search: VarianceSearch, clock: Clock) -> VarianceSe
 
 
 def held_out_loss(search: VarianceSearch, folds: Sequence[np.ndarray]) -> float:
-    """Return the held-out log loss of all rows, in nats: each fold is predicted by a fit to the others with the same
+    """Return the log loss of all rows, in nats, where each fold is predicted by a fit to the other folds with the same
     prior variances.
     """
     metric, problem, total = search.metric(), search.problem, 0.0
@@ -441,9 +448,10 @@ def held_out_loss(search: VarianceSearch, folds: Sequence[np.ndarray]) -> float:
 
 
 def deal_folds(problem: EvidenceProblem) -> list[np.ndarray]:
-    """Return the fold of every row, an array for each chunk. The distinct rows of each class are dealt out in turn.
+    """Return the fold of every row, as one array per chunk. The distinct rows of each class are distributed over the
+    folds in turn.
 
-    They are ordered by hashes of their contents, so folds do not depend on row order.
+    Rows are ordered by hashes of their contents, so that folds do not depend on row order.
     """
     classes = np.concatenate([chunk.classes for chunk in problem.chunks])
     pairs = np.stack([classes.astype(np.uint64), problem.row_hashes()])
@@ -455,7 +463,7 @@ def deal_folds(problem: EvidenceProblem) -> list[np.ndarray]:
 
 
 def start_with_more(fitted: Solution, before: Design, after: Design) -> Start:
-    """Return a starting point for a problem that has further features after those of ``fitted``.
+    """Return a starting point for a problem that has further features after those of the solution ``fitted``.
 
     ``before`` and ``after`` are the designs of both problems.
     """
@@ -466,9 +474,9 @@ def start_with_more(fitted: Solution, before: Design, after: Design) -> Start:
 
 
 def start_with_fewer(fitted: Solution, before: Design, is_kept: np.ndarray) -> Start:
-    """Return a starting point for a problem with only the features marked in ``kept``.
+    """Return a starting point for a problem with only the features marked in the mask ``is_kept``.
 
-    Groups whose variance became 0 beside all features start again, because they may deviate beside fewer.
+    Groups whose variance became 0 get a new initial variance, because they may deviate if there are fewer features.
     """
     of_group = is_kept[before.feature]
     deviations = fitted.deviations[of_group]

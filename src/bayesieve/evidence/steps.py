@@ -1,4 +1,6 @@
-"""Step interactions: cuts of two columns into rectangles that explain what the single columns do not."""
+"""Step interactions: cuts of two columns into rectangles, whose contributions explain effects that the single columns
+do not.
+"""
 
 from __future__ import annotations
 
@@ -11,29 +13,30 @@ from bayesieve.evidence.inclusion import TRIED_VARIANCES, averaged_log_bayes, lo
 from bayesieve.evidence.problem import logit_scale
 
 # Limits measured in benchmarks/decisions/surfaces.md.
-_FIRST_INTERVALS = 8  # of a column while the other one is cut for the first time
-_ROUNDS = 3  # of cutting both columns
-_DIGITS_OF_GAINS = 9  # in nats
+_FIRST_INTERVALS = 8  # intervals of a column while the other column is cut for the first time
+_ROUNDS = 3  # rounds of cutting both columns
+_DIGITS_OF_GAINS = 9  # decimals of compared gains, in nats
 
 
 def cut_grid(
     gradient: np.ndarray, curvature: np.ndarray, n_special: Sequence[int], is_cut: Sequence[bool]
 ) -> tuple[float, list[np.ndarray]]:
-    """Cut two columns such that contributions by rectangle explain the gradient of the log loss best.
+    """Cut two columns so that contributions by rectangle explain the gradient of the log loss best.
 
-    The columns are cut in turn, each given the cuts of the other, because neither shows the interaction alone. A set of
-    cuts costs the logarithm of the number of sets of that size.
+    The columns are cut in turn, each given the cuts of the other, because a single column does not show the
+    interaction. A set of cuts costs the logarithm of the number of possible sets of its size, in nats.
 
     Parameters
     ----------
-    gradient, curvature : (n_first, n_second, n_logits) sums of the log loss by the cells of both columns.
-    n_special : number of leading cells of each column that have no neighbours, such as that of missing values.
-    is_cut : whether each column is cut; the cells of other columns stay as they are.
+    gradient, curvature : (n_first, n_second, n_logits) derivatives of the log loss, summed by the cells of both
+        columns.
+    n_special : number of leading cells of each column that have no neighbours, such as the cell of missing values.
+    is_cut : whether each column is cut; otherwise its cells stay as they are.
 
     Returns
     -------
     tuple
-        Log Bayes factor of the rectangles against both columns alone, less the cost of the cuts, in nats; and the
+        Log Bayes factor of the rectangles against both columns alone, minus the cost of the cuts, in nats; and the
         interval of each cell of both columns, (n_first,) and (n_second,).
     """
     start = [_bounds(gradient.shape[axis], n_special[axis], is_cut[axis]) for axis in (0, 1)]
@@ -46,7 +49,7 @@ def cut_grid(
             if is_cut[axis]:
                 others = bounds[1 - axis][:-1]
                 if np.array_equal(others, others_before[axis]):
-                    break  # the cuts of both columns stay as they are
+                    break  # converged: the cuts of both columns have not changed
                 others_before[axis] = others
                 sums = [np.add.reduceat(np.moveaxis(table, axis, 0), others, axis=1) for table in (gradient, curvature)]
                 bounds[axis], costs[axis] = _cut(sums[0], sums[1], n_special[axis])
@@ -58,7 +61,9 @@ def cut_grid(
 
 
 def _bounds(n_cells: int, n_special: int, is_cut: bool) -> np.ndarray:
-    """Return the initial interval bounds of a column: each cell, or a few intervals of about equal numbers of cells."""
+    """Return the initial interval bounds of a column: each cell is an interval unless the column is cut, then there are
+    a few intervals with about equal numbers of cells.
+    """
     if not is_cut:
         return np.arange(n_cells + 1)
     few = np.arange(1, _FIRST_INTERVALS + 1) * (n_cells - n_special) // _FIRST_INTERVALS
@@ -72,19 +77,19 @@ def move_cuts(
     bounds: Sequence[np.ndarray],
     n_special: Sequence[int],
 ) -> list[np.ndarray]:
-    """Move each cut of two columns to the place between its neighbours where it explains the gradient best.
+    """Move each cut of two columns to the position between its neighbouring cuts where it explains the gradient best.
 
     Parameters
     ----------
     codes : fine cells of the rows by both columns, (n_rows,) each.
-    gradient, curvature : (n_rows, n_logits) of the log loss.
+    gradient, curvature : (n_rows, n_logits) first and second derivatives of the log loss of each row.
     bounds : for each column, (n_intervals + 1,) bounds of its intervals among the fine cells.
     n_special : number of leading cells of each column that are intervals by themselves.
 
     Returns
     -------
     list
-        The new bounds.
+        New bounds of both columns.
     """
     bounds = [ends.copy() for ends in bounds]
     for _ in range(_ROUNDS):
@@ -108,7 +113,7 @@ def move_cuts(
                     strips.logs(np.full_like(places, lower), places),
                     strips.logs(places, np.full_like(places, upper)),
                 )
-                # Rounding errors depend on the order of rows, so gains that differ by no more count as equal.
+                # Round the gains: rounding errors depend on the order of rows and must not decide.
                 best = int(np.argmax(np.round(strips.gains(rest[:, None] + below + above), _DIGITS_OF_GAINS)))
                 bounds[axis][k], logs[:, k - 1], logs[:, k] = places[best], below[:, best], above[:, best]
         if all(np.array_equal(ends, other) for ends, other in zip(bounds, before, strict=True)):
@@ -119,11 +124,11 @@ def move_cuts(
 class _Strips:
     """Sums of gradient and curvature over intervals of one column, by interval of the other column and in total.
 
-    Cumulative sums make the sums of any interval a difference of two numbers.
+    The sum over any interval is a difference of two cumulative sums.
 
     Parameters
     ----------
-    gradient, curvature : (n_cells, n_others, n_logits) sums by cell of the column and interval of the other one.
+    gradient, curvature : (n_cells, n_others, n_logits) sums by cell of the column and interval of the other column.
     """
 
     def __init__(self, gradient: np.ndarray, curvature: np.ndarray) -> None:
@@ -133,17 +138,17 @@ class _Strips:
         ]
 
     def logs(self, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
-        """Return log Bayes factors of the intervals from ``lower`` to ``upper``: by rectangle, and for the column
+        """Return log Bayes factors of the intervals from ``lower`` to ``upper``: for rectangles, and for the column
         alone.
 
-        The shape is (2, n_intervals, n_variances).
+        The result has shape (2, n_intervals, n_variances).
         """
         return np.stack(
             [_log_bayes(pull[upper] - pull[lower], steep[upper] - steep[lower]) for pull, steep in self._below]
         )
 
     def gains(self, logs: np.ndarray) -> np.ndarray:
-        """Return the log Bayes factors in nats of rectangles over the column alone, (...,), from ``logs`` (2, ...,
+        """Return the log Bayes factors of rectangles against the column alone, (...,) in nats, from ``logs`` (2, ...,
         n_variances).
         """
         rectangles, alone = averaged_log_bayes(logs)
@@ -153,13 +158,16 @@ class _Strips:
 def _cut(gradient: np.ndarray, curvature: np.ndarray, n_special: int) -> tuple[np.ndarray, float]:
     """Cut one column greedily where the gain is largest. Returns the bounds of its intervals, and their cost in nats.
 
-    The gain is that of rectangles less what the same cuts of the column alone would gain.
+    The gain of a cut is what rectangles gain by it minus what the column alone gains by it.
     """
     n_cells, n_cuts, cost, strips = len(gradient), 0, 0.0, _Strips(gradient, curvature)
     bounds = np.append(np.arange(n_special + 1), n_cells)
     logs = strips.logs(bounds[:-1], bounds[1:]).sum(axis=1)
     cuts = np.arange(n_special + 1, n_cells)
-    lower, upper = np.full(cuts.size, n_special), np.full(cuts.size, n_cells)  # of the interval that each cut divides
+    lower, upper = (
+        np.full(cuts.size, n_special),
+        np.full(cuts.size, n_cells),
+    )  # ends of the interval that each cut divides
     changes, is_chosen = np.empty((2, cuts.size, TRIED_VARIANCES.size)), np.zeros(cuts.size, dtype=bool)
     divided = slice(0, cuts.size)
     while n_cuts < cuts.size:
@@ -181,7 +189,7 @@ def _cut(gradient: np.ndarray, curvature: np.ndarray, n_special: int) -> tuple[n
 def _log_bayes(gradient: np.ndarray, curvature: np.ndarray) -> np.ndarray:
     """Return log Bayes factors of contributions by rectangle, (n_intervals, n_variances), summed over the other column.
 
-    ``gradient`` and ``curvature`` are sums (n_intervals, n_others, n_logits).
+    ``gradient`` and ``curvature`` (n_intervals, n_others, n_logits) are sums by interval of both columns.
     """
     square, share = logit_scale(gradient.shape[-1])
     variances = TRIED_VARIANCES / square
@@ -189,7 +197,9 @@ def _log_bayes(gradient: np.ndarray, curvature: np.ndarray) -> np.ndarray:
 
 
 def _log_bayes_of_rectangles(gradient: np.ndarray, curvature: np.ndarray, bounds: Sequence[np.ndarray]) -> float:
-    """Return the log Bayes factor of contributions by rectangle against contributions of both columns alone."""
+    """Return the log Bayes factor of contributions by rectangle against contributions of both columns alone, in
+    nats.
+    """
     sums = [np.add.reduceat(np.add.reduceat(t, bounds[0][:-1]), bounds[1][:-1], axis=1) for t in (gradient, curvature)]
     together = float(averaged_log_bayes(_log_bayes(*sums).sum(axis=0)))
     for axis in (0, 1):

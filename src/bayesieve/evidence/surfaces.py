@@ -20,30 +20,30 @@ from bayesieve.table import FeatureLevels
 from bayesieve.table.levels import smallest_unsigned
 from bayesieve.table.pair_levels import PairLevels, unused_pair_name
 
-_MOST_PRODUCTS = 1e10  # rows x basis functions x basis functions that are looked at
-_N_BINS = 20  # intervals of a numeric column, about as many rows each
+_MOST_PRODUCTS = 1e10  # rows x functions of one feature x functions of the other, which bounds the time
+_N_BINS = 20  # intervals of a numeric column, with about equal numbers of rows
 _N_COSINES = 5
-_MOST_GROUPS = 8  # of a categorical column
-_MOST_CELLS = 4096  # of a grid
-_PAIRS_AT_ONCE = 64  # of a thread
+_MOST_GROUPS = 8  # groups of a categorical column
+_MOST_CELLS = 4096  # cells of a grid
+_PAIRS_AT_ONCE = 64  # pairs that a thread processes in one call
 _CAUTION = 0.5
-"""Share of the nats by which one table of noise in a hundred gets a surface: the fit has the last word
-(benchmarks/decisions/surfaces.md)."""
+"""Required log Bayes factor, as a share of the one that the best pair reaches in one of a hundred tables of noise. It can
+be below 1, because the selection of features tests surfaces again (benchmarks/decisions/surfaces.md)."""
 
 
 @dataclass(frozen=True, eq=False)
 class SurfacePart:
-    """One of the two features of a surface, with its bins.
+    """One of the two features of a surface, with its bins (intervals or groups that are coarser than its cells).
 
     Parameters
     ----------
     feature : position of the feature in the table.
-    cells : its cells, or None if these are its levels.
-    bins : its bins, which are coarser than cells.
+    cells : cells of the feature; None if its levels are not divided into cells.
+    bins : bins of the feature.
     bin_of_cell : (n_cells,) bin of each cell.
-    basis : (n_bins, n_functions) basis functions over the bins, of mean 0 over the rows.
+    basis : (n_bins, n_functions) basis functions over the bins, with mean 0 over the rows.
     rows : (n_cells,) number (or weight) of the rows of each cell.
-    is_limited : whether the user limited the number of cells; then steps lie at their bounds only.
+    is_limited : whether the user limited the number of cells; then steps can only lie between cells.
     """
 
     feature: int
@@ -56,16 +56,16 @@ class SurfacePart:
 
     @property
     def is_cut(self) -> bool:
-        """Whether steps are cuts of numbers; otherwise each bin is a step."""
+        """Whether bins are intervals, which steps may merge; otherwise each bin is a step of its own."""
         return self.cells is not None and self.cells.cut_points is not None
 
     @property
     def may_move(self) -> bool:
-        """Whether steps may lie between any two numbers, rather than between two cells."""
+        """Whether steps may lie between any two numbers, rather than only between two cells."""
         return self.is_cut and not self.is_limited
 
     def with_steps(self, bin_of_cell: np.ndarray) -> SurfacePart:
-        """Return the part with steps between bins, given by ``bin_of_cell``, instead of a smooth curve."""
+        """Return the part with a step basis instead of a smooth one, for the bins given by ``bin_of_cell``."""
         if self.cells is None or self.cells.cut_points is None:
             return self
         cuts = self.cells.cut_points[np.diff(bin_of_cell) > 0]
@@ -73,13 +73,13 @@ class SurfacePart:
         return replace(self, bins=bins, bin_of_cell=bin_of_cell, basis=_steps(bin_of_cell, self.rows))
 
     def with_cuts(self, bins: FeatureLevels, rows: np.ndarray) -> SurfacePart:
-        """Return the part with steps between other ``bins``; ``rows`` (n_bins,) are their rows."""
+        """Return the part with a step basis for other ``bins``; ``rows`` (n_bins,) is the number of rows in each."""
         every = np.arange(rows.size)
         return replace(self, cells=bins, bins=bins, bin_of_cell=every, basis=_steps(every, rows), rows=rows)
 
     def is_reached(self, rows: np.ndarray) -> np.ndarray:
-        """Return a mask of the bins, (n_bins,), that have rows or lie on the curve of numbers, where values are
-        interpolated.
+        """Return a mask of the bins, (n_bins,), that have rows or lie on the curve of a numeric column, where values
+        are interpolated.
         """
         reached: np.ndarray = rows > 0
         if self.bins.kind == "numeric":
@@ -87,13 +87,13 @@ class SurfacePart:
         return reached
 
     def code(self, cells: np.ndarray) -> np.ndarray:
-        """Return the bin of each row, (n_rows,), from its cell; the number of bins if it has none."""
+        """Return the bin of each row, (n_rows,), from its cell; the number of bins if the row has no cell."""
         return np.append(self.bin_of_cell, self.bins.n_levels)[np.minimum(cells, self.bin_of_cell.size)]
 
 
 @dataclass(frozen=True, eq=False)
 class Surface:
-    """Pair of features whose contributions are fitted over the grid of their bins."""
+    """Pair of features whose joint contributions are fitted over the grid of their bins."""
 
     first: SurfacePart
     second: SurfacePart
@@ -109,13 +109,14 @@ class Surface:
     def with_steps_if_better(
         self, log_bayes: float, codes: np.ndarray, gradient: np.ndarray, curvature: np.ndarray
     ) -> Surface:
-        """Return the surface with steps instead of curves, if the log Bayes factor of steps exceeds ``log_bayes``.
+        """Return the surface with steps instead of curves if the log Bayes factor of steps exceeds ``log_bayes``,
+        otherwise unchanged.
 
         Parameters
         ----------
         log_bayes : log Bayes factor of the smooth surface, in nats.
-        codes : (2, n_rows) cells of the rows.
-        gradient, curvature : (n_rows, n_logits) of the log loss; see `EvidenceProblem.slopes`.
+        codes : (2, n_rows) cell of each row for both features.
+        gradient, curvature : (n_rows, n_logits) derivatives of the log loss, from `EvidenceProblem.slopes`.
         """
         size = tuple(part.bin_of_cell.size for part in self.parts)
         in_grid = (codes < np.array(size)[:, None]).all(axis=0)
@@ -143,8 +144,8 @@ class Surface:
         return self.first.bins.n_levels, self.second.bins.n_levels
 
     def codes(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """Return the grid cell of each row, (n_rows,), from its cells of both features; the size of the grid if it has
-        none.
+        """Return the grid cell of each row, (n_rows,), from its cells of both features; the number of grid cells if it
+        has none.
         """
         n_first, n_second = self.size
         first, second = self.first.code(first), self.second.code(second)
@@ -153,15 +154,15 @@ class Surface:
         return cells.astype(smallest_unsigned(n_first * n_second))
 
     def levels(self, cells: np.ndarray, taken: Collection[str]) -> tuple[PairLevels, np.ndarray]:
-        """Return a pair of columns with a level for each grid cell that has rows, and the positions of these cells.
+        """Return a pair of columns with one level for each grid cell that has rows, and the positions of these cells.
 
-        Cells without rows join the level of the most similar cell, except those of bins without rows that lie on no
-        curve.
+        A grid cell without rows joins the level of the most similar cell, unless it belongs to a bin without rows that
+        does not lie on a curve.
 
         Parameters
         ----------
-        cells : (n_cells, n_classes) rows (or weight) of the grid.
-        taken : names of other features.
+        cells : (n_cells, n_classes) number (or weight) of rows in each grid cell.
+        taken : names of other features, which the pair must not have.
         """
         rows = cells.sum(axis=1).reshape(self.size)
         with_rows, n_levels = rows.ravel() > 0, np.count_nonzero(rows)
@@ -182,7 +183,7 @@ def surface_parts(
 ) -> dict[int, SurfacePart]:
     """Return the terms that surfaces may combine, by position; empty if no feature has cells within its levels.
 
-    Numeric columns get quantile bins and a cosine basis; categorical ones enter by their groups.
+    Numeric columns get quantile bins and a cosine basis; the bins of categorical columns are their groups.
     """
     parts: dict[int, SurfacePart] = {}
     if all(term.cells is None for term in terms):
@@ -194,7 +195,7 @@ def surface_parts(
         if isinstance(level, PairLevels) or rows.sum() <= 0:
             continue
         if cells is not None and cells.kind == "numeric":
-            # Bins are quantile intervals, cut at the cut points of the levels in addition.
+            # Bins are quantile intervals with the cut points of the levels as additional bounds.
             first = cells.n_special_levels
             assert cells.cut_points is not None
             shares = rows[first:] / rows[first:].sum()
@@ -221,17 +222,17 @@ def find_surfaces(
     codes: Sequence[np.ndarray],
     rows: CalibrationRows,
 ) -> dict[Surface, np.ndarray]:
-    """Return up to ``most`` promising surfaces, with the grid cells of the rows in each.
+    """Return up to ``most`` promising surfaces, each with the grid cell of every row.
 
-    Every pair is tested beside the fitted single features; the required Bayes factor grows with the number of pairs. A
+    Every pair is tested given the fitted single features; the required Bayes factor grows with the number of pairs. A
     surface is smooth, or has steps if these explain the rows better.
 
     Parameters
     ----------
     parts : features by their position in ``codes``.
     most : largest number of surfaces.
-    problem, point : fit of the single features.
-    codes : cells of the rows, (n_rows,), for each feature.
+    problem, point : fitting problem of the single features, and its solution.
+    codes : for each feature, the cell of each row, (n_rows,).
     rows : rows of the fit.
     """
     every, cells = list(parts.values()), [codes[i] for i in parts]
@@ -240,7 +241,7 @@ def find_surfaces(
     if len(every) < 2 or most < 1 or left < math.prod(fewest):
         return {}
 
-    # Bayes factors of all pairs are computed from gradients and curvatures of a sample of rows.
+    # Compute the Bayes factors of all pairs from gradients and curvatures of a sample of rows.
     bins = np.array([part.code(of_rows) for part, of_rows in zip(every, cells, strict=True)])
     bases = [part.basis for part in every]
     n_functions = int(np.sum([basis.shape for basis in bases], axis=0).max())
@@ -251,7 +252,7 @@ def find_surfaces(
     pairs = [(i, j) for j in range(len(every)) for i in range(j) if is_numeric[i] or is_numeric[j]]
     log_bayes = pair_gains(pairs, bins[:, sample], bases, slopes, problem.n_jobs)
 
-    # A surface that would exceed the limits is skipped: a less probable but smaller one may still fit.
+    # Skip a surface that would exceed the limits of the fit, because a less probable but smaller one may still fit.
     least = _CAUTION * math.log(100.0 * max(1, len(pairs)))
     surfaces: dict[Surface, np.ndarray] = {}
     for k in np.argsort(-log_bayes, kind="stable").tolist():
@@ -275,24 +276,24 @@ def move_steps(
     curvature: np.ndarray,
     rows: CalibrationRows,
 ) -> tuple[Surface, tuple[np.ndarray, np.ndarray]]:
-    """Move the steps of a surface from the bounds of cells to the values at which they explain the rows best.
+    """Move the steps of a surface from the bounds of cells to the values where they explain the rows best.
 
-    Cells are quantiles, so a step between two of them may be many rows off (benchmarks/decisions/surfaces.md).
+    Cells are quantile intervals, so that a step between two of them may be many rows away from the best position
+    (benchmarks/decisions/surfaces.md).
 
     Parameters
     ----------
     surface : surface with steps.
-    cells : cells of the rows by both features, (n_rows,) each.
-    gradient, curvature : (n_rows, n_logits) of the log loss.
+    cells : cell of each row for both features, (n_rows,) each.
+    gradient, curvature : (n_rows, n_logits) derivatives of the log loss of each row.
     rows : rows of the fit.
 
     Returns
     -------
     tuple
-        The surface, and the cells of the rows by both of its features.
+        Surface with moved steps, and the cell of each row for both of its features.
     """
-    # Every distinct number becomes a cell. Groups of categories, and columns with a limited number of cells, stay as
-    # they are.
+    # Make every distinct number a cell. Groups of categories, and columns with a limited number of cells, keep theirs.
     finest, codes, bounds, n_special = [], [], [], []
     for part, of_rows in zip(surface.parts, cells, strict=True):
         if part.may_move:
@@ -310,7 +311,7 @@ def move_steps(
     both = codes[0][in_grid], codes[1][in_grid]
     bounds = move_cuts(both, gradient[in_grid], curvature[in_grid], bounds, n_special)
 
-    # The bins between the moved steps are the new cells of the surface.
+    # Make the bins between the moved steps the new cells of the surface.
     parts, bins_of_rows = list(surface.parts), list(cells)
     for i, part in enumerate(surface.parts):
         cuts = finest[i].cut_points
@@ -322,17 +323,19 @@ def move_steps(
 
 
 def _steps(bin_of_cell: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Return a step basis: an indicator for each bin, (n_bins, n_bins), less its mean over the ``rows`` of the
-    cells.
+    """Return a step basis, (n_bins, n_bins): an indicator of each bin, minus its mean over the ``rows`` (n_cells,) of
+    the cells.
     """
     of_bins = np.bincount(bin_of_cell, rows)
     return np.eye(of_bins.size) - of_bins / of_bins.sum()
 
 
 def _nearest(with_rows: np.ndarray, basis: np.ndarray) -> np.ndarray:
-    """Return, for each cell, the cell ``with_rows`` (mask) whose basis functions are most similar."""
+    """Return, for each cell, the cell in the mask ``with_rows`` whose basis functions have the most similar values."""
     other = np.flatnonzero(with_rows)
-    nearest = [np.argmin(((basis[other] - cell) ** 2).sum(axis=1)) for cell in basis]  # all at once take gigabytes
+    nearest = [
+        np.argmin(((basis[other] - cell) ** 2).sum(axis=1)) for cell in basis
+    ]  # a loop, because one array for all cells takes gigabytes
     return other[nearest]
 
 
@@ -345,16 +348,16 @@ def pair_gains(
 ) -> np.ndarray:
     """Return the log Bayes factor of a surface against no surface for each pair of features, (n_pairs,), in nats.
 
-    It averages the Bayes factors of a smooth surface, made of products of basis functions, and of a grid whose cells
-    deviate one by one. Each product and cell has a gradient and a curvature of the log loss.
+    It is the log of the mean of two Bayes factors: for a smooth surface made of products of basis functions, and for a
+    grid with independent cells.
 
     Parameters
     ----------
     pairs : pairs of positions among the n features.
-    bins : (n, n_rows) bin of every row, n_bins if it has none.
-    bases : for each feature, (n_bins, n_functions), of mean 0 over the rows.
-    slopes : gradient and curvature of the log loss, (n_rows, n_logits); see `EvidenceProblem.slopes`.
-    n_jobs : threads.
+    bins : (n, n_rows) bin of every row for each feature; the number of bins if it has none.
+    bases : for each feature, (n_bins, n_functions) basis functions with mean 0 over the rows.
+    slopes : gradient and curvature of the log loss, (n_rows, n_logits) each, from `EvidenceProblem.slopes`.
+    n_jobs : number of threads.
     """
     from bayesieve.evidence._kernels import pair_log_bayes, sum_by_level
 

@@ -19,12 +19,12 @@ from bayesieve.table.levels import smallest_unsigned
 from bayesieve.table.values import HIGHEST_SPECIAL, canonical_text, number_type
 
 N_CELLS = 64
-"""Cells of a numeric column, about as many rows each, apart from those that the cut points of its levels add."""
+"""Number of quantile cells of a numeric column; the cut points of its levels divide them further."""
 LEAST_ROWS_OF_VALUE = 2
-"""Rows of a value that is a separate cell; the other values of its group share one."""
+"""Number of rows from which a category is a cell of its own; the rarer categories of a group share a cell."""
 
 _LEAST_SHARE = 1e-9
-_MOST_SINGLE = 1 << 20  # coefficients of single cells, of which the fit keeps some 25 copies
+_MOST_SINGLE = 1 << 20  # largest number of coefficients of single cells; the fit stores about 25 arrays of that size
 
 
 @dataclass(frozen=True)
@@ -33,16 +33,16 @@ class FitOptions:
 
     Parameters
     ----------
-    fit : what is fitted: "weights", "levels", "cells", or None for nothing.
-    signs : by position, 1 for features whose contributions must not fall, -1 for those whose contributions must not
+    fit : what is fitted: "weights", or contributions of "levels" or "cells"; None for nothing.
+    signs : for positions of features, 1 if contributions must not fall with increasing values, -1 if they must not
         rise.
     smoothing : smoothing of the probabilities before calibration.
-    drop : whether features that do not pay for themselves are dropped, and surfaces are sought.
+    drop : whether features that are not worth their coefficients are dropped, and surfaces are searched.
     most_surfaces : largest number of surfaces.
-    without_surface : names of columns that take part in no surface.
-    n_jobs : threads.
-    excluded, included : positions of features that must stay out of the model, or in it.
-    most_cells : by position, largest number of cells of a feature, without those of missing and special values.
+    without_surface : names of columns that surfaces must not use.
+    n_jobs : number of threads.
+    excluded, included : positions of features that must be excluded from the model, or included.
+    most_cells : for positions of features, largest number of cells, not counting those of missing and special values.
     """
 
     fit: str | None
@@ -59,21 +59,22 @@ class FitOptions:
 
 @dataclass(frozen=True, eq=False)
 class Term:
-    """Feature that is fitted jointly with others.
+    """Feature that is fitted jointly with other features.
 
     Parameters
     ----------
     feature : position of the feature in the table.
     weight : weight of its counted contributions.
-    cells : its cells, or None if these are its levels.
+    cells : cells of the feature; None if its levels are not divided into cells.
     of_level : (n_cells,) level of each cell.
     codes : (n_rows,) cell of each row.
     rows : (n_cells,) number (or weight) of the rows of each cell.
-    counted : (n_cells, n_classes) counted contributions, without weight.
+    counted : (n_cells, n_classes) counted contributions before weighting, in nats.
     is_refitted : whether its levels are refitted for each fold, because levels from all rows would overfit.
     shape : basis functions of its deviations.
-    correction : (n_cells, n_classes) ``counted`` less the contributions in the leave-one-out loss, or None.
-    is_by_value : whether its values are fitted one by one, from contributions of 0.
+    correction : (n_cells, n_classes) ``counted`` minus the contributions in the leave-one-out loss; None if both are
+        equal.
+    is_by_value : whether its values are fitted one by one, starting from contributions of 0.
     """
 
     feature: int
@@ -102,17 +103,17 @@ def collect_terms(
     calibration: CalibratedWeights,
     options: FitOptions,
 ) -> list[Term]:
-    """Return the features of positive importance, and those that may matter through cells within their levels.
+    """Return the features of positive importance, and those that may have an effect through cells within their levels.
 
-    None are returned if only weights are fitted.
+    Return an empty list if only weights are fitted.
 
     Parameters
     ----------
     coded : the rows, coded by ``levels``.
     levels : levels of all features.
-    logs : log P(level | class) of each feature.
-    importance : (n_features,) fitted weights, or those of the search for features that are fitted from 0.
-    calibration : fitted weights.
+    logs : for each feature, (n_levels, n_classes) log P(level | class).
+    importance : (n_features,) fitted weights; for features that are fitted by value, the weights of the search.
+    calibration : fitted weights, and the rows of the fit.
     options : what to fit.
     """
     if calibration.loss is None or options.fit == "weights":
@@ -129,14 +130,14 @@ def collect_terms(
     for k, of_rows in zip(features.tolist(), codes, strict=True):
         of_level = coarser_codes(cells[k], levels[k]) if k in cells else np.arange(coded.n_levels[k])
         n_rows, sign = rows.count_classes(of_rows, of_level.size).sum(axis=1), options.signs.get(k, 0)
-        # Counted contributions: levels in the wrong order are merged, and curves replace steps by lines.
+        # Counted contributions: merge levels that violate the monotone order, and replace the steps of curves by lines.
         counted = (merged_evidence(logs[k], rising_cells(levels[k], sign)) if sign else logs[k])[of_level]
         is_curve = k in cells and cells[k].kind == "numeric"
         if is_curve:
             counted = lines_between_levels(of_level, n_rows, cells[k].n_special_levels, counted)
         correction = counted - logs[k][of_level] if sign or is_curve else None
         facts = of_level, of_rows, n_rows, counted, k in refitted, Shape(of_level.size), correction
-        by_value = bool(importance[k] != weights[k])  # the importance of all others is their weight
+        by_value = bool(importance[k] != weights[k])  # only then does the importance differ from the weight
         terms.append(Term(k, float(weights[k]), cells.get(k), *facts, by_value))
     shapes = choose_shapes(terms, coded.n_classes)
     for i, (term, shape) in enumerate(zip(terms, shapes, strict=True)):
@@ -154,14 +155,14 @@ def split_levels(
     rows: CalibrationRows,
     options: FitOptions,
 ) -> tuple[np.ndarray, dict[int, FeatureLevels], np.ndarray]:
-    """Split the levels of features into finer cells.
+    """Split the levels of the features that may have an effect into finer cells.
 
     Returns
     -------
     tuple
-        Positions of the features of positive weight, and of the first others whose levels can be split, because they
-        may matter through curves or pairs; cells of those that are split; and the codes (n_features, n_rows) of all of
-        them.
+        Positions of the features: those of positive weight, and a limited number of others whose levels can be split,
+        because they may have an effect through curves or pairs; cells of the features that are split, by position; and
+        codes (n_features, n_rows) of all of these features.
     """
     heaviest = np.setdiff1d(np.arange(weights.size), list(options.excluded))
     heaviest = heaviest[np.argsort(-weights[heaviest], kind="stable")]
@@ -174,7 +175,7 @@ def split_levels(
     columns = rows.raw_columns(features.tolist())
 
     def split(i: int) -> tuple[FeatureLevels, np.ndarray]:
-        if len(columns[i]) > 1:  # a pair
+        if len(columns[i]) > 1:  # the feature is a pair
             return whole[i], whole[i].code(columns[i], [])
         cells = cells_of(whole[i], columns[i][0], rows.weights, most_cells[i])
         return cells, cells.code(columns[i][0], [])
@@ -196,14 +197,14 @@ def lines_between_levels(of_level: np.ndarray, rows: np.ndarray, n_special: int,
     Parameters
     ----------
     of_level : (n_cells,) level of each cell.
-    rows : (n_cells,) rows (or weight) of each cell.
+    rows : (n_cells,) number (or weight) of the rows of each cell.
     n_special : number of cells of missing and special values, which come first and keep their contributions.
-    counted : (n_cells, n_classes) contributions, equal in all cells of a level.
+    counted : (n_cells, n_classes) contributions in nats, equal in all cells of a level.
     """
     firsts = np.flatnonzero(np.diff(of_level[n_special:], prepend=-1))
     if firsts.size < 2:
         return counted
-    total = float(rows.sum())  # cells may be empty, also several levels side by side: their middles coincide
+    total = float(rows.sum())  # empty neighbouring levels have equal middles
     weights = np.maximum(rows[n_special:] + np.finfo(float).eps * total, _LEAST_SHARE * total)
     ranks = np.cumsum(weights) - weights / 2
     middles = np.add.reduceat(weights * ranks, firsts) / np.add.reduceat(weights, firsts)
@@ -216,8 +217,8 @@ def lines_between_levels(of_level: np.ndarray, rows: np.ndarray, n_special: int,
 def choose_shapes(terms: Sequence[Term], n_classes: int) -> list[Shape]:
     """Return the shape of each term: a curve, categories within groups, or independent levels.
 
-    Basis functions and single cells are limited, because they take time and memory: features that are fitted value by
-    value get them first, then those with the largest weights.
+    The total numbers of basis functions and single cells are limited, because they take time and memory. Features that
+    are fitted value by value get theirs first, then the features with the largest weights.
     """
     shapes = [Shape(term.of_level.size) for term in terms]
     n_functions, n_single = most_functions(n_classes), _MOST_SINGLE // (1 if n_classes == 2 else n_classes)
@@ -225,7 +226,7 @@ def choose_shapes(terms: Sequence[Term], n_classes: int) -> list[Shape]:
         term, shape = terms[i], shapes[i]
         if term.cells is not None and term.cells.kind == "numeric":
             n_special = term.cells.n_special_levels
-            jumps = n_special + 1 + np.flatnonzero(np.diff(term.of_level[n_special:]))  # where levels begin
+            jumps = n_special + 1 + np.flatnonzero(np.diff(term.of_level[n_special:]))  # first cells of the levels
             shape = Shape.of_curve(term.rows, n_special, jumps)
         elif term.is_by_value and shape.n_cells <= N_CELLS:
             shape = Shape.free(shape.n_cells)
@@ -251,14 +252,15 @@ def choose_shapes(terms: Sequence[Term], n_classes: int) -> list[Shape]:
 def cells_of(level: FeatureLevels, column: Column, weights: np.ndarray, most: int | None = None) -> FeatureLevels:
     """Return the cells of a column, which are nested in its levels.
 
-    For numbers they are quantile intervals combined with the cut points of the levels, for groups single categories.
+    For numeric columns, cells are quantile intervals with the cut points of the levels as additional bounds; for
+    groups, they are single categories.
 
     Parameters
     ----------
     level : levels of the column.
     column : rows from which the cells are computed.
-    weights : (n_rows,), positive.
-    most : largest number of cells, without those of missing and special values; None for any number.
+    weights : (n_rows,) positive row weights.
+    most : largest number of cells, not counting those of missing and special values; None for no limit.
 
     Returns
     -------
@@ -275,8 +277,8 @@ def cells_of(level: FeatureLevels, column: Column, weights: np.ndarray, most: in
     values, at, is_known = _known_numbers(level, column)
     if values.size < 2:
         return level
-    # Cells are narrower in the tails, like the basis functions of curves: cells of equal shares would leave steps in
-    # the tails of large tables.
+    # Make cells narrower in the tails, like the basis functions of curves. Cells with equal shares of the rows would
+    # leave visible steps in the tails of large tables.
     n_cells, rows = min(N_CELLS, left + 1), np.cumsum(np.bincount(at, weights[is_known]))
     below = np.sin(0.5 * np.pi * np.arange(1, n_cells) / n_cells) ** 2
     last = np.unique(np.searchsorted(rows, rows[-1] * below * (1.0 - 1e-12)))
@@ -284,14 +286,14 @@ def cells_of(level: FeatureLevels, column: Column, weights: np.ndarray, most: in
 
 
 def finest_cells(level: FeatureLevels, column: Column) -> FeatureLevels:
-    """Return cells that hold one distinct number each, combined with the cut points of the levels."""
+    """Return cells that contain one distinct number each, with the cut points of the levels as additional bounds."""
     values, _, _ = _known_numbers(level, column)
     return _cut_between(level, values, np.arange(values.size - 1))
 
 
 def _known_numbers(level: FeatureLevels, column: Column) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the distinct finite numbers that are no special values, the position of each row's number among them, and
-    a mask of the rows that have one.
+    """Return the distinct finite numbers of a column, without special values; the position of each row's number among
+    them; and a mask of the rows that have such a number.
     """
     if level.special:
         column = column.read_as(column.name, SpecialValues(level.special))
@@ -301,9 +303,9 @@ def _known_numbers(level: FeatureLevels, column: Column) -> tuple[np.ndarray, np
 
 
 def _cut_between(level: FeatureLevels, values: np.ndarray, last: np.ndarray) -> FeatureLevels:
-    """Return the levels with additional cuts after the values at the positions ``last``."""
+    """Return the levels with an additional cut after each of the values at the positions ``last``."""
     low, high = values[last], values[last + 1]
-    middle = low / 2 + high / 2  # their difference may overflow
+    middle = low / 2 + high / 2  # halved first, because their difference may overflow
     cuts = np.where((middle > low) & (middle < high), middle, low)
     cuts = np.unique(np.concatenate([cuts, level.number_cuts]))
     missing = level.missing_code is not None
@@ -313,11 +315,11 @@ def _cut_between(level: FeatureLevels, values: np.ndarray, last: np.ndarray) -> 
 
 
 def coarser_codes(cells: FeatureLevels, level: FeatureLevels) -> np.ndarray:
-    """Return the level that contains each cell, shape (n_cells,)."""
+    """Return the code of the level that contains each cell, shape (n_cells,)."""
     if cells is level:
         return np.arange(level.n_levels)
     if cells.cut_points is not None:
-        inside = np.append(cells.cut_points, np.finfo(float).max)  # a number in each cell
+        inside = np.append(cells.cut_points, np.finfo(float).max)  # one number in each cell
         codes = level.code_numbers(inside).astype(np.int64)
         if cells.has_level_below_numbers and level.missing_code is not None:
             codes[0] = level.missing_code
@@ -328,8 +330,8 @@ def coarser_codes(cells: FeatureLevels, level: FeatureLevels) -> np.ndarray:
 
 
 def _cells_of_values(level: FeatureLevels, column: Column, weights: np.ndarray, most: int | None) -> FeatureLevels:
-    """Return single categories as cells of the groups; if there are more than ``most``, only the most frequent ones are
-    split off.
+    """Return single categories as cells of the groups. If there are more than ``most``, only the most frequent
+    categories become cells of their own.
     """
     assert level.groups is not None
     by_value = level.by_value()
