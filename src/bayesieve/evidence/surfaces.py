@@ -27,8 +27,8 @@ _MOST_GROUPS = 8  # groups of a categorical column
 _MOST_CELLS = 4096  # cells of a grid
 _PAIRS_AT_ONCE = 64  # pairs that a thread processes in one call
 _CAUTION = 0.5
-"""Required log Bayes factor, as a share of the one that the best pair reaches in one of a hundred tables of noise. It can
-be below 1, because the selection of features tests surfaces again (benchmarks/decisions/surfaces.md)."""
+"""Required log Bayes factor, as a share of the one that the best pair reaches in one of a hundred tables of noise. It
+can be below 1, because the selection of features tests surfaces again (benchmarks/decisions/surfaces.md)."""
 
 
 @dataclass(frozen=True, eq=False)
