@@ -19,7 +19,7 @@ LIMITS = {
     "seconds_between_updates": "engine.progress._SECONDS_BETWEEN_UPDATES",
     "seconds_without_a_bar": "engine.progress._PATIENCE",
     "bytes_in_memory": "engine.files._IN_MEMORY_BYTES",
-    "rows_at_once": "engine.base._MOST_ROWS_AT_ONCE",
+    "rows_at_once": "evidence.calibration._MOST_ROWS_AT_ONCE",
     "rows_of_evidence": "evidence.calibration._MOST_ROWS",
     "last_rows_of_evidence": "evidence.calibration._MOST_LAST_ROWS",
     "least_rows_per_value": "evidence.calibration.LEAST_ROWS_PER_VALUE",

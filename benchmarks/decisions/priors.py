@@ -8,6 +8,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from copy import copy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import mean
@@ -19,7 +20,7 @@ from threadpoolctl import threadpool_limits
 
 from bayesieve import MODLDiscretizer, SelectiveNB, TableEncoder
 from bayesieve.discretize import column_coders, modl
-from bayesieve.discretize.modl import Intervals, interval_prior, pays, search_bounds, total_costs
+from bayesieve.discretize.modl import TOLERANCE, Intervals, interval_prior, search_bounds, total_costs
 from bayesieve.discretize.value_counts import NEVER, ValueBlocks
 from bayesieve.table import as_target
 from bayesieve.table.frames import take_rows
@@ -59,7 +60,7 @@ class GridDiscretizer(MODLDiscretizer):
 
     def _starts(self, blocks: ValueBlocks, c: int) -> tuple[np.ndarray, float]:
         """First rows of the best intervals of a column, missing values apart, and their cost."""
-        rows, first = blocks.column(c), blocks.known_starts()[c] - blocks.starts[c]
+        rows, first = blocks.column(c), blocks.starts_of_numbers[c] - blocks.starts[c]
         known = np.arange(first, len(rows))
         below = rows[known].sum(axis=1) - rows[first].sum()
         grids = [known]
@@ -81,7 +82,7 @@ class GridDiscretizer(MODLDiscretizer):
             cost = total_costs(counts, np.array([starts.size]), prior[[starts.size]])[0] + dearer
             if starts.size > 1 and cost < least:
                 best, least = starts, cost
-        if pays(np.array(least), null):
+        if least < null - TOLERANCE:
             return blocks.starts[c] + best, least
         return blocks.starts[[c]], null
 
@@ -97,7 +98,7 @@ class ProperGridDiscretizer(GridDiscretizer):
 
 @dataclass(frozen=True)
 class Variant:
-    """A way to announce levels; ``price`` replaces `bayesieve.discretize.column_coders.price_of_cuts`."""
+    """A way to announce levels; ``price`` replaces the one of `MODLDiscretizer` and `MODLGrouper` by sizes."""
 
     prior: str = "sizes"
     price: Price | None = None
@@ -119,12 +120,17 @@ class Variant:
             costs[2:] += price
             return costs
 
-        with (
-            patch.object(column_coders, "price_of_cuts", self.price or column_coders.price_of_cuts),
-            ExitStack() as stack,
-        ):
+        def in_table(coder: Any, n_columns: int, n_rows: float) -> Any:
+            coder, price = copy(coder), self.price
+            coder.price = price(n_columns, n_rows) if price is not None and coder.prior == "sizes" else 0.0
+            return coder
+
+        with ExitStack() as stack:
+            if self.price is not None:
+                stack.enter_context(patch.object(column_coders._MODLCoder, "in_table", in_table))
             if self.once:
-                stack.enter_context(patch.object(modl, "interval_prior", once))
+                for module in (modl, column_coders):
+                    stack.enter_context(patch.object(module, "interval_prior", once))
             yield
 
 

@@ -135,7 +135,8 @@ def kernel_sources() -> tuple[tuple[str, str], ...]:
     Saved machine code is valid only for equal hashes.
     """
     own = Path(__file__)
-    return (own.name, _hash(own.read_text(encoding="utf-8"))), *hashed_kernels(own.parent)
+    digest = hashlib.sha256(own.read_text(encoding="utf-8").encode()).hexdigest()
+    return (own.name, digest), *hashed_kernels(own.parent)
 
 
 def hashed_kernels(package: Path) -> tuple[tuple[str, str], ...]:
@@ -152,16 +153,13 @@ def hashed_kernels(package: Path) -> tuple[tuple[str, str], ...]:
             others = file.read_text(encoding="utf-8").splitlines()
             for name in _CONSTANT.findall(names):
                 lines += [line for line in others if re.match(rf"[^=(]*\b{name}\b[^=(]*=", line)] or others
-        hashes.append((path.relative_to(package).as_posix(), _hash("\n".join(lines))))
+        digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()
+        hashes.append((path.relative_to(package).as_posix(), digest))
     return tuple(hashes)
 
 
 _IMPORTED = re.compile(r"^from bayesieve\.(\S+) import ([^(\n]+|\([^)]*\))", re.MULTILINE)
 _CONSTANT = re.compile(r"\b[A-Z][A-Z0-9_]*\b")
-
-
-def _hash(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 @cache
@@ -174,6 +172,8 @@ def warn_once() -> None:
         stacklevel=2,
     )
 
+
+_compiled: set[str] = set()  # families that were on disk, or cannot be saved, when a fit looked
 
 ALONE = "BAYESIEVE_COMPILE_ALONE"
 """Environment variable: 1 in processes that compile for others, or where no such processes are wanted."""
@@ -217,7 +217,7 @@ def stamp(family: str) -> Path | None:
     files = []
     for processor in processors():
         versions = (kernel_sources(), numba.__version__, sys.version_info[:2], platform.machine(), processor)
-        name = f"compiled-{family}-{_hash(repr(versions))[:16]}"
+        name = f"compiled-{family}-{hashlib.sha256(repr(versions).encode()).hexdigest()[:16]}"
         files += [own / name, *SHIPPED.glob(f"*/{name}")]
     return next((file for file in files if file.exists()), files[0])
 
@@ -231,7 +231,9 @@ def compiling_elsewhere(families: Sequence[str]) -> Iterator[None]:
     started: list[subprocess.Popen[bytes]] = []
     wanted = bool(families and sys.executable) and os.environ.get(ALONE) != "1"
     if wanted and (os.cpu_count() or 1) > 1 and parent_process() is None:
-        missing = [family for family in families if (file := stamp(family)) is not None and not file.exists()]
+        files = {family: stamp(family) for family in families if family not in _compiled}
+        _compiled.update(family for family, file in files.items() if file is None or file.exists())
+        missing = [family for family in files if family not in _compiled]
         with suppress(OSError):
             started = [start(family) for family in missing]
     try:

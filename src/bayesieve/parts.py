@@ -250,18 +250,18 @@ class Allowed:
         *first, last = map(repr, values)
         return cls(f"be {', '.join(first)} or {last}", values)
 
-    def __contains__(self, value: object) -> bool:
-        if value is None or isinstance(value, str):
-            return value in self.values
-        if isinstance(value, (bool, np.bool_)):
-            return any(other is bool(value) for other in self.values)
-        if self.number is not None and isinstance(value, Real):
-            return isinstance(value, self.number) and self.low <= float(value) <= self.high
-        return isinstance(value, self.types)
-
 
 def check_allowed(options: Mapping[str, Any], allowed: Mapping[str, Allowed]) -> None:
     """Raise ValueError for the first option whose value breaks its rule."""
-    for name, values in allowed.items():
-        if name in options and options[name] not in values:
-            raise ValueError(f"{name} must {values.must}, got {options[name]!r:.200}.")
+    for name in [name for name in allowed if name in options]:
+        rule, value = allowed[name], options[name]
+        if value is None or isinstance(value, str):
+            fits = value in rule.values
+        elif isinstance(value, (bool, np.bool_)):
+            fits = any(other is bool(value) for other in rule.values)
+        elif rule.number is not None and isinstance(value, Real):
+            fits = isinstance(value, rule.number) and rule.low <= float(value) <= rule.high
+        else:
+            fits = isinstance(value, rule.types)
+        if not fits:
+            raise ValueError(f"{name} must {rule.must}, got {value!r:.200}.")

@@ -66,7 +66,7 @@ def check_pair(encoder: TableEncoder, pair: PairLevels, frame: pl.DataFrame, y: 
         assert pair.grid[cell] == expected.get(cell, pair.n_levels if values else 0)
     if groups:
         np.testing.assert_allclose(pair.counts, groups.counts)
-        assert pair.level_score == pytest.approx(groups.level_score, abs=1e-12)
+        assert pair.level_score == pytest.approx(1.0 - groups.cost / groups.null_cost, abs=1e-12)
 
 
 def gain(pair: PairLevels, n_looked_at: int, prior: Any) -> float:

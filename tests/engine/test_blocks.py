@@ -25,12 +25,9 @@ class CutAt(Engine):
     """Blocks that end at given rows."""
 
     def __init__(self, *ends: int) -> None:
-        super().__init__()
+        super().__init__(min(ends, default=None))
         self._ends = ends
         self.n_blocks = 0
-
-    def is_one_block(self, n_rows: int) -> bool:
-        return not self._ends or n_rows <= min(self._ends)
 
     def blocks(self, offsets: np.ndarray, row_bytes: int = 0) -> Iterable[np.ndarray]:
         inside = [end for end in sorted(self._ends) if offsets[0] < end < offsets[-1]]

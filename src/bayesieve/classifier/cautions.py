@@ -21,7 +21,7 @@ from bayesieve.evidence.monotone import rising_cells
 from bayesieve.scorecard import Scorecard
 from bayesieve.search import SearchTrace
 from bayesieve.table import FeatureLevels, Table
-from bayesieve.table.cautions import Caution, about_columns, weights_caution
+from bayesieve.table.cautions import Caution, weights_caution
 from bayesieve.table.levels import TableLevels, columns_behind
 from bayesieve.table.pair_levels import PairLevels
 from bayesieve.table.scanned import ScannedTable
@@ -108,7 +108,7 @@ def column_cautions(coded: CodedTable, table: Table, encoder: TableEncoder) -> l
     every = np.arange(coded.n_rows, dtype=np.min_scalar_type(coded.n_rows))
     rows = every if coded.weights is None else np.flatnonzero(coded.weights > 0)
     levels = TableLevels.of(encoder.levels_).replaced(pairs=())
-    columns = _Columns(table, rows, coded, levels, *map(coded.drawn, _SAMPLES))
+    columns = _Columns(table, rows, coded, levels, *map(coded.sampler.drawn, _SAMPLES))
     target = _copies_of_target(columns)
     as_categories = {name for name, kind in (kinds or {}).items() if kind == "categorical"}
     texts = _numbers_as_text(columns.levels, as_categories)
@@ -182,12 +182,20 @@ def _copies_of_target(columns: _Columns) -> list[Caution]:
         classes = pattern(coded.class_codes[rows])
         if pattern(columns.codes(k, columns.large_sample)[has_level]) == classes == pattern(columns.values(k, rows)):
             names.append(coded.names[k])
-    return about_columns(
+    return _caution_of(
         "target",
         names,
         "[Column|Columns] {} [has|have] one value for each class of the target, as a copy of it has: leave [it|them] "
         "out unless [it is|they are] known before the target is.",
     )
+
+
+def _caution_of(kind: str, columns: Sequence[str], sentence: str) -> list[Caution]:
+    """Return a list of one caution about columns, or an empty list without columns.
+
+    ``sentence`` is a template; `agreeing` fills in the column names and chooses singular or plural.
+    """
+    return [Caution(kind, tuple(columns), agreeing(columns, sentence))] if columns else []
 
 
 def _numbers_as_text(levels: TableLevels, as_categories: Collection[str]) -> list[Caution]:
@@ -198,7 +206,7 @@ def _numbers_as_text(levels: TableLevels, as_categories: Collection[str]) -> lis
     as_categories : names of columns that the user declared categorical.
     """
     cautions = []
-    for level in levels.created:
+    for level in levels.created.values():
         if level.groups is None or level.type not in ("text", "mixed") or level.name in as_categories:
             continue
         form = form_of([canonical_text(value) for group in level.groups for value in group if value is not None])
@@ -260,7 +268,7 @@ def _identifiers(columns: _Columns, marks: Mapping[str, str], others: Collection
         for k, name in enumerate(columns.coded.names[: len(columns.levels)])
         if marks.get(name) in ("counter", "identifier") and name not in others and _are_different(columns, k)
     ]
-    return about_columns(
+    return _caution_of(
         "identifier",
         names,
         "[Column|Columns] {} [looks like an identifier|look like identifiers]: nearly every row has a value of its "
@@ -488,7 +496,7 @@ def _about_features(card: Scorecard, trace: SearchTrace) -> list[Caution]:
     # Columns with several levels by hand that no feature of the model uses.
     used = {name for feature in card.features if feature.is_used for name in feature.columns}
     by_hand = (name for name in card.provenance.get("by_hand", ()) if name not in used)
-    cautions += about_columns(
+    cautions += _caution_of(
         "dropped",
         [name for name in by_hand if card[name].levels.n_levels > 1],
         "[Column|Columns] {} with levels by hand [is|are] not in the model, because the search dropped [it|them]: "
@@ -522,7 +530,7 @@ def _about_columns(card: Scorecard, marks: Mapping[str, str], about_table: Seque
     explained = ("target", "identifier", "numbers as text")
     named = {name for caution in about_table if caution.kind in explained for name in caution.columns}
     used = _used_columns(card)
-    cautions = about_columns(
+    cautions = _caution_of(
         "identifier",
         [one.name for one in used if marks.get(one.name) in ("counter", "identifier") and one.name not in named],
         "[Column|Columns] {} [looks like an identifier|look like identifiers] that the model uses: new rows will have "
@@ -531,7 +539,7 @@ def _about_columns(card: Scorecard, marks: Mapping[str, str], about_table: Seque
 
     # Dates are cut into intervals, and new rows are later than all training rows.
     types = ("date", "datetime")
-    cautions += about_columns(
+    cautions += _caution_of(
         "dates",
         [one.name for one in used if marks.get(one.name) == "date" or (one.kind == "numeric" and one.type in types)],
         "[Column|Columns] {} [holds|hold] dates, whose last interval stands for all of the future: every later row is "
@@ -681,7 +689,7 @@ def _drifting(coded: CodedTable, card: Scorecard, marks: Mapping[str, str]) -> t
     """
     columns = {level.name for level in _used_columns(card)}
     first = [(-feature.importance, k) for k, feature in enumerate(card.features) if feature.name in columns]
-    rows, drifting, sorted_by = coded.drawn(_ORDERED_ROWS), list[str](), list[str]()
+    rows, drifting, sorted_by = coded.sampler.drawn(_ORDERED_ROWS), list[str](), list[str]()
     order = slice(None) if coded.rows.runs is None else np.argsort(coded.rows.runs.in_source(rows))
     for _, k in sorted(first)[:_MAX_DRIFTING]:
         name, codes = card.features[k].name, coded.codes_at([k], rows)[0][order].astype(np.int64)

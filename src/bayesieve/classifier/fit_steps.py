@@ -24,7 +24,7 @@ from bayesieve.table import FeatureLevels
 from bayesieve.table.frames import as_table, is_scan, split_columns
 from bayesieve.table.levels import TableLevels
 from bayesieve.table.scanned import ScannedTable, scanned_rows
-from bayesieve.table.target import as_target, normalized_weights, positive_position
+from bayesieve.table.target import as_target, normalized_weights, positive_position, sign_of_positive
 from bayesieve.words import did_you_mean
 
 _MAX_SURFACES = 60  # as many as pairs (MOST_PAIRS in discretize/pairs.py)
@@ -114,24 +114,27 @@ def offset_of(offset: Any, n_rows: int, n_classes: int) -> np.ndarray:
     return logits
 
 
-def signs_of(plan: FitPlan, n_classes: int, side: int) -> dict[int, int]:
+def signs_of(plan: FitPlan, classes: np.ndarray, positive: int | None) -> dict[int, int]:
     """Return the signs that ``monotone`` and ``levels`` demand, by position of the feature, for the second class.
 
     Parameters
     ----------
     plan : options with a fitted encoder.
-    n_classes : number of classes.
-    side : as `sign_of_positive` returns it.
+    classes : array of shape (n_classes,)
+    positive : position of the class that the signs are about, if it was named.
 
     Raises
     ------
     ValueError
         If a column cannot have a sign; the message names it.
     """
-    encoder = plan.encoder
-    by_name = {name: side * sign for name, sign in plan.monotone.items()}
+    encoder, n_classes = plan.encoder, len(classes)
     rules: TableRules | None = encoder.rules_
     by_rule = () if rules is None else rules.named("monotone")
+    if not (plan.monotone or by_rule):
+        return {}
+    side = sign_of_positive(classes, positive)
+    by_name = {name: side * sign for name, sign in plan.monotone.items()}
     monotone = rules.signs(encoder.levels_) if rules is not None and by_rule and n_classes == 2 else {}
     for name, sign in by_name.items():
         if monotone.get(name, sign) != sign:
@@ -139,8 +142,6 @@ def signs_of(plan: FitPlan, n_classes: int, side: int) -> dict[int, int]:
     if monotone:
         plan.require_fitted(f"levels needs monotone contributions of the column {next(iter(monotone))!r}")
     monotone |= by_name
-    if not (monotone or by_rule):
-        return {}
     if n_classes != 2:
         raise ValueError(f"monotone is for two classes, but the target has {n_classes}; leave it out.")
     levels = TableLevels.of(encoder.levels_)
@@ -246,7 +247,7 @@ def check_texts(coded: CodedTable, target_name: str | None) -> None:
 
     Bytes decoded with the wrong encoding leave lone surrogates behind, which no file or page can hold.
     """
-    levels = coded.levels.created if isinstance(coded.levels, TableLevels) else coded.levels or ()
+    levels = coded.levels.created.values() if isinstance(coded.levels, TableLevels) else coded.levels or ()
     texts: dict[str, list[Any]] = {
         f"Column {level.name!r}": [value for group in level.groups for value in group]
         for level in levels

@@ -7,7 +7,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from bayesieve.counts import Smoothing, check_smoothing
+from bayesieve.counts import Smoothing
 from bayesieve.discretize import TableEncoder
 from bayesieve.discretize.coding_options import CodingOptions
 from bayesieve.discretize.modl import PRIORS
@@ -163,9 +163,7 @@ def check_options(options: Mapping[str, Any]) -> None:
     The options of its selector and encoder are checked by these.
     """
     require_objects(options)
-    check_smoothing(options["smoothing"])
     check_allowed(options, _ALLOWED)
-    check_pairs(options["pairs"])
     engine = options["engine"]
     if not is_choice(engine, (MEMORY, DISK)) and executor_of(engine) is None:
         raise ValueError(
@@ -179,6 +177,7 @@ def check_options(options: Mapping[str, Any]) -> None:
     for name, sign in (monotone or {}).items():
         if not is_sign(sign):
             raise ValueError(f"monotone must be +1 or -1 for the column {name!r}, got {sign!r:.80}.")
+    check_pairs(options["pairs"])
 
 
 def new_selector(options: Mapping[str, Any]) -> CodedSelector:

@@ -34,7 +34,7 @@ from bayesieve.selection.base import with_benefit
 from bayesieve.table.cautions import Caution, issue, weights_caution
 from bayesieve.table.frames import is_scan, require_table
 from bayesieve.table.levels import TableLevels
-from bayesieve.table.target import positive_position, require_classes, require_target, sign_of_positive
+from bayesieve.table.target import positive_position, require_classes, require_target
 
 if TYPE_CHECKING:
     from bayesieve.classifier.editing import ModelEditor
@@ -364,7 +364,7 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
         positive = None  # position of the class that signs are about, if it was named
         if plan.positive is not None:
             positive = positive_position(coded.classes, coded.counts.class_counts, plan.positive)
-        signs = steps.signs_of(plan, coded.n_classes, sign_of_positive(coded.classes, positive))
+        signs = steps.signs_of(plan, np.asarray(coded.classes), positive)
         selector, encoder = plan.selector, plan.encoder
         # Counts and searches are fastest on rows grouped by class.
         searched = coded if selector.needs_row_order else coded.by_class

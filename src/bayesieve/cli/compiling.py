@@ -143,14 +143,13 @@ def _coded(n_levels: int) -> Any:
     import numpy as np
 
     from bayesieve.counts import CodedTable
-    from bayesieve.table.levels import smallest_unsigned
 
     n_features, n_rows = 12, 300
     rng = np.random.default_rng(0)
     classes = np.sort(rng.integers(0, 2, n_rows)).astype(np.uint8)
     codes = np.where(rng.random((n_features, n_rows)) < 0.4, classes, rng.integers(0, n_levels, (n_features, n_rows)))
     return CodedTable(
-        codes=codes.astype(smallest_unsigned(n_levels)),
+        codes=codes.astype(np.min_scalar_type(n_levels)),
         n_levels=np.full(n_features, n_levels),
         names=tuple(f"x{k}" for k in range(n_features)),
         class_codes=classes,

@@ -5,8 +5,8 @@ rows.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -67,12 +67,13 @@ class CodedTable(ShortRepr):
     samples: RowSamples | None
     engine: Engine
     # Plain attributes instead of properties, because searches read them at every step.
-    n_rows: int
-    n_features: int
-    class_codes: np.ndarray | None
-    classes: np.ndarray | None
-    weights: np.ndarray | None
-    n_classes: int
+    n_rows: int = field(init=False)
+    n_features: int = field(init=False)
+    class_codes: np.ndarray | None = field(init=False)
+    classes: np.ndarray | None = field(init=False)
+    weights: np.ndarray | None = field(init=False)
+    n_classes: int = field(init=False)
+    _sorted: CodedTable | None = field(init=False, default=None)
 
     def __init__(
         self,
@@ -107,7 +108,7 @@ class CodedTable(ShortRepr):
             class_codes=rows.class_codes,
             classes=rows.classes,
             weights=rows.weights,
-            n_classes=rows.n_classes,
+            n_classes=0 if rows.classes is None else len(rows.classes),
             **({} if counts is None else {"counts": counts}),
         )
         for what, length in (("n_levels", len(self.n_levels)), ("names", len(self.names))):
@@ -158,11 +159,11 @@ class CodedTable(ShortRepr):
         """Table with the rows sorted by class, for which counts and searches are fastest."""
         # Do not cache the table in itself: the circular reference would keep it, and its files, until the garbage
         # collector runs.
-        return self if self.class_codes is None or self.rows.is_sorted_by_class else self._sorted_by_class
-
-    @cached_property
-    def _sorted_by_class(self) -> CodedTable:
-        return self.take(self.rows.class_order())
+        if self.class_codes is None or self.rows.is_sorted_by_class:
+            return self
+        if self._sorted is None:
+            vars(self).update(_sorted=self.take(self.rows.class_order()))
+        return self._sorted  # type: ignore[return-value]
 
     @property
     def blocks(self) -> Iterator[CodedTable]:
@@ -173,7 +174,7 @@ class CodedTable(ShortRepr):
             if end - begin == self.n_rows:
                 yield self
             else:
-                yield self._copy(codes=self.codes[:, block], rows=self.rows.take(block), unseen=None, samples=None)
+                yield replace(self, codes=self.codes[:, block], rows=self.rows.take(block), unseen=None, samples=None)
 
     def codes_at(self, features: Any, rows: Any) -> np.ndarray:
         """Return the codes of the features and rows at some positions, shape (n, n_rows).
@@ -182,36 +183,13 @@ class CodedTable(ShortRepr):
         """
         return np.array([self.codes[k][rows] for k in features])
 
-    def drawn(self, most: int) -> np.ndarray:
-        """Draw up to ``most`` rows of positive weight, and return their positions in ascending order.
-
-        The sample depends on the contents of the rows, not on their order, and larger samples contain smaller ones.
-        """
-        return self._drawing.drawn(most)
-
-    def drawn_balanced(self, most: int) -> np.ndarray:
-        """Draw up to ``most`` rows like `drawn`, but all rows of rare classes, and equal numbers of rows of the
-        others.
-        """
-        return self._drawing.drawn_balanced(most)
-
-    def drawn_by_class(self, most: np.ndarray) -> np.ndarray:
-        """Draw up to ``most[j]`` rows of each class j like `drawn`."""
-        return self._drawing.drawn_by_class(most)
-
     @cached_property
-    def _drawing(self) -> RowSamples:
+    def sampler(self) -> RowSamples:
+        """Samples of the rows, and their hashes, by raw values if they are available, otherwise by codes."""
         if self.samples is not None:
             return self.samples
-        return RowSamples(self.row_hashes, replace(self.rows, positions=None))
-
-    def row_hashes(self) -> np.ndarray:
-        """Return hashes of the rows, shape (n_rows,), computed from raw values if they are available, otherwise from
-        codes.
-        """
-        if self.samples is not None:
-            return self.samples.row_hashes()
-        return hash_codes(self.codes, np.zeros(self.n_rows, np.uint8))
+        hashes = partial(hash_codes, self.codes, np.zeros(self.n_rows, np.uint8))
+        return RowSamples(hashes, replace(self.rows, positions=None))
 
     def select(self, features: Any) -> CodedTable:
         """Return the table restricted to some features (positions, a slice or a boolean mask)."""
@@ -232,14 +210,14 @@ class CodedTable(ShortRepr):
             codes = self.codes[:, positions]
         rows = self.rows.take(positions)
         samples = None if self.samples is None else RowSamples(self.samples.hashes, rows)
-        return self._copy(codes=codes, rows=rows, unseen=None, samples=samples)
+        return replace(self, codes=codes, rows=rows, unseen=None, samples=samples)
 
     def with_rows(self, **parts: Any) -> CodedTable:
         """Return a copy in which some attributes of the `Rows` are replaced: ``with_rows(class_codes=...,
         classes=...)``.
         """
         samples = self.samples if parts.keys() <= {"columns"} else None  # samples depend on classes and weights
-        return self._copy(rows=replace(self.rows, **parts), unseen=None, samples=samples)
+        return replace(self, rows=replace(self.rows, **parts), unseen=None, samples=samples)
 
     def on(self, engine: Engine) -> CodedTable:
         """Return a copy whose arrays are stored by another engine."""
@@ -249,13 +227,8 @@ class CodedTable(ShortRepr):
         for from_, to in zip(self.codes, codes, strict=True):
             to[:] = from_
             engine.release(to.nbytes)
-        return self._copy(codes=codes, engine=engine)
+        return replace(self, codes=codes, engine=engine)
 
     def with_columns(self, **columns: np.ndarray) -> CodedTable:
         """Return a copy with further columns of the `Rows`, given by name."""
-        return self._copy(rows=replace(self.rows, columns={**self.rows.columns, **columns}))
-
-    def _copy(self, **changes: Any) -> CodedTable:
-        """Return a table with some arguments of the constructor replaced; counts are not copied."""
-        names = ("codes", "n_levels", "names", "rows", "levels", "unseen", "samples", "engine")
-        return CodedTable(**{name: getattr(self, name) for name in names} | changes)
+        return replace(self, rows=replace(self.rows, columns={**self.rows.columns, **columns}))

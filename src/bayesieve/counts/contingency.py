@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from bayesieve.parts import Allowed, check_allowed
 from bayesieve.words import ShortRepr
 
 if TYPE_CHECKING:
@@ -210,20 +211,16 @@ class Shrinkage:
 Smoothing = Literal["m-estimate"] | float | Shrinkage
 
 
+SMOOTHING_OPTION = Allowed(
+    f"be 'm-estimate' or a positive number (Laplace's alpha, from {_LEAST_ALPHA} to {_LARGEST_ALPHA})",
+    *(("m-estimate",), Real, _LEAST_ALPHA, _LARGEST_ALPHA),
+)
+"""Rule for options named ``smoothing``."""
+
+
 def check_smoothing(smoothing: object) -> None:
     """Raise ValueError unless ``smoothing`` is ``"m-estimate"`` or a positive number within the allowed range."""
-    if isinstance(smoothing, str) and smoothing == "m-estimate":
-        return
-    if (
-        isinstance(smoothing, Real)
-        and not isinstance(smoothing, bool)
-        and _LEAST_ALPHA <= float(smoothing) <= _LARGEST_ALPHA
-    ):
-        return
-    raise ValueError(
-        f"smoothing must be 'm-estimate' or a positive number (Laplace's alpha, "
-        f"from {_LEAST_ALPHA} to {_LARGEST_ALPHA}), got {smoothing!r}."
-    )
+    check_allowed({"smoothing": smoothing}, {"smoothing": SMOOTHING_OPTION})
 
 
 def log_probabilities(counts: np.ndarray, total: float, smoothing: Smoothing) -> np.ndarray:

@@ -15,6 +15,7 @@ from bayesieve.counts.contingency import ContingencyCounts
 from bayesieve.engine import map_in_threads
 from bayesieve.table import Rows, Table
 from bayesieve.table.column_values import TextValues
+from bayesieve.table.target import count_classes
 from bayesieve.table.values import spelt_out
 
 if TYPE_CHECKING:
@@ -89,6 +90,7 @@ class RowSamples:
     hashes: Callable[[], np.ndarray]
     rows: Rows
     at_most: int | None = None
+    _n_of_classes: np.ndarray | None = field(default=None, init=False, repr=False)  # rows of positive weight
     _lowest: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64), init=False, repr=False)
     _lowest_of_classes: list[np.ndarray] = field(default_factory=list, init=False, repr=False)
 
@@ -110,30 +112,28 @@ class RowSamples:
             (self._lowest,) = self._lowest_keys([max(most, min(_FEWEST_DRAWN, n_counted))])
         return np.sort(self._lowest[:most])
 
-    def drawn_balanced(self, most: int) -> np.ndarray:
-        """Draw ``most`` rows of positive weight like `drawn`, but all rows of rare classes, and equal numbers of the
-        others.
-
-        Rows of rare classes are the most informative ones: a simple random sample of 50,000 rows has only 500 rows of a
-        class with a share of 1 %.
-        """
-        return self.drawn_by_class(_balanced_numbers(self.rows.n_of_classes, most))
-
-    def drawn_by_class(self, most: np.ndarray) -> np.ndarray:
+    def drawn_by_class(self, most: int | np.ndarray) -> np.ndarray:
         """Draw up to ``most[j]`` rows of positive weight of each class j; return the positions of all in ascending
         order.
 
-        Larger samples contain smaller ones.
+        If ``most`` is a number, it limits the rows of all classes together: all rows of rare classes are drawn, and
+        equal numbers of the others. Rows of rare classes are the most informative ones: a simple random sample of
+        50,000 rows has only 500 rows of a class with a share of 1 %. Larger samples contain smaller ones.
         """
-        most, weights = np.minimum(self.rows.n_of_classes, most), self.rows.weights
-        if self.at_most is not None and most.sum() > self.at_most:
-            most = _balanced_numbers(most, self.at_most)
-        if np.array_equal(most, self.rows.n_of_classes):
-            return np.arange(int(most.sum())) if weights is None else np.flatnonzero(weights)
-        drawn = self._lowest_of_classes
-        if not drawn or any(of_class.size < n for of_class, n in zip(drawn, most.tolist(), strict=True)):
-            self._lowest_of_classes = drawn = self._lowest_keys(most.tolist())
-        return np.sort(np.concatenate([of_class[:n] for of_class, n in zip(drawn, most.tolist(), strict=True)]))
+        weights = self.rows.weights
+        if self._n_of_classes is None:
+            codes, n_classes = np.asarray(self.rows.class_codes), len(np.asarray(self.rows.classes))
+            self._n_of_classes = count_classes(codes if weights is None else codes[weights > 0], n_classes)
+        n_rows = self._n_of_classes
+        numbers = np.minimum(n_rows, most) if isinstance(most, np.ndarray) else _balanced_numbers(n_rows, most)
+        if self.at_most is not None and numbers.sum() > self.at_most:
+            numbers = _balanced_numbers(numbers, self.at_most)
+        if np.array_equal(numbers, n_rows):
+            return np.arange(int(numbers.sum())) if weights is None else np.flatnonzero(weights)
+        drawn, of_each = self._lowest_of_classes, numbers.tolist()
+        if not drawn or any(of_class.size < n for of_class, n in zip(drawn, of_each, strict=True)):
+            self._lowest_of_classes = drawn = self._lowest_keys(of_each)
+        return np.sort(np.concatenate([of_class[:n] for of_class, n in zip(drawn, of_each, strict=True)]))
 
     def _lowest_keys(self, most: Sequence[int]) -> list[np.ndarray]:
         """Return the positions of the rows with the lowest keys, in ascending order of keys.

@@ -18,7 +18,6 @@ from bayesieve.counts.contingency import left_over, log_probabilities_of_all, sm
 from bayesieve.counts.row_hashes import hash_codes
 from bayesieve.discretize.refitting import LevelRefitter
 from bayesieve.engine import IN_MEMORY, Engine
-from bayesieve.table.levels import smallest_unsigned
 from bayesieve.table.target import Rows, count_classes
 
 VERY_MANY_CLASSES = 500
@@ -99,7 +98,7 @@ class ClassBlock:
 
     def __post_init__(self) -> None:
         self.n_rows, self.n_features, self.n_segments = int(self.offsets[-1]), self.columns.size, self.classes.size
-        self.is_whole = self.engine.is_one_block(self.n_rows)
+        self.is_whole = self.engine.block_rows is None or self.n_rows <= self.engine.block_rows
 
     @classmethod
     def of(
@@ -439,7 +438,7 @@ class ScoredRows:
         ``refitter`` refits the levels on the training rows of each split; without it, levels are those of ``coded``.
         """
         n_classes, n_segments = coded.n_classes, len(splits) * coded.n_classes
-        codes = np.asarray(coded.class_codes).astype(smallest_unsigned(n_segments))
+        codes = np.asarray(coded.class_codes).astype(np.min_scalar_type(n_segments))
         which = np.concatenate([codes[test] + codes.dtype.type(f * n_classes) for f, (_, test) in enumerate(splits)])
         order, offsets = _by_segment(which, n_segments)
         classes = np.tile(np.arange(n_classes), len(splits))
@@ -556,7 +555,7 @@ def _counts_without(
 
 def _counts_by_segment(block: ClassBlock, n_levels: np.ndarray, names: Sequence[str]) -> ContingencyCounts:
     n_segments = block.n_segments
-    classes = np.repeat(np.arange(n_segments, dtype=smallest_unsigned(n_segments)), np.diff(block.offsets))
+    classes = np.repeat(np.arange(n_segments, dtype=np.min_scalar_type(n_segments)), np.diff(block.offsets))
     rows = Rows(classes, np.arange(n_segments), block.weights if block.weights.size else None)
     codes = block.codes[: len(n_levels)]  # without the row that stands in for no features
     return CodedTable(codes, n_levels, names, rows=rows, engine=block.engine).counts
@@ -582,7 +581,7 @@ def folds_by_class(coded: CodedTable, n_folds: int) -> np.ndarray:
     fold = np.empty(coded.n_rows, dtype=np.int64)
     classes = np.asarray(coded.class_codes)
     keys = [] if coded.weights is None else [coded.weights]
-    order = np.lexsort([*keys, hash_codes([coded.row_hashes()], classes), classes])
+    order = np.lexsort([*keys, hash_codes([coded.sampler.row_hashes()], classes), classes])
     fold[order] = np.arange(coded.n_rows) % n_folds
     return fold
 

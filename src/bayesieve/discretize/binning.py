@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
 
 from bayesieve.discretize.column_coders import IntervalCoder
+from bayesieve.discretize.modl import Intervals
 from bayesieve.discretize.value_counts import NEVER, ValueBlocks
 
 
@@ -43,11 +45,11 @@ class EqualFrequencyDiscretizer(_Binner):
     """
 
     def find_starts(self, blocks: ValueBlocks, apart: bool) -> np.ndarray:
-        inner = []
-        for first, stop in zip(blocks.starts_of_numbers().tolist(), blocks.starts[1:].tolist(), strict=True):
+        starts = [blocks.starts_of_numbers]
+        for first, stop in zip(blocks.starts_of_numbers.tolist(), blocks.starts[1:].tolist(), strict=True):
             above = (blocks.cumulated[first:stop] - blocks.cumulated[first]).sum(axis=1, dtype=float)
-            inner.append(first + equal_parts(above, int(self.n_bins)))
-        return blocks.with_first(np.concatenate(inner))
+            starts.append(first + equal_parts(above, int(self.n_bins)))
+        return np.concatenate(starts)
 
 
 def equal_parts(above: np.ndarray, n_parts: int) -> np.ndarray:
@@ -86,22 +88,24 @@ class EqualWidthDiscretizer(_Binner):
     """
 
     def find_starts(self, blocks: ValueBlocks, apart: bool) -> np.ndarray:
-        inner = []
-        for start, stop in zip(blocks.starts_of_numbers().tolist(), (blocks.starts[1:] - 1).tolist(), strict=True):
+        starts = [blocks.starts_of_numbers]
+        for start, stop in zip(blocks.starts_of_numbers.tolist(), (blocks.starts[1:] - 1).tolist(), strict=True):
             values = blocks.lower[start:stop]
             bins = np.searchsorted(self._edges(values[0], values[-1]), values)  # values at an edge belong below it
-            inner.append(start + 1 + np.flatnonzero(np.diff(bins)))
-        return blocks.with_first(np.concatenate(inner))
+            starts.append(start + 1 + np.flatnonzero(np.diff(bins)))
+        return np.concatenate(starts)
 
-    def cut_points(self, blocks: ValueBlocks, starts: np.ndarray) -> np.ndarray:
+    def fit_blocks(self, blocks: ValueBlocks, *, apart: bool) -> Intervals:
+        # Cut points are edges of bins instead of midpoints between values.
+        starts = np.setdiff1d(self.find_starts(blocks, apart), blocks.starts[:-1])
         cuts = np.full(starts.size, -np.inf)
         columns = np.searchsorted(blocks.starts, starts, side="right") - 1
-        first = blocks.starts_of_numbers()
+        first = blocks.starts_of_numbers
         for at in np.flatnonzero(starts > first[columns]).tolist():
             c = columns[at]
             edges = self._edges(blocks.lower[first[c]], blocks.upper[blocks.starts[c + 1] - 2])
             cuts[at] = edges[np.searchsorted(edges, blocks.upper[starts[at] - 1])]
-        return cuts
+        return replace(super().fit_blocks(blocks, apart=apart), cut_points=cuts)
 
     def _edges(self, low: float, high: float) -> np.ndarray:
         """Return the inner edges of ``n_bins`` bins of equal width between ``low`` and ``high``."""
@@ -159,9 +163,9 @@ class MDLPDiscretizer(IntervalCoder):
         self.n_jobs = n_jobs
 
     def find_starts(self, blocks: ValueBlocks, apart: bool) -> np.ndarray:
-        first = (blocks.starts_of_numbers() - blocks.starts[:-1]).tolist()
+        first = (blocks.starts_of_numbers - blocks.starts[:-1]).tolist()
         inner = [blocks.starts[c] + split_bounds(blocks.column(c), start) for c, start in enumerate(first)]
-        return blocks.with_first(np.concatenate(inner))
+        return np.concatenate([blocks.starts_of_numbers, *inner])
 
     def _set_attributes(self) -> None:
         super()._set_attributes()

@@ -14,7 +14,6 @@ from bayesieve.table.arrays import as_array
 from bayesieve.table.cautions import warn_caller
 from bayesieve.table.columns import duplicate_error
 from bayesieve.table.frames import require_table, whole_frame
-from bayesieve.table.levels import smallest_unsigned
 from bayesieve.table.values import is_missing
 
 MAX_CODE = 10_000_000
@@ -72,7 +71,7 @@ def read_codes(estimator: Any, X: Any, *, reset: bool) -> CodedTable:
     _warn_of_fractions(codes)
     codes = codes.astype(np.int64, copy=False)
     n_levels = codes.max(axis=0) + 1
-    dtype = smallest_unsigned(int(n_levels.max()))
+    dtype = np.min_scalar_type(int(n_levels.max()))
     names = getattr(estimator, "feature_names_in_", [f"x{i}" for i in range(codes.shape[1])])
     return CodedTable(np.ascontiguousarray(codes.T, dtype=dtype), n_levels, names)
 

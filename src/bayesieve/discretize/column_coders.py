@@ -16,7 +16,10 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from bayesieve.discretize.modl import (
+    MOST_INTERVALS,
     PRIORS,
+    ROWS_PER_PART,
+    TOLERANCE,
     Groups,
     Intervals,
     Method,
@@ -24,12 +27,12 @@ from bayesieve.discretize.modl import (
     TooManyBlocks,
     group_values,
     interval_costs,
+    interval_prior,
     level_scores,
     log_partitions,
     part_cost,
-    pays,
     saved_by_values,
-    search_intervals,
+    search_columns,
     total_costs,
 )
 from bayesieve.discretize.value_counts import LEAST_HASHED, ClassOrder, ValueBlocks, ValueCounts
@@ -39,7 +42,7 @@ from bayesieve.table import FeatureLevels, Table, Target, as_sample_weight, as_t
 from bayesieve.table.cautions import Caution, issue, warn_caller
 from bayesieve.table.columns import Kind
 from bayesieve.table.frames import fit_table, new_table, split_columns
-from bayesieve.table.levels import TableLevels, smallest_unsigned
+from bayesieve.table.levels import TableLevels
 from bayesieve.table.target import refuse_identifiers, require_target
 from bayesieve.words import named
 
@@ -50,8 +53,7 @@ _FREE_CUTS = 5.0  # accepted number of uninformative columns that are cut by cha
 _SAME_COST = 1e-9  # nats
 _MOST_BLOCK_ROWS = 20_000  # with more rows, processing one column at a time is as fast
 
-
-_ALLOWED = {
+CODER_OPTIONS = {
     "method": Allowed.choice("greedy", "optimal"),
     "prior": Allowed.choice(*PRIORS),
     "missing": Allowed.choice("level", "ignore"),
@@ -59,6 +61,7 @@ _ALLOWED = {
     "n_bins": Allowed("be a positive whole number up to 1,000,000", (), Integral, 1, 1e6),
     "n_quantiles": Allowed("be a whole number of 2 or more", (), Integral, 2),
 }
+"""Rules for the constructor parameters of all coders."""
 
 
 class LevelsCoder(TransformerMixin, BaseEstimator):
@@ -74,10 +77,6 @@ class LevelsCoder(TransformerMixin, BaseEstimator):
         """Return the names of the coded columns."""
         check_is_fitted(self, "levels_")
         return np.asarray([level.name for level in self.levels_], dtype=object)
-
-    def _check_options(self) -> None:
-        """Raise ValueError if a constructor parameter is invalid."""
-        check_allowed(self.get_params(deep=False), _ALLOWED)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "levels_")
@@ -156,7 +155,7 @@ class ColumnCoder(LevelsCoder):
         -------
         self
         """
-        self._check_options()
+        check_allowed(self.get_params(deep=False), CODER_OPTIONS)
         X, y, sample_weight = split_columns(X, y, sample_weight)
         table = fit_table(self, X)
         _, _, order = read_classes(self, table, y, sample_weight)
@@ -226,7 +225,7 @@ class IntervalCoder(ColumnCoder):
 
     @abstractmethod
     def find_starts(self, blocks: ValueBlocks, apart: bool) -> np.ndarray:
-        """Return the ascending rows of ``blocks`` at which the intervals of all columns begin.
+        """Return the rows of ``blocks`` at which intervals begin; the first row of each column may be omitted.
 
         Parameters
         ----------
@@ -234,24 +233,18 @@ class IntervalCoder(ColumnCoder):
         apart : whether missing values have a separate interval.
         """
 
-    def cut_points(self, blocks: ValueBlocks, starts: np.ndarray) -> np.ndarray:
-        """Return the cut points of intervals that begin at the rows ``starts`` of ``blocks``: their lower ends, except
-        the first of each column.
-        """
-        return blocks.midpoints(starts)
-
     def fit_blocks(self, blocks: ValueBlocks, *, apart: bool) -> Intervals:
         """Return the intervals of all columns with their costs. With ``apart``, missing values get a separate interval.
 
         If the class attribute ``must_pay`` is True, columns get a single interval if several do not cost less.
         """
-        starts = self.find_starts(blocks, apart)
+        starts = np.union1d(self.find_starts(blocks, apart), blocks.starts[:-1])
         announced = blocks.n_values.astype(float) if self.prior == "sizes" else blocks.totals
         null_costs = interval_costs(blocks.class_totals, np.ones_like(blocks.n_values), announced, self.prior)
         while True:
             n_levels, counts = blocks.level_counts(starts)
             costs = interval_costs(counts, n_levels, announced, self.prior, self.price)
-            useless = (n_levels > 1) & ~pays(costs, null_costs)
+            useless = (n_levels > 1) & ~(costs < null_costs - TOLERANCE)
             if not self.must_pay or not useless.any():
                 break
             # Columns whose intervals do not cost less than a single interval get a single one.
@@ -259,7 +252,7 @@ class IntervalCoder(ColumnCoder):
         inner = np.ones(starts.size, dtype=bool)
         inner[np.cumsum(n_levels) - n_levels] = False
         missing = np.where(blocks.has_missing, 0, -1)
-        return Intervals(n_levels, self.cut_points(blocks, starts[inner]), counts, missing, costs, null_costs)
+        return Intervals(n_levels, blocks.midpoints(starts[inner]), counts, missing, costs, null_costs)
 
     def _set_attributes(self) -> None:
         self.cut_points_ = [np.array(levels.cut_points) for levels in self.levels_]
@@ -270,15 +263,16 @@ class GroupCoder(ColumnCoder):
 
     kind = "categorical"
 
-    def with_values(self, table: ValueCounts) -> ValueCounts:
-        """Return the counts extended by zeros for values that a user's rule names but no row has."""
-        return table
-
     @abstractmethod
-    def fit_values(self, table: ValueCounts, *, apart: bool) -> Groups:
+    def fit_values(self, values: Sequence[Any], counts: np.ndarray, *, apart: bool) -> Groups:
         """Return groups of the values of a column.
 
-        Missing counts as the last value; with ``apart``, it forms a separate group.
+        Parameters
+        ----------
+        values : the values of rows. Groups may contain others, which only a user's rule names; the result then lists
+            all values.
+        counts : (n_values + 1, n_classes) class counts of the values; the last row is that of missing values.
+        apart : whether missing values form a separate group.
         """
 
     def _set_attributes(self) -> None:
@@ -291,20 +285,6 @@ many intervals as values, so that few values may be worth an interval each.
 """
 
 
-def price_of_cuts(n_columns: int, n_rows: float) -> float:
-    """Return the extra cost in nats of each interval or group beyond the first in a table of K columns and N rows.
-
-    It is 2 log(min(K, N) / (5 sqrt(N))), or 0 if that is negative.
-
-    With the prior "sizes", two levels of a column with two values cost no more to encode than one. An uninformative
-    column is then cut with a probability of about 1 / sqrt(N), because the cost of the labels grows by log(N) / 2 with
-    a further level. Chance thus cuts about min(K, N) / sqrt(N) columns (N rows cannot distinguish more than N columns).
-    Up to five such columns are accepted; beyond that, an extra cost c leaves a share exp(-c) of them. The constants 5
-    and 2 were chosen by cross-validation (benchmarks/results/priors.md).
-    """
-    return max(0.0, 2.0 * math.log(min(n_columns, n_rows) / (_FREE_CUTS * math.sqrt(n_rows))))
-
-
 @dataclass(kw_only=True, eq=False, repr=False)
 class _MODLCoder(ColumnCoder):
     """Base class of `MODLDiscretizer` and `MODLGrouper` with their common options."""
@@ -314,8 +294,18 @@ class _MODLCoder(ColumnCoder):
     n_jobs: int | None = -1
 
     def in_table(self, n_columns: int, n_rows: float) -> Self:
+        """Return the coder for a table of K columns and N rows: with the prior "sizes", each interval or group beyond
+        the first costs 2 log(min(K, N) / (5 sqrt(N))) nats more, or 0 if that is negative.
+
+        Two levels of a column with two values cost no more to encode than one. An uninformative column is then cut with
+        a probability of about 1 / sqrt(N), because the cost of the labels grows by log(N) / 2 with a further level.
+        Chance thus cuts about min(K, N) / sqrt(N) columns (N rows cannot distinguish more than N columns). Up to five
+        such columns are accepted; beyond that, an extra cost c leaves a share exp(-c) of them. The constants 5 and 2
+        were chosen by cross-validation (benchmarks/results/priors.md).
+        """
         coder = copy(self)
-        coder.price = price_of_cuts(n_columns, n_rows) if self.prior == "sizes" else 0.0
+        by_chance = min(n_columns, n_rows) / (_FREE_CUTS * math.sqrt(n_rows))
+        coder.price = max(0.0, 2.0 * math.log(by_chance)) if self.prior == "sizes" else 0.0
         return coder
 
 
@@ -371,7 +361,20 @@ class MODLDiscretizer(_MODLCoder, IntervalCoder):
         return _LEAST_JOINED if self.prior == "sizes" else 0
 
     def find_starts(self, blocks: ValueBlocks, apart: bool) -> np.ndarray:
-        return search_intervals(blocks, self.method, prior=self.prior, apart=apart, price=self.price)
+        most = int(np.diff(blocks.starts).max())
+        most = most if self.method == "optimal" else min(most, MOST_INTERVALS)
+        announced = blocks.n_values.astype(float) if self.prior == "sizes" else blocks.totals
+        starts = []
+        for n, total in set(zip(announced.tolist(), blocks.totals.tolist(), strict=True)):
+            columns = np.flatnonzero((announced == n) & (blocks.totals == total))
+            # With the prior "sizes", intervals of one value each cost nothing to encode. For columns of distinct
+            # numbers, such as identifiers, they would cost as little as a single interval with balanced classes, but be
+            # useless for new rows. Their number is therefore limited.
+            parts = min(most, int(n), max(2, int(total / ROWS_PER_PART))) if self.prior == "sizes" else most
+            costs = interval_prior(n, parts, self.prior, self.price)
+            is_apart = blocks.has_missing & apart
+            starts.append(search_columns(blocks.starts, blocks.cumulated, costs, self.method, columns, is_apart))
+        return np.concatenate(starts)
 
 
 class MODLGrouper(_MODLCoder, GroupCoder):
@@ -414,9 +417,9 @@ class MODLGrouper(_MODLCoder, GroupCoder):
     [('green', 'red'), ('blue',)]
     """
 
-    def fit_values(self, table: ValueCounts, *, apart: bool) -> Groups:
-        missing = len(table.values) if apart else None
-        return group_values(table.with_missing, method=self.method, prior=self.prior, apart=missing, price=self.price)
+    def fit_values(self, values: Sequence[Any], counts: np.ndarray, *, apart: bool) -> Groups:
+        missing = len(values) if apart else None
+        return group_values(counts, method=self.method, prior=self.prior, apart=missing, price=self.price)
 
 
 _MOST_COUNTED = 500  # number of groups up to which partitions are counted; more groups never save their cost
@@ -429,8 +432,7 @@ class ValueCoder(GroupCoder):
 
     supervised = False
 
-    def fit_values(self, table: ValueCounts, *, apart: bool) -> Groups:
-        counts = table.with_missing
+    def fit_values(self, values: Sequence[Any], counts: np.ndarray, *, apart: bool) -> Groups:
         present = np.flatnonzero(counts.sum(axis=1) > 0)  # not in rows of weight 0 only
         counts = counts[present].astype(float)
         # The criterion is only evaluated, with each value in a separate group; there is no search.
@@ -450,9 +452,8 @@ class GroupsOrValues(MODLGrouper):
     costs log V nats for a column of V values, as the number of groups does.
     """
 
-    def fit_values(self, table: ValueCounts, *, apart: bool) -> Groups:
-        groups = super().fit_values(table, apart=apart)
-        counts = table.with_missing
+    def fit_values(self, values: Sequence[Any], counts: np.ndarray, *, apart: bool) -> Groups:
+        groups = super().fit_values(values, counts, apart=apart)
         present = np.flatnonzero(counts.sum(axis=1) > 0)
         if not LEAST_VALUES <= present.size > len(groups.groups):
             return groups
@@ -518,6 +519,8 @@ def fit_columns(
     n_jobs : threads.
     engine : storage of the codes.
     """
+    from bayesieve.table._kernels import code_numbers
+
     # Threads write the codes of a column before the levels of all columns are fitted, so codes are bytes at first.
     # Columns with over 255 levels are kept apart and need a wider array.
     codes = engine.array((table.n_columns, table.n_rows), np.uint8)
@@ -541,9 +544,9 @@ def fit_columns(
         apart, ignore = missing != "share" or coder.separates_missing, missing == "ignore"
         blocks = ValueBlocks.of_rows(values, order, joined=coder.joins, apart=apart, ignore=ignore)
         intervals, special = _fit_intervals(coder, column.name, column.type, blocks, missing)
-        dtype = smallest_unsigned(int(intervals.n_levels.max()))
+        dtype = np.min_scalar_type(int(intervals.n_levels.max()))
         into = codes[run.start : run.stop] if dtype == np.uint8 else np.empty(values.shape, dtype)
-        _code_numbers(values, intervals.cut_points, intervals.n_levels, intervals.missing, into)
+        code_numbers(values, intervals.cut_points, intervals.n_levels, intervals.missing, into)
         if dtype != np.uint8:
             wide.update(zip(run, into, strict=True))
         return intervals, special
@@ -590,24 +593,19 @@ def _fit_groups(
     coder: GroupCoder, name: str, type_: str, counts: ValueCounts, missing: str
 ) -> tuple[Intervals, FeatureLevels]:
     """Fit a categorical column; return its costs and number of levels as `Intervals` without cuts, and its levels."""
-    counts = coder.with_values(counts)
-    if missing == "ignore" and counts.counts.any():  # values may be those of rows of weight 0
-        counts = replace(counts, missing=np.zeros_like(counts.missing))
+    ignores = missing == "ignore" and counts.counts.any()  # values may be those of rows of weight 0
+    with_missing = np.vstack([counts.counts, np.zeros_like(counts.missing) if ignores else counts.missing])
     try:
-        grouping = coder.fit_values(counts, apart=missing != "share")
+        grouping = coder.fit_values(counts.values, with_missing, apart=missing != "share")
     except TooManyBlocks as error:
         raise ValueError(f"Column {name!r}: {error}.") from None
-    values = [*counts.values, None]
+    values = [*(counts.values if grouping.values is None else grouping.values), None]
     groups = tuple(tuple(values[v] for v in group) for group in grouping.groups)
     missing_code = next((code for code, group in enumerate(groups) if None in group), None)
-    level_score = grouping.level_score
-    levels = FeatureLevels(name, "categorical", type_, None, groups, missing_code, grouping.counts, level_score)
-    n_levels, no_code, costs = (
-        np.array([len(groups)]),
-        np.array([-1]),
-        np.array([[grouping.cost], [grouping.null_cost]]),
-    )
-    return Intervals(n_levels, np.zeros(0), grouping.counts, no_code, *costs), levels
+    costs = np.array([[grouping.cost], [grouping.null_cost]])
+    score = float(level_scores(*costs)[0])
+    levels = FeatureLevels(name, "categorical", type_, None, groups, missing_code, grouping.counts, score)
+    return Intervals(np.array([len(groups)]), np.zeros(0), grouping.counts, np.array([-1]), *costs), levels
 
 
 def _fit_intervals(
@@ -680,8 +678,10 @@ def code_columns(
     n_jobs : threads.
     columns : position in the table of the column of each feature other than pairs; None if feature i is column i.
     """
+    from bayesieve.table._kernels import code_numbers
+
     positions = np.arange(table.n_columns) if columns is None else columns
-    codes = np.empty((len(levels), table.n_rows), smallest_unsigned(int(levels.n_levels.max())))
+    codes = np.empty((len(levels), table.n_rows), np.min_scalar_type(int(levels.n_levels.max())))
     unseen, of_unseen = np.zeros(len(levels), dtype=np.int64), levels.n_levels[:, None].astype(codes.dtype)
     complaints: list[str] = []
 
@@ -690,7 +690,7 @@ def code_columns(
         if together[run.start]:
             distinct, of_feature = np.unique(positions[here], return_inverse=True)
             values, cuts = table.numbers(distinct), levels.cut_points(run.start, run.stop)
-            _code_numbers(values, cuts, levels.n_levels[here], levels.missing[here], codes[here], of_feature)
+            code_numbers(values, cuts, levels.n_levels[here], levels.missing[here], codes[here], of_feature)
         else:
             codes[here] = levels[run.start].code(table.column(int(positions[run.start])), complaints)
         unseen[here] = np.count_nonzero(codes[here] == of_unseen[here], axis=1)
@@ -718,33 +718,11 @@ def code_in_blocks(
 
     Rows are coded block by block, to limit the memory for their values.
     """
-    codes = engine.array((len(levels), table.n_rows), smallest_unsigned(int(levels.n_levels.max())))
+    codes = engine.array((len(levels), table.n_rows), np.min_scalar_type(int(levels.n_levels.max())))
     for rows in blocks:
         codes[:, rows] = code_columns(table.take(rows), levels, n_jobs)[0]
         engine.release(codes[:, rows].nbytes)
     return codes
-
-
-def _code_numbers(
-    values: np.ndarray,
-    cuts: np.ndarray,
-    n_levels: np.ndarray,
-    missing: np.ndarray,
-    codes: np.ndarray,
-    columns: np.ndarray | None = None,
-) -> None:
-    """Write the level of each number in ``values``, (n_columns, n_rows), into ``codes``, (n_features, n_rows).
-
-    Parameters
-    ----------
-    cuts : cut points of all features, concatenated.
-    n_levels, missing : (n_features,) number of levels, and code of missing values, -1 if they have no level.
-    columns : (n_features,) column of each feature; None if feature i is column i.
-    """
-    from bayesieve.table._kernels import code_numbers
-
-    starts = np.append(0, np.cumsum(n_levels - 1))
-    code_numbers(values, cuts, starts, np.where(missing < 0, n_levels, missing), codes, columns)
 
 
 def _runs(together: np.ndarray, n_rows: int, columns: np.ndarray | None = None) -> list[range]:

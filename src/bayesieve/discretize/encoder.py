@@ -14,6 +14,7 @@ from bayesieve.counts import CodedTable
 from bayesieve.discretize.binning import EqualFrequencyDiscretizer, EqualWidthDiscretizer, MDLPDiscretizer
 from bayesieve.discretize.coding_options import DEFAULT_CODING, CodingOptions
 from bayesieve.discretize.column_coders import (
+    CODER_OPTIONS,
     ColumnCoder,
     GroupsOrValues,
     MODLDiscretizer,
@@ -36,7 +37,7 @@ from bayesieve.discretize.table_coding import (
     table_in_files,
     table_in_memory,
 )
-from bayesieve.parts import is_choice, with_shared_docs
+from bayesieve.parts import check_allowed, is_choice, with_shared_docs
 from bayesieve.table import FeatureLevels, Table
 from bayesieve.table.frames import as_table, fit_table, is_scan, new_table, split_columns
 from bayesieve.table.levels import TableLevels
@@ -175,9 +176,10 @@ class TableEncoder(TableCoder):
             X, y, sample_weight, _ = scanned_rows(X, y, sample_weight)
         else:
             X, y, sample_weight = split_columns(X, y, sample_weight)
-        self._check_options()
+        check_allowed(self.get_params(deep=False), CODER_OPTIONS)
+        check_pairs(self.pairs)
         coders = {kind: _coder(getattr(self, kind), choices, kind, self.prior) for kind, choices in _CODERS.items()}
-        rules = self._rules(X, y, sample_weight)
+        rules = None if self.levels is None else self._rules(X, y, sample_weight)
         table = fit_table(self, X, kinds=self.kinds if rules is None else rules.kinds(self.kinds))
         target, weights, order = read_classes(self, table, y, sample_weight)
         with nullcontext() if rules is None else rules.explaining_kinds():
@@ -210,7 +212,7 @@ class TableEncoder(TableCoder):
         if self.pairs:
             unpaired = {*coding.unpaired, *marks, *by_hand, *(() if rules is None else rules.unpaired)}
             skip = coding.skips_number_pairs
-            skips_numbers = skip is not None and skip(levels, training.rows.n_classes)
+            skips_numbers = skip is not None and skip(levels, training.order.n_classes)
             finder = PairFinder(training, pair_prior, self.n_jobs)
             levels, codes = finder.add(self.pairs, fitted, codes, fitter.fit, unpaired, skips_numbers)
 
@@ -231,18 +233,8 @@ class TableEncoder(TableCoder):
         )
         return coded, refitter
 
-    def _rules(self, X: Any, y: Any, sample_weight: Any) -> TableRules | None:
-        """Check the options, and return the rules in ``levels`` with signs for the second class; None if there are no
-        rules.
-        """
-        if self.kinds is not None and not isinstance(self.kinds, Mapping):
-            raise ValueError(
-                "kinds must be None or a dict from names of columns to 'numeric' or 'categorical', "
-                f"got {type(self.kinds).__name__}."
-            )
-        check_pairs(self.pairs)
-        if self.levels is None:
-            return None
+    def _rules(self, X: Any, y: Any, sample_weight: Any) -> TableRules:
+        """Return the rules in ``levels``, with signs for the second class."""
         side = 1
         if self.positive is not None:
             target = as_target(y)
@@ -251,7 +243,7 @@ class TableEncoder(TableCoder):
             rows = np.bincount(target.codes, weights, target.n_classes)
             side = sign_of_positive(target.classes, positive_position(target.classes, rows, self.positive))
         rules: TableRules = TableRules.of(self.levels, side)
-        return rules.for_columns(as_table(X).names)
+        return rules.for_columns(as_table(X, kinds=self.kinds).names)
 
     def set_levels(self, levels: TableLevels, classes: np.ndarray) -> None:
         """Set the fitted attributes from levels and the classes that they were fitted to."""
@@ -294,7 +286,7 @@ def _coder(coder: str | ColumnCoder, choices: dict[str, Any], kind: str, prior: 
     if isinstance(coder, ColumnCoder):
         if coder.kind != kind:
             raise ValueError(f"{type(coder).__name__} does not code {kind} columns; pass another coder as {kind}=.")
-        coder._check_options()
+        check_allowed(coder.get_params(deep=False), CODER_OPTIONS)
         return coder
     if not is_choice(coder, choices):
         raise ValueError(f"{kind} must be one of {', '.join(map(repr, choices))} or a coder, got {coder!r}.")

@@ -13,10 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesieve.counts import CodedTable, ContingencyCounts
 from bayesieve.discretize.coding_options import DEFAULT_CODING, CodingOptions
-from bayesieve.discretize.column_coders import TableCoder, code_columns, read_classes
+from bayesieve.discretize.column_coders import CODER_OPTIONS, TableCoder, code_columns, read_classes
 from bayesieve.discretize.modl import interval_costs, level_scores as shares_saved
 from bayesieve.engine import map_in_threads
-from bayesieve.parts import with_shared_docs
+from bayesieve.parts import check_allowed, with_shared_docs
 from bayesieve.table import FeatureLevels, Rows, Table
 from bayesieve.table.frames import fit_table, new_table, split_columns
 from bayesieve.table.levels import TableLevels
@@ -169,7 +169,7 @@ class IndicatorEncoder(TableCoder):
         return (coded.codes == at_most[:, None]).view(np.uint8).T
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> CodedTable:
-        self._check_options()
+        check_allowed(self.get_params(deep=False), CODER_OPTIONS)
         X, y, sample_weight = split_columns(X, y, sample_weight)
         table = self._training_scores(X)
         target, weights, order = read_classes(self, table, y, sample_weight)

@@ -11,7 +11,8 @@ part(N_1..N_J) = log C(N+J-1, J-1) + log(N! / prod_j N_j!)
 N rows, J classes, I intervals, V distinct values (missing is one), G groups of v_g values; B(V, G) is the number of
 partitions of V values into at most G groups. All costs are in nats.
 
-In tables of many columns, each interval or group beyond the first costs `price_of_cuts` more with the prior "sizes".
+In tables of many columns, each interval or group beyond the first costs `ColumnCoder.price` more nats with the prior
+"sizes".
 
 With the prior "published" and two classes, the best groups are runs of values in the order of their class ratios. With
 "sizes" they are not: rare values with extreme ratios belong in one group of all rare values. The search therefore
@@ -25,14 +26,11 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal
+from typing import Any, Literal
 
 import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import gammaln, logsumexp, xlogy
-
-if TYPE_CHECKING:
-    from bayesieve.discretize.value_counts import ValueBlocks
 
 Prior = Literal["sizes", "published"]
 PRIORS = ("sizes", "published")
@@ -40,15 +38,15 @@ Method = Literal["greedy", "optimal"]
 
 _TABLE_LIMIT = 1 << 24  # entries (128 MiB): beyond, counts are treated as real numbers and log n! is computed each time
 _MANY_COUNTS = 500  # for more counts, log n! of integers is read from the table
-_TOLERANCE = 1e-9  # nats
+TOLERANCE = 1e-9  # nats that several intervals or groups must save, more than rounding errors
 _EXACT_PARTITIONS = 25  # values up to which the numbers of partitions are summed exactly
-_ROWS_PER_PART = 2  # least mean number of rows per interval or group with the prior "sizes"
+ROWS_PER_PART = 2  # least mean number of rows per interval or group with the prior "sizes"
 
 MAX_OPTIMAL_BLOCKS = 20_000
 """Blocks of distinct values up to which ``method="optimal"`` is offered (time grows with their square)."""
 _EXACT_WORK = 10_000_000  # blocks^2 x classes up to which columns are solved exactly, in at most about 20 ms
 _COARSE_WORK = 1_000_000  # intervals^2 x classes after merges in larger columns: about 2 ms
-_MOST_INTERVALS = 4097  # largest number of intervals of a search
+MOST_INTERVALS = 4097  # largest number of intervals of a search
 
 MAX_OPTIMAL_VALUES = 16
 """Values (with the published prior: those pure in one class joined) up to which ``method="optimal"`` tries all."""
@@ -196,11 +194,6 @@ def level_scores(costs: np.ndarray, null_costs: np.ndarray) -> np.ndarray:
     return np.where(null_costs > 0.0, np.maximum(0.0, 1.0 - scores), 0.0)
 
 
-def pays(costs: np.ndarray, null_costs: np.ndarray | float) -> np.ndarray:
-    """Return a mask of the partitions that cost less than a single interval or group, by more than rounding errors."""
-    return costs < null_costs - _TOLERANCE
-
-
 @dataclass(frozen=True)
 class Intervals:
     """Intervals of one or several numeric columns, column after column.
@@ -230,18 +223,15 @@ class Groups:
     """Groups of the values of one categorical column: positions of the values in each group, class counts, and costs in
     nats.
 
-    ``null_cost`` is the cost of a single group.
+    ``null_cost`` is the cost of a single group. ``values`` are the values before the missing one, if they are more than
+    those that were counted.
     """
 
     groups: tuple[np.ndarray, ...]
     counts: np.ndarray
     cost: float
     null_cost: float
-
-    @property
-    def level_score(self) -> float:
-        """Share of the null cost that the groups save, in [0, 1)."""
-        return max(0.0, 1.0 - self.cost / self.null_cost) if self.null_cost > 0.0 else 0.0
+    values: Sequence[Any] | None = None
 
 
 def summed(values: np.ndarray, line: np.ndarray, n: int | None = None) -> np.ndarray:
@@ -275,49 +265,29 @@ def saved_by_values(counts: np.ndarray) -> float:
     return same - float(minimize_scalar(nats, bounds=np.log(_STRENGTHS), method="bounded").fun)
 
 
-def search_intervals(
-    blocks: ValueBlocks, method: Method, *, prior: Prior = "published", apart: bool = False, price: float = 0.0
-) -> np.ndarray:
-    """Return the rows of ``blocks`` at which the best MODL intervals of each column begin.
-
-    Parameters
-    ----------
-    blocks : the columns, in which neighbouring values of one class share a block.
-    method : ``"greedy"`` (bottom-up merges, then splits and boundary moves until the cost stops falling; small columns
-        are solved exactly) or ``"optimal"`` (exact).
-    prior : prior of the MODL criterion; see `interval_prior`.
-    apart : whether missing values always form a separate interval; otherwise they count as the smallest value.
-    price : additional cost of each bound, in nats.
-    """
-    most = int(np.diff(blocks.starts).max())
-    if method != "optimal":
-        most = min(most, _MOST_INTERVALS)
-    announced = blocks.n_values.astype(float) if prior == "sizes" else blocks.totals
-    intervals = []
-    for n, total in set(zip(announced.tolist(), blocks.totals.tolist(), strict=True)):
-        columns = np.flatnonzero((announced == n) & (blocks.totals == total))
-        # With the prior "sizes", intervals of one value each cost nothing to encode. For columns of distinct numbers,
-        # such as identifiers, they would cost as little as a single interval with balanced classes, but be useless for
-        # new rows. Their number is therefore limited.
-        parts = min(most, int(n), max(2, int(total / _ROWS_PER_PART))) if prior == "sizes" else most
-        costs = interval_prior(n, parts, prior, price)
-        is_apart = blocks.has_missing & apart
-        intervals.append(_search_columns(blocks.starts, blocks.cumulated, costs, method, columns, is_apart))
-    return np.sort(np.concatenate(intervals))
-
-
 def search_bounds(cumulated: np.ndarray, prior: np.ndarray, method: Method) -> np.ndarray:
     """Return the first block of each of the best intervals of one column.
 
     ``cumulated`` has its cumulative class counts, (n_blocks + 1, n_classes), and ``prior`` the cost by number of
     intervals.
     """
-    return _search_columns(np.array([0, len(cumulated)]), cumulated, prior, method, np.array([0]), np.array([False]))
+    return search_columns(np.array([0, len(cumulated)]), cumulated, prior, method, np.array([0]), np.array([False]))
 
 
-def _search_columns(
+def search_columns(
     starts: np.ndarray, cumulated: np.ndarray, prior: np.ndarray, method: Method, columns: np.ndarray, apart: np.ndarray
 ) -> np.ndarray:
+    """Return the rows of `ValueBlocks` at which the best intervals of some columns of equal prior begin.
+
+    Parameters
+    ----------
+    starts, cumulated : as in `ValueBlocks`, in which neighbouring values of one class share a block.
+    prior : cost by number of intervals, from 0 on.
+    method : ``"greedy"`` (bottom-up merges, then splits and boundary moves until the cost stops falling; small columns
+        are solved exactly) or ``"optimal"`` (exact).
+    columns : positions of the columns.
+    apart : for each of all columns, whether missing values form a separate interval.
+    """
     from bayesieve.discretize._modl_kernels import exact_intervals
 
     n_blocks = np.diff(starts)[columns] - 1
@@ -384,7 +354,7 @@ def group_values(
     fixed = present[present == (apart if n_values > 1 else None)]
     free = np.setdiff1d(present, fixed)
     if prior == "sizes":
-        most = min(n_values, max(2, int(null_counts.sum() / _ROWS_PER_PART)))
+        most = min(n_values, max(2, int(null_counts.sum() / ROWS_PER_PART)))
         announced = np.append(group_prior(n_values, most, prior, price), np.full(n_values - most, np.inf))
     else:
         announced = group_prior(n_values, min(n_values, 1 + max(_MAX_PAIRED, _MAX_ORDERED)))
@@ -407,7 +377,7 @@ def group_values(
         cost = total_costs(sums, np.array([len(groups)]), announced[[len(groups)]])
         if prior == "sizes":
             cost -= gammaln([group.size + 1.0 for group in groups]).sum()
-        if len(groups) > 1 and pays(cost, null_cost):
+        if len(groups) > 1 and cost < null_cost - TOLERANCE:
             return Groups(tuple(groups), sums, float(cost[0]), null_cost)
     return Groups((present,), null_counts, null_cost, null_cost)
 

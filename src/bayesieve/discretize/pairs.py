@@ -20,8 +20,7 @@ from bayesieve.counts import CodedTable
 from bayesieve.counts.pairs import PairInformation
 from bayesieve.discretize.binning import EqualFrequencyDiscretizer
 from bayesieve.discretize.column_coders import LEAST_VALUES, ColumnCoder, GroupCoder, ValueCoder
-from bayesieve.discretize.modl import Groups, Prior, group_values, part_cost, saved_by_values
-from bayesieve.discretize.value_counts import ValueCounts
+from bayesieve.discretize.modl import Groups, Prior, group_values, level_scores, part_cost, saved_by_values
 from bayesieve.engine import Engine, map_in_threads
 from bayesieve.table import Rows
 from bayesieve.table.levels import TableLevels
@@ -60,8 +59,8 @@ class FrequentValues(GroupCoder):
 
     supervised = False
 
-    def fit_values(self, table: ValueCounts, *, apart: bool) -> Groups:
-        counts = table.with_missing.astype(float)
+    def fit_values(self, values: Sequence[Any], counts: np.ndarray, *, apart: bool) -> Groups:
+        counts = counts.astype(float)
         rows = counts.sum(axis=1)
         present = np.flatnonzero(rows)
         ranked = present[np.argsort(-rows[present], kind="stable")]
@@ -152,7 +151,7 @@ def cells_of_pair(one: np.ndarray, other: np.ndarray, n_levels: tuple[int, int],
     """
     from bayesieve.counts._kernels import count_cells
 
-    cells = np.zeros((2, *n_levels, rows.n_classes))
+    cells = np.zeros((2, *n_levels, len(np.asarray(rows.classes))))
     weights = np.zeros(0) if rows.weights is None else rows.weights
     count_cells(one, other, rows.class_codes, read_only(weights), cells)
     return cells.sum(axis=0)
@@ -252,7 +251,8 @@ class PairFinder:
                 grid.flat[members] = g
             name = unused_pair_name(one.name, other.name, names)
             names.add(name)
-            levels.append(PairLevels.of((one, other), grid, cells, groups.level_score, name))
+            score = float(level_scores(np.array([groups.cost]), np.array([groups.null_cost]))[0])
+            levels.append(PairLevels.of((one, other), grid, cells, score, name))
             coded.append((levels[-1], parts[i].codes, parts[j].codes))
         dtype = max(codes.dtype, *(pair.code_dtype for pair in levels))
         into = engine.array((len(codes) + len(coded), codes.shape[1]), dtype)

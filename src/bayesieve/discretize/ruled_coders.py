@@ -321,25 +321,26 @@ class RuledIntervals(Ruled, IntervalCoder):
 class RuledGroups(Ruled, GroupCoder):
     """Coder of one categorical column by a user's rule."""
 
-    def with_values(self, table: ValueCounts) -> ValueCounts:
-        texts, groups, learnt = [*map(canonical_text, table.values)], self._texts(table), self.rule.learnt
+    def _with_absent(self, values: Sequence[Any], counts: np.ndarray) -> tuple[list[Any], np.ndarray]:
+        """Return the values and counts extended by those that the rule names but no row has, and store these."""
+        texts, groups, learnt = [*map(canonical_text, values)], self._texts(values), self.rule.learnt
         present, given = {None, *texts}, {text for group in groups for text in group}
         self.absent = [text for group in groups for text in group if text not in present]  # type: ignore[misc]
         self.others = [text for text in texts if text not in given]
         if learnt is not None and learnt.groups is not None:
-            groups += _free(self)._texts(table)
+            groups += _free(self)._texts(values)
         more = list(dict.fromkeys(text for group in groups for text in group if text not in present))
-        nothing = np.zeros((len(more), table.counts.shape[1]), dtype=table.counts.dtype)
-        return replace(table, values=[*table.values, *more], counts=np.concatenate([table.counts, nothing]))
+        nothing = np.zeros((len(more), counts.shape[1]), dtype=counts.dtype)
+        return [*values, *more], np.concatenate([counts[:-1], nothing, counts[-1:]])
 
-    def _texts(self, table: ValueCounts) -> list[list[str | None]]:
+    def _texts(self, values: Sequence[Any]) -> list[list[str | None]]:
         """Return the groups set by the user, with each value replaced by the canonical text of its category.
 
         Missing values, and values that match no category, are None.
         """
         if self.are_categories:
             return [list(group) for group in self.rule.groups or ()]
-        levels = FeatureLevels(self.name, "categorical", self.type, None, ((*table.values, None),), 0)
+        levels = FeatureLevels(self.name, "categorical", self.type, None, ((*values, None),), 0)
         texts = [
             list(dict.fromkeys(None if value is None else levels._category(value) for value in group))
             for group in self.rule.groups or ()
@@ -349,31 +350,35 @@ class RuledGroups(Ruled, GroupCoder):
             raise refusal(self.name, f"has the value {twice[0]!r} in two groups")
         return texts
 
-    def fit_values(self, table: ValueCounts, *, apart: bool) -> Groups:
+    def fit_values(self, values: Sequence[Any], counts: np.ndarray, *, apart: bool) -> Groups:
+        values, counts = self._with_absent(values, counts)
+        return replace(self._fit_values(values, counts, apart), values=values)
+
+    def _fit_values(self, values: Sequence[Any], counts: np.ndarray, apart: bool) -> Groups:
         if self.rule.only_limits:
-            learnt = self.base.fit_values(table, apart=apart)
-            inside, _ = _apart(learnt.groups, len(table.values))
-            if self.keeps_limits(_class_counts(inside or learnt.groups, table.with_missing), table.with_missing.sum()):
+            learnt = self.base.fit_values(values, counts, apart=apart)
+            inside, _ = _apart(learnt.groups, len(values))
+            if self.keeps_limits(_class_counts(inside or learnt.groups, counts), counts.sum()):
                 return learnt
-        groups = self._by_rule(table, apart)
+        groups = self._by_rule(values, counts, apart)
         if not self.may_be_learnt:
             return groups
-        learnt = _free(self).fit_values(table, apart=apart)
+        learnt = _free(self).fit_values(values, counts, apart=apart)
         both = [[sorted(group.tolist()) for group in partition.groups] for partition in (learnt, groups)]
         self.is_as_learnt = both[0] == both[1]
         return learnt if self.is_as_learnt else groups
 
-    def _by_rule(self, table: ValueCounts, apart: bool) -> Groups:
-        rule, counts = self.rule, table.with_missing
-        position: dict[str | None, int] = {canonical_text(value): at for at, value in enumerate(table.values)}
-        position[None] = len(table.values)
+    def _by_rule(self, values: Sequence[Any], counts: np.ndarray, apart: bool) -> Groups:
+        rule = self.rule
+        position: dict[str | None, int] = {canonical_text(value): at for at, value in enumerate(values)}
+        position[None] = len(values)
         apart = apart and not rule.exclude
         if rule.exclude:
             groups = [np.flatnonzero(counts.any(axis=1))]
         elif rule.groups is None:
-            groups = list(self.base.fit_values(table, apart=apart).groups)
+            groups = list(self.base.fit_values(values, counts, apart=apart).groups)
         else:
-            groups = [np.array([position[text] for text in group]) for group in self._texts(table)]
+            groups = [np.array([position[text] for text in group]) for group in self._texts(values)]
             if not rule.unseen:
                 rest = np.setdiff1d(np.flatnonzero(counts.any(axis=1)), np.concatenate(groups))
                 alone = rest[rest == position[None]] if apart else rest[:0]
@@ -384,7 +389,7 @@ class RuledGroups(Ruled, GroupCoder):
             present = np.flatnonzero(counts.any(axis=1))
             often = present[np.argsort(-counts[present].sum(axis=1, dtype=float), kind="stable")][: 2 * _FORCED_BINS]
             groups = [*often[:, None], *([np.setdiff1d(present, often)] if present.size > often.size else [])]
-        groups = self._within_limits(groups, counts, position, table.values)
+        groups = self._within_limits(groups, counts, position, values)
         sums = _class_counts(groups, counts)
         n_values = int(np.count_nonzero(counts.any(axis=1)))
         null = math.log(max(1, n_values)) + float(part_cost(sums.sum(axis=0)[None])[0])
@@ -395,10 +400,9 @@ class RuledGroups(Ruled, GroupCoder):
         others, alone = _apart(groups, missing)
         if len(others) < 2 or not counts[np.concatenate(others)].any():
             return groups
-        table = ValueCounts(list(range(len(others))), _class_counts(others, counts, None), np.zeros_like(counts[0]))
-        joined = [
-            np.concatenate([others[k] for k in group]) for group in self.base.fit_values(table, apart=True).groups
-        ]
+        with_missing = np.vstack([_class_counts(others, counts, None), np.zeros_like(counts[0])])
+        partition = self.base.fit_values(range(len(others)), with_missing, apart=True).groups
+        joined = [np.concatenate([others[k] for k in group]) for group in partition]
         absent = np.setdiff1d(np.concatenate(others), np.concatenate(joined))  # groups without rows
         return [np.concatenate([joined[0], absent]), *joined[1:], *alone]
 

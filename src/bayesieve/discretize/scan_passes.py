@@ -18,7 +18,7 @@ from bayesieve.engine import Engine, map_in_threads
 from bayesieve.engine.executors import Traffic, map_chunks
 from bayesieve.engine.progress import Clock, Progress, bytes_and_time_left, search_progress, write_line
 from bayesieve.table import Target
-from bayesieve.table.levels import TableLevels, smallest_unsigned
+from bayesieve.table.levels import TableLevels
 from bayesieve.table.row_labels import KnownRows, LabelReader
 from bayesieve.table.scanned import ScannedTable
 from bayesieve.table.target import ClassRuns
@@ -154,7 +154,7 @@ class ScannedBlocks:
         """
         import polars as pl
 
-        dtype = smallest_unsigned(int(levels.n_levels.max()))
+        dtype = np.min_scalar_type(int(levels.n_levels.max()))
         codes = self.engine.array((len(positions), self.table.n_rows), dtype)
         learnt = [levels[at] for at in range(len(positions))]
         sampled: dict[int, list[pl.DataFrame]] = {}

@@ -23,12 +23,13 @@ from bayesieve.discretize.value_counts import ClassOrder
 from bayesieve.engine import IN_MEMORY, Engine, Mapped
 from bayesieve.engine.files import mapped_options
 from bayesieve.table import Rows, Table, Target
-from bayesieve.table.cautions import MOST_JUDGED_ROWS, Caution, Mark, marks
+from bayesieve.table.cautions import FEWEST_JUDGED_ROWS, MOST_JUDGED_ROWS, Caution, Mark, marks_of_numbers
 from bayesieve.table.levels import TableLevels
 from bayesieve.table.scanned import RowSample, ScannedTable
 from bayesieve.table.target import ClassRuns
 
 _BY_CHANCE, _FALSE_SHARE = 0.1, 1.0  # expected shares of columns cut by chance, see `columns_cut_by_chance`
+_ROWS_PER_CATEGORY = 2.0  # an identifier of categories has fewer rows per value
 FEWEST_SAMPLED_ROWS = 5_000  # however long their texts are
 
 
@@ -93,13 +94,6 @@ class TrainingTable:
     sample_rows: np.ndarray | None = None
     cautions: tuple[Caution, ...] = ()
 
-    def drawn(self, most: int) -> np.ndarray:
-        """Return the ascending positions, in the table or source, of a random sample of up to ``most`` rows of positive
-        weight.
-        """
-        drawn, runs = self.samples.drawn(most), self.rows.runs
-        return drawn if runs is None else np.sort(runs.in_source(drawn))
-
 
 def table_in_memory(
     table: Table,
@@ -156,7 +150,7 @@ def table_in_files(
     samples = RowSamples(RowHashes(table, rows, n_jobs, blocks.row_hashes, engine), rows, size_limit)
     sample = samples.drawn(MOST_JUDGED_ROWS)
     if n_fitted:
-        sample = np.union1d(sample, samples.drawn_balanced(n_fitted))
+        sample = np.union1d(sample, samples.drawn_by_class(n_fitted))
     sample = sample if rows.runs is None else np.sort(rows.runs.in_source(sample))
     read: dict[str, Any] = {"values": values, "blocks": blocks, "sample_rows": sample, "cautions": cautions}
     return TrainingTable(table, target, weights, order, rows, samples, engine, **read)
@@ -267,13 +261,46 @@ def columns_cut_by_chance(gains: np.ndarray, n_rows: float, n_constant: int = 0)
 def marks_of(
     training: TrainingTable, coders: Sequence[ColumnCoder], levels: TableLevels, by_hand: Collection[str]
 ) -> dict[str, Mark]:
-    """Return the marks ("identifier", "counter" or "date") of columns by name, except for columns with groups by
-    hand.
+    """Find counters, identifiers and dates: columns that label rows or times rather than describe them.
+
+    Returns the mark of each such column by name: "counter", "identifier" or "date".
+
+    Numeric columns of whole numbers are tested in up to 20,000 rows drawn at random:
+
+    - A counter increases, or decreases, evenly from row to row.
+    - An identifier fills its range evenly, or in blocks, and repeats or skips far fewer numbers than random numbers
+      would. It may have gaps, and a few rows per value.
+    - A date is a date or datetime, seconds since 1970 (or milli-, micro-, nanoseconds), or written as 202401 or
+      20240131.
+
+    A categorical column is an identifier if it has fewer than two rows per value on average, unless its groups are set
+    ``by_hand``. Weights count as repeated rows: a column whose values each have weight 2 is no identifier. Amounts of
+    money and the like have no mark, even if all are different or the rows are sorted by them.
     """
     table, weights = training.table, training.weights
     counted = None if weights is None else np.flatnonzero(weights > 0)
-    total = None if weights is None else float(weights.sum())
+    n_rows = table.n_rows if counted is None else counted.size
+    kinds, types = table.kinds(), table.types()
+    dated = [i for i, kind in enumerate(kinds) if kind == "numeric" and types[i] in ("date", "datetime")]
+    by_position: dict[int, Mark] = dict.fromkeys(dated, "date")
+    if n_rows < FEWEST_JUDGED_ROWS:
+        return {table.names[i]: mark for i, mark in by_position.items()}
+    # Numbers: positions are those in the table or source, of rows of positive weight.
+    rows, runs = training.samples.drawn(MOST_JUDGED_ROWS), training.rows.runs
+    rows = rows if runs is None else np.sort(runs.in_source(rows))
+    at = rows if counted is None else np.searchsorted(counted, rows)
+    if table.reads_rows:  # once, not for each column
+        table, rows = table.take(rows), np.arange(rows.size)
+    numbers = [i for i, kind in enumerate(kinds) if kind == "numeric" and types[i] == "number"]
+    by_position |= marks_of_numbers(table, numbers, rows, at, n_rows)
+    # Categories: the levels count the values of all rows, and those in groups by hand that no row has.
+    categorical = [i for i, kind in enumerate(kinds) if kind == "categorical" and table.names[i] not in by_hand]
     absent = {i: len(coder.absent) for i, coder in enumerate(coders) if isinstance(coder, Ruled)}
-    every = marks(table, levels, training.drawn, counted, total, absent)
-    grouped = {name for name, kind in zip(table.names, table.kinds(), strict=True) if kind != "numeric"}
-    return {name: mark for name, mark in every.items() if name not in grouped.intersection(by_hand)}
+    n_values = {i: levels[i].n_values - (levels[i].missing_code is not None) - absent.get(i, 0) for i in categorical}
+    texts = [i for i, n in n_values.items() if n >= FEWEST_JUDGED_ROWS and 10 * n >= n_rows]
+    some = table.select(texts).take(rows) if texts else table
+    for k, i in enumerate(texts):
+        total = n_rows if weights is None else float(weights.sum())
+        n_present = float(np.mean(some.column(k).categories().codes >= 0)) * total
+        by_position |= {i: "identifier"} if _ROWS_PER_CATEGORY * n_values[i] > n_present else {}
+    return {table.names[i]: by_position[i] for i in sorted(by_position)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any
@@ -39,22 +39,11 @@ class ClassOrder:
     offsets: np.ndarray
     weights: np.ndarray
     integral: bool
-    n_rows: int = field(init=False)
-    n_classes: int = field(init=False)
-    count_type: type = field(init=False)
-    total: float = field(init=False)
-    class_totals: np.ndarray = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.n_rows, self.n_classes = len(self.codes), self.offsets.size - 1
-        self.count_type = np.int32 if self.integral else np.float64
-        sizes = np.diff(self.offsets)
-        if self.weights.size:
-            self.total = float(self.weights.sum())
-            class_codes = np.repeat(np.arange(self.n_classes), sizes)
-            self.class_totals = np.bincount(class_codes, weights=self.weights, minlength=self.n_classes)
-        else:
-            self.total, self.class_totals = float(self.offsets[-1]), sizes.astype(float)
+    n_rows: int
+    n_classes: int
+    count_type: type
+    total: float
+    class_totals: np.ndarray
 
     @classmethod
     def of(cls, class_codes: np.ndarray, n_classes: int, weights: np.ndarray | None) -> ClassOrder:
@@ -68,9 +57,15 @@ class ClassOrder:
             listed = counted[np.argsort(counted_codes, kind="stable")].astype(row_type)
             counted_weights = weights[listed]
             is_whole = bool(np.all(counted_weights == np.floor(counted_weights)))
-            integral = is_whole and counted_weights.sum() < 2**31
-        offsets = np.append(0, np.cumsum(count_classes(counted_codes, n_classes)))
-        return cls(class_codes, listed, offsets, counted_weights, integral)
+            integral = bool(is_whole and counted_weights.sum() < 2**31)
+        sizes = count_classes(counted_codes, n_classes)
+        total, class_totals = float(sizes.sum()), sizes.astype(float)
+        if counted_weights.size:
+            total, of_rows = float(counted_weights.sum()), np.repeat(np.arange(n_classes), sizes)
+            class_totals = np.bincount(of_rows, weights=counted_weights, minlength=n_classes)
+        offsets, count_type = np.append(0, np.cumsum(sizes)), np.int32 if integral else np.float64
+        facts = (len(class_codes), n_classes, count_type, total, class_totals)
+        return cls(class_codes, listed, offsets, counted_weights, integral, *facts)
 
     @cached_property
     def rows(self) -> np.ndarray:
@@ -79,13 +74,6 @@ class ClassOrder:
             return self.listed
         order = np.argsort(self.codes, kind="stable")  # a radix sort for small codes
         return order.astype(np.int32) if self.n_rows < 2**31 else order
-
-    def restricted_to(self, marked: np.ndarray) -> ClassOrder:
-        """Return the order of the rows for which a mask (n_rows,) is True."""
-        chosen = marked[self.rows]
-        offsets = np.append(0, np.cumsum(chosen))[self.offsets]
-        weights = self.weights[chosen] if self.weights.size else self.weights
-        return ClassOrder(self.codes, self.rows[chosen], offsets, weights, self.integral)
 
 
 _ROWS_PER_DISTINCT = 12  # rows per distinct value from which counting in a hash table is faster than sorting
@@ -119,11 +107,6 @@ class ValueCounts:
     missing: np.ndarray
     upper: np.ndarray | None = None
     n_distinct: int = 0
-
-    @property
-    def with_missing(self) -> np.ndarray:
-        """``counts`` with the counts of missing values as an additional last row."""
-        return np.vstack([self.counts, self.missing])
 
     @classmethod
     def of_numbers(cls, values: np.ndarray, order: ClassOrder) -> ValueCounts:
@@ -215,6 +198,9 @@ class ValueBlocks:
         Lowest and highest value of the block that begins at a row.
     has_missing : bool array, shape (n_columns,)
         Whether the first block holds missing values, coded as -inf.
+    starts_of_numbers : int array, shape (n_columns,)
+        Row at which the numbers of each column begin, after the block of missing values if there is one; in a column of
+        missing values only, the row of that block.
     n_values : int array, shape (n_columns,)
         Number of distinct values; missing counts as one if the first block holds missing values.
     class_totals : float array, shape (n_columns, n_classes)
@@ -227,6 +213,7 @@ class ValueBlocks:
     lower: np.ndarray
     upper: np.ndarray
     has_missing: np.ndarray
+    starts_of_numbers: np.ndarray
     n_values: np.ndarray
     class_totals: np.ndarray
     totals: np.ndarray
@@ -266,9 +253,12 @@ class ValueBlocks:
                 missing[c, j] = weights[c, stop - int(missing[c, j]) : stop].sum()
         class_totals, totals = np.tile(order.class_totals, (len(values), 1)), np.full(len(values), order.total)
         for c in np.flatnonzero(missing.any(axis=1)).tolist() if ignore else ():
-            order_of_column = order.restricted_to(~np.isnan(values[c]))
-            if order_of_column.rows.size:
-                missing[c], class_totals[c], totals[c] = 0, order_of_column.class_totals, order_of_column.total
+            is_number = ~np.isnan(values[c, order.rows])
+            if is_number.any():
+                classes = np.repeat(np.arange(order.n_classes), np.diff(order.offsets))[is_number]
+                row_weights = order.weights[is_number] if order.weights.size else np.ones(classes.size)
+                missing[c], totals[c] = 0, row_weights.sum()
+                class_totals[c] = np.bincount(classes, weights=row_weights, minlength=order.n_classes)
         # Arrays are as large as the worst case needs; the operating system provides memory only for the rows that are
         # written.
         most = len(values) * (order.rows.size + 2)
@@ -278,7 +268,9 @@ class ValueBlocks:
         options = (order.offsets, missing, joined, apart)
         n = merge_classes(by_class, weights, *options, starts, n_values, cumulated, lower, upper)
         has_missing = missing.max(axis=1) > 0
-        return cls(starts, cumulated[:n], lower[:n], upper[:n], has_missing, n_values, class_totals, totals)
+        starts_of_numbers = starts[:-1] + (has_missing & (np.diff(starts) > 2))
+        rows = (cumulated[:n], lower[:n], upper[:n])
+        return cls(starts, *rows, has_missing, starts_of_numbers, n_values, class_totals, totals)
 
     @classmethod
     def of_counts(cls, table: ValueCounts, *, joined: int = 0, apart: bool = True, ignore: bool = False) -> ValueBlocks:
@@ -305,22 +297,11 @@ class ValueBlocks:
             lower=np.append(values[first[:-1]], np.nan),
             upper=np.append(upper[first[1:] - 1], np.nan),
             has_missing=np.array([has_missing]),
+            starts_of_numbers=np.array([int(has_missing and first.size > 2)]),
             n_values=np.array([len(counts) if table.upper is None else table.n_distinct + has_missing]),
             class_totals=class_totals[None, :],
             totals=np.array([class_totals.sum()]),
         )
-
-    def starts_of_numbers(self) -> np.ndarray:
-        """Return the row at which the numbers of each column begin, after the block of missing values if there is one.
-
-        In a column of missing values only, it is the row of that block.
-        """
-        return self.starts[:-1] + (self.has_missing & (np.diff(self.starts) > 2))
-
-    def with_first(self, inner: np.ndarray) -> np.ndarray:
-        """Return ``inner`` with the first row of each column and its `starts_of_numbers` added, in ascending order."""
-        column_starts, number_starts = self.starts[:-1], self.starts_of_numbers()
-        return np.sort(np.concatenate([column_starts, number_starts[number_starts > column_starts], inner]))
 
     def column(self, c: int) -> np.ndarray:
         """Return the rows of ``cumulated`` of one column."""

@@ -18,7 +18,6 @@ from bayesieve.counts.row_hashes import mixed, text_hashes
 from bayesieve.discretize.value_counts import ClassOrder, ValueCounts
 from bayesieve.table import Column
 from bayesieve.table.column_values import TextValues
-from bayesieve.table.levels import smallest_unsigned
 
 _SMALLEST = 4096  # hashes by which distinct values are estimated, to within 1.6 %
 _INCREMENT = np.uint64(0x9E3779B97F4A7C15)  # constant that `mixed` adds
@@ -82,10 +81,10 @@ class CellCounts:
 
         counts, ends = np.zeros((cuts.size + 2, n_classes)), np.empty((2, cuts.size + 2))
         ends[0], ends[1] = np.inf, -np.inf
-        numbers = np.empty((1, values.size), dtype=smallest_unsigned(cuts.size + 1))
+        numbers = np.empty((1, values.size), dtype=np.min_scalar_type(cuts.size + 1))
         missing = np.array([np.iinfo(numbers.dtype).max])  # 0 after the last step
         values = np.ascontiguousarray(values)
-        code_numbers(values[None, :], cuts, np.array([0, cuts.size]), missing, numbers)
+        code_numbers(values[None, :], cuts, np.array([cuts.size + 1]), missing, numbers)
         numbers += numbers.dtype.type(1)
         count_in_cells(read_only(values), numbers[0], classes, read_only(weights), counts, *ends)
         return cls(counts, ends)

@@ -18,7 +18,6 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-_MOST_ROWS_AT_ONCE, _MOST_NUMBERS_AT_ONCE = 1 << 14, 1 << 17  # largest slice, independent of the number of threads
 GRAIN = 512
 """Rows that the kernels work on at once. Blocks end at multiples of it, counted from the start of a segment, so that
 sums are taken in the same order however rows are cut.
@@ -41,7 +40,7 @@ class Engine:
     Parameters
     ----------
     block_rows : int or None, default=None
-        Number of rows in a block; None for a single block of all rows.
+        Largest number of rows in a block; None for a single block of all rows.
 
     Attributes
     ----------
@@ -66,10 +65,6 @@ class Engine:
         This engine does nothing.
         """
 
-    def is_one_block(self, n_rows: int) -> bool:
-        """Return whether ``n_rows`` rows fit into one block."""
-        return self.block_rows is None or n_rows <= self.block_rows
-
     def blocks(self, offsets: np.ndarray, row_bytes: int = 0) -> Iterable[np.ndarray]:
         """Divide rows into blocks, and yield the offsets of each block.
 
@@ -83,10 +78,10 @@ class Engine:
         row_bytes : number of bytes per row that the caller reads or writes
 
         Yields
-        ------ Array of shape (n_segments + 1,): offsets of the part of each segment in the block, empty for other
-        segments.
+        ------
+        Array of shape (n_segments + 1,): offsets of the part of each segment in the block, empty for other segments.
         """
-        if self.block_rows is None or self.is_one_block(int(offsets[-1] - offsets[0])):
+        if self.block_rows is None or offsets[-1] - offsets[0] <= self.block_rows:
             return (offsets,)
         return self._cut(offsets, np.arange(offsets[0] + self.block_rows, offsets[-1], self.block_rows), row_bytes)
 
@@ -151,15 +146,6 @@ def map_in_threads(function: Callable[[Item], Result], items: Iterable[Item], n_
             for future in futures:
                 future.cancel()
             raise
-
-
-def row_slices(n_rows: int, n_numbers: int) -> list[slice]:
-    """Divide rows into slices for work in threads; ``n_numbers`` is the number of values computed per row.
-
-    The slices depend on the sizes only, not on the number of threads, so sums over them are reproducible.
-    """
-    size = max(1, min(_MOST_ROWS_AT_ONCE, _MOST_NUMBERS_AT_ONCE // n_numbers))
-    return [slice(at, min(at + size, n_rows)) for at in range(0, max(1, n_rows), size)]
 
 
 def map_in_abandonable_threads(

@@ -127,13 +127,20 @@ class Clock:
 
     A search ends early if its time is over, the progress function returns True, or Ctrl-C is pressed within ``with
     clock:``. It then returns its best result so far, also after Ctrl-C, which raises no KeyboardInterrupt.
+
+    Attributes
+    ----------
+    complete : bool
+        Whether the search was not ended early so far.
+    interrupted : bool
+        Whether the progress function or Ctrl-C ended it.
     """
 
     def __init__(self, max_seconds: float | None, progress: Progress | None = None) -> None:
         self._begin = time.perf_counter() - COMPILE_TIME.seconds
         self._max_seconds = max_seconds
         self._progress = progress
-        self._stopped = False
+        self.complete = True
         self.interrupted = False
 
     @property
@@ -144,15 +151,10 @@ class Clock:
     def is_up(self) -> bool:
         return self.interrupted or (self._max_seconds is not None and self.seconds >= self._max_seconds)
 
-    @property
-    def complete(self) -> bool:
-        """Whether the search ran to its end."""
-        return not (self._stopped or self.interrupted)
-
     def stops(self) -> bool:
         """Return whether the search must end now, and record that it was ended early if so."""
-        self._stopped = self._stopped or self.is_up
-        return self._stopped
+        self.complete = self.complete and not self.is_up
+        return not self.complete
 
     def show(self, done: int, total: int, best: float) -> None:
         """Call the progress function; if it returns True, the search ends.
@@ -160,14 +162,15 @@ class Clock:
         ``done`` of ``total`` steps are complete, and ``best`` is the best value of the criterion so far.
         """
         if self._progress is not None and self._progress(done, total, best):
-            self.interrupted = True
+            self.interrupted, self.complete = True, False
 
     def __enter__(self) -> Clock:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> bool:
         ended = kind is not None and issubclass(kind, KeyboardInterrupt)
-        self.interrupted = self.interrupted or ended
+        if ended:
+            self.interrupted, self.complete = True, False
         return ended
 
     @contextmanager
@@ -181,7 +184,7 @@ class Clock:
             return
 
         def end(*_: Any) -> None:
-            self.interrupted = True
+            self.interrupted, self.complete = True, False
             signal.signal(signal.SIGINT, default)
 
         signal.signal(signal.SIGINT, end)

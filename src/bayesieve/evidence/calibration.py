@@ -21,12 +21,12 @@ from bayesieve.counts.contingency import (
 )
 from bayesieve.counts.row_hashes import mixed
 from bayesieve.discretize.refitting import LevelRefitter
-from bayesieve.engine.base import map_in_threads, one_blas_thread, row_slices
+from bayesieve.engine.base import map_in_threads, one_blas_thread
 from bayesieve.engine.progress import Clock
 from bayesieve.evidence.neutral import mean_line
 from bayesieve.evidence.offset import OFFSET, offset_of_gaps
 from bayesieve.table import Column, FeatureLevels
-from bayesieve.table.levels import TableLevels, smallest_unsigned
+from bayesieve.table.levels import TableLevels
 
 LEAST_ROWS_PER_VALUE = 100
 """Average number of rows per value (of two classes of equal size) below which groups of values overfit the rows: groups
@@ -39,6 +39,7 @@ _ROWS_PER_DISTINCT = 3  # rows per distinct row of every class, from which repea
 _MOST_ROWS = 50_000  # rows of the sample by which features are chosen
 _MOST_TERMS = 40_000_000  # rows x features x classes in one evaluation of the loss
 _MOST_LAST_ROWS = 2_000_000  # rows of the final fit
+_MOST_ROWS_AT_ONCE, _MOST_NUMBERS_AT_ONCE = 1 << 14, 1 << 17  # largest slice, independent of the number of threads
 
 PRIOR_DEVIATION = 0.2
 """Standard deviation of the prior on each weight around its averaged value, given `ROWS_PER_WEIGHT` rows or more."""
@@ -399,7 +400,7 @@ class CalibrationRows:
         n_columns = coded.levels.n_columns if isinstance(coded.levels, TableLevels) else coded.n_features
         most_few = min(_MOST_ROWS, max(1000, _MOST_TERMS // max(1, features.size * coded.n_classes)))
         most = max(most_few, most_last_rows(n_columns, coded.n_classes))
-        rows = coded.drawn_balanced(most)
+        rows = coded.sampler.drawn_by_class(most)
         offsets = [coded.rows.columns[OFFSET][rows]] if OFFSET in coded.rows.columns else []
         least_weight = coded.counts.class_counts.sum() * (1.0 - 1e-9)
         with_gaps = [k for k in features.tolist() if coded.counts.feature(k).sum() < least_weight]
@@ -421,7 +422,7 @@ class CalibrationRows:
             refitted=refitted,
             counts_of_folds=counts_of_folds,
             most_few=most_few,
-            is_sample=rows.size < int(coded.rows.n_of_classes.sum()),
+            is_sample=rows.size < (coded.n_rows if coded.weights is None else np.count_nonzero(coded.weights)),
             n_jobs=n_jobs,
         )
 
@@ -434,17 +435,17 @@ class CalibrationRows:
         """
         codes = self.coded.codes_at(self.features, self.positions)
         highest = max((int(of_table.max()) for of_table in self.refitted.values()), default=0)
-        codes = codes.astype(max(codes.dtype, smallest_unsigned(highest)), copy=False)
+        codes = codes.astype(max(codes.dtype, np.min_scalar_type(highest)), copy=False)
         for k, of_table in self.refitted.items():
             codes[k] = of_table[self.positions]
-        kind = smallest_unsigned((int(codes.max(initial=0)) + 1) * self.n_classes)
+        kind = np.min_scalar_type((int(codes.max(initial=0)) + 1) * self.n_classes)
         return codes, codes.astype(kind) * kind.type(self.n_classes) + self.classes.astype(kind)
 
     def few(self) -> CalibrationRows:
         """Return a sample that is large enough to choose features: 50,000 rows, or fewer for many features; see
-        `CodedTable.drawn_balanced`.
+        `RowSamples.drawn_by_class`.
         """
-        drawn = np.searchsorted(self.positions, self.coded.drawn_balanced(self.most_few))
+        drawn = np.searchsorted(self.positions, self.coded.sampler.drawn_by_class(self.most_few))
         offset = None if self.offset is None else self.offset[drawn]
         is_sample = self.is_sample or drawn.size < self.positions.size
         sampled = {name: getattr(self, name)[drawn] for name in ("positions", "classes", "weights")}
@@ -455,7 +456,8 @@ class CalibrationRows:
         are drawn by hashes of their contents.
         """
         of_classes = np.maximum(1, self.n_of_classes * most // max(1, self.positions.size))
-        return np.searchsorted(self.positions, self.coded.drawn_by_class(np.minimum(self.n_of_classes, of_classes)))
+        drawn = self.coded.sampler.drawn_by_class(np.minimum(self.n_of_classes, of_classes))
+        return np.searchsorted(self.positions, drawn)
 
     def effective_counts(self, codes: np.ndarray, n_cells: int) -> np.ndarray:
         """Return the effective number of these rows by cell and class, shape (n_cells, n_classes).
@@ -536,6 +538,15 @@ def share_of_effective_rows(weights: np.ndarray) -> float:
     return float(f"{share:.{_DIGITS_OF_SHARE}g}")
 
 
+def row_slices(n_rows: int, n_numbers: int) -> list[slice]:
+    """Divide rows into slices for work in threads; ``n_numbers`` is the number of values computed per row.
+
+    The slices depend on the sizes only, not on the number of threads, so sums over them are reproducible.
+    """
+    size = max(1, min(_MOST_ROWS_AT_ONCE, _MOST_NUMBERS_AT_ONCE // n_numbers))
+    return [slice(at, min(at + size, n_rows)) for at in range(0, max(1, n_rows), size)]
+
+
 def informative_rows(class_counts: np.ndarray) -> float:
     """Return the number of rows that would be as informative if all classes had equal size.
 
@@ -608,7 +619,7 @@ def _refit_rare_values(
         codes[:, inside] = np.where(has_level, first + rest.codes, -1)
         first = first + fit.n_levels[:, None]
     codes = np.where(codes < 0, first, codes)  # the code of values without a level
-    return dict(zip(rare, codes.astype(smallest_unsigned(int(first.max()))), strict=True)), counts_of_folds
+    return dict(zip(rare, codes.astype(np.min_scalar_type(int(first.max()))), strict=True)), counts_of_folds
 
 
 def _folds(coded: CodedTable, features: np.ndarray, refitter: LevelRefitter) -> np.ndarray | None:
@@ -621,7 +632,7 @@ def _folds(coded: CodedTable, features: np.ndarray, refitter: LevelRefitter) -> 
     """
     fold = np.full(coded.n_rows, -1)
     counted = np.arange(coded.n_rows) if coded.weights is None else np.flatnonzero(coded.weights)
-    hashes, classes = coded.row_hashes()[counted], np.asarray(coded.class_codes)[counted]
+    hashes, classes = coded.sampler.row_hashes()[counted], np.asarray(coded.class_codes)[counted]
     _, first, distinct = np.unique(hashes ^ mixed(classes.astype(np.uint64)), return_index=True, return_inverse=True)
     hashes, classes, rows = hashes[first], classes[first], coded.rows.in_table(counted[first])
     n_rows = np.asarray(coded.counts.class_counts)

@@ -20,8 +20,8 @@ from scipy.sparse import csr_array, vstack
 from scipy.special import expit, softmax
 
 from bayesieve.counts.row_hashes import drawn_by_content, hash_codes, mixed
-from bayesieve.engine.base import map_in_threads, row_slices
-from bayesieve.evidence.calibration import informative_rows
+from bayesieve.engine import map_in_threads
+from bayesieve.evidence.calibration import informative_rows, row_slices
 from bayesieve.evidence.shapes import Shape
 
 N_FACTORS = 4

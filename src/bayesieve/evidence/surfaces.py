@@ -17,7 +17,6 @@ from bayesieve.evidence.shapes import Shape, cosines_over, most_functions
 from bayesieve.evidence.steps import cut_grid, move_cuts
 from bayesieve.evidence.terms import FitOptions, Term, coarser_codes, finest_cells
 from bayesieve.table import FeatureLevels
-from bayesieve.table.levels import smallest_unsigned
 from bayesieve.table.pair_levels import PairLevels, unused_pair_name
 
 _MOST_PRODUCTS = 1e10  # rows x functions of one feature x functions of the other, which bounds the time
@@ -151,7 +150,7 @@ class Surface:
         first, second = self.first.code(first), self.second.code(second)
         inside = (first < n_first) & (second < n_second)
         cells = np.where(inside, first.astype(np.int64) * n_second + second, n_first * n_second)
-        return cells.astype(smallest_unsigned(n_first * n_second))
+        return cells.astype(np.min_scalar_type(n_first * n_second))
 
     def levels(self, cells: np.ndarray, taken: Collection[str]) -> tuple[PairLevels, np.ndarray]:
         """Return a pair of columns with one level for each grid cell that has rows, and the positions of these cells.
@@ -368,7 +367,7 @@ def pair_gains(
     square, share = logit_scale(slopes[0].shape[1])
     features, variances = np.array(pairs, dtype=np.int64).reshape(-1, 2), TRIED_VARIANCES / square
     logs = np.empty((len(features), 2, variances.size))
-    bins = bins.astype(smallest_unsigned(int(n_bins.max())))
+    bins = bins.astype(np.min_scalar_type(int(n_bins.max())))
     n_lines, width = int(n_bins.max()) + 1, of_rows.shape[1]
     sums = np.zeros((len(bases) * n_lines + 1, width))
     sum_by_level(bins, 0, n_bins + 1, np.arange(len(bases)) * n_lines * width, of_rows, sums.ravel())

@@ -15,8 +15,7 @@ from bayesieve.evidence.monotone import merged_evidence, rising_cells
 from bayesieve.evidence.shapes import N_COSINES, Shape, most_functions
 from bayesieve.table import FeatureLevels
 from bayesieve.table.columns import Column, SpecialValues, special_number
-from bayesieve.table.levels import smallest_unsigned
-from bayesieve.table.values import HIGHEST_SPECIAL, canonical_text, number_type
+from bayesieve.table.values import HIGHEST_SPECIAL, canonical_text
 
 N_CELLS = 64
 """Number of quantile cells of a numeric column; the cut points of its levels divide them further."""
@@ -182,7 +181,7 @@ def split_levels(
 
     finer = map_in_threads(split, range(len(whole)), options.n_jobs)
     codes = np.array(
-        [of_rows for _, of_rows in finer], dtype=smallest_unsigned(max(cells.n_levels for cells, _ in finer))
+        [of_rows for _, of_rows in finer], dtype=np.min_scalar_type(max(cells.n_levels for cells, _ in finer))
     )
     is_split = [cells is not level for (cells, _), level in zip(finer, whole, strict=True)]
     usable = np.array(is_split) | (weights[features] > 0)
@@ -297,7 +296,7 @@ def _known_numbers(level: FeatureLevels, column: Column) -> tuple[np.ndarray, np
     """
     if level.special:
         column = column.read_as(column.name, SpecialValues(level.special))
-    numbers, _ = column.read_numbers(number_type(level.type), [], level.day_first)
+    numbers, _ = column.read_numbers(level.type, [], level.day_first)
     is_known = np.isfinite(numbers) & (numbers > (HIGHEST_SPECIAL if level.special else -np.inf))
     return *np.unique(numbers[is_known], return_inverse=True), is_known
 

@@ -15,7 +15,7 @@ from bayesieve.discretize.column_coders import code_columns
 from bayesieve.table import FeatureLevels, Table
 from bayesieve.table.columns import ALL_WHOLE
 from bayesieve.table.frames import as_table
-from bayesieve.table.levels import TableLevels, columns_behind, smallest_unsigned
+from bayesieve.table.levels import TableLevels, columns_behind
 from bayesieve.table.pair_levels import PairLevels
 from bayesieve.table.values import canonical_text
 from bayesieve.words import named
@@ -57,7 +57,7 @@ class CellTables:
         if self.n_lines.size:
             starts = self.first * self.intercept.size
             if codes.dtype == np.int64:  # codes of explanations; a smaller type avoids compiling another kernel
-                codes = codes.astype(smallest_unsigned(int(self.n_lines.max())))
+                codes = codes.astype(np.min_scalar_type(int(self.n_lines.max())))
             add_log_probabilities(np.ascontiguousarray(codes), 0, self.n_lines, starts, self.lines.ravel(), joint)
         return joint
 

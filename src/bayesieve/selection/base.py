@@ -18,7 +18,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from bayesieve.compiling import compiling_elsewhere
-from bayesieve.counts import CodedTable, Smoothing, check_smoothing
+from bayesieve.counts import CodedTable, Smoothing
+from bayesieve.counts.contingency import SMOOTHING_OPTION
 from bayesieve.criteria import Criterion
 from bayesieve.discretize import IndicatorEncoder, TableEncoder
 from bayesieve.discretize.codes import read_codes, refuse_empty_tables
@@ -32,6 +33,7 @@ from bayesieve.table.levels import columns_behind
 from bayesieve.table.target import refuse_identifiers, require_classes, require_target
 
 SHARED_OPTIONS = {
+    "smoothing": SMOOTHING_OPTION,
     "max_seconds": Allowed("be None or a number of seconds of at least 0", (None,), Real, 0, np.inf),
     "random_state": Allowed(
         f"be None, a whole number from 0 to {2**32 - 1}, a RandomState or a Generator",
@@ -215,7 +217,6 @@ class CodedSelector(SelectorMixin, BaseEstimator):
 
     def check_options(self) -> None:
         """Raise ValueError if a constructor parameter has an invalid value."""
-        check_smoothing(self.smoothing)
         check_allowed(self.get_params(deep=False), self._allowed)
 
     @property

@@ -15,7 +15,7 @@ MOST_OBJECTS = 4096
 def code_numbers(
     values: np.ndarray,
     cuts: np.ndarray,
-    starts: np.ndarray,
+    n_levels: np.ndarray,
     missing: np.ndarray,
     codes: np.ndarray,
     columns: np.ndarray | None = None,
@@ -25,13 +25,15 @@ def code_numbers(
     Parameters
     ----------
     values : float64 array of shape (n_columns, n_rows); NaN = missing.
-    cuts, starts : ``cuts[starts[i]:starts[i+1]]`` are the ascending cut points of feature i.
-    missing : array of shape (n_features,): the code of NaN for each feature.
+    cuts : ascending cut points of each feature, one feature after the other.
+    n_levels : array of shape (n_features,): number of levels, one more than cut points.
+    missing : array of shape (n_features,): the code of NaN for each feature; -1 for the code of values without a level.
     codes : unsigned array of shape (n_features, n_rows), overwritten.
     columns : array of shape (n_features,): the row of ``values`` with the column of each feature; None if feature i is
         column i.
     """
     columns = np.arange(len(values)) if columns is None else columns
+    starts, missing = np.append(0, np.cumsum(n_levels - 1)), np.where(missing < 0, n_levels, missing)
     _code_numbers(read_only(values), columns, read_only(cuts), starts, missing, codes)
 
 

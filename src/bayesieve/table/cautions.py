@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -13,11 +13,9 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from bayesieve.table.values import HIGHEST_SPECIAL
-from bayesieve.words import agreeing
 
 if TYPE_CHECKING:
     from bayesieve.table.columns import Table
-    from bayesieve.table.levels import TableLevels
 
 _FEWEST_PER_ROW, _MOST_PER_ROW = 0.5, 1.5  # mean weights beyond which weights are a scale, not numbers of rows
 _OURS = ("bayesieve", "sklearn")
@@ -60,8 +58,9 @@ class Caution:
 
 def issue(cautions: Iterable[Caution | None]) -> None:
     """Issue a `CautionWarning` for each caution with ``warns``, at the line that called the library."""
-    if not _silent.get():
-        warn_caller(*(caution.sentence for caution in cautions if caution is not None and caution.warns))
+    for caution in () if _silent.get() else cautions:
+        if caution is not None and caution.warns:
+            warn_caller(caution.sentence)
 
 
 def warn_caller(*sentences: str) -> None:
@@ -90,14 +89,6 @@ def _callers_level() -> int:
     return level
 
 
-def about_columns(kind: str, columns: Sequence[str], sentence: str) -> list[Caution]:
-    """Return a list of one caution about columns, or an empty list without columns.
-
-    ``sentence`` is a template; `agreeing` fills in the column names and chooses singular or plural.
-    """
-    return [Caution(kind, tuple(columns), agreeing(columns, sentence))] if columns else []
-
-
 def weights_caution(weights: np.ndarray | None) -> Caution | None:
     """Return a caution about row weights whose mean, over the rows of positive weight, is far from 1, or None."""
     if weights is None:
@@ -120,11 +111,11 @@ Mark = Literal["counter", "identifier", "date"]
 
 MOST_JUDGED_ROWS = 20_000
 """Largest number of rows in which numeric columns are tested."""
-_FEWEST_ROWS = 20  # fewer rows may have different values by chance
+FEWEST_JUDGED_ROWS = 20
+"""Number of rows below which values may be different by chance."""
 _GLANCES = (64, 1000)  # rows of two quick tests that exclude most columns of measurements
 _CELLS_AT_ONCE = 1 << 20  # values that are read at once in these tests
 _MANY = 3  # largest mean number of rows per value of a counter or identifier in these tests
-_ROWS_PER_CATEGORY = 2.0  # an identifier of categories has fewer rows per value
 _MOST = 0.75  # largest share of the equal pairs, gaps or unevenness of random numbers
 _EVEN = 0.15  # largest distance between the distribution of an identifier and a uniform one
 _CHANCE = 1e-4  # probability that measurements are taken for counters or identifiers
@@ -134,60 +125,6 @@ _SECONDS = (6.3e8, 2.3e9)  # seconds since 1970, from 1990 to 2042
 _UNITS = (1.0, 1e3, 1e6, 1e9)  # per second
 _MONTHS, _DAYS = (190001, 210012), (19000101, 21001231)  # as whole numbers
 _FEWEST_PERIODS = 3
-
-
-def marks(
-    table: Table,
-    levels: TableLevels,
-    drawn: Callable[[int], np.ndarray],
-    counted: np.ndarray | None = None,
-    weight: float | None = None,
-    absent: Mapping[int, int] | None = None,
-) -> dict[str, Mark]:
-    """Find counters, identifiers and dates: columns that label rows or times rather than describe them.
-
-    Returns the mark of each such column by name: "counter", "identifier" or "date".
-
-    Numeric columns of whole numbers are tested in up to 20,000 rows drawn at random:
-
-    - A counter increases, or decreases, evenly from row to row.
-    - An identifier fills its range evenly, or in blocks, and repeats or skips far fewer numbers than random numbers
-      would. It may have gaps, and a few rows per value.
-    - A date is a date or datetime, seconds since 1970 (or milli-, micro-, nanoseconds), or written as 202401 or
-      20240131.
-
-    A categorical column is an identifier if it has fewer than two rows per value on average. Amounts of money and the
-    like have no mark, even if all are different or the rows are sorted by them.
-
-    Parameters
-    ----------
-    levels : levels of the columns, fitted to all rows.
-    drawn : function of a number n that returns the ascending positions of at most n random rows used in the fit.
-    counted : ascending positions of the rows used in the fit; None for all.
-    weight : total weight of these rows; None for their number. Weights count as repeated rows: a column whose values
-        each have weight 2 is no identifier.
-    absent : by column position, the number of values that the user listed in groups but that no row has.
-    """
-    n_rows = table.n_rows if counted is None else counted.size
-    kinds, types = table.kinds(), table.types()
-    dated = [i for i, kind in enumerate(kinds) if kind == "numeric" and types[i] in ("date", "datetime")]
-    by_position: dict[int, Mark] = dict.fromkeys(dated, "date")
-    if n_rows < _FEWEST_ROWS:
-        return {table.names[i]: mark for i, mark in by_position.items()}
-    rows = drawn(MOST_JUDGED_ROWS)
-    at = rows if counted is None else np.searchsorted(counted, rows)
-    numbers = [i for i, kind in enumerate(kinds) if kind == "numeric" and types[i] == "number"]
-    categorical, absent = [i for i, kind in enumerate(kinds) if kind == "categorical"], absent or {}
-    n_values = {i: levels[i].n_values - (levels[i].missing_code is not None) - absent.get(i, 0) for i in categorical}
-    texts = [i for i, n in n_values.items() if n >= _FEWEST_ROWS and 10 * n >= n_rows]
-    if table.reads_rows:  # once, not for each column
-        table, rows = table.take(rows), np.arange(rows.size)
-    by_position |= marks_of_numbers(table, numbers, rows, at, n_rows)
-    sample = table.select(texts).take(rows) if texts else table
-    for k, i in enumerate(texts):
-        n_present = float(np.mean(sample.column(k).categories().codes >= 0)) * (n_rows if weight is None else weight)
-        by_position |= {i: "identifier"} if _ROWS_PER_CATEGORY * n_values[i] > n_present else {}
-    return {table.names[i]: by_position[i] for i in sorted(by_position)}
 
 
 def marks_of_numbers(
@@ -244,7 +181,7 @@ def mark_of_numbers(values: np.ndarray, rows: np.ndarray) -> Mark | None:
     """
     is_ordinary = values > HIGHEST_SPECIAL
     values, rows = values[is_ordinary], rows[is_ordinary]
-    if values.size < _FEWEST_ROWS or np.any(values != np.floor(values)):
+    if values.size < FEWEST_JUDGED_ROWS or np.any(values != np.floor(values)):
         return None
     distinct, counts = np.unique(values, return_counts=True)
     if distinct[-1] / 2 - distinct[0] / 2 > _WIDEST:
@@ -282,7 +219,7 @@ def _rises_evenly(values: np.ndarray, rows: np.ndarray) -> bool:
     from scipy.special import chdtr
 
     n_steps = min(_STEPS, values.size // 10)
-    if n_steps < _FEWEST_ROWS // 2:
+    if n_steps < FEWEST_JUDGED_ROWS // 2:
         return False
     ends = np.linspace(0, values.size - 1, n_steps + 1).astype(np.int64)
     rises, steps = np.diff(values[ends]), np.diff(rows[ends])
@@ -301,7 +238,7 @@ def _are_given_out(distinct: np.ndarray, counts: np.ndarray) -> bool:
     """
     from scipy.special import pdtr
 
-    if distinct.size < _FEWEST_ROWS:
+    if distinct.size < FEWEST_JUDGED_ROWS:
         return False
     n, width = float(counts.sum()), distinct[-1] - distinct[0]
     size = width / (float(np.gcd.reduce(np.diff(distinct).astype(np.int64))) if width < 2**53 else 1.0) + 1.0

@@ -10,6 +10,7 @@ import ctypes
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property, partial
 from numbers import Number
 from types import NoneType
@@ -55,6 +56,7 @@ class TooLarge(OverflowError):
         self.type = type_
 
 
+@dataclass(eq=False, repr=False)
 class NumberValues:
     """Numbers or booleans, dates (days since 1970), or datetimes, durations and times (microseconds).
 
@@ -65,23 +67,19 @@ class NumberValues:
         floats.
     missing : bool array, shape (n_rows,), or None
         Mask of missing numbers; None if the missing ones are those that are NaN.
-    type_ : "number", "boolean", "date", "datetime", "duration" or "time"
+    type : "number", "boolean", "date", "datetime", "duration" or "time"
     by_value : whether the data are Python objects, each of which is read by itself.
     exact : Encoding, function that returns it, or None
         Codes and distinct raw values, if ``numbers`` rounds and may merge two of them: Decimals, whole numbers beyond
         64 bits.
     """
 
-    def __init__(
-        self,
-        numbers: np.ndarray,
-        missing: np.ndarray | None,
-        type_: str,
-        *,
-        by_value: bool = False,
-        exact: Encoding | Callable[[], Encoding] | None = None,
-    ) -> None:
-        self.numbers, self.missing, self.type, self.by_value, self.exact = numbers, missing, type_, by_value, exact
+    numbers: np.ndarray
+    missing: np.ndarray | None
+    type: str
+    _: KW_ONLY
+    by_value: bool = False
+    exact: Encoding | Callable[[], Encoding] | None = None
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -97,32 +95,29 @@ class NumberValues:
     def take(self, rows: np.ndarray) -> NumberValues:
         """Return the values of the rows at positions ``rows``."""
         missing = None if self.missing is None else self.missing[rows]
-        exact = None if self.exact is None else partial(_encoded_rows, self, rows)
+        exact: Any = None if self.exact is None else lambda: drop_unused(*self.encoded, rows)
         return NumberValues(self.numbers[rows], missing, self.type, by_value=self.by_value, exact=exact)
 
 
+@dataclass(eq=False, repr=False)
 class EncodedValues:
     """Values of any type as codes that index the distinct values, encoded when they are first used.
 
     Parameters
     ----------
-    type_ : `Column.type` of all rows.
+    type : `Column.type` of all rows.
     n_rows : number of rows.
     encode : the codes and distinct values, or a function that returns them.
     by_value : whether the data are Python objects, each of which is read by itself.
     is_sorted : whether the distinct values are canonical and in the order of their texts.
     """
 
-    def __init__(
-        self,
-        type_: str,
-        n_rows: int,
-        encode: Encoding | Callable[[], Encoding],
-        *,
-        by_value: bool = False,
-        is_sorted: bool = False,
-    ) -> None:
-        self.type, self.n_rows, self.by_value, self.is_sorted, self._encode = type_, n_rows, by_value, is_sorted, encode
+    type: str
+    n_rows: int
+    encode: Encoding | Callable[[], Encoding]
+    _: KW_ONLY
+    by_value: bool = False
+    is_sorted: bool = False
 
     def __len__(self) -> int:
         return self.n_rows
@@ -130,12 +125,12 @@ class EncodedValues:
     @cached_property
     def encoded(self) -> Encoding:
         """Codes of the rows (-1 = missing), and the distinct values that they index."""
-        return self._encode() if callable(self._encode) else self._encode
+        return self.encode() if callable(self.encode) else self.encode
 
     def take(self, rows: np.ndarray) -> EncodedValues:
         """Return the values of the rows at positions ``rows``."""
-        encode = partial(_encoded_rows, self, rows)
-        return EncodedValues(self.type, len(rows), encode, by_value=self.by_value, is_sorted=self.is_sorted)
+        options = {"by_value": self.by_value, "is_sorted": self.is_sorted}
+        return EncodedValues(self.type, len(rows), lambda: drop_unused(*self.encoded, rows), **options)
 
 
 class TextValues:
@@ -161,12 +156,6 @@ class TextValues:
 
 
 RawValues = NumberValues | EncodedValues | TextValues
-
-
-def _encoded_rows(values: RawValues, rows: np.ndarray) -> tuple[np.ndarray, list[Any]]:
-    """Return codes and distinct values of the rows at these positions."""
-    codes, distinct = values.encoded
-    return drop_unused(codes[rows], distinct)
 
 
 def type_of_dtype(dtype: Any) -> str:
@@ -603,13 +592,14 @@ def merge_values(raw: Iterable[Any]) -> tuple[list[Scalar], np.ndarray]:
     return [best[text] for text in order], position
 
 
-def drop_unused(codes: np.ndarray, raw: Sequence[Any]) -> tuple[np.ndarray, list[Any]]:
-    """Return codes (-1 = missing) and distinct values after removing the values that no code refers to."""
+def drop_unused(codes: np.ndarray, raw: Sequence[Any], rows: np.ndarray | None = None) -> tuple[np.ndarray, list[Any]]:
+    """Return codes (-1 = missing) of some rows (positions; None: all), and the distinct values that they refer to."""
+    codes = codes if rows is None else codes[rows]
     used = np.zeros(len(raw) + 1, dtype=bool)
     used[codes] = True
-    rows = np.flatnonzero(used[:-1])  # the last entry stands for the missing code
-    if len(rows) == len(raw):
+    kept = np.flatnonzero(used[:-1])  # the last entry stands for the missing code
+    if len(kept) == len(raw):
         return codes, list(raw)
     position = np.full(len(raw) + 1, -1, dtype=np.int32)
-    position[rows] = np.arange(len(rows))
-    return position[codes], [raw[int(i)] for i in rows]
+    position[kept] = np.arange(len(kept))
+    return position[codes], [raw[int(i)] for i in kept]

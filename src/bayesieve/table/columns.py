@@ -33,7 +33,6 @@ from bayesieve.table.values import (
     Scalar,
     canonical_text,
     canonical_value,
-    number_type,
     spelt_out,
     unmasked,
 )
@@ -203,7 +202,7 @@ class Column:
         if self._special:
             return self.values
         if self.kind == "numeric":
-            return NumberValues(self.numbers(), None, number_type(self.values.type))
+            return NumberValues(self.numbers(), None, self.type)
         categories = self.categories()
         encoded = categories.codes, categories.values
         return EncodedValues(self.values.type, len(categories.codes), encoded, is_sorted=True)
@@ -245,7 +244,7 @@ class Column:
         """
         natural = self.values.type
         if natural in _READ_AS_TEXT or self._special:
-            numbers = self.read_numbers(number_type(natural) if type_ is None else type_)[0]
+            numbers = self.read_numbers(natural if type_ is None else type_)[0]
         else:
             numbers = self._typed_numbers(type_)
         if np.isinf(numbers).any():
@@ -260,7 +259,7 @@ class Column:
         Parameters
         ----------
         type_ : str
-            Type to read the values as, such as "number" or "date"; see `type`.
+            Type to read the values as, such as "date"; all types without dates or times are read as "number".
         complaints : list of str, optional
             List that receives a sentence about unreadable values; None raises ValueError for them.
         day_first : bool, optional
@@ -278,7 +277,7 @@ class Column:
             If values are unreadable and ``complaints`` is None, or if the whole column has a data type that cannot be
             read as ``type_``.
         """
-        values = self.values
+        values, type_ = self.values, type_ if type_ in TEMPORAL else "number"
         if isinstance(values, NumberValues) and (values.type == type_ or not values.by_value):
             numbers, unreadable = self._typed_numbers(type_), np.zeros(values.numbers.size, dtype=bool)
             numbers = numbers.copy() if self._special else numbers

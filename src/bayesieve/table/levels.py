@@ -7,7 +7,7 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -26,7 +26,6 @@ from bayesieve.table.values import (
     canonical_text,
     canonical_value,
     format_temporal,
-    number_type,
 )
 from bayesieve.words import ShortRepr, listed, quoted_text
 
@@ -68,6 +67,21 @@ class FeatureLevels(ShortRepr):
         Name of the column that is coded. It equals ``name`` unless several features come from one column, such as
         indicators "score <= threshold".
 
+    Attributes
+    ----------
+    n_levels : int
+    n_values : int
+        Number of distinct values in the groups of a categorical feature; 0 for intervals.
+    has_missing_level : bool
+        Whether a level holds missing values and no others.
+    has_level_below_numbers : bool
+        Whether level 0 holds missing values only; its interval then ends at -inf.
+    n_special_levels : int
+        Number of levels of a numeric column that are not intervals, but hold missing or special values; they come
+        first.
+    number_cuts : float array
+        Cut points between ordinary numbers, without those that separate missing and special values; none for groups.
+
     Raises
     ------
     ValueError
@@ -86,39 +100,49 @@ class FeatureLevels(ShortRepr):
     renamed: tuple[str | None, ...] = ()
     day_first: bool | None = None
     column: str = ""
+    n_levels: int = field(init=False, repr=False)
+    n_values: int = field(init=False, repr=False)
+    has_missing_level: bool = field(init=False, repr=False)
+    has_level_below_numbers: bool = field(default=False, init=False, repr=False)
+    n_special_levels: int = field(default=0, init=False, repr=False)
+    number_cuts: np.ndarray = field(init=False, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(self)}  # not what follows from these
 
     def __post_init__(self) -> None:
-        self._demand(self.kind in ("numeric", "categorical"), "kind must be 'numeric' or 'categorical'")
-        self._demand(self.type in TYPES, f"type must be one of {', '.join(TYPES)}")
+        if self.kind not in ("numeric", "categorical"):
+            raise self._invalid("kind must be 'numeric' or 'categorical'")
+        if self.type not in TYPES:
+            raise self._invalid(f"type must be one of {', '.join(TYPES)}")
         if self.kind == "numeric":
-            has_cuts = self.groups is None and self.cut_points is not None
-            self._demand(has_cuts, "numbers need cut_points and have no groups")
+            if self.groups is not None or self.cut_points is None:
+                raise self._invalid("numbers need cut_points and have no groups")
             cuts = np.array(self.cut_points, dtype=np.float64)
-            ascend = cuts.ndim == 1 and not np.isnan(cuts).any() and bool((cuts[1:] > cuts[:-1]).all())
-            finite = ascend and not np.isposinf(cuts).any()
-            self._demand(finite, "cut_points must be strictly ascending numbers below infinity")
+            if cuts.ndim != 1 or np.isnan(cuts).any() or np.isposinf(cuts).any() or not (cuts[1:] > cuts[:-1]).all():
+                raise self._invalid("cut_points must be strictly ascending numbers below infinity")
             lowest = cuts[np.isfinite(cuts) & (cuts <= HIGHEST_SPECIAL)].tolist()
-            as_read = [float(special_number(k)) for k in range(len(self.special))]
-            is_cut = not self.special or lowest == as_read
-            self._demand(is_cut, "each special value needs the cut point that it is read as")
+            if self.special and lowest != [float(special_number(k)) for k in range(len(self.special))]:
+                raise self._invalid("each special value needs the cut point that it is read as")
             cuts.setflags(write=False)
-            vars(self).update(cut_points=cuts)
+            below = cuts[:1].tolist() == [-math.inf]
+            n_special = len(self.special) + int(below)
+            vars(self).update(cut_points=cuts, has_level_below_numbers=below, n_special_levels=n_special)
+            self._check_rest(cuts.size + 1, 0, below and self.missing_code == 0)
         else:
-            self._demand(self.cut_points is None, "categories have no cut_points")
+            if self.cut_points is not None:
+                raise self._invalid("categories have no cut_points")
             groups = tuple([tuple(group) for group in self.groups or ()])
-            self._demand(len(groups) > 0 and all(groups), "categories need groups, each of at least one value")
+            if not groups or not all(groups):
+                raise self._invalid("categories need groups, each of at least one value")
             vars(self).update(groups=groups)
             with_missing = [code for code, group in enumerate(groups) if None in group]
-            self._demand(
-                with_missing == ([] if self.missing_code is None else [self.missing_code]),
-                "missing_code must be the one group that contains None, or None without one",
-            )
-            n_values = sum(map(len, groups)) - len(with_missing)
-            self._demand(len(self._code_of_text) == n_values, "a value may stand in one group only, and once")
-        self._check_rest()
+            if with_missing != ([] if self.missing_code is None else [self.missing_code]):
+                raise self._invalid("missing_code must be the one group that contains None, or None without one")
+            n_values = sum(map(len, groups))
+            if len(self._code_of_text) != n_values - len(with_missing):
+                raise self._invalid("a value may stand in one group only, and once")
+            self._check_rest(len(groups), n_values, any(len(groups[code]) == 1 for code in with_missing))
 
     def _facts(self) -> dict[str, Any]:
         hidden = {"counts"} if self.column != self.name else {"counts", "column"}
@@ -127,73 +151,50 @@ class FeatureLevels(ShortRepr):
     def _head(self) -> dict[str, Any]:
         return {"level": self.labels[:10]} | ({} if self.counts is None else {"counts": [*self.counts[:10]]})
 
-    def _demand(self, holds: bool, what: str) -> None:
-        if not holds:
-            raise ValueError(f"Feature {self.name!r}: {what}.")
+    def _invalid(self, what: str) -> ValueError:
+        """Return the error about a parameter that names the feature."""
+        return ValueError(f"Feature {self.name!r}: {what}.")
 
-    def _check_rest(self) -> None:
-        missing, n = self.missing_code, self.n_levels
+    def _check_rest(self, n_levels: int, n_values: int, has_missing_level: bool) -> None:
+        """Check the parameters that features of all kinds have, and set the given attributes."""
+        missing = self.missing_code
         if missing is not None:
             whole = isinstance(missing, (int, np.integer)) and not isinstance(missing, bool)
-            self._demand(whole and 0 <= missing < n, f"missing_code must be a level, from 0 to {n - 1}, or None")
+            if not whole or not 0 <= missing < n_levels:
+                raise self._invalid(f"missing_code must be a level, from 0 to {n_levels - 1}, or None")
             vars(self).update(missing_code=int(missing))
         if self.counts is not None:
             counts = np.asarray(self.counts)
-            is_table = counts.ndim == 2 and len(counts) == n and counts.size > 0 and counts.dtype.kind in "iuf"
-            self._demand(is_table, "counts must have one row per level and one number per class")
-            fine = bool(np.isfinite(counts).all() and (counts >= 0).all())
-            self._demand(fine, "counts must be finite and not negative")
+            if counts.ndim != 2 or len(counts) != n_levels or counts.size == 0 or counts.dtype.kind not in "iuf":
+                raise self._invalid("counts must have one row per level and one number per class")
+            if not np.isfinite(counts).all() or not (counts >= 0).all():
+                raise self._invalid("counts must be finite and not negative")
             vars(self).update(counts=counts)
-        self._demand(0 <= self.level_score < 1, "level_score must be in [0, 1)")
+        if not 0 <= self.level_score < 1:
+            raise self._invalid("level_score must be in [0, 1)")
+        cuts = np.zeros(0) if self.cut_points is None else self.cut_points[self.n_special_levels :]
+        vars(self).update(n_levels=n_levels, n_values=n_values, has_missing_level=has_missing_level, number_cuts=cuts)
         vars(self).update(level_score=float(self.level_score), column=self.column or self.name)
         if self.renamed:
             self._check_texts()
 
     def _check_texts(self) -> None:
-        self._demand(len(self.renamed) == self.n_levels, "renamed must have one text, or None, for each level")
+        if len(self.renamed) != self.n_levels:
+            raise self._invalid("renamed must have one text, or None, for each level")
         texts = [text for text in self.renamed if text is not None]
-        self._demand(all(isinstance(text, str) and text.strip() for text in texts), "a text must not be blank")
+        if not all(isinstance(text, str) and text.strip() for text in texts):
+            raise self._invalid("a text must not be blank")
         vars(self).update(renamed=tuple(self.renamed) if texts else ())
         if texts:
             both = zip(self.renamed, self._generated_labels(full=False), self._generated_labels(full=True), strict=True)
             others = {label for text, *labels in both if text is None for label in labels}
-            self._demand(len(set(texts)) == len(texts) and others.isdisjoint(texts), "two levels have the same text")
-
-    @property
-    def n_levels(self) -> int:
-        """Number of levels."""
-        if self.cut_points is not None:
-            return len(self.cut_points) + 1
-        assert self.groups is not None
-        return len(self.groups)
+            if len(set(texts)) < len(texts) or not others.isdisjoint(texts):
+                raise self._invalid("two levels have the same text")
 
     @property
     def by_column(self) -> tuple[FeatureLevels, ...]:
         """Levels of each column of the feature: both columns of a pair, otherwise the feature itself."""
         return (self,)
-
-    @property
-    def n_special_levels(self) -> int:
-        """Number of levels of a numeric column that are not intervals, but hold missing or special values; they come
-        first.
-        """
-        return len(self.special) + int(self.cut_points is not None and (self.cut_points[:1] == -math.inf).any())
-
-    @property
-    def has_level_below_numbers(self) -> bool:
-        """Whether level 0 holds missing values only; its interval then ends at -inf."""
-        return self.cut_points is not None and self.cut_points[:1].tolist() == [-math.inf]
-
-    @property
-    def number_cuts(self) -> np.ndarray:
-        """Cut points between ordinary numbers, without those that separate missing and special values."""
-        assert self.cut_points is not None
-        return self.cut_points[self.n_special_levels :]
-
-    @property
-    def n_values(self) -> int:
-        """Number of distinct values in the groups of a categorical feature; 0 for intervals."""
-        return sum(map(len, self.groups or ()))
 
     @property
     def unseen_code(self) -> int:
@@ -203,7 +204,7 @@ class FeatureLevels(ShortRepr):
     @property
     def code_dtype(self) -> np.dtype[Any]:
         """Smallest unsigned integer type that holds the codes 0 to n_levels."""
-        return smallest_unsigned(self.n_levels)
+        return np.min_scalar_type(self.n_levels)
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
@@ -272,8 +273,7 @@ class FeatureLevels(ShortRepr):
         one_level = self.n_levels == 1  # anything is in it
         if self.special:
             column = column.read_as(column.name, SpecialValues(self.special))
-        type_ = self.type if self.type in TEMPORAL else "number"
-        numbers, unreadable = column.read_numbers(type_, [] if one_level else complaints, self.day_first)
+        numbers, unreadable = column.read_numbers(self.type, [] if one_level else complaints, self.day_first)
         if np.isinf(numbers).any():
             raise column.infinity_error(numbers)
         codes = self.code_numbers(numbers)
@@ -290,13 +290,6 @@ class FeatureLevels(ShortRepr):
                 "training; convert its values to these."
             )
 
-    @property
-    def has_missing_level(self) -> bool:
-        """Whether a level holds missing values and no others."""
-        if self.cut_points is not None:
-            return self.missing_code == 0 and self.has_level_below_numbers
-        return self.missing_code is not None and self.groups is not None and len(self.groups[self.missing_code]) == 1
-
     def is_missing(self, column: Column) -> np.ndarray:
         """Return a mask (n_rows,) of the missing values of a column, read as `code` reads them."""
         if self.kind == "categorical":
@@ -305,7 +298,7 @@ class FeatureLevels(ShortRepr):
             return missing[categories.codes]
         if self.n_levels == 1:
             return column.categories(merged=False).codes < 0
-        numbers, unreadable = column.read_numbers(number_type(self.type), [], day_first=self.day_first)
+        numbers, unreadable = column.read_numbers(self.type, [], day_first=self.day_first)
         return np.isnan(numbers) & ~unreadable
 
     def texts(self, column: Column) -> list[str | None]:
@@ -314,12 +307,12 @@ class FeatureLevels(ShortRepr):
             categories = column.categories(merged=False)
             read = [*(self._category(value) for value in categories.values), None]
             return [read[code] for code in categories.codes.tolist()]
-        numbers, unreadable = column.read_numbers(number_type(self.type), [], day_first=self.day_first)
+        numbers, unreadable = column.read_numbers(self.type, [], day_first=self.day_first)
         texts: list[str | None] = [None] * len(numbers)
         for row in np.flatnonzero(~np.isnan(numbers)).tolist():
             number = float(numbers[row])
-            of_number = number_type(self.type) == "number"
-            texts[row] = canonical_text(number) if of_number else format_temporal(number, self.type)
+            is_moment = self.type in TEMPORAL
+            texts[row] = format_temporal(number, self.type) if is_moment else canonical_text(number)
         for row in np.flatnonzero(unreadable).tolist():
             texts[row] = canonical_text(column.value(row)).strip()
         return texts
@@ -329,18 +322,17 @@ class FeatureLevels(ShortRepr):
         from bayesieve.table._kernels import code_numbers
 
         assert self.cut_points is not None
-        unseen = self.n_levels
-        missing = unseen if self.missing_code is None else self.missing_code
-        codes = np.empty((1, len(values)), dtype=smallest_unsigned(unseen))
-        row, starts = np.ascontiguousarray(values, dtype=np.float64)[None, :], np.array([0, len(self.cut_points)])
-        code_numbers(row, np.array(self.cut_points), starts, np.array([missing]), codes)
+        missing = -1 if self.missing_code is None else self.missing_code
+        codes = np.empty((1, len(values)), dtype=np.min_scalar_type(self.n_levels))
+        row = np.ascontiguousarray(values, dtype=np.float64)[None, :]
+        code_numbers(row, np.array(self.cut_points), np.array([self.n_levels]), np.array([missing]), codes)
         return codes[0]
 
     def code_categories(self, categories: Categories) -> np.ndarray:
         """Return `code` of a categorical feature, (n_rows,), from categories already converted."""
         unseen, code_of_text = self.n_levels, self._code_of_text
         missing = unseen if self.missing_code is None else self.missing_code
-        lookup = np.empty(len(categories.values) + 1, dtype=smallest_unsigned(unseen))
+        lookup = np.empty(len(categories.values) + 1, dtype=np.min_scalar_type(unseen))
         lookup[:-1] = [
             code_of_text.get(value if type(value) is str else canonical_text(value), unseen)
             for value in categories.values
@@ -467,24 +459,13 @@ class WithheldLevels(FeatureLevels):
         return cls(*facts, levels.level_score, sizes=tuple(map(len, texts)), digest=digest)
 
     def __post_init__(self) -> None:
-        self._demand(self.kind == "categorical", "only values of categories can be withheld")
-        self._demand(len(self.sizes) > 0, "it needs the number of values of each level")
-        self._check_rest()
-
-    @property
-    def n_levels(self) -> int:
-        """Number of levels."""
-        return len(self.sizes)
-
-    @property
-    def n_values(self) -> int:
-        """Number of distinct values in the groups."""
-        return sum(self.sizes)
-
-    @property
-    def has_missing_level(self) -> bool:
-        """Whether a level holds missing values and no others."""
-        return self.missing_code is not None and self.sizes[self.missing_code] == 1
+        if self.kind != "categorical":
+            raise self._invalid("only values of categories can be withheld")
+        if not self.sizes:
+            raise self._invalid("it needs the number of values of each level")
+        missing = self.missing_code
+        is_alone = missing is not None and self.sizes[missing : missing + 1] == (1,)
+        self._check_rest(len(self.sizes), sum(self.sizes), is_alone)
 
     def _generated_labels(self, *, full: bool) -> tuple[str, ...]:
         return tuple(f"group {k} of {n:,} {'value' if n == 1 else 'values'}" for k, n in enumerate(self.sizes, 1))
@@ -498,11 +479,6 @@ class WithheldLevels(FeatureLevels):
     def to_json(self) -> dict[str, Any]:
         """Return a dictionary of plain values for JSON."""
         return super().to_json() | {"sizes": list(self.sizes), "digest": self.digest}
-
-
-def smallest_unsigned(highest: int) -> np.dtype[Any]:
-    """Return the smallest unsigned integer type that holds `highest`."""
-    return np.dtype(np.uint8 if highest <= 255 else np.uint16 if highest <= 65535 else np.uint32)
 
 
 class SavedLevels(msgspec.Struct, forbid_unknown_fields=True):
@@ -578,6 +554,11 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
         Levels that have been created already, also of features in ``cuts`` and ``counts``.
     columns : sequence of str, optional
         Column name of each feature that is not a pair; by default the name of the feature.
+
+    Attributes
+    ----------
+    created : dict from position to FeatureLevels
+        Levels that exist already: those of all categorical features, and others created on access.
     """
 
     def __init__(
@@ -603,7 +584,7 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
         self._starts = np.concatenate([[0], np.cumsum(sizes)])
         self.cut_starts = np.concatenate([[0], np.cumsum(np.maximum(sizes - 1, 0))])
         self._in_arrays = np.append(sizes > 0, np.zeros(len(pairs), dtype=bool))
-        self._created = {**others, **(existing or {}), **dict(enumerate(pairs, self.n_columns))}
+        self.created = {**others, **(existing or {}), **dict(enumerate(pairs, self.n_columns))}
         self.names = (*names, *[pair.name for pair in pairs])
         self.column_names = self.names[: len(names)] if columns is None else tuple(columns)
         self.types = [*types, *[pair.type for pair in pairs]] if pairs else types
@@ -649,20 +630,20 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
         if isinstance(i, slice):
             return tuple(self[k] for k in range(len(self))[i])
         i = range(len(self))[i]
-        levels = self._created.get(i)
+        levels = self.created.get(i)
         if levels is None:
             missing = int(self.missing[i])
             counts = None if self._counts is None else self._counts[self._starts[i] : self._starts[i + 1]].copy()
             facts = (None if missing < 0 else missing, counts, float(self.level_scores[i]))
             cuts, column = self._cuts[self.cut_starts[i] : self.cut_starts[i + 1]], self.column_names[i]
             levels = FeatureLevels(self.names[i], "numeric", self.types[i], cuts, None, *facts, column=column)
-            self._created[i] = levels
+            self.created[i] = levels
         return levels
 
     def replaced(self, pairs: Sequence[PairLevels] | None = None, by_chance: np.ndarray | None = None) -> TableLevels:
         """Return a copy with other ``pairs``, or other columns ``by_chance``; None keeps the current ones."""
         n = self.n_columns
-        existing = {i: level for i, level in self._created.items() if i < n}
+        existing = {i: level for i, level in self.created.items() if i < n}
         others = {i: level for i, level in existing.items() if not self._in_arrays[i]}
         arrays = (self.n_levels[:n], self.level_scores[:n], self.missing[:n], self._cuts, self._counts)
         pairs, by_chance = self.pairs if pairs is None else pairs, self.by_chance if by_chance is None else by_chance
@@ -702,14 +683,9 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
 
     def class_counts(self, i: int) -> np.ndarray | None:
         """Return rows (or weight) by level and class of one feature, shape (n_levels, n_classes)."""
-        if i in self._created or self._counts is None:
+        if i in self.created or self._counts is None:
             return self[i].counts
         return self._counts[self._starts[i] : self._starts[i + 1]]
-
-    @property
-    def created(self) -> list[FeatureLevels]:
-        """Levels that exist already: those of all categorical features, and others created on access."""
-        return list(self._created.values())
 
     def cut_points(self, first: int, stop: int) -> np.ndarray:
         """Cut points of the features ``first`` to ``stop - 1``, one feature after the other; ``cut_starts`` has where

@@ -32,6 +32,8 @@ class PairLevels(FeatureLevels):
     ----------
     counts : float array, shape (n_levels, n_classes)
         Training rows (or weight) per level and class.
+    n_values : int
+        Number of cells with training rows.
     """
 
     parts: tuple[FeatureLevels, ...] = ()
@@ -55,34 +57,24 @@ class PairLevels(FeatureLevels):
     def __post_init__(self) -> None:
         sizes = tuple(part.n_levels for part in self.parts)
         grid, cells = np.asarray(self.grid), np.asarray(self.cells, dtype=np.float64)
-        whole = len(sizes) == 2 and grid.shape == sizes and grid.dtype.kind in "iu"
-        self._demand(whole, "the grid must hold a whole number for each level of both columns")
-        counted = cells.ndim == 3 and cells.shape[:2] == sizes and cells.size > 0 and bool((cells >= 0).all())
-        self._demand(counted, "cells must have one number of rows per cell and class")
-        with_rows = np.unique(grid[cells.any(axis=2)])
+        if len(sizes) != 2 or grid.shape != sizes or grid.dtype.kind not in "iu":
+            raise self._invalid("the grid must hold a whole number for each level of both columns")
+        if cells.ndim != 3 or cells.shape[:2] != sizes or cells.size == 0 or not (cells >= 0).all():
+            raise self._invalid("cells must have one number of rows per cell and class")
+        has_rows = cells.any(axis=2)
+        with_rows = np.unique(grid[has_rows])
         n_levels = max(1, with_rows.size)
-        numbered = np.array_equal(with_rows, np.arange(with_rows.size)) and grid.min() >= 0 and grid.max() <= n_levels
-        self._demand(numbered, "its levels must be 0, 1, ... and have rows")
+        if not np.array_equal(with_rows, np.arange(with_rows.size)) or grid.min() < 0 or grid.max() > n_levels:
+            raise self._invalid("its levels must be 0, 1, ... and have rows")
         counts = np.zeros((n_levels + 1, cells.shape[2]))
         np.add.at(counts, grid.ravel(), cells.reshape(grid.size, -1))
         vars(self).update(grid=grid.astype(np.int64), cells=cells, counts=counts[:n_levels])
-        self._check_rest()
+        self._check_rest(n_levels, int(np.count_nonzero(has_rows)), has_missing_level=False)
 
     @property
     def by_column(self) -> tuple[FeatureLevels, ...]:
         """Levels of both columns."""
         return self.parts
-
-    @property
-    def n_levels(self) -> int:
-        """Number of levels."""
-        assert self.counts is not None
-        return len(self.counts)
-
-    @property
-    def n_values(self) -> int:
-        """Number of cells with training rows."""
-        return int(np.count_nonzero(self.cells.any(axis=2)))
 
     def _generated_labels(self, *, full: bool) -> tuple[str, ...]:
         """Return a label for each level, such as ``"age <= 32.5 & job = c"``; with ``full``, it lists all values and

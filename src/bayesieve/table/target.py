@@ -17,7 +17,6 @@ from bayesieve.table.arrays import holds_exactly
 from bayesieve.table.cautions import warn_caller
 from bayesieve.table.column_values import NumberValues, encode_plain
 from bayesieve.table.columns import Column, column_of_series
-from bayesieve.table.levels import smallest_unsigned
 from bayesieve.table.values import unmasked
 from bayesieve.words import ShortRepr
 
@@ -66,7 +65,11 @@ class Target(ShortRepr):
             return self
         present = np.bincount(self.codes[weights > 0], minlength=self.n_classes) > 0
         position = np.where(present, np.cumsum(present) - 1, 0)
-        return self if present.all() else Target(_smallest(position[self.codes], present.sum()), self.classes[present])
+        if present.all():
+            return self
+        dtype = np.min_scalar_type(int(present.sum()) - 1)
+        codes = position[self.codes].astype(dtype if dtype.itemsize <= 2 else np.int32)
+        return Target(codes, self.classes[present])
 
 
 def as_target(y: Any) -> Target:
@@ -95,26 +98,44 @@ def as_target(y: Any) -> Target:
     """
     if isinstance(y, Target):
         return y
-    column, as_unicode = _label_column(y)
-    if len(column) == 0:
+    if y is None:
+        raise ValueError("This estimator requires y to be passed, but the target y is None.")
+
+    # One column: labels that come as a list, or as an array of NumPy texts, become a NumPy text array.
+    if nw.dependencies.is_into_dataframe(y):
+        frame = nw.from_native(y, eager_only=True)
+        if frame.shape[1] != 1:
+            raise ValueError(f"y should be a 1d array, got an array of shape {frame.shape} instead.")
+        _warn_column_vector(stacklevel=3)
+        y = frame.get_column(frame.columns[0]).to_native()
+    if nw.dependencies.is_into_series(y):
+        column, n_rows, as_unicode = column_of_series("y", y), len(y), False
+    else:
+        array = _label_array(y)
+        as_unicode = array.dtype.kind in "UT" or isinstance(y, (list, tuple))
+        column, n_rows = Column("y", array), array.size
+    if n_rows == 0:
         raise ValueError("Found array with 0 sample(s) (shape=(0,)) while a minimum of 1 is required.")
-    if column.type == "number":
-        read = column.values
+
+    # Codes: those of numbers by their size, of others by their categories.
+    read = column.values
+    if read.type == "number":
         numbers = [] if isinstance(read, NumberValues) and read.exact is None else column.categories().values
         is_large = any(abs(value) >= 2**53 for value in numbers if not isinstance(value, str))  # beyond floats
         if isinstance(read, NumberValues) and not is_large:
             labels, codes = _numeric_labels(read)
         else:
             labels, codes = _category_labels(column, as_unicode)
-    elif column.type in ("text", "category", "mixed", "boolean"):
-        if column.type in ("category", "mixed"):
+    elif read.type in ("text", "category", "mixed", "boolean"):
+        if read.type in ("category", "mixed"):
             _refuse_other_labels(column)
         labels, codes = _category_labels(column, as_unicode)
     else:
         raise ValueError(
-            f"Unknown label type: {column.type}. Classes must be text, booleans or whole numbers; convert y to text."
+            f"Unknown label type: {read.type}. Classes must be text, booleans or whole numbers; convert y to text."
         )
-    return Target(_smallest(codes, len(labels)), labels)
+    dtype = np.min_scalar_type(len(labels) - 1)
+    return Target(codes.astype(dtype if dtype.itemsize <= 2 else np.int32), labels)
 
 
 def class_position(classes: Any, label: Any, option: str) -> int:
@@ -209,20 +230,8 @@ def refuse_identifiers(target: Target) -> None:
         )
 
 
-def _label_column(y: Any) -> tuple[Column, bool]:
-    """Return `y` as a `Column`, and whether its text labels become a NumPy text array, as they do for arrays of text
-    and lists.
-    """
-    if y is None:
-        raise ValueError("This estimator requires y to be passed, but the target y is None.")
-    if nw.dependencies.is_into_dataframe(y):
-        frame = nw.from_native(y, eager_only=True)
-        if frame.shape[1] != 1:
-            raise ValueError(f"y should be a 1d array, got an array of shape {frame.shape} instead.")
-        _warn_column_vector()
-        y = frame.get_column(frame.columns[0]).to_native()
-    if nw.dependencies.is_into_series(y):
-        return column_of_series("y", y), False
+def _label_array(y: Any) -> np.ndarray:
+    """Return labels that are no series as a 1-D array; ValueError or TypeError if they cannot be labels."""
     sparse = sys.modules.get("scipy.sparse")
     if sparse is not None and sparse.issparse(y):
         raise TypeError("Sparse data was passed for y, but dense data is required; pass y.toarray().ravel() instead.")
@@ -243,21 +252,21 @@ def _label_column(y: Any) -> tuple[Column, bool]:
     if array.dtype.kind == "c":
         raise ValueError("Complex data not supported as labels; convert them to text.")
     if array.ndim == 2 and array.shape[1] == 1:
-        _warn_column_vector()
+        _warn_column_vector(stacklevel=4)
         array = array.ravel()
     if array.ndim != 1:
         raise ValueError(f"y should be a 1d array, got an array of shape {array.shape} instead.")
-    return Column("y", array), array.dtype.kind in "UT" or is_list
+    return array
 
 
-def _warn_column_vector() -> None:
+def _warn_column_vector(stacklevel: int) -> None:
     from sklearn.exceptions import DataConversionWarning
 
     warnings.warn(
         "A column-vector y was passed when a 1d array was expected. Please change the shape of y to (n_samples, ), for "
         "example using ravel().",
         DataConversionWarning,
-        stacklevel=4,
+        stacklevel=stacklevel,
     )
 
 
@@ -284,9 +293,9 @@ def _category_labels(column: Column, as_unicode: bool) -> tuple[np.ndarray, np.n
         raise _missing_error(categories.codes < 0)
     values = categories.values
     types = {type(value) for value in values}
-    if str in types and len(types) > 1 and column.type != "number":
+    if str in types and len(types) > 1 and column.values.type != "number":
         raise ValueError(_MIXED)
-    if float in types or (column.type == "number" and str in types):
+    if float in types or (column.values.type == "number" and str in types):
         raise ValueError(_CONTINUOUS)
     whole = [value for value in values if isinstance(value, int)]
     if types == {int} and not (min(whole) >= -(2**63) and max(whole) < (2**63 if min(whole) < 0 else 2**64)):
@@ -318,11 +327,6 @@ def _missing_error(missing: np.ndarray) -> ValueError:
         f"Input y contains NaN or missing labels (first in row {int(np.argmax(missing))}); "
         f"remove these rows or give them a label."
     )
-
-
-def _smallest(codes: np.ndarray, n_classes: int) -> np.ndarray:
-    dtype = smallest_unsigned(max(n_classes - 1, 0))
-    return codes.astype(dtype if dtype.itemsize <= 2 else np.int32)
 
 
 def as_sample_weight(sample_weight: Any, n_rows: int) -> np.ndarray | None:
@@ -430,12 +434,6 @@ class Rows:
     def is_sorted_by_class(self) -> bool:
         """Whether the rows are sorted by class."""
         return self.class_codes is not None and bool(np.all(self.class_codes[:-1] <= self.class_codes[1:]))
-
-    @cached_property
-    def n_of_classes(self) -> np.ndarray:
-        """Number of rows with positive weight in each class, shape (n_classes,)."""
-        codes = np.zeros(0, dtype=np.uint8) if self.class_codes is None else self.class_codes
-        return count_classes(codes if self.weights is None else codes[self.weights > 0], self.n_classes)
 
     def class_order(self) -> np.ndarray:
         """Return the positions of the rows sorted by class; rows of a class keep their order. ValueError without

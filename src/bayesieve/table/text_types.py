@@ -313,8 +313,11 @@ def _fast_numbers(cleaned: pl.Series, type_: str) -> np.ndarray:
 
 
 def trimmed_values(column: pl.Series) -> pl.Series:
-    """Return texts without surrounding blanks; marks of missing numbers, such as NA, become null."""
-    return _without_marks(_trimmed(column)).drop_nulls()
+    """Return texts without surrounding blanks; nulls and marks of missing numbers, such as NA, are dropped."""
+    import polars as pl
+
+    trimmed = column.str.strip_chars()  # blanks are among the marks
+    return trimmed.filter(~trimmed.is_in(pl.Series(_MISSING_NUMBERS, dtype=pl.String).implode()))
 
 
 def _trimmed(column: pl.Series) -> pl.Series:
