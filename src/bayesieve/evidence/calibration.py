@@ -422,7 +422,7 @@ class CalibrationRows:
             refitted=refitted,
             counts_of_folds=counts_of_folds,
             most_few=most_few,
-            is_sample=rows.size < (coded.n_rows if coded.weights is None else np.count_nonzero(coded.weights)),
+            is_sample=rows.size < (coded.n_rows if coded.weights is None else int(np.count_nonzero(coded.weights))),
             n_jobs=n_jobs,
         )
 
