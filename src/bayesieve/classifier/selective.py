@@ -45,104 +45,111 @@ if TYPE_CHECKING:
 class SelectiveNB(CallbackSupportMixin, Predicting):
     """Selective naive Bayes classifier on raw, mixed tables.
 
-    Codes every column (intervals of numbers, groups of categories), decides how much weight each feature deserves, and
-    predicts with P(j | x) proportional to P(j) prod_k P(x_k | j)^w_k. Takes any dataframe that narwhals reads, or a 2-D
-    array; missing values and categories never seen in training are no error.
+    It codes every column as levels (intervals of numbers, groups of categories), determines a weight w_k in [0, 1] for
+    each feature, and predicts with P(j | x) proportional to P(j) prod_k P(x_k | j)^w_k. By default, the contributions
+    of the levels are then fitted jointly. It accepts any dataframe that narwhals supports, or a 2-D array. Missing
+    values and categories never seen in training are allowed.
 
     Parameters
     ----------
     selector : str or selector, default="compression"
-        The selector that finds the weights: ``"all"``, ``"map"``, ``"bayesian"``, ``"compression"``, ``"wrapper"``,
+        Selector that determines the weights: ``"all"``, ``"map"``, ``"bayesian"``, ``"compression"``, ``"wrapper"``,
         ``"boosted"``, ``"clusters"``, ``"accuracy"``, ``"auc"``, ``"information-gain"``,
-        ``"imprecise-information-gain"``, ``"mrmr"``, ``"cfs"``, or an object with its options.
+        ``"imprecise-information-gain"``, ``"mrmr"``, ``"cfs"``, or a selector object with options of its own.
     encoder : "modl", TableEncoder or IndicatorEncoder, default="modl"
-        How columns are coded; an `IndicatorEncoder` makes features of scores at thresholds. With fitted weights or
-        contributions, a `TableEncoder` that leaves ``categorical`` at its default has "auto" there.
-        The encoder of a selector object is used if this one is left at ``"modl"``.
+        Encoder that divides columns into levels. An `IndicatorEncoder` compares columns with thresholds, and each
+        comparison is a feature. With fitted weights or contributions, a `TableEncoder` whose ``categorical`` is left at
+        its default uses "auto" for it. If ``"modl"``, the encoder of a selector object is used.
     pairs : "auto", int or list of pairs of names, default="auto"
-        Pairs of columns that become further features: a number is an upper limit, a list names them. "auto": as many as
-        pay for themselves, with compression-based averaging only. An encoder with ``pairs`` of its own keeps these.
+        Pairs of columns that become further features: the largest number of pairs, or a list of them. "auto": all pairs
+        that improve the MODL criterion, only with compression-based averaging. An encoder with ``pairs`` of its own
+        keeps them.
     prior : {"sizes", "published"}, default="sizes"
-        How the MODL criterion announces intervals and groups, see `MODLDiscretizer` and `MODLGrouper`. Also holds for a
-        `TableEncoder` that leaves it at its default.
+        Prior of intervals and groups in the MODL criterion, see `MODLDiscretizer` and `MODLGrouper`. It also applies to
+        a `TableEncoder` whose ``prior`` is left at its default.
     smoothing : "m-estimate" or float, default="m-estimate"
-        See `DiscreteNB`; also used by a selector given by name.
+        Smoothing of the counted probabilities, see `DiscreteNB`; also used by a selector given by name.
     calibrate : {"auto", "weights", "levels", "cells"} or bool, default="auto"
-        "weights" or True: the weights are fitted once more to the training rows, each predicted from all others, within
-        [0, 1] and close to the selector's times a common factor, which corrects the overconfidence left after
-        averaging; and another smoothing replaces the m-estimate if it predicts the rows better. "levels": the
-        contributions of all levels are then fitted jointly. They depart from the counted values only where the rows
-        support it; with compression-based averaging, features of no use then drop out. "cells": also within levels,
-        as smooth curves of numbers and single values of groups, so that columns without levels may matter. "auto":
-        "cells", with compression-based averaging only. False: the weights of the selector are used as they are.
+        Fit after the search. "weights" or True: the weights are refitted so that each training row is predicted well
+        from all other rows. They stay in [0, 1], close to the weights of the selector times a common factor, which
+        corrects the overconfidence that remains after averaging; another smoothing replaces the m-estimate if it
+        predicts the rows better. "levels": in addition, the contributions of all levels are fitted jointly. They depart
+        from the counted values only where the rows support it; with compression-based averaging, features without an
+        effect are dropped. "cells": contributions may also differ within levels, as smooth curves over numbers and for
+        single values of groups, so that a column with a single level may have an effect. "auto": "cells" with
+        compression-based averaging, otherwise False. False: the weights of the selector are used as they are.
     monotone : dict from names of numeric columns to +1 or -1, or None, default=None
-        For two classes and fitted contributions: the contribution to the ``positive`` class (by default 1 of the labels
-        0 and 1, and "yes" of "no" and "yes") never falls (+1) or never rises (-1) with the number. Missing values are
-        free; pairs with these columns are left out. A sign that the rows contradict is among
-        ``cautions_``.
+        Columns whose contribution to the ``positive`` class (by default 1 of the labels 0 and 1, and "yes" of "no" and
+        "yes") never falls (+1) or never rises (-1) with increasing values; only for two classes and fitted
+        contributions. Missing values are not restricted; pairs with these columns are excluded. A caution reports a
+        sign that the rows contradict. None: no column.
     positive : class label or None, default=None
-        The class that reasons, signs, points, the score of exports, curves and texts are about; None: the second of
-        two, ``classes_[1]``; "majority": the one of two with more rows. ``classes_`` and the columns of
-        ``predict_proba`` stay in order. Of more than two classes, reasons, figures and exports are about it; None:
-        about the predicted class, or each of them.
+        Class that reasons, signs, points, scores of exports, curves and texts refer to. None: ``classes_[1]`` of two
+        classes; "majority": the more frequent of two classes. With more than two classes, reasons, figures and exports
+        refer to this class; None: to the predicted class, or to each class. The order of ``classes_`` and of the
+        columns of ``predict_proba`` does not change.
     levels : dict, path of a YAML file, Scorecard or None, default=None
         Rules for the levels of single columns, as in `TableEncoder`: cuts and groups by hand, special values, missing
-        values joined to a level, monotone levels and contributions, numbers of rows and of levels, columns that are
-        never or always in the model. `levels_to_yaml` writes the levels of a fitted model; its ``scorecard_`` keeps
-        them for other rows.
+        values merged with a level, monotone levels and contributions, limits on the numbers of rows and levels, columns
+        that are never or always in the model. `levels_to_yaml` writes the levels of a fitted model. Pass its
+        ``scorecard_`` to fit other rows with the same levels. None: all levels are learnt.
     max_seconds : float or None, default=None
-        The search, and the calibration after it, keep the best so far after this many seconds; filters have no limit.
-        If they are over before the rows of a scan are read, ``fit`` raises TimeoutError. Like the options below it
-        also holds for a selector object that leaves it at its default.
+        Time limit, in seconds, after which the search and the fit of contributions keep the best result so far; filters
+        have no limit. If it is over before the rows of a scan are read, ``fit`` raises TimeoutError. This option and
+        the following ones also apply to a selector object that has its defaults for them. None: no limit.
     random_state : int, RandomState, Generator or None, default=None
-        Seed of the searches of other selectors, and of the default one if ``calibrate`` is "weights", True or False.
-        Otherwise the model follows from the rows alone.
+        Seed of random searches. The default selector only uses it if ``calibrate`` is "weights", True or False;
+        otherwise its model depends on the rows alone.
     normalize : bool, default=False
-        True: ``sample_weight`` is divided by its mean over the rows of positive weight. For weights that are no numbers
-        of repeated rows, such as shares or survey weights.
+        Whether to divide ``sample_weight`` by its mean over the rows of positive weight, for weights that are not
+        numbers of repeated rows, such as survey weights.
     engine : "memory", "disk", distributed.Client or concurrent.futures.Executor, default="memory"
-        Storage of codes and of the numbers of the search. "disk": files in the folder for temporary files, as for
-        scans. A Dask client or an executor reads, counts and codes the rows of a scan in its workers, which must see
-        the files; the search runs here.
+        Storage of the codes and of the arrays of the search: "memory", or "disk" for temporary files, which scans
+        always use. A Dask client or an executor reads, counts and codes the rows of a scan in its workers, which need
+        access to the files; the search runs in this process.
     memory_limit : int, str or None, default=None
-        Memory for a fit from files, such as "4GiB", at least 512 MiB; None: 4 GiB, or half the machine's if that is
-        less. A frame that is in memory already does not count; given a limit, its codes and the numbers of the search
-        are kept in files.
+        Memory limit for a fit from files, such as "4GiB", at least 512 MiB. None: 4 GiB or half of the machine's
+        memory, whichever is less. For a frame in memory, a limit means that its codes and the arrays of the search are
+        stored in files; the frame itself does not count.
 
     Attributes
     ----------
     classes_ : array, shape (n_classes,)
+        Class labels.
     feature_weights_ : float array, shape (n_features,)
-        Factors from 0 to 1 on the counted contributions of each column (or indicator), then of each pair of columns.
-        Fitted contributions start from these products. A feature that is fitted from nothing has weight 0 and may be
-        important: ``feature_importances_`` and ``selected_features_`` show which features are in the model.
+        Factors from 0 to 1 on the counted contributions of each column (or indicator), then of each pair of columns,
+        from which the fit of contributions starts. A feature whose fit starts from 0 has weight 0 but may be important:
+        ``feature_importances_`` and ``selected_features_`` show which features are in the model.
     weight_factor_ : float
-        Common factor on the selector's weights around which calibration fitted them; 1 without calibration.
+        Common factor on the selector's weights, from which calibration started; 1 without calibration.
     smoothing_ : "m-estimate", float or Shrinkage
-        Smoothing of the probabilities: ``smoothing``, or what calibration chose in place of the m-estimate.
+        Smoothing of the probabilities: ``smoothing``, or the smoothing that calibration chose in place of the
+        m-estimate.
     selected_features_ : list of str
-        Names of the features in the model, those whose contributions are not all zero, most important first.
+        Names of the features in the model, which are those whose contributions are not all zero, the most important
+        first.
     n_features_selected_, n_rows_ : int
         Number of features in the model, and of training rows.
     feature_importances_ : float array, shape (n_columns,)
-        Share of the contributions that comes from each input column: mean absolute contributions over the training
-        rows. A pair counts half to each of its columns; ``summary`` lists the importance of every feature.
+        Mean absolute contribution of each input column over the training rows, scaled to add up to 1. Half of a pair's
+        contribution counts for each of its columns; ``summary`` lists the importance of every feature.
     scorecard_ : Scorecard
         The fitted model as plain arrays: an intercept, and a table of contributions for each feature.
     edits_ : tuple of Edit
-        What was changed by hand, see `edit` and `with_prior`: ``what``, ``feature``, ``who``, ``when``, ``why``,
-        ``before``, ``after``, and AUC and log loss before and after on the rows given, if any.
+        Changes by hand, made by `edit` or `with_prior`, each with ``what``, ``feature``, ``who``, ``when``, ``why``,
+        ``before``, ``after``, and AUC and log loss before and after if rows were given.
     trace_ : SearchTrace
-        The record of the search.
+        Record of the subsets that the search evaluated.
     selector_, encoder_
-        The fitted selector and the fitted encoder of the last ``fit``; a model that was loaded has none.
+        Fitted selector and fitted encoder; missing in models loaded from a file.
     benefit_rule_ : BenefitRule or None
-        Benefits of decisions that `bayesieve fit --benefit` keeps with the model.
+        Benefits of decisions, stored by `bayesieve fit --benefit`.
     id_columns_ : tuple of str
-        Columns that identify rows, which `bayesieve fit --id` keeps with the model for the command line to write.
+        Columns that identify rows, stored by `bayesieve fit --id`; the command line writes them beside predictions.
     cautions_ : tuple of Caution
         Suspicious properties of the data or the model, each with its ``kind``, ``columns`` and ``sentence``. ``fit``
-        warns (`CautionWarning`) about the graver ones. ``fit_coded`` lists those that follow from the model, unwarned.
+        warns (`CautionWarning`) about the serious ones. ``fit_coded`` only stores cautions about the model, without
+        warnings.
 
     References
     ----------
@@ -204,21 +211,22 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
 
     @classmethod
     def scorecard(cls, levels: Any = None, *, max_levels: int = 7, **options: Any) -> SelectiveNB:
-        """Return an estimator for a points scorecard with few levels, of which any number may be given by hand.
+        """Return an unfitted model for a point scorecard with few levels, any of which may be set by hand.
 
-        Cuts and groups given by hand stay as they are, and columns with a rule stay on the card unless it excludes
-        them. All other columns get at most ``max_levels`` levels, and those that say nothing are left out. There are no
-        pairs unless ``pairs=`` names them. Each level is one line of the card; those with few rows are held close to
-        the others. More points make the good class more likely: that of more rows, unless ``positive=`` names it. The
-        fitted model is used as any other; see `points`, with its ``table`` and ``strategy``.
+        Cuts and groups set by hand stay as they are, and columns with a rule stay on the card unless the rule excludes
+        them. All other columns get at most ``max_levels`` levels, and columns without information on the classes are
+        dropped. There are no pairs unless ``pairs=`` names them. Each level is one line of the card; contributions of
+        levels with few rows are kept close to those of their neighbours. More points make the good class more likely,
+        which is the more frequent class unless ``positive=`` names it. The fitted model is used like any other; see
+        `points`, with its ``table`` and ``strategy``.
 
         Parameters
         ----------
         levels : dict, path of a YAML file, Scorecard or None, default=None
-            Rules for the levels of single columns; "*" holds for all columns without one.
+            Rules for the levels of single columns; the rule "*" applies to all columns without a rule. None: no rules.
         max_levels : int, default=7
-            Upper limit of the levels of a column without levels by hand, those of missing and special values not
-            counted.
+            Largest number of levels of a column without levels by hand, not counting those of missing and special
+            values.
         **options
             Other options of `SelectiveNB`, such as ``monotone={"income": 1}`` or ``pairs=[("age", "job")]``.
 
@@ -250,15 +258,16 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
 
         Parameters
         ----------
-        X : dataframe, 2-D array, sparse matrix, or a scan (`bayesieve.scan`); then y, weights and groups name columns
+        X : dataframe, 2-D array, sparse matrix, or a scan (`bayesieve.scan`), whose columns y, weights and groups then
+            name
         sample_weight : array-like, shape (n_rows,), optional
             Weights multiply counts: a weight of 2 equals the row repeated, unless ``normalize`` is True.
         groups : array-like, shape (n_rows,), optional
             Used by selectors that split rows by group; ignored, with a warning, by all others.
         offset : array-like, shape (n_rows,) or (n_rows, n_classes), optional
-            Log odds known beforehand, of ``classes_[1]`` of two or of each class, for rows in memory. Contributions are
-            fitted to what the offset does not explain (``calibrate`` "levels" or "cells"); levels and the search ignore
-            it. Pass those of new rows to ``predict_proba``.
+            Log odds of ``classes_[1]`` (two classes), or log joint of each class, that are known beforehand, in nats,
+            for rows in memory. Contributions are fitted in addition to the offset (``calibrate`` "levels" or "cells");
+            levels and the search ignore it. Pass the offset of new rows to ``predict_proba``.
 
         Returns
         -------
@@ -267,29 +276,29 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
         Raises
         ------
         ValueError
-            If the table or the target cannot be used; the sentence names the column and the remedy.
+            If the table or the target cannot be used; the message names the column and the remedy.
 
         Warns
         -----
         CautionWarning
-            If the model may be of no use: no feature is kept, row weights are far from 1, or columns
-            are copies of the target or of each other, identifiers or dates, or the order of the rows is informative;
-            see ``cautions_``.
+            If the model may be useless or misleading: no feature is kept, row weights are far from 1, columns are
+            copies of the target or of each other, identifiers or dates, or the order of the rows is informative; see
+            ``cautions_``.
         """
-        plan = FitPlan.of(self)  # every option is checked and resolved here, once
+        plan = FitPlan.of(self)  # checks and resolves all options once
         require_target(self, y)
         require_table(self, X)
         if offset is not None and is_scan(X, y):
-            raise ValueError("offset= is for rows in memory; read the scan into a frame first.")
+            raise ValueError("offset= needs rows in memory; read the scan into a dataframe first.")
 
         with fit_task(self, n_subtasks=3) as task:
             # Rows: typed columns with their classes and weights, in memory or in files.
             rows = steps.read_rows(X, y, sample_weight, groups, plan)
             engine = steps.open_engine(rows, plan)
 
-            # Levels: each column is cut where a cut shortens the description of the labels (Boulle 2006). Pairs of
-            # columns that are more informative together become further features.
-            kernels = plan.selector.kernel_families  # those of the search, which other processes compile meanwhile
+            # Levels: cut each column where a cut shortens the description of the labels (Boulle 2006). Pairs of columns
+            # that are more informative together than separately become further features.
+            kernels = plan.selector.kernel_families  # other processes compile these while the rows are coded
             with compiling_elsewhere(kernels), stage("Coding columns", plan.verbose), task.subtask("code columns"):
                 coding = plan.coding_options(engine)
                 coded, refitter = plan.encoder.fit_with_refitter(rows.table, rows.target, rows.weights, coding)
@@ -301,7 +310,8 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
 
             self._fit_codes(coded, refitter, plan, task, rows, shift)
 
-        # Cautions: last, because some judge the model; stored before they are issued, because warnings may be errors.
+        # Cautions come last, because some are about the model. They are stored first, because a warning may be raised
+        # as an error.
         self.cautions_ = fit_cautions(rows, coded, refitter, plan, self.scorecard_, self.trace_)
         issue(self.cautions_)
         return self
@@ -313,9 +323,9 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
         Parameters
         ----------
         coded, refitter
-            As ``encoder.fit_with_refitter(X, y)`` returns them; they are not modified. Without a refitter, levels are
-            not refitted during the search, and not split into cells: contributions are those of levels.
-        encoder : TableEncoder or IndicatorEncoder, which the model keeps (not a copy) to code rows to be predicted.
+            Result of ``encoder.fit_with_refitter(X, y)``; it is not modified. If ``refitter`` is None, levels are not
+            refitted during the search and not split into cells: contributions belong to levels.
+        encoder : fitted TableEncoder or IndicatorEncoder, which the model keeps (not a copy) to code new rows.
 
         Examples
         --------
@@ -351,33 +361,33 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
         Parameters
         ----------
         coded : coded rows in their original order.
-        refitter : refits the levels of the rows; None without raw values.
+        refitter : refitter of the levels; None without raw values.
         plan : options of the fit.
-        task : reports progress to callbacks.
-        rows : the raw rows; None if they were coded elsewhere.
-        shift : (n_classes,) numbers that were added to an offset of the rows. The offset of a new row lacks them, so
-            they become part of the intercept.
+        task : receiver of progress reports, for callbacks.
+        rows : the raw rows; None if the caller coded them.
+        shift : (n_classes,) numbers that were added to the offset of the rows. They become part of the intercept,
+            because the offset of a new row does not contain them.
         """
         require_classes(self, coded.classes)
         target_name = None if rows is None else rows.target_name
         steps.check_texts(coded, target_name)
-        positive = None  # position of the class that signs are about, if it was named
+        positive = None  # position of the positive class, if the user named it
         if plan.positive is not None:
             positive = positive_position(coded.classes, coded.counts.class_counts, plan.positive)
         signs = steps.signs_of(plan, np.asarray(coded.classes), positive)
         selector, encoder = plan.selector, plan.encoder
-        # Counts and searches are fastest on rows grouped by class.
+        # Group rows by class, which makes counts and searches faster, unless the search needs their order.
         searched = coded if selector.needs_row_order else coded.by_class
 
-        # Search: every subset visited is in the trace; weights follow from it (Boulle 2007, section 6). The time limit
-        # begins here, and holds for the fit of contributions, too.
+        # Search: the trace records every visited subset, and weights follow from it (Boulle 2007, section 6). The time
+        # limit starts here and includes the fit of contributions.
         clock = Clock(getattr(selector, "max_seconds", None))
         with stage("Searching", plan.verbose), task.subtask("search", n_subtasks=None) as search:
             options = plan.search_options(None if rows is None else rows.groups, search)
             fit_rows = selector.fit_rows(searched, refitter, **options)
 
-        # Contributions: counted first, then fitted jointly, on the rows that the search returns. A search with held-out
-        # rows returns the others, with levels that were refitted without the held-out ones.
+        # Contributions: count, then fit jointly, on the rows that the search returns. A search with held-out rows
+        # returns the other rows, with levels that were refitted without the held-out rows.
         evidence_stage = stage("Fitting the contributions", plan.verbose)
         with clock.ended_by_interrupt(), evidence_stage, task.subtask("fit evidence"):
             levels = encoder.levels_
@@ -388,7 +398,7 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
             evidence = fit_evidence(fit_rows, refitter, levels, weights, fit_options, clock)
             evidence = replace(evidence, intercept=evidence.intercept + shift)
 
-        # Scorecard: the record that everything after the fit reads. Surfaces of the fit are levels of the encoder, too.
+        # Scorecard: everything after the fit reads this record. The encoder gets the levels of fitted surfaces, too.
         encoder = steps.with_levels(encoder, evidence.levels)
         card = scorecard_of_fit(
             evidence,
@@ -409,7 +419,7 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
     def _set(self, card: Scorecard, trace: SearchTrace, target_name: str | None, named: bool) -> None:
         """Set the fitted attributes. No other code writes them.
 
-        ``named`` says whether the columns of the training table had names.
+        ``named`` is whether the columns of the training table had names.
         """
         for name in ("selector_", "encoder_", "feature_names_in_"):
             if hasattr(self, name):
@@ -423,7 +433,9 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
 
     @classmethod
     def _of_record(cls, options: Mapping[str, Any], card: Scorecard, trace: SearchTrace, **facts: Any) -> SelectiveNB:
-        """Return a fitted model from a scorecard and a trace, such as those in a file, and constructor options."""
+        """Return a fitted model from constructor options, a scorecard and a trace, such as those in a file. ``facts``
+        are further attributes.
+        """
         model = cls(**options)
         model._set(card, trace, facts["target_name"], facts["named"])
         model.cautions_, model.benefit_rule_, model.id_columns_ = (
@@ -434,9 +446,9 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
         return model
 
     def edit(self) -> ModelEditor:
-        """Return an editor with which levels, contributions and texts of the model can be changed by hand.
+        """Return an editor for changing levels, contributions and texts of the model by hand.
 
-        Its ``done`` returns a new model, and leaves this one unchanged; see `ModelEditor`.
+        Its method ``done`` returns a new model and leaves this one unchanged; see `ModelEditor`.
 
         Examples
         --------
@@ -456,13 +468,13 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
     def with_prior(self, shares: Mapping[Any, float], note: str = "", who: str | None = None) -> SelectiveNB:
         """Return a model for rows with other class shares, such as after undersampling one class for training.
 
-        The intercept moves by the logarithm of the new share of each class over its share so far. This is exact if the
-        rows of a class are alike in both places. The change is recorded in ``edits_``.
+        The log of the ratio of new to old share is added to the intercept of each class. This is exact if the rows of
+        each class have the same distribution as in training. The change is recorded in ``edits_``.
 
         Parameters
         ----------
-        shares : dict from classes to their shares, of all classes or all but one.
-        note, who : why, and by whom, as for `edit`.
+        shares : dict from classes to their new shares, for all classes or all but one.
+        note, who : reason and author of the change, as in `ModelEditor.done`.
 
         Raises
         ------
@@ -486,22 +498,22 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
         return with_prior(self, shares, note, who)
 
     def update(self, X: Any, y: Any, sample_weight: Any = None) -> SelectiveNB:
-        """Return a new model refitted with further rows; this one stays unchanged.
+        """Return a new model, updated with further rows; this one stays unchanged.
 
         Columns keep their levels and cells, and the search is not repeated. Row counts by class, level and cell are
         exact, and so are counted contributions (``calibrate`` False or True). Fitted contributions are refitted to the
-        new rows, with the previous ones and their standard errors as a normal prior. The class shares of the new rows
-        may differ; the new model has those of all rows. Categories never seen before stay unseen. See
-        docs/update-and-merge.md.
+        new rows, with a normal prior given by the previous contributions and their standard errors. The class shares of
+        the new rows may differ; the new model has the class shares of all rows. Categories that the model has not seen
+        remain unseen. See docs/update-and-merge.md.
 
         Parameters
         ----------
-        X, y, sample_weight : rows in memory, as `fit` takes them.
+        X, y, sample_weight : rows in memory, their labels and weights, as for `fit`.
 
         Raises
         ------
         ValueError
-            If the rows cannot be read, or ``y`` holds a class that the model does not know.
+            If the rows cannot be read, or ``y`` contains a label that is not a class of the model.
 
         Examples
         --------
@@ -519,13 +531,13 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
 
     @property
     def edits_(self) -> tuple[Edit, ...]:
-        """Changes made by hand, oldest first."""
+        """Changes by hand, the oldest first."""
         edits: tuple[Edit, ...] = self.scorecard_.provenance.get("edits", ())
         return edits
 
     @property
     def weight_factor_(self) -> float:
-        """Common factor on the selector's weights around which calibration fitted them."""
+        """Common factor on the selector's weights, from which calibration started; 1 without calibration."""
         return float(self.scorecard_.provenance["weight_factor"])
 
     @property
@@ -541,17 +553,19 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
 
     @property
     def feature_weights_(self) -> np.ndarray:
-        """Factor on the counted contributions of each feature, shape (n_features,); 0 also if fitted from nothing."""
+        """Factor on the counted contributions of each feature, shape (n_features,); 0 for features whose fit starts
+        from 0.
+        """
         return np.array([feature.weight for feature in self.scorecard_.features])
 
     @property
     def feature_importances_(self) -> np.ndarray:
-        """Share of the contributions that comes from each input column, shape (n_columns,)."""
+        """Mean absolute contribution of each input column, scaled to add up to 1, shape (n_columns,)."""
         return self.scorecard_.column_importances
 
     @property
     def selected_features_(self) -> list[str]:
-        """Names of the features in the model, most important first."""
+        """Names of the features in the model, the most important first."""
         card = self.scorecard_
         return [card.features[k].name for k in card.by_importance.tolist()]
 
@@ -563,8 +577,8 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
     def summary(self) -> Any:
         """Return a frame with one row per feature, the most important first.
 
-        Columns are feature, kind, weight, level_score, importance and n_levels; with signs also monotone, and
-        monotone_class (the class whose contributions have the sign).
+        Columns are feature, kind, weight, level_score, importance and n_levels. If features have signs, there are also
+        monotone, the sign, and monotone_class, the class that it refers to.
         """
         from bayesieve.classifier.summary import summarise
 
@@ -575,12 +589,12 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
     def levels_to_yaml(self, path: str | os.PathLike[str] | None = None) -> str:
         """Return the levels of the columns as YAML, which can be edited and passed as ``levels``.
 
-        Unedited, they give the same model of the same rows. Columns with a single level, and pairs, are not included.
-        Models of indicators are refused (ValueError).
+        Without changes, they give the same model of the same rows. Columns with a single level, and pairs, are not
+        included. Raise ValueError for a model of indicators.
 
         Parameters
         ----------
-        path : file to write; None: only return the text.
+        path : file to write; None only returns the text.
         """
         from bayesieve.classifier.summary import rules_of
         from bayesieve.discretize.rules import levels_to_yaml
@@ -615,55 +629,57 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
         challenger: Any = None,
         min_count: int | None = None,
     ) -> Any:
-        """Write a self-contained HTML report.
+        """Write a self-contained HTML report about the model.
 
         Parameters
         ----------
-        path : file to write, named ``.html`` or ``.htm``; without it the report is returned and notebooks show it.
-        X, y : rows to measure on; without them the report shows the model only. The figures are
-            those of this very model, unless the rows are its training rows, in any order: these are predicted by
-            5-fold cross-validation. The report tells which with every figure. Of what `bayesieve.scan` takes,
-            with the name of a column as ``y``, 50,000 rows are drawn at random.
+        path : file to write, ending in ``.html`` or ``.htm``; if None, the report is returned, and notebooks show it.
+        X, y : rows and labels on which performance is measured; without them, the report shows only the model.
+            Performance is that of this model unless the rows are its training rows, in any order; these are predicted
+            by 5-fold cross-validation. The report states the protocol with every figure. If ``X`` is a scan, ``y``
+            names its target column and 50,000 random rows are used.
         sample_weight : row weights of ``X``.
         test : (X, y) or (X, y, sample_weight), optional
-            Rows that the model was not trained on. The overview has them beside ``X``, and everything else is about
-            them: curves, thresholds, segments, shares of the classes by cell, benefits and explained rows.
-        benefit : `BenefitClassifier`, or benefits as it takes them, of the rows; shows what decisions bring.
+            Test rows, on which the model was not trained. The overview compares them with ``X``; curves, thresholds,
+            segments, class shares by cell, benefits and explained rows all describe the test rows.
+        benefit : `BenefitClassifier`, or benefits of the rows as it accepts them; adds the benefits of decisions.
         cv : int, "time", splitter or pairs of row positions, optional
-            Measure models of the same settings on folds of ``X`` in any case: a number of folds (stratified and, unlike
+            Cross-validation of models with the options of this one on ``X``: a number of folds (stratified and, unlike
             scikit-learn's, shuffled); "time", five blocks in the order of ``time``, each but the first predicted by a
-            model of all earlier rows; a scikit-learn splitter; or (train, test) pairs. 0: measure nothing.
-        held_out : True: ``X`` was not used for training; this very model is measured on it, as the report tells.
+            model of all earlier rows; a scikit-learn splitter; or (train, test) pairs. 0: performance is not measured.
+        held_out : True states that ``X`` was not used for training; this model is then measured on it.
         time : str or array-like, shape (n_rows,), optional
-            Numbers or dates by which to order the rows, or the name of their column, which the model need not know;
-            by default rows are in order. If it is given, or ``cautions_`` has one of kind "order", figures on
-            shuffled folds stand beside those of a model of earlier rows on the last fifth (``later``).
-        by : column or columns of ``X`` whose values are segments, besides those of the features; the model need not
-            know them. Dates and ``time`` are grouped by months, quarters or years.
+            Numbers or dates that order the rows, or the name of their column, which the model need not use; by default
+            rows are in order. If it is given, or ``cautions_`` has one of kind "order", the report also shows the
+            performance on the last fifth of the rows of a model of earlier rows (``later``).
+        by : column or columns of ``X`` whose values form segments, in addition to the levels of features; the model
+            need not use them. Dates and ``time`` are grouped by months, quarters or years.
         rows : int or array-like of int, optional
-            Rows of ``X`` to explain in the report, by position, or how many: a clear case, a close call and the most
-            confident mistake come first. By default no value of any row stands in the report.
-        positive : the class that curves, contributions, thresholds and texts are about; by default that of the model.
+            Positions of rows of ``X`` to explain in the report, or their number: a clear case, a close call and the
+            most confident mistake come first. None: the report contains no values of single rows.
+        positive : class that curves, contributions, thresholds and texts refer to; by default the positive class of
+            the model.
         title : headline; by default it names the target.
-        facts : lines of the overview by name, such as ``{"Purpose": "Decisions on consumer credit", "Owner": "Risk"}``.
-        challenger : a fitted model or scorecard that may take the place of this one, or any classifier of the same
-            classes; compared with it on the rows that the page is about, by period if they have a ``time``. `challenge`
-            explains the tests and the swap set.
-        min_count : by default cells of fewer than 5 training rows are joined with others of their level, intervals with
-            their neighbours. 1 shows every cell. More than 1 also rounds all counts of rows by level to multiples of
-            it, and leaves out segments and the fields of *What if*.
+        facts : lines of the overview by name, such as ``{"Purpose": "Decisions on consumer credit", "Owner":
+            "Risk"}``.
+        challenger : fitted model, scorecard, or any classifier of the same classes, to compare with this model on
+            the rows of the report, by period if there is a ``time``. `challenge` explains the tests and the swap
+            set.
+        min_count : by default, cells with fewer than 5 training rows are joined with others of their level, and
+            intervals with their neighbours. 1 shows every cell. More than 1 also rounds all counts of rows by level
+            to multiples of it, and omits segments and the fields of *What if*.
 
         Returns
         -------
         Performance, Report or None
-            The figures shown, or None without rows; None with a warning if they cannot be measured. Without ``path``
-            a `Report`, whose ``performance`` holds them and whose ``save(path)`` writes it.
+            Measured performance; None without rows, or with a warning if it cannot be measured. Without ``path``, a
+            `Report` with the performance as attribute ``performance`` and a method ``save(path)``.
 
         Raises
         ------
         ValueError
-            If ``y`` or ``sample_weight`` does not fit ``X``, ``y`` holds a class that the model does not know, ``cv``
-            cannot split the rows, or ``path`` ends otherwise or cannot be written.
+            If ``y`` or ``sample_weight`` does not match ``X``, ``y`` contains a label that is not a class of the model,
+            ``cv`` cannot split the rows, or ``path`` has another ending or cannot be written.
         """
         from bayesieve.classifier.report_data import report_data
         from bayesieve.report import Report, render_report
@@ -674,10 +690,10 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
         options = {"benefit": benefit, "cv": cv, "held_out": held_out, "rows": rows, "positive": positive}
         options |= {"title": title, "test": test, "by": by, "facts": facts, "challenger": challenger}
         data = report_data(self, X, y, sample_weight, time=time, min_count=min_count, **options)
-        made = Report(render_report(data), data.performance)
+        report = Report(render_report(data), data.performance)
         if path is None:
-            return made
-        made.save(path)
+            return report
+        report.save(path)
         return data.performance
 
     def document(
@@ -697,34 +713,35 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
         facts: Mapping[str, str] | None = None,
         min_count: int | None = None,
     ) -> Any:
-        """Write a validation document, as a page or as Markdown.
+        """Write a validation document of the model, as an HTML page or as Markdown.
 
         Its sections name points of Annex IV of the EU AI Act and themes of model risk management (SR 26-2): purpose,
         data and their hashes, method, selection, performance in and out of time, stability, calibration by segment,
-        limits, a monitoring plan, changes by hand, and fields for signatures. It does not claim compliance. What only
-        people know is a field to complete unless ``facts`` has it; what these rows do not allow is said to be not
-        measured.
+        limits, a monitoring plan, changes by hand, and fields for signatures. It does not claim compliance. Facts that
+        only people know are fields to complete unless ``facts`` contains them; measurements that the rows do not allow
+        are listed as not measured.
 
         Parameters
         ----------
-        path : file to write, named ``.html``, ``.htm``, ``.md`` or ``.markdown``.
+        path : file to write, ending in ``.html``, ``.htm``, ``.md`` or ``.markdown``.
         X, y, sample_weight, cv, held_out, by, positive, title, min_count : as in `report`.
         test : (X, y) or (X, y, sample_weight), optional
-            Rows that the model was not trained on, for performance, stability and calibration.
+            Test rows, on which the model was not trained, for performance, stability and calibration.
         time : str or array-like, shape (n_rows,), optional
-            As in `report`. Test rows are out of time if they are all later than the training rows.
-        facts : texts by name, such as ``{"Purpose": "Decisions on consumer credit", "Owner": "Risk"}``. The names of
-            fields to complete, such as "Human oversight", fill these.
+            Order of the rows, as in `report`. Test rows count as out of time if all of them are later than the training
+            rows.
+        facts : texts by name, such as ``{"Purpose": "Decisions on consumer credit", "Owner": "Risk"}``. The name of
+            a field to complete, such as "Human oversight", fills that field.
 
         Returns
         -------
         Performance or None
-            As `report` returns it.
+            Measured performance, as returned by `report`.
 
         Raises
         ------
         ValueError
-            As in `report`.
+            For invalid arguments, as in `report`.
         """
         from bayesieve.classifier.report_data import drift_of, report_data
         from bayesieve.report.document import check_ending, render_document
@@ -739,16 +756,16 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
     def save(self, path: str | os.PathLike[str], *, min_count: int = 1) -> None:
         """Write the model as JSON, exact to the last bit; read it with `bayesieve.load`.
 
-        It is read back before it replaces an older file. Options that are objects are kept as text. Categories of
-        columns that are not in the model are not in its file. The name of another format, such as ``model.pkl``, is
-        refused.
+        The file is read back and checked before it replaces an older file. Options that are objects are stored as text.
+        Categories of columns that the model does not use are omitted. Raise ValueError if the name has the ending of
+        another format, such as ``model.pkl``.
 
         Parameters
         ----------
         path : file to write.
         min_count : int, default=1
-            More than 1: counts of rows by cell and class are rounded to multiples of it, so that none below it is told.
-            Predictions stay the same to the last bit, intervals and importances change a little. See
+            If above 1, counts of rows by cell and class are rounded to multiples of it, so that small counts are not
+            revealed. Predictions stay the same to the last bit; intervals and importances change a little. See
             docs/model-file.md.
         """
         from bayesieve.classifier.persistence import save
