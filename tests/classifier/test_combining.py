@@ -273,7 +273,7 @@ def test_errors() -> None:
     with pytest.raises(ValueError, match="first one has 'noise'"):
         bayesieve.merge([first, SelectiveNB(calibrate=False).fit(X.drop("noise"), y)])
     for models in ([], [first, "model"]):
-        with pytest.raises(ValueError, match="merge takes a list of fitted SelectiveNB models"):
+        with pytest.raises(ValueError, match="merge needs a list of fitted SelectiveNB models"):
             bayesieve.merge(models)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="y contains the label 7, which is not a class of the model"):
         first.update(X, y + 7 * (y == 1) - (y == 1))

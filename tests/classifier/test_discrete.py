@@ -174,7 +174,7 @@ def test_options_are_checked(options: dict[str, Any], message: str) -> None:
         (None, ["a", "b"], [1], "class 1, which was not among"),
         ([0, 1], [0, 1], ["c"], "class 'c', which was not among"),
         (["a", "b"], ["a", "b"], [True], "class True, which was not among"),
-        (["a", "b"], [0, 1], [], "y holds the class 0, which"),
+        (["a", "b"], [0, 1], [], "y contains the label 0, which"),
         ([], [0, 1], [], "0 sample"),
         ([0, None], [0, 1], [], "missing|NaN"),
         (3, [0, 1], [], "array-like"),

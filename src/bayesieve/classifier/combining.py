@@ -26,32 +26,32 @@ if TYPE_CHECKING:
 
 
 def merge(models: Sequence[SelectiveNB]) -> SelectiveNB:
-    """Merge models with the same levels that were fitted separately, such as at sites that cannot share rows, or in
+    """Merge models with equal levels that were fitted separately, for example at sites that cannot share rows, or in
     different months.
 
-    Row counts by class and level are added up. Contributions computed from counts (``calibrate`` False or True) are
-    therefore exact, except for the weights of the features, which are averaged over the models. Contributions fitted to
-    rows are averaged by numbers of rows, after the counts of each model are replaced by the total. They are scaled up
-    slightly, because fits to fewer rows shrink more. If models divide a level into different cells, the cells are split
-    further, and the rows of a split cell are divided equally. Pairs of columns that only some of the models have are
-    all kept. Standard errors are those of a mean of independent estimates. Merge all models at once, not two by two.
-    See docs/update-and-merge.md.
+    Row counts by class and level are added up. Counted contributions (``calibrate`` False or True) are therefore exact,
+    except for the weights of the features, which are averaged over the models. Fitted contributions are averaged with
+    the numbers of rows as weights, after the counts of each model are replaced by the total. They are scaled up
+    slightly, because fits to fewer rows shrink more. If models divide a level into different cells, the cells are
+    divided further, and the rows of a divided cell are split equally. All pairs of columns of any model are kept.
+    Standard errors are those of a mean of independent estimates. Merge all models at once rather than in pairs. See
+    docs/update-and-merge.md.
 
     Parameters
     ----------
     models : sequence of SelectiveNB
-        Fitted, with the same classes, columns and levels: fit all but the first with ``levels=first.scorecard_``.
-        Options, search, cautions and benefits are those of the first.
+        Fitted models with equal classes, columns and levels: fit all but the first with ``levels=first.scorecard_``.
+        The merged model has the options, search, cautions and benefits of the first.
 
     Returns
     -------
     SelectiveNB
-        A new model; the others stay as they are.
+        Merged model; the given models stay unchanged.
 
     Raises
     ------
     ValueError
-        If classes, columns or levels differ; the sentence names the first column that does.
+        If classes, columns or levels differ; the message names the first difference.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def merge(models: Sequence[SelectiveNB]) -> SelectiveNB:
     """
     models = list(models)
     if not models or not all(isinstance(model, Predicting) for model in models):
-        raise ValueError(f"merge takes a list of fitted SelectiveNB models, got {models!r:.80}.")
+        raise ValueError(f"merge needs a list of fitted SelectiveNB models, got {models!r:.80}.")
     for model in models:
         check_is_fitted(model, "scorecard_")
     card = combining.merged([model.scorecard_ for model in models])
@@ -76,7 +76,7 @@ def merge(models: Sequence[SelectiveNB]) -> SelectiveNB:
 
 
 def update(model: SelectiveNB, X: Any, y: Any, sample_weight: Any) -> SelectiveNB:
-    """Return a model refitted with further rows, as `SelectiveNB.update` documents."""
+    """Return a model refitted with further rows, as documented in `SelectiveNB.update`."""
     refuse_scan(X, y if isinstance(y, str) else "", "update", "pass a dataframe, such as polars.read_parquet(path)")
     X, y, sample_weight = split_columns(X, y, sample_weight)
     table = table_of_rows(model, X)
@@ -91,7 +91,7 @@ def update(model: SelectiveNB, X: Any, y: Any, sample_weight: Any) -> SelectiveN
 
 
 def _grids(card: Scorecard, reader: RowReader, table: Table, rows: Rows) -> dict[int, np.ndarray]:
-    """Return the number (or weight) of rows by cell and class in the grid of each pair, by position of the pair."""
+    """Return, for the position of each pair, the number (or weight) of rows by grid cell and class."""
     pairs = {k: f.levels for k, f in enumerate(card.features) if isinstance(f.levels, PairLevels)}
     if not pairs:
         return {}

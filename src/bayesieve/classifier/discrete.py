@@ -27,31 +27,35 @@ from bayesieve.words import listed
 class DiscreteNB(ClassifierMixin, BaseEstimator):
     """Naive Bayes classifier on integer codes, with feature weights.
 
-    log P(j | x) = log P(j) + sum_k w_k log P(x_k | j) + constant. Codes outside the levels known from training add
-    nothing to any class; they are not an error.
+    The model is log P(j | x) = log P(j) + sum_k w_k log P(x_k | j) + constant. A code without a level in training
+    contributes 0 to every class; it is not an error.
 
     Parameters
     ----------
     smoothing : "m-estimate" or float, default="m-estimate"
-        ``"m-estimate"``: P(level i | class j) = (N_ij + 1/N) / (N_j + J/N), of Boulle (2007). A positive number:
-        Laplace's alpha, (N_ij + alpha) / (N_j + alpha * levels), equal to scikit-learn's ``CategoricalNB``.
+        ``"m-estimate"``: P(level i | class j) = (N_ij + 1/N) / (N_j + J/N), with N rows and J classes, of Boulle
+        (2007). A positive number: Laplace's alpha, (N_ij + alpha) / (N_j + alpha * levels), equal to scikit-learn's
+        ``CategoricalNB``.
     feature_weights : array-like, shape (n_features,), or None, default=None
         Non-negative exponent of each feature's probabilities; None means 1 for all.
     min_categories : int, array-like of int, or None, default=None
-        Minimum number of levels of each feature, if not all levels occur in the training rows.
+        Minimum number of levels of each feature, for levels that do not occur in the training rows. None: the levels
+        that occur.
     fit_prior : bool, default=True
         Whether to learn class priors; if False, all classes have the same prior.
 
     Attributes
     ----------
     classes_ : array, shape (n_classes,)
+        Class labels.
     class_count_ : float array, shape (n_classes,)
-        Rows (or weight) of each class.
+        Number (or weight) of the rows of each class.
     class_log_prior_ : float array, shape (n_classes,)
+        Log prior probability of each class.
     feature_log_prob_ : list of float arrays, shape (n_levels, n_classes)
         log P(level | class) of each feature.
     feature_count_ : list of float arrays, shape (n_levels, n_classes)
-        Rows (or weight) of each level and class.
+        Number (or weight) of the rows of each level and class.
     evidence_ : list of float arrays, shape (n_levels, n_classes)
         Contribution of each level to the log joint, in nats: weight * log P(level | class).
     n_features_in_ : int
@@ -91,7 +95,7 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
 
     @with_shared_docs
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> DiscreteNB:
-        """Count the codes by class.
+        """Count the codes of each feature by class.
 
         Parameters
         ----------
@@ -127,7 +131,7 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
 
     @with_shared_docs
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> DiscreteNB:
-        """Add rows to the counts; the result is the same as one ``fit`` on all rows.
+        """Add rows to the counts; the result equals one ``fit`` on all rows.
 
         Parameters
         ----------
@@ -189,15 +193,13 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
         new = [label for label in np.asarray(labels).tolist() if label not in columns]
         if new:
             raise ValueError(
-                f"y holds the class {new[0]!r}, which was not among the classes of the first call; pass all labels as "
-                "classes=."
+                f"y contains the label {new[0]!r}, which was not among the classes of the first call; pass all "
+                "labels as classes=."
             )
         return np.array([columns[label] for label in np.asarray(labels).tolist()], dtype=np.int64)
 
     def update(self) -> DiscreteNB:
-        """Recompute probabilities and weights after parameters were changed by ``set_params``, without counting
-        again.
-        """
+        """Recompute probabilities and contributions after ``set_params`` changed parameters, without counting again."""
         total = float(self.class_count_.sum())
         self.feature_log_prob_ = log_probabilities_of_tables(self.feature_count_, total, self.smoothing)
         n_classes = len(self.classes_)
@@ -211,12 +213,12 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "feature_log_prob_")
         return [w * logs for w, logs in zip(self.feature_weights_, self.feature_log_prob_, strict=True)]
 
-    def __repr__(self, N_CHAR_MAX: int = 400) -> str:  # as scikit-learn calls it
-        with np.printoptions(threshold=6, edgeitems=2):  # there may be a weight for each of a thousand features
+    def __repr__(self, N_CHAR_MAX: int = 400) -> str:  # scikit-learn's name of the parameter
+        with np.printoptions(threshold=6, edgeitems=2):  # shortens long arrays of weights
             return str(super().__repr__(N_CHAR_MAX))
 
     def predict_joint_log_proba(self, X: Any) -> np.ndarray:
-        """Return log joint probabilities: log prior plus the weighted log probabilities of the levels.
+        """Return the log joint probabilities: log prior plus the weighted log probabilities of the levels.
 
         Returns
         -------
@@ -275,8 +277,8 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
 
     @property
     def _tables(self) -> tuple[np.ndarray, CellTables]:
-        """Positions of the features with positive weight, and tables of their contributions, with zeros for unknown
-        codes.
+        """Positions of the features with positive weight, and the tables of their contributions, with zeros for codes
+        without a level.
         """
         used, nothing = np.flatnonzero(self.feature_weights_), np.zeros((1, len(self.classes_)))
         logs = [np.append(self.feature_weights_[k] * self.feature_log_prob_[k], nothing, axis=0) for k in used.tolist()]

@@ -1,4 +1,4 @@
-"""`Predicting`, the base class of `SelectiveNB` with all methods that need rows: predictions, explanations, exports."""
+"""`Predicting`, the base class of `SelectiveNB` with all methods that read rows: predictions, explanations, exports."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
 
 class Predicting(ClassifierMixin, BaseEstimator):
-    """Methods of a fitted model that read rows. ``X`` may be anything that `bayesieve.scan` accepts, read block by
-    block.
+    """Methods of a fitted model that read rows.
 
-    Clones share the executor given as the option ``engine``; pickles omit it.
+    ``X`` may be anything that `bayesieve.scan` accepts, which is read block by block. Clones share the executor given
+    as the option ``engine``; pickles omit it.
     """
 
     engine: Any
@@ -56,36 +56,36 @@ class Predicting(ClassifierMixin, BaseEstimator):
         return replace(tags, input_tags=replace(tags.input_tags, **kinds))
 
     def predict_log_proba(self: Any, X: Any, offset: Any = None) -> np.ndarray:
-        """Return log probabilities of the classes, shape (n_rows, n_classes); ``offset`` as for ``fit``."""
+        """Return the log probabilities of the classes, shape (n_rows, n_classes); ``offset`` is as in ``fit``."""
         return log_probabilities(joint_of_rows(self, X, offset))
 
     def predict_proba(self: Any, X: Any, offset: Any = None) -> np.ndarray:
-        """Return probabilities of the classes, shape (n_rows, n_classes); ``offset`` as for ``fit``."""
+        """Return the probabilities of the classes, shape (n_rows, n_classes); ``offset`` is as in ``fit``."""
         return probabilities(joint_of_rows(self, X, offset))
 
     def decision_function(self: Any, X: Any, offset: Any = None) -> np.ndarray:
         """Return the log odds of ``classes_[1]`` for two classes, shape (n_rows,); otherwise log probabilities, shape
         (n_rows, n_classes).
 
-        ``offset`` as for ``fit``.
+        ``offset`` is as in ``fit``.
         """
         logs = self.predict_log_proba(X, offset)
         return logs[:, 1] - logs[:, 0] if logs.shape[1] == 2 else logs
 
     def predict_interval(self: Any, X: Any, level: float = 0.9) -> np.ndarray:
-        """Return intervals for the probabilities of the classes, shape (n_rows, n_classes, 2).
+        """Return confidence intervals for the class probabilities, shape (n_rows, n_classes, 2).
 
-        An interval holds the true probability in a share ``level`` of cases. Intervals are normal on the scale of log
-        odds. Errors come from the curvature of the fit, including correlations between features, and from the counts of
-        levels. They are enlarged because the same rows choose levels and features (benchmarks/decisions/intervals.md),
-        and because dropped columns may have small effects. Intervals are conditional on the selected columns, and do
-        not cover rows that differ from those of training. A value never seen in training may add what any value adds.
+        Intervals assume normal errors of the log odds. Errors come from the curvature of the fit, including
+        correlations between features, and from the counts of levels. They are enlarged because levels and features were
+        chosen on the same rows (benchmarks/decisions/intervals.md), and because dropped columns may have small effects.
+        Intervals are conditional on the selected columns, and are not valid for rows that differ from the training
+        rows. For a value never seen in training, the error is as large as the contributions of the feature vary.
 
         Parameters
         ----------
-        X : as for ``predict_proba``.
+        X : rows, as for ``predict_proba``.
         level : float, default=0.9
-            Share of the intervals that hold the true probability.
+            Confidence level.
 
         Raises
         ------
@@ -106,14 +106,16 @@ class Predicting(ClassifierMixin, BaseEstimator):
         return value_rows(self, X, lambda cells: self.scorecard_.interval_of_cells(cells, level))
 
     def predict(self: Any, X: Any, offset: Any = None) -> np.ndarray:
-        """Return the most probable class of each row, (n_rows,); the first one on ties. ``offset`` as for ``fit``."""
+        """Return the most probable class of each row, shape (n_rows,); the first one on ties. ``offset`` is as in
+        ``fit``.
+        """
         best = joint_of_rows(self, X, offset).argmax(axis=1)
         return self.classes_[best]
 
     def score(self: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the accuracy, the share of rows predicted correctly (by weight).
+        """Return the accuracy: the share (by weight) of rows predicted correctly.
 
-        ``y`` and the weights may be names of columns of a scanned table.
+        ``y`` and ``sample_weight`` may be names of columns of a scanned table.
         """
         if not is_scan(X, y):
             return float(super().score(X, y, sample_weight))
@@ -124,29 +126,30 @@ class Predicting(ClassifierMixin, BaseEstimator):
     def explain(
         self: Any, X: Any, *, by: Literal["feature", "score", "column"] = "feature", against: Any = None
     ) -> Any:
-        """Explain rows by the contribution of each feature to the log joint probability of each class, beyond an
+        """Explain rows by the contribution of each feature to the log joint probability of each class, compared with an
         average row.
 
         Parameters
         ----------
         X : dataframe, 2-D array or sparse matrix, shape (n_rows, n_features)
-            Or what `bayesieve.scan` takes, which is read into memory, as the result is: choose some of its rows.
+            Rows to explain. A scan is read into memory, as is the result: select only a few rows of it.
         by : {"feature", "score", "column"}, default="feature"
-            ``"score"``: the indicators of one score are added up, and their levels read as one interval of the score.
-            Features that are no indicators stay as they are. ``"column"``: one line for each column of the table; pairs
-            are divided equally between theirs, as in `reasons`.
+            Units of the explanation. ``"feature"``: one line for each feature. ``"score"``: the contributions of all
+            indicators of a column are added up, and their levels combined to one interval; other features are as with
+            ``"feature"``. ``"column"``: one line for each column of the table; the contribution of a pair is divided
+            equally between its columns, as in `reasons`.
         against : label, default=None
-            A class: contributions to each other class are log odds of that class against this one, so that positive
-            ones speak against this one. None: contributions to each class.
+            Class against which log odds are explained: contributions to each other class are to its log odds against
+            this class, so that positive ones speak against this class. None: contributions to each class.
 
         Returns
         -------
         dataframe of the library of ``X`` (polars for others), with the index of pandas
-            One row per row, class and feature: ``row``, ``class``, ``feature``, ``value``, ``level``, ``cell`` (the
-            part of the level that the contribution is that of), ``weight``, ``contribution`` (nats) and ``prior``
-            (intercept of the class); values as the model reads them, moments in ISO 8601; ``standard_error`` of the
-            contribution, ``probability`` of the class and its 90 % interval from ``low`` to ``high``. They add up to
-            the log joint probabilities, ``scorecard_.joint(X)``: exactly by feature, otherwise to the last digit.
+            One line per row, class and feature: ``row``, ``class``, ``feature``, ``value`` (as the model reads it,
+            dates and times in ISO 8601), ``level``, ``cell`` (part of the level that has the contribution), ``weight``,
+            ``contribution`` (nats), ``prior`` (intercept of the class), ``standard_error`` of the contribution,
+            ``probability`` of the class and its 90 % interval from ``low`` to ``high``. Prior and contributions add up
+            to the log joint probabilities ``scorecard_.joint(X)``: exactly by feature, otherwise up to rounding.
 
         Examples
         --------
@@ -171,36 +174,36 @@ class Predicting(ClassifierMixin, BaseEstimator):
         values: bool = False,
         codes: Mapping[str, str] | None = None,
     ) -> Any:
-        """Return the columns that speak against a class, one reason for each column.
+        """Return the strongest reasons against a class: the columns that lower its log odds most.
 
-        What a feature adds to the log odds of the class is divided equally between its columns, so that a pair counts
-        half to each: the columns add up to the log odds less those of the reference. Ranks follow a rule that other
-        systems can repeat (``bayesieve/scorecard/reasons.py``): contributions are compared after rounding to 9
-        decimals, and of equal ones the first column of the training table comes first.
+        The contribution of a feature to the log odds of the class is divided equally between its columns. The columns
+        therefore add up to the log odds minus those of a reference row. Ranks follow a rule that other systems can
+        repeat (``bayesieve/scorecard/reasons.py``): contributions are compared after rounding to 9 decimals, and of
+        equal ones the first column of the training table comes first.
 
         Parameters
         ----------
-        X : as for ``explain``.
+        X : rows, as for ``explain``.
         n : int or None, default=4
-            The most reasons of a row; None: all. There are fewer if fewer columns speak against the class.
+            Largest number of reasons for a row; None: all. There are fewer if fewer columns speak against the class.
         against : {"mean", "best"}, default="mean"
-            Reference: the average training row, or the cell of each feature that adds most to the log odds, as in
-            letters on credit decisions in the United States.
+            Reference row: the average training row, or the cell of each feature with the largest contribution to the
+            log odds, as in letters on credit decisions in the United States.
         target_class : label, default=None
-            The class that reasons speak against. None: the positive class (``classes_[1]`` of two, unless ``positive``
-            names it). Of more than two without one, all classes but the predicted one: reasons speak for that.
+            Class that reasons speak against. None: the positive class (``positive``, by default ``classes_[1]`` of two
+            classes). If there is none, reasons speak for the predicted class, that is against all others.
         values : bool, default=False
-            Whether texts of numbers have the number of the row, too: "amount 7,500 (more than 6,420)".
+            Whether the texts of numeric columns also state the number of the row: "amount 7,500 (more than 6,420)".
         codes : dict from columns to codes or texts, default=None
-            Your own codes of reasons, which become the column ``code`` of the result, null for other columns. None:
-            those of the labels of the model, if it has any.
+            Reason codes for the column ``code`` of the result, which is null for columns without a code. None: the
+            codes in the labels of the model, if there are any.
 
         Returns
         -------
         dataframe of the library of ``X`` (polars for others), with the index of pandas
             ``row``, ``rank`` (from 1), ``column``, ``text`` (readable name and level, see `with_labels`) and
-            ``contribution``: what the column adds to the log odds of the class (of several, against the mean of the
-            others) less what it adds in the reference, in nats.
+            ``contribution``: contribution of the column to the log odds of the class (of more than two classes, against
+            the mean of the others) minus that in the reference row, in nats.
 
         Examples
         --------
@@ -231,43 +234,46 @@ class Predicting(ClassifierMixin, BaseEstimator):
         directions: Mapping[str, int] | None = None,
         costs: Mapping[str, float] | None = None,
     ) -> Any:
-        """Return the smallest changes of rows that flip their decision, found exactly, pairs of columns included.
+        """Return the smallest changes of rows that flip their decision. The search is exact and considers pairs of
+        columns.
 
-        A column moves to another part of its range, in which no feature tells values apart: an interval of numbers, or
-        known categories; never to missing. The cost of changes is the sum of the costs of the columns, then the number
-        of parts moved over (1 for categories, and from missing values). Of equal ones the surest comes first, then the
-        first columns, then the lowest parts.
+        A change moves a column to another part of its range, in which no feature distinguishes values: an interval of
+        numbers, or a group of known categories, but never to missing. Options are ranked by the sum of the costs of the
+        changed columns, then by the number of parts moved over (1 for categories, and from missing values). Of equal
+        ones, the one with the highest probability comes first, then the first columns, then the lowest parts.
 
         Parameters
         ----------
-        X : as for ``explain``.
+        X : rows, as for ``explain``.
         n : int, default=1
-            The most options of a row, each for other columns; none changes all columns of another and more.
+            Largest number of options for a row. Options change different sets of columns, none of which contains
+            another.
         max_changes : {1, 2, 3}, default=3
-            The most columns that change.
+            Largest number of columns that an option changes.
         target : label, default=None
-            The class that the row shall be predicted as; None: any other than now.
+            Class that the changed row should get; None: any class but the predicted one.
         probability : float or None, default=None
-            The class (None: the positive one) shall be as probable as that, rather than the most probable one.
+            Required probability of the class ``target`` (None: the positive class); by default the class must become
+            the most probable one.
         fixed : sequence of str, default=()
-            Columns that cannot change, besides those that the labels of the model fix (``fixed: true``).
-        directions : dict from names of columns of numbers to +1 or -1, optional
-            Columns that only rise, or only fall; they stay as they are if missing.
+            Columns that must not change, in addition to those that the labels of the model mark as ``fixed: true``.
+        directions : dict from names of numeric columns to +1 or -1, optional
+            Columns that may only rise (+1) or only fall (-1); they do not change in rows where they are missing.
         costs : dict from names of columns to positive numbers, optional
-            Costs of changing columns; 1 for others.
+            Costs of changing columns; 1 for columns not named.
 
         Returns
         -------
         dataframe of the library of ``X`` (polars for others), with the index of pandas
-            A line for each change: ``row``, ``option`` (from 1), ``column``, ``from``, ``to`` (in words), ``low``
-            (exclusive) and ``high`` (inclusive) of the new number, or the new ``values``, any of which will do,
-            ``class`` and its ``probability`` after all changes of the option. Rows that are as wanted already, or that
-            so few changes do not flip, have none.
+            One line per changed column: ``row``, ``option`` (from 1), ``column``, ``from``, ``to`` (in words), bounds
+            ``low`` (exclusive) and ``high`` (inclusive) of the new number or the new ``values`` (any of them),
+            ``class`` and its ``probability`` after all changes of the option. Rows that already meet the goal, or
+            cannot meet it with so few changes, have no lines.
 
         Raises
         ------
         ValueError
-            If a column or class is not known.
+            If an option names an unknown column or class.
 
         Examples
         --------
@@ -287,15 +293,15 @@ class Predicting(ClassifierMixin, BaseEstimator):
         return in_library_of(X, changes)
 
     def with_labels(self: Any, labels: Any) -> Any:
-        """Return a copy of the model with readable names, units and texts, which reports, explanations and reasons
-        show, and which the model file keeps.
+        """Return a copy of the model with readable names, units and texts for reports, explanations and reasons. The
+        model file contains them.
 
         Parameters
         ----------
         labels : dict, str or path
-            For each column that is described its readable name, or a mapping with any of ``name``, ``unit``,
-            ``description`` and ``levels``: texts by level, as reports show it ("<= 32.5", "missing"), or by category.
-            Or a YAML file with such a mapping.
+            Mapping from columns to readable names, or to mappings with any of ``name``, ``unit``, ``description`` and
+            ``levels`` (texts by label of a level, such as "<= 32.5" or "missing", or by category); or the path of a
+            YAML file with such a mapping.
 
         Returns
         -------
@@ -326,31 +332,32 @@ class Predicting(ClassifierMixin, BaseEstimator):
         return labelled(self, read_in)
 
     def with_predictions(self: Any, frame: Any) -> Any:
-        """Add the columns ``prediction`` and ``P(class)`` to a frame or query, computed where its rows are.
+        """Add the columns ``prediction`` and ``P(class)`` to a dataframe or query; queries compute them in their
+        engine.
 
         Parameters
         ----------
         frame : dataframe or query
-            Its columns may be in any order, and more than the model needs.
+            Rows to predict. Columns may be in any order; columns that the model does not use are kept.
 
             - A dataframe in memory (pandas, polars, pyarrow ...) is predicted at once.
-            - A polars LazyFrame calls the model batch by batch, also in the streaming engine.
-            - A DuckDB relation is continued by the query of ``export(to="sql")``, which needs the extra ``export``.
+            - A polars LazyFrame calls the model batch by batch, even in the streaming engine.
+            - A DuckDB relation is extended by the query of ``export(to="sql")``, which needs the extra ``export``.
               Its columns must have the types of the training table.
-            - A Dask or PySpark dataframe: workers, which need this package, predict its partitions without warnings.
+            - A Dask or PySpark dataframe is predicted by its workers, which need this package, without warnings.
 
-            The first 1,000 rows of a LazyFrame or relation are read at once: a warning names columns with values never
-            seen in training.
+            The first 1,000 rows of a LazyFrame or relation are read immediately, to warn about columns with values
+            never seen in training.
 
-        Returns
-        -------
-        The same kind of frame
+            Returns
+            -------
+            dataframe or query of the type of ``frame``
 
         Raises
         ------
         ValueError
-            If a column that the model needs is missing or has another type. An infinite number raises, too, for queries
-            when they are run; rows are then counted from the first one of a batch.
+            If a column that the model needs is missing or has another type, or contains an infinite number. Queries
+            raise the latter error when they are run, with a row number that counts from the start of a batch.
         ModuleNotFoundError
             If the frame is a DuckDB relation and the extra ``export`` is not installed.
 
@@ -369,28 +376,30 @@ class Predicting(ClassifierMixin, BaseEstimator):
         return with_predictions(self, frame)
 
     def export(self: Any, path: str | os.PathLike[str] | None = None, to: str | None = None, **options: Any) -> Any:
-        """Export the model to another system, with the probabilities of ``predict_proba``; docs/deployment.md compares
-        the targets.
+        """Export the model to another system, which then gives the probabilities of ``predict_proba``.
+
+        The guide docs/deployment.md compares the targets.
 
         Parameters
         ----------
         path : str, path or None, default=None
-            File to write, whole or not at all.
+            File to write; it is written completely or not at all. None: the content is returned.
         to : {"sql", "onnx", "pmml", "points", "excel", "python", "javascript", "r"} or None, default=None
-            Target, or one that another package adds. None: by the ending of ``path``.
-        **options
-            Of the target, such as ``dialect="postgres"``; see its class in `bayesieve.scorecard.export`. For all of
-            them ``name`` of the model, and ``counts=True``, which adds the training rows of each cell.
+            Target, which may also be one that another package adds. None: determined by the ending of ``path``.
+            **options
+                Options of the target, such as ``dialect="postgres"``, documented at its class in
+                `bayesieve.scorecard.export`. All targets accept ``name``, the name of the model, and ``counts=True``,
+                which adds the number of training rows of each cell.
 
         Returns
         -------
         str, bytes or None
-            The content, if there is no ``path``.
+            Content of the export; None if ``path`` is given.
 
         Raises
         ------
         ValueError
-            If an option is wrong, or the target cannot hold part of the model; the sentence names the remedy.
+            If an option is invalid, or the target cannot represent part of the model; the message names the remedy.
         ModuleNotFoundError
             If the target needs a package that is not installed.
 
@@ -420,32 +429,33 @@ class Predicting(ClassifierMixin, BaseEstimator):
         X: Any = None,
         y: Any = None,
     ) -> Points:
-        """Convert a model of two classes to a scorecard of whole points: a base, and points for each cell of a feature.
+        """Convert a model of two classes to a scorecard of whole points: a base, and points for each cell of each
+        feature.
 
         Parameters
         ----------
         pdo : float, default=20
-            Points that double the odds of the positive class.
+            Number of points that double the odds of the positive class.
         base_score, base_odds : float, default=600 and 30
-            The score that means these odds.
+            A score of ``base_score`` stands for the odds ``base_odds`` of the positive class.
         max_points : int or None, default=None
-            Points of every cell lie between -``max_points`` and ``max_points``. The scale is chosen then, with what a
-            score means, in place of ``pdo``, ``base_score`` and ``base_odds``.
+            Bound on the points of every cell, from -``max_points`` to ``max_points``. The scale is then chosen with
+            the roundings; ``pdo``, ``base_score`` and ``base_odds`` are ignored. None: no bound.
         X, y : rows as for ``predict_proba`` and their labels, optional
-            Roundings are those of least log loss of these rows, expected by the exact model, and with labels their
-            cost is shown. Without, they are those of least squared error of the log odds over the training rows,
-            features taken as independent.
+            Rows for which roundings minimise the log loss that the exact model expects; with labels, the loss by
+            rounding is also measured. Without rows, roundings minimise the squared error of the log odds over the
+            training rows, with features taken as independent.
 
         Returns
         -------
         Points
-            With ``score(X)``, ``predict_proba(X)``, ``loss(X, y)``, ``reasons(X)`` and ``to_frame()``;
-            ``export(to="points")`` writes the table as CSV, HTML or Markdown.
+            Point scorecard with ``score(X)``, ``predict_proba(X)``, ``loss(X, y)``, ``reasons(X)`` and ``to_frame()``;
+            ``export(to="points")`` writes it as CSV, HTML or Markdown.
 
         Raises
         ------
         ValueError
-            If the model does not have two classes, or an option is wrong.
+            If the model does not have two classes, or an option is invalid.
 
         Examples
         --------
