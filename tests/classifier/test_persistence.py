@@ -278,7 +278,9 @@ def test_values_of_columns_that_are_not_in_the_model_stay_out_of_its_file(tmp_pa
     report = loaded.report(X=X, y=y, held_out=True)
     assert report.performance.is_training
     assert "Jena" not in report.html
-    with pytest.raises(ValueError, match="Feature 'client' is not in the model, and its file does not hold its values"):
+    with pytest.raises(
+        ValueError, match="Feature 'client' is not in the model, and the file does not contain its categories"
+    ):
         loaded.edit().merge("client", [0])
     merged = bayesieve.merge([loaded, model])
     np.testing.assert_allclose(merged.scorecard_["town"].counts, 2 * model.scorecard_["town"].counts)

@@ -35,35 +35,38 @@ _SUSPICIOUS_SCORE = 0.95
 _FEWEST_ROWS_PER_CLASS = 10
 _FEWEST_ROWS_OF_LEVEL = 10
 _SMALL_SHARE = 0.01
-_SLIGHT, _LARGE = 0.1, 0.2  # association of the classes with the order of the rows: in the report, and as a warning
-_MUCH_ALIKE = 0.3  # neighbouring rows, for a warning
-_RUNS_PER_CLASS = 10  # at most, in a table sorted by class
-_NEIGHBOURS_ALIKE = 0.8  # at least, in such a table
-_MAX_DRIFTING = 10  # columns, the most important ones, that are looked at
-_ORDERED_ROWS = 20_000  # in which they are
-_FEWEST_NATS = 3.0  # by which rows say more with the opposite sign: odds of 20 to 1
-_BLOCKS = 20  # of neighbouring rows, in which shares are compared
+_SLIGHT, _LARGE = (
+    0.1,
+    0.2,
+)  # association of classes and row order (Cramér's V) that is reported, and that raises a warning
+_MUCH_ALIKE = 0.3  # kappa of the classes of consecutive rows that raises a warning
+_RUNS_PER_CLASS = 10  # largest number of runs per class in a table that counts as sorted by class
+_NEIGHBOURS_ALIKE = 0.8  # smallest kappa of consecutive rows in such a table
+_MAX_DRIFTING = 10  # columns that are tested for drift, the most important ones
+_ORDERED_ROWS = 20_000  # rows of the sample for this test
+_FEWEST_NATS = 3.0  # nats that the opposite sign must save for a caution: odds of 20 to 1
+_BLOCKS = 20  # blocks of consecutive rows whose shares are compared
 _FEWEST_IN_BLOCK = 25
-_SURELY, _DEVIATIONS = 1e-5, 5.0  # p value, and standard deviations of shuffled rows: none of 1,000 tables cries wolf
-_FEWEST_EXPECTED = 5  # in each block, for chi-squared to hold
-_FEWEST_OTHERS = 50  # rows of all classes but the most frequent one, for neighbours to be compared
+_SURELY, _DEVIATIONS = 1e-5, 5.0  # p-value, and standard deviations of shuffled rows; no false alarm in 1,000 tables
+_FEWEST_EXPECTED = 5  # expected rows in each block, required by the chi-squared approximation
+_FEWEST_OTHERS = 50  # rows outside the most frequent class, required to compare consecutive rows
 
 # Limits for cautions about raw columns.
-_NEARLY_ALL = 0.9  # of the rows have a unique value in a column that looks like an identifier
+_NEARLY_ALL = 0.9  # share of rows with a unique value from which a column looks like an identifier
 _MAX_OTHERS = 5  # values that a caution names
-_LONGEST_LIST = 400  # characters
-_SAMPLES = (1000, 5000)  # rows in which columns are compared, value by value, as long as they look alike
-_OFTEN = 20  # rows a value, from which the rows that share a value show a copy: repeated rows share all values
+_LONGEST_LIST = 400  # characters of a list in a caution
+_SAMPLES = (1000, 5000)  # rows of the samples on which columns are compared before all rows are
+_OFTEN = 20  # rows per value from which equal patterns show a copy; below, repeated rows may cause them
 _MAX_GROUPS = 3
-_CELLS_AT_ONCE = 1 << 22  # searched for codes
+_CELLS_AT_ONCE = 1 << 22  # rows x columns that are searched for codes at once
 
 # Limits for numbers that look like codes of missing or special values.
-_FEWEST_ROWS_OF_CODE = 10  # of a code, among the rows that are looked at
-_LEAST_SHARE, _LEAST_SHARE_OF_ANY = 0.002, 0.01  # of the rows: of numbers that look like codes, and of others
+_FEWEST_ROWS_OF_CODE = 10  # smallest number of rows with a code in the sample
+_LEAST_SHARE, _LEAST_SHARE_OF_ANY = 0.002, 0.01  # smallest share of rows: numbers such as 999, and any other number
 _MAX_SHARE = 0.5
-_FEWEST_VALUES, _FEWEST_VALUES_OF_ANY = 3, 10  # different other values
-_GAP, _GAP_OF_ANY = 0.25, 1.0  # to the other values, in ranges of these
-_MAX_CODES = 4  # at one end of a column
+_FEWEST_VALUES, _FEWEST_VALUES_OF_ANY = 3, 10  # smallest number of distinct other values
+_GAP, _GAP_OF_ANY = 0.25, 1.0  # smallest gap to the other values, as a multiple of their range
+_MAX_CODES = 4  # largest number of codes at one end of a column
 _CODE_TEXT = re.compile(r"-[789]|-?(9{2,}|8{2,}|7{2,}|9+[5678])")
 
 
@@ -79,11 +82,11 @@ def fit_cautions(
 
     Parameters
     ----------
-    rows, coded : training rows as they were read, and as codes. Codes are in the same order, or as ``coded.rows.runs``
-        says.
-    refitter : holds the raw values of the rows; None for indicators.
+    rows, coded : training rows as they were read, and as codes, in the same order or grouped by class as
+        ``coded.rows.runs`` describes.
+    refitter : refitter of the levels, which holds the raw values; None for indicators.
     plan : options with the fitted encoder.
-    card, trace : the fitted model, and its search.
+    card, trace : the fitted model, and the trace of its search.
     """
     encoder = plan.encoder
     weights = as_sample_weight(rows.weights, coded.n_rows)
@@ -101,8 +104,8 @@ def fit_cautions(
 
 
 def column_cautions(coded: CodedTable, table: Table, encoder: TableEncoder) -> list[Caution]:
-    """Return cautions about the raw columns of coded rows, such as copies of the target, identifiers and
-    special codes.
+    """Return cautions about the raw columns of coded rows, such as copies of the target, identifiers and special
+    codes.
     """
     kinds = encoder.kinds if encoder.rules_ is None else encoder.rules_.kinds(encoder.kinds)
     every = np.arange(coded.n_rows, dtype=np.min_scalar_type(coded.n_rows))
@@ -123,13 +126,13 @@ def column_cautions(coded: CodedTable, table: Table, encoder: TableEncoder) -> l
 
 @dataclass(frozen=True, eq=False)
 class _Columns:
-    """Raw columns of the rows with positive weight, together with their codes.
+    """Raw columns of the training rows with positive weight, together with their codes.
 
     Parameters
     ----------
     table, rows : raw columns, and positions of the rows with positive weight.
-    coded, levels : codes of all rows, and the levels that they number.
-    small_sample, large_sample : positions of randomly drawn rows.
+    coded, levels : codes of all rows, and the levels to which codes refer.
+    small_sample, large_sample : positions of rows in two random samples.
     """
 
     table: Table
@@ -140,41 +143,45 @@ class _Columns:
     large_sample: np.ndarray
 
     def partition(self, k: int, rows: np.ndarray) -> bytes:
-        """Return bytes that are equal for two columns if their levels group these rows in the same way."""
+        """Return bytes that are equal for two columns if their levels divide the given rows in the same way."""
         codes = self.codes(k, rows)
         return (codes != codes[0]).tobytes() if self.levels.n_levels[k] == 2 else pattern(codes)
 
     def known(self, k: int, rows: np.ndarray) -> np.ndarray:
-        """Return a mask of the rows whose value in column k is neither unseen nor missing, shape (rows.size,)."""
+        """Return a mask of the given rows whose value in column k is neither missing nor unseen, shape (rows.size,)."""
         codes, missing = self.codes(k, rows), self.levels[k].missing_code
         has_value = codes < self.levels.n_levels[k]
         return has_value if missing is None else has_value & (codes != missing)
 
     def codes(self, k: int, rows: np.ndarray) -> np.ndarray:
-        """Return the codes of column k in these rows, shape (rows.size,)."""
+        """Return the codes of column k in the given rows, shape (rows.size,)."""
         return np.asarray(self.coded.codes_at([k], slice(None) if rows.size == self.coded.n_rows else rows)[0])
 
     @property
     def rows_at_hand(self) -> np.ndarray:
-        """Rows with positive weight that are in memory; for a table in files, the larger sample of them."""
+        """Positions of the rows with positive weight that are in memory; for a table in files, those of the larger
+        sample.
+        """
         return self.large_sample if self.table.reads_rows else self.rows
 
     def values(self, k: int, rows: np.ndarray) -> np.ndarray:
-        """Return numbers (NaN if missing), or codes of categories (-1 if missing), shape (rows.size,)."""
+        """Return the values of column k in the given rows: numbers (NaN if missing) or codes of categories (-1 if
+        missing), shape (rows.size,).
+        """
         table = self.table.select([k])
         column = (table.take(rows) if rows.size < table.n_rows else table).column(0)
         return column.numbers() if column.kind == "numeric" else column.categories().codes
 
 
 def _copies_of_target(columns: _Columns) -> list[Caution]:
-    """Return cautions about columns that have one value for each class, and are known in most rows."""
+    """Return cautions about columns that have one value for each class, in nearly all rows."""
     coded, levels = columns.coded, columns.levels
     assert coded.class_codes is not None
     names = []
     for k in np.flatnonzero((levels.n_levels - 1 <= coded.n_classes) & (levels.n_levels >= coded.n_classes)).tolist():
         counts = np.asarray(levels.class_counts(k))
         if np.count_nonzero(np.count_nonzero(counts > 0, axis=1) > 1) > 1:
-            continue  # more levels of several classes than that of missing values
+            continue  # not a copy: several levels besides that of missing values contain more than one class
         has_level = columns.known(k, columns.large_sample)
         rows = columns.large_sample[has_level]
         if 2 * rows.size < columns.large_sample.size:
@@ -199,11 +206,12 @@ def _caution_of(kind: str, columns: Sequence[str], sentence: str) -> list[Cautio
 
 
 def _numbers_as_text(levels: TableLevels, as_categories: Collection[str]) -> list[Caution]:
-    """Return cautions about text columns of which nearly all values are numbers or dates.
+    """Return cautions about text columns in which nearly all values are numbers or dates.
 
     Parameters
     ----------
-    as_categories : names of columns that the user declared categorical.
+    levels : levels of the columns.
+    as_categories : names of the columns that the user declared categorical, which are skipped.
     """
     cautions = []
     for level in levels.created.values():
@@ -228,7 +236,7 @@ def _form_sentence(name: str, form: TextForm) -> str:
     if form.kind == "number":
         none = "is no number" if len(form.others) == 1 else "are no numbers"
         them = "it" if len(form.others) == 1 else "them"
-        listing = f"{form.others}"  # of all of them, as the rest must be numbers
+        listing = f"{form.others}"  # lists all other values, because the remaining ones are numbers
         if len(listing) > _LONGEST_LIST:
             listing = f"a list of all {len(form.others):,}"
         return (
@@ -261,7 +269,7 @@ def _form_sentence(name: str, form: TextForm) -> str:
 def _identifiers(columns: _Columns, marks: Mapping[str, str], others: Collection[str]) -> list[Caution]:
     """Return cautions about columns that identify rows: nearly every row has a value of its own.
 
-    Columns of numbers without information on the target are harmless and skipped.
+    Columns of numbers without information on the classes are harmless and skipped, as are the columns ``others``.
     """
     names = [
         name
@@ -277,7 +285,9 @@ def _identifiers(columns: _Columns, marks: Mapping[str, str], others: Collection
 
 
 def _are_different(columns: _Columns, k: int) -> bool:
-    """Return whether nearly all categories of a column differ, or nearly all numbers of an informative one."""
+    """Return whether nearly all categories of a column, or nearly all numbers of an informative column, occur only
+    once.
+    """
     level = columns.levels[k]
     if level.groups is None:
         values = columns.values(k, columns.large_sample) if level.n_levels > 1 else np.zeros(0)
@@ -288,12 +298,12 @@ def _are_different(columns: _Columns, k: int) -> bool:
 
 
 def _copies(columns: _Columns, skipped: set[str]) -> list[Caution]:
-    """Return cautions about columns that are copies of each other, even in other units or words; ``skipped`` are
-    ignored.
+    """Return cautions about columns that are copies of each other, even in other units or with other category names.
+    Columns in ``skipped`` are ignored.
     """
     names = columns.coded.names
     groups = [[k for k in np.flatnonzero(columns.levels.n_levels > 1).tolist() if names[k] not in skipped]]
-    if columns.coded.weights is None:  # sums of weights may differ in the last digit
+    if columns.coded.weights is None:  # with weights, rounding errors of sums hide equal counts
         groups = _split_groups(
             groups, lambda k: repr(sorted(np.asarray(columns.levels.class_counts(k)).tolist())).encode()
         )
@@ -315,7 +325,7 @@ def _copies(columns: _Columns, skipped: set[str]) -> list[Caution]:
 
 
 def _code_cautions(columns: _Columns, encoder: TableEncoder) -> list[Caution]:
-    """Return cautions about numbers that look like codes, such as 999 for unknown.
+    """Return cautions about numbers that look like special codes, such as 999 for unknown.
 
     Columns that are marked or excluded, or have special values or cuts by hand, are skipped.
     """
@@ -325,10 +335,10 @@ def _code_cautions(columns: _Columns, encoder: TableEncoder) -> list[Caution]:
     numeric = [k for k in np.flatnonzero(columns.levels.is_numeric).tolist() if names[k] not in settled]
     at_once, codes_by_column = max(1, _CELLS_AT_ONCE // max(1, columns.large_sample.size)), dict[int, StandingOut]()
     for first in range(0, len(numeric), at_once):
-        some = np.array(numeric[first : first + at_once])
-        sample = columns.table.select(some.tolist()).take(columns.large_sample)
-        numbers = np.asarray(sample.numbers(np.arange(some.size)))
-        codes_by_column |= {int(some[i]): out for i, out in standing_out(numbers).items()}
+        batch = np.array(numeric[first : first + at_once])
+        sample = columns.table.select(batch.tolist()).take(columns.large_sample)
+        numbers = np.asarray(sample.numbers(np.arange(batch.size)))
+        codes_by_column |= {int(batch[i]): out for i, out in standing_out(numbers).items()}
     return [_code_caution(columns, k, out, encoder.positive) for k, out in codes_by_column.items()]
 
 
@@ -356,7 +366,7 @@ def _code_caution(columns: _Columns, k: int, out: StandingOut, positive: Any) ->
 
 
 def _split_groups(groups: list[list[int]], key: Callable[[int], bytes]) -> list[list[int]]:
-    """Split each group by a key of its members; groups of one member are dropped."""
+    """Split each group of columns by a key of its members; drop groups with one member."""
     parts = []
     for group in groups:
         of_key: dict[bytes, list[int]] = {}
@@ -367,9 +377,10 @@ def _split_groups(groups: list[list[int]], key: Callable[[int], bytes]) -> list[
 
 
 def pattern(values: np.ndarray) -> bytes:
-    """Return bytes that are equal for columns that are copies of each other, even in other units or under other names.
+    """Return bytes that are equal for columns that are copies of each other, even in other units or with other category
+    names.
 
-    They describe which rows share a value or, for numbers that rarely repeat, the order of the rows.
+    The bytes describe which rows share a value or, for numbers that rarely repeat, the order of the rows by the column.
     """
     distinct, first, codes = np.unique(values, return_index=True, return_inverse=True)
     codes = codes.astype(np.int32)
@@ -381,7 +392,7 @@ def pattern(values: np.ndarray) -> bytes:
 
 
 class StandingOut(NamedTuple):
-    """Numbers of a column that look like codes, and the range (low, high) of its other numbers."""
+    """Numbers of a column that look like special codes, and the range (low, high) of its other numbers."""
 
     codes: tuple[float, ...]
     low: float
@@ -389,11 +400,11 @@ class StandingOut(NamedTuple):
 
 
 def standing_out(values: np.ndarray) -> dict[int, StandingOut]:
-    """Find numbers at either end of columns that look like codes.
+    """Find the numbers at either end of each column that look like special codes.
 
-    A code is far from all other numbers and frequent. For numbers of only nines, eights or sevens (or such as 97 and
-    998), a gap of a quarter of the other numbers' range suffices, or being the only negative number. Other numbers need
-    a gap as wide as this range. Long tails have gaps as well, but no number is frequent there.
+    A code is frequent and far from all other numbers. For numbers of only nines, eights or sevens (or such as 97 and
+    998), it is enough if the gap is a quarter of the range of the other numbers, or if the number is the only negative
+    one. Other numbers need a gap as wide as that range. Long tails have gaps as well, but no number is frequent there.
 
     Parameters
     ----------
@@ -420,8 +431,8 @@ def standing_out(values: np.ndarray) -> dict[int, StandingOut]:
 
 
 def _codes_at_end(numbers: np.ndarray, counts: np.ndarray, end: int) -> list[float]:
-    """Return the numbers that look like codes at the upper (1) or lower (-1) end of ascending numbers with their
-    counts.
+    """Return the numbers that look like special codes at the upper (``end`` 1) or lower (-1) end of ascending
+    ``numbers`` with the given ``counts``.
     """
     if end < 0:
         numbers, counts = numbers[::-1], counts[::-1]
@@ -449,9 +460,9 @@ def _looks_like_code(number: float) -> bool:
 def model_cautions(
     card: Scorecard, trace: SearchTrace, marks: Mapping[str, str], table_cautions: Sequence[Caution | None] = ()
 ) -> tuple[Caution, ...]:
-    """Return cautions that follow from a model alone, together with those about its training table.
+    """Return the cautions that follow from a model alone, together with the given cautions about its training table.
 
-    ``marks`` says by column name what a column marks, as in `TableEncoder.marks_`.
+    ``marks`` maps names of columns to their marks ("identifier", "counter" or "date"), as in `TableEncoder.marks_`.
     """
     about_table = [caution for caution in table_cautions if caution is not None]
     cautions = [*about_table, *_about_features(card, trace), *_about_columns(card, marks, about_table)]
@@ -468,9 +479,9 @@ def model_cautions(
     shares = counts / counts.sum()
     rare = [str(label) for label, n in zip(card.classes, counts, strict=True) if n < _FEWEST_ROWS_PER_CLASS]
     if rare:
-        some = f"class {', '.join(rare[:5])}" + (" and others" if len(rare) > 5 else "")
+        classes = f"class {', '.join(rare[:5])}" + (" and others" if len(rare) > 5 else "")
         sentence = (
-            f"Fewer than {_FEWEST_ROWS_PER_CLASS} training rows of {some}: its probabilities are uncertain; "
+            f"Fewer than {_FEWEST_ROWS_PER_CLASS} training rows of {classes}: its probabilities are uncertain; "
             "add rows of it."
         )
         cautions.append(Caution("classes", (), sentence, warns=False))
@@ -484,7 +495,7 @@ def model_cautions(
 
 
 def _about_features(card: Scorecard, trace: SearchTrace) -> list[Caution]:
-    """Return cautions about features that were left out, and about signs that the rows contradict."""
+    """Return cautions about features that are not in the model, and about signs that the rows contradict."""
     cautions = []
     if not card.used.size:
         remedy = "Check that the rows of the target are those of the columns, or add rows."
@@ -493,7 +504,7 @@ def _about_features(card: Scorecard, trace: SearchTrace) -> list[Caution]:
         sentence = f"No feature is kept: every row is predicted by the shares of the classes. {remedy}"
         cautions.append(Caution("nothing kept", (), sentence))
 
-    # Columns with several levels by hand that no feature of the model uses.
+    # Columns with levels by hand that the model does not use.
     used = {name for feature in card.features if feature.is_used for name in feature.columns}
     by_hand = (name for name in card.provenance.get("by_hand", ()) if name not in used)
     cautions += _caution_of(
@@ -503,17 +514,17 @@ def _about_features(card: Scorecard, trace: SearchTrace) -> list[Caution]:
         "to keep [it|them], add include: true to [its entry|their entries] in levels.",
     )
 
-    # Columns whose rows support the opposite sign much better: with the given sign their contributions become constant.
+    # Columns for which the rows support the opposite sign: with the given sign, their contributions become constant.
     for level, sign in ((feature.levels, feature.sign) for feature in card.features if feature.sign):
         if level.n_levels == 1:
             continue
         with_sign, opposite = (monotone_gain(np.asarray(level.counts), level, one) for one in (sign, -sign))
         if opposite <= with_sign + _FEWEST_NATS or opposite <= 2 * with_sign:
             continue
-        asked, (other, positive) = card.side * sign, card.classes.tolist()[:: card.side]
-        forbidden, observed = ("fall", "falls") if asked > 0 else ("rise", "rises")
+        required, (other, positive) = card.side * sign, card.classes.tolist()[:: card.side]
+        forbidden, observed = ("fall", "falls") if required > 0 else ("rise", "rises")
         sentence = (
-            f"The rows contradict monotone={{{level.name!r}: {asked:+d}}}: contributions to class {positive!s}, the "
+            f"The rows contradict monotone={{{level.name!r}: {required:+d}}}: contributions to class {positive!s}, the "
             f"positive one, must not {forbidden} with {level.name!r}, but the share of this class {observed} with it, "
             f"so that the column contributes little or nothing. Reverse the sign if class {other!s} was meant; "
             "otherwise omit it."
@@ -525,7 +536,7 @@ def _about_features(card: Scorecard, trace: SearchTrace) -> list[Caution]:
 def _about_columns(card: Scorecard, marks: Mapping[str, str], about_table: Sequence[Caution]) -> list[Caution]:
     """Return cautions about columns of the model that will differ in new rows, such as identifiers, counters and dates.
 
-    Columns that the cautions ``about_table`` name are skipped.
+    Columns for which there already is a caution in ``about_table`` are skipped.
     """
     explained = ("target", "identifier", "numbers as text")
     named = {name for caution in about_table if caution.kind in explained for name in caution.columns}
@@ -537,7 +548,7 @@ def _about_columns(card: Scorecard, marks: Mapping[str, str], about_table: Seque
         "other values. Leave [it|them] out.",
     )
 
-    # Dates are cut into intervals, and new rows are later than all training rows.
+    # Dates: new rows are later than all training rows, and fall into the last interval.
     types = ("date", "datetime")
     cautions += _caution_of(
         "dates",
@@ -546,7 +557,7 @@ def _about_columns(card: Scorecard, marks: Mapping[str, str], about_table: Seque
         "taken for one of the last training rows. Use the time since some event instead, or leave dates out.",
     )
 
-    # A column that separates the classes perfectly is rarely known before the target is.
+    # Columns that separate the classes perfectly: they are rarely known before the target is.
     targets = {name for caution in about_table if caution.kind == "target" for name in caution.columns}
     for level in (feature.levels for feature in card.features if feature.levels.level_score > _SUSPICIOUS_SCORE):
         if level.name in targets:
@@ -561,10 +572,10 @@ def _about_columns(card: Scorecard, marks: Mapping[str, str], about_table: Seque
 
 
 def _about_levels(card: Scorecard) -> list[Caution]:
-    """Return cautions about levels without training rows, or with few rows that are all of one class."""
+    """Return cautions about levels without training rows, or with few rows of a single class."""
     levels, cautions = [feature.levels for feature in card.used_features], []
     smoothing = card.provenance["smoothing"]
-    if not isinstance(smoothing, Shrinkage):  # which lets levels without rows add nothing
+    if not isinstance(smoothing, Shrinkage):  # with shrinkage, levels without rows contribute 0
         empty = [(one, k) for one in levels for k in np.flatnonzero(np.asarray(one.counts).sum(axis=1) == 0).tolist()]
         if empty:
             sentence = (
@@ -578,7 +589,7 @@ def _about_levels(card: Scorecard) -> list[Caution]:
 
     rare = []
     for level in levels:
-        if isinstance(level, PairLevels) and level.level_score == 0:  # cells of surfaces are no levels
+        if isinstance(level, PairLevels) and level.level_score == 0:  # surfaces have cells but no levels
             continue
         counts = np.asarray(level.counts)
         rows, pure = counts.sum(axis=1), np.count_nonzero(counts, axis=1) == 1
@@ -595,16 +606,17 @@ def _about_levels(card: Scorecard) -> list[Caution]:
 
 
 def _level_texts(levels: Sequence[tuple[FeatureLevels, int]]) -> str:
-    """Return the start of a sentence that names levels, given as pairs of a column and a position."""
+    """Return the start of a sentence that names levels, given as pairs of a column's levels and a code."""
     names = [f"{level.labels[k]!r} of {level.name!r}" for level, k in levels]
     return f"Level {names[0]} has" if len(names) == 1 else f"Levels {listed(names)} have"
 
 
 def monotone_gain(counts: np.ndarray, levels: FeatureLevels, sign: int) -> float:
-    """Return the nats that monotone class shares save over the intervals of a number, compared with one share for all
+    """Return the nats that monotone class shares over the intervals of a column save, compared with equal shares in all
     rows.
 
-    The share of the second class must not fall (``sign`` 1) or not rise (-1); ``counts`` has shape (n_levels, 2).
+    The share of the second class must not fall (``sign`` 1) or not rise (-1) with increasing values; ``counts`` has
+    shape (n_levels, 2).
     """
     from sklearn.isotonic import isotonic_regression
 
@@ -620,23 +632,23 @@ def monotone_gain(counts: np.ndarray, levels: FeatureLevels, sign: int) -> float
 
 
 def _used_columns(card: Scorecard) -> list[FeatureLevels]:
-    """Return the levels of the columns that features of the model use."""
+    """Return the levels of the columns that the model uses."""
     levels = [feature.levels for feature in card.features]
     used = np.isin(np.arange(len(levels)), card.used)
     return [levels[k] for k in np.flatnonzero(columns_behind(levels, used)).tolist()]
 
 
 def order_cautions(coded: CodedTable, card: Scorecard, marks: Mapping[str, str]) -> list[Caution]:
-    """Return up to one caution about the order of the rows.
+    """Return a list with at most one caution about the order of the rows.
 
-    It has the kind "class order" if rows are listed by class. It has the kind "order" if the order or a column of dates
-    is informative about the classes, or levels of important features drift along the rows.
+    Its kind is "class order" if rows are sorted by class. It is "order" if the order or a column of dates is
+    informative about the classes, or if level shares of important features drift along the rows.
 
     Parameters
     ----------
-    coded : training rows in their original order, or in the order that ``rows.runs`` describes.
+    coded : training rows in their original order, or grouped by class as ``rows.runs`` describes.
     card : the fitted model.
-    marks : marks of columns by name.
+    marks : marks of columns by name, as in `TableEncoder.marks_`.
     """
     dated = [(association(np.asarray(f.levels.counts)), f.name) for f in card.features if marks.get(f.name) == "date"]
     drift, name = max(dated, default=(0.0, ""))
@@ -645,7 +657,7 @@ def order_cautions(coded: CodedTable, card: Scorecard, marks: Mapping[str, str])
         sentence += _LATER + _REMEDY.format(f", time={name!r}", f" {name}")
         return [Caution("order", (name,), sentence, drift >= _LARGE)]
 
-    # Classes of the rows with positive weight, in their original order.
+    # Restore the original order of the rows with positive weight.
     classes, runs, weights = coded.class_codes, coded.rows.runs, coded.weights
     codes = np.asarray(classes if runs is None else runs.codes)
     if weights is not None and not np.all(weights):
@@ -684,8 +696,8 @@ _REMEDY = 'folds of shuffled rows look too good: measure it with cv="time"{0}, o
 
 
 def _drifting(coded: CodedTable, card: Scorecard, marks: Mapping[str, str]) -> tuple[list[str], list[str]]:
-    """Return the names of important columns whose levels drift along the rows (dates excluded), and of those by which
-    rows are sorted.
+    """Return the names of important columns (except dates) whose level shares drift along the rows, and of the columns
+    by which rows are sorted.
     """
     columns = {level.name for level in _used_columns(card)}
     first = [(-feature.importance, k) for k, feature in enumerate(card.features) if feature.name in columns]
@@ -699,7 +711,7 @@ def _drifting(coded: CodedTable, card: Scorecard, marks: Mapping[str, str]) -> t
 
 
 def in_blocks(codes: np.ndarray) -> np.ndarray:
-    """Return the number of rows by code in up to 20 blocks of neighbouring rows, shape (n_blocks, n_codes)."""
+    """Return the number of rows by code in up to 20 blocks of consecutive rows, shape (n_blocks, n_codes)."""
     n_blocks = max(1, min(_BLOCKS, codes.size // _FEWEST_IN_BLOCK))
     ends = np.arange(n_blocks + 1) * codes.size // n_blocks
     n_codes = int(codes.max(initial=0)) + 1
@@ -707,10 +719,11 @@ def in_blocks(codes: np.ndarray) -> np.ndarray:
 
 
 def association(counts: np.ndarray) -> float:
-    """Return how far the shares of the columns change between the rows of a table of counts, as Cramér's V.
+    """Return how much the shares of the columns differ between the rows of a table of counts, as Cramér's V from 0 to
+    1.
 
-    The largest V of one column against all others is taken, less the amount expected by chance; 0 if chance may explain
-    it. Columns of few rows are skipped.
+    It is the largest V of one column against all others, minus the amount expected by chance, and 0 if chance may
+    explain it. Columns with small counts are skipped.
     """
     from scipy.special import chdtrc
 
@@ -728,7 +741,7 @@ def association(counts: np.ndarray) -> float:
 
 
 def likeness_of_neighbours(codes: np.ndarray) -> float:
-    """Return Cohen's kappa of the classes of neighbouring rows: how much more often they agree than in shuffled rows.
+    """Return Cohen's kappa of the classes of consecutive rows: how much more often they agree than in shuffled rows.
 
     It is 0 if chance may explain the agreement.
     """
@@ -742,5 +755,5 @@ def likeness_of_neighbours(codes: np.ndarray) -> float:
 
 
 def n_runs(codes: np.ndarray) -> int:
-    """Return the number of runs of equal neighbours."""
+    """Return the number of runs of equal consecutive codes."""
     return 1 + int(np.count_nonzero(codes[1:] != codes[:-1]))

@@ -27,16 +27,17 @@ if TYPE_CHECKING:
 
 FIXED = ("cut", "merge", "set", "flatten", "monotone", "drop")
 """Edits after which `ModelEditor.refit` leaves a feature as it is."""
-_ROUNDING = 1e-6  # of shares that should add up to 1
+_ROUNDING = 1e-6  # accepted difference of the sum of shares from 1
 
 
 class ModelEditor:
-    """Edits of a fitted model by hand. `done` returns the edited model and leaves the original unchanged.
+    """Editor of a fitted model. Each method makes one edit; `done` returns the edited model and leaves the original
+    unchanged.
 
-    Levels are named by their label, as reports and ``explain`` show it, or by their position, from 0. An edit of a
-    level sets all its cells; a cell is named by its label in ``scorecard_.to_frame()``. Values are contributions in
-    nats, as shown there. They are centred over the training rows only at the end, which moves their mean into the
-    intercept and leaves probabilities unchanged.
+    Name a level by its label, as shown in reports and by ``explain``, or by its position from 0. An edit of a level
+    sets all its cells; name a single cell by its label in ``scorecard_.to_frame()``. Contributions are in nats, as
+    shown there. They are centred over the training rows only by `done`, which moves their mean into the intercept and
+    leaves probabilities unchanged.
 
     Examples
     --------
@@ -59,26 +60,26 @@ class ModelEditor:
         return f"ModelEditor({plural(len(self._steps), 'edit')})"
 
     def cut(self, feature: str, old: Any, new: Any) -> ModelEditor:
-        """Move a cut of a numeric or date feature; add one if ``old`` is None, remove it if ``new`` is None.
+        """Move a cut point of a numeric or date feature; add one if ``old`` is None, or remove one if ``new`` is None.
 
-        The interval that grows keeps its contribution. Both sides of an added cut start with the contribution of their
-        interval, and intervals between which a cut is removed are merged. The rows of a cell that is split are divided
-        in proportion.
+        If a cut moves, the growing interval keeps its contribution. Both sides of a new cut start with the contribution
+        of the divided interval; if a cut is removed, its neighbouring intervals are merged. The rows of a divided cell
+        are split in proportion to the widths.
         """
         return self._of_feature("cut", feature, lambda one: edits.cut(one, old, new))
 
     def merge(self, feature: str, levels: Sequence[Any]) -> ModelEditor:
-        """Join levels of a feature; intervals must be neighbours. Counts add up, contributions are averaged by training
-        rows.
+        """Merge levels of a feature; intervals must be neighbours. Counts are added up, and contributions are averaged
+        over training rows.
         """
         return self._of_feature("merge", feature, lambda one: edits.merged(one, levels))
 
     def set(self, feature: str, values: Mapping[Any, Any]) -> ModelEditor:
         """Set contributions of levels, in nats.
 
-        ``{level: nats}`` is for the positive of two classes, and the other class gets the opposite. In ``{level:
-        {class: nats}}`` the classes that are not named share the remainder equally, so that the sum is 0. Standard
-        errors become 0. The level "(not seen in training)" stands for unseen values.
+        For two classes, ``{level: nats}`` sets the contributions to the positive class, and the other class gets the
+        opposite. With ``{level: {class: nats}}``, classes that are not named share the remainder equally, so that the
+        sum over classes is 0. Standard errors become 0. The level "(not seen in training)" stands for unseen values.
         """
         return self._of_feature("set", feature, lambda one: edits.with_values(one, self._card, values))
 
@@ -91,7 +92,7 @@ class ModelEditor:
 
     def drop(self, feature: str) -> ModelEditor:
         """Remove a feature from the model. Its mean contribution stays in the intercept. A warning names pairs that
-        still read the column.
+        still use the column.
         """
         self._without("drop", feature)
         used = [one for one in self._card.features if one.is_used and feature in one.columns]
@@ -100,24 +101,25 @@ class ModelEditor:
         return self
 
     def monotone(self, feature: str, sign: int) -> ModelEditor:
-        """Make the contribution to the positive of two classes monotone in the numbers, by isotonic regression weighted
-        by training rows.
+        """Make the contributions of a numeric feature to the positive one of two classes monotone, by isotonic
+        regression weighted by training rows.
 
-        It never falls with a ``sign`` of +1, never rises with -1. Missing values stay unchanged.
+        They never fall with increasing values if ``sign`` is +1, and never rise if it is -1. Missing values stay
+        unchanged.
         """
         return self._of_feature("monotone", feature, lambda one: edits.rising(one, sign, self._card.side))
 
     def rename(self, feature: str, texts: Mapping[Any, str | None]) -> ModelEditor:
-        """Show other texts in place of the labels of levels, ``{level: text}``; None restores the label."""
+        """Replace labels of levels by other texts, ``{level: text}``; None restores the label."""
         return self._of_feature("rename", feature, lambda one: edits.renamed(one, texts))
 
     def refit(self, X: Any, y: Any, sample_weight: Any = None) -> ModelEditor:
-        """Refit the contributions of all features that were not edited, and the intercept, to rows; edited features
-        stay fixed.
+        """Refit the intercept and the contributions of all features that were not edited to rows; edited features stay
+        fixed.
 
         Contributions start from those of the model and deviate from them as far as the rows support it, under the
         priors of ``fit``. Levels, cells, counts, selected features and smoothing stay unchanged. Unlike in ``fit``,
-        rows are not left out of their own prediction, because the model no longer knows what each row added.
+        rows are not excluded from their own prediction, because the model does not store what each row contributed.
         """
         from bayesieve.evaluation.judged import evaluated_rows
 
@@ -139,7 +141,9 @@ class ModelEditor:
         fitted, shift, shared = fit_around(
             parts, cells[at], self._card.tables.joint(cells), labels, weights, model.n_jobs
         )
-        features = [replace(f, factors=f.factors[..., :0]) for f in self._card.features]  # of other directions
+        features = [
+            replace(f, factors=f.factors[..., :0]) for f in self._card.features
+        ]  # shared factors of the old fit do not apply to the new one
         shrinks = isinstance(self._card.provenance["smoothing"], Shrinkage)
         for k, new in zip(positions, fitted, strict=True):
             by = {"contributions": new.table, "standard_errors": new.errors, "factors": new.factors}
@@ -150,22 +154,23 @@ class ModelEditor:
         provenance["evidence"] = "cells" if any(f.cells is not f.levels for f in features) else "levels"
         shares = np.bincount(labels, weights, self._card.classes.size) / weights.sum()
         if np.array_equal(shares > 0, self._card.class_counts > 0):
-            provenance["prior"] = tuple(shares.tolist())  # those that the intercept is fitted to
+            provenance["prior"] = tuple(shares.tolist())  # class shares of the rows to which the intercept is fitted
         facts = {"intercept": self._card.intercept + shift, "intercept_factors": shared, "provenance": provenance}
         card = replace(self._card, features=tuple(features), **facts)
         return self._add("refit", None, card, "", f"{plural(len(refitted), 'feature')}, {plural(rows.n_rows, 'row')}")
 
     def done(self, note: str = "", who: str | None = None, X: Any = None, y: Any = None) -> SelectiveNB:
-        """Return a new model with these edits.
+        """Return a new model with all edits.
 
         Parameters
         ----------
-        note : why; kept with each edit.
-        who : who made the edits; the user's login name by default.
-        X, y : rows, not those of training, on which AUC and log loss are measured before and after each edit.
+        note : reason for the edits, stored with each of them.
+        who : author of the edits; None for the user's login name.
+        X, y : rows (not those of training) and labels on which AUC and log loss are measured before and after each
+            edit.
         """
         if (X is None) != (y is None):
-            raise ValueError("Measuring edits takes the rows and their classes: pass y together with X.")
+            raise ValueError("Edits are measured on rows and their labels; pass X and y together.")
         who = _login() if who is None else who
         for name, text in (("note", note), ("who", who)):
             if not isinstance(text, str):
@@ -175,22 +180,23 @@ class ModelEditor:
             figures = self._measured(X, y)
             for k, edit in enumerate(new_edits):
                 both = (("before", figures[k]), ("after", figures[k + 1]))
-                new_edits[k] = replace(edit, **{f"{name}_{when}": own[name] for when, own in both for name in own})
+                measures = {f"{name}_{when}": value for when, values in both for name, value in values.items()}
+                new_edits[k] = replace(edit, **measures)
         intercept, total, features = self._card.intercept.copy(), self._card.class_counts.sum(), []
-        for feature, before in zip(self._card.features, old.scorecard_.features, strict=True):
-            own = feature
-            if feature.contributions is not before.contributions:
-                own, mean = centred(feature, total)
+        for edited, before in zip(self._card.features, old.scorecard_.features, strict=True):
+            feature = edited
+            if edited.contributions is not before.contributions:
+                feature, mean = centred(edited, total)
                 intercept += mean
-                own = own if not own.sign or edits.keeps_sign(own) else replace(own, sign=0)
-            features.append(own)
+                feature = feature if not feature.sign or edits.keeps_sign(feature) else replace(feature, sign=0)
+            features.append(feature)
         provenance = {**self._card.provenance, "edits": (*old.edits_, *new_edits)}
         whole = with_importances(features, self._card.class_counts)
         return with_card(old, replace(self._card, features=whole, intercept=intercept, provenance=provenance))
 
     def _measured(self, X: Any, y: Any) -> list[dict[str, Any]]:
-        """Return AUC and log loss on rows before the edits and after each of them; None for values that are not
-        finite.
+        """Return AUC and log loss on the rows before the edits and after each of them; values that are not finite
+        become None.
         """
         from bayesieve.evaluation.judged import evaluated_rows
         from bayesieve.statistics import metrics
@@ -213,8 +219,8 @@ class ModelEditor:
         k = names.index(name)
         if isinstance(self._card.features[k].levels, WithheldLevels):
             raise ValueError(
-                f"Feature {name!r} is not in the model, and its file does not hold its values; edit the model that was "
-                "fitted, before it is saved."
+                f"Feature {name!r} is not in the model, and the file does not contain its categories; edit the "
+                "fitted model before it is saved."
             )
         feature, before, after = change(self._card.features[k])
         features = (*self._card.features[:k], feature, *self._card.features[k + 1 :])
@@ -227,16 +233,16 @@ class ModelEditor:
 
 
 def with_prior(model: SelectiveNB, shares: Mapping[Any, float], note: str, who: str | None) -> SelectiveNB:
-    """Return a model with other class shares, as `SelectiveNB.with_prior` documents."""
+    """Return a model with other class shares, as documented in `SelectiveNB.with_prior`."""
     card = model.scorecard_
-    labels, counted = card.classes.tolist(), card.class_counts > 0
+    labels, has_rows = card.classes.tolist(), card.class_counts > 0
     old = card.class_shares
-    new = _checked_shares(shares, [label for label, own in zip(labels, counted, strict=True) if own])
+    new = _checked_shares(shares, [label for label, is_class in zip(labels, has_rows, strict=True) if is_class])
     prior = np.zeros(len(labels))
-    prior[counted] = new
+    prior[has_rows] = new
     intercept = card.intercept.copy()
-    intercept[counted] += np.log(prior[counted]) - np.log(old[counted])
-    texts = [[f"{label}: {own:.6g}" for label, own in zip(labels, of, strict=True)] for of in (old, prior)]
+    intercept[has_rows] += np.log(prior[has_rows]) - np.log(old[has_rows])
+    texts = [[f"{label}: {share:.6g}" for label, share in zip(labels, priors, strict=True)] for priors in (old, prior)]
     before, after = map("; ".join, texts)
     edit = Edit("prior", None, _login() if who is None else who, utc_now(), note, before, after)
     provenance = {**card.provenance, "prior": tuple(prior.tolist()), "edits": (*model.edits_, edit)}
@@ -244,29 +250,29 @@ def with_prior(model: SelectiveNB, shares: Mapping[Any, float], note: str, who: 
 
 
 def _checked_shares(shares: Mapping[Any, float], labels: Sequence[Any]) -> np.ndarray:
-    """Return the shares, (n_classes,), in the order of the classes. Raise ValueError unless they are positive and add
-    up to 1.
+    """Return the shares in the order of the classes, shape (n_classes,). Raise ValueError unless they are positive and
+    add up to 1.
     """
     if not isinstance(shares, Mapping):
-        raise ValueError(f"with_prior takes a dict from classes to shares, got {shares!r:.80}.")
+        raise ValueError(f"with_prior needs a dict from classes to shares, got {shares!r:.80}.")
     unknown = [label for label in shares if label not in labels]
     if unknown:
-        raise ValueError(f"The model was trained on no rows of class {unknown[0]!r}; its classes are {named(labels)}.")
-    given = {label: shares[label] for label in labels if label in shares}
-    for label, share in given.items():
+        raise ValueError(f"{unknown[0]!r} is not a class with training rows; the classes are {named(labels)}.")
+    by_class = {label: shares[label] for label in labels if label in shares}
+    for label, share in by_class.items():
         if not (is_number(share) and 0.0 < share < 1.0):
             raise ValueError(f"The share of class {label!r} must be above 0 and below 1, got {share!r:.80}.")
-    total, left = float(sum(given.values())), [label for label in labels if label not in given]
-    if len(left) > 1:
-        raise ValueError(f"with_prior needs the share of every class, or of all but one; add {named(left)}.")
-    if total >= 1.0 if left else abs(total - 1.0) > _ROUNDING:
+    total, lacking = float(sum(by_class.values())), [label for label in labels if label not in by_class]
+    if len(lacking) > 1:
+        raise ValueError(f"with_prior needs the share of every class, or of all but one; add {named(lacking)}.")
+    if total >= 1.0 if lacking else abs(total - 1.0) > _ROUNDING:
         raise ValueError(f"The shares of all classes must add up to 1, but these add up to {total:.6g}.")
-    new_shares = np.array([float(given.get(label, 1.0 - total)) for label in labels])
+    new_shares = np.array([float(by_class.get(label, 1.0 - total)) for label in labels])
     return new_shares / new_shares.sum()
 
 
 def _login() -> str:
     try:
         return getpass.getuser()
-    except (OSError, KeyError, ImportError):  # a machine without users
+    except (OSError, KeyError, ImportError):  # the system has no users
         return "unknown"

@@ -1,4 +1,4 @@
-"""Content of a model file as plain values, its text, and its checksum."""
+"""Content of a model file as plain values, the text of the file, and its checksum."""
 
 from __future__ import annotations
 
@@ -17,14 +17,16 @@ if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB
 
 CHECKSUM = "sha256"
-"""The name of the checksum in a file."""
+"""Name of the checksum in a model file."""
 _Write = Callable[[Any], str]
 _dumps: _Write = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 _sorted_dumps: _Write = json.JSONEncoder(ensure_ascii=False, allow_nan=False, sort_keys=True).encode
 
 
 def model_content(model: SelectiveNB) -> dict[str, Any]:
-    """Return the content of a model file without its checksum. Raise ValueError if JSON cannot hold the classes."""
+    """Return the content of a model file without its checksum. Raise ValueError if JSON cannot represent the class
+    labels.
+    """
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -40,7 +42,9 @@ def model_content(model: SelectiveNB) -> dict[str, Any]:
 
 
 def export_header(model: SelectiveNB, name: str | None = None) -> dict[str, str]:
-    """Return facts about a model by name, all texts, that every export states; the checksum is that of its file."""
+    """Return the facts about a model that every export states, as texts by name. The checksum is that of the model
+    file.
+    """
     try:
         content = checksum(model_content(model))
     except (Damaged, TypeError, ValueError):
@@ -56,7 +60,7 @@ def export_header(model: SelectiveNB, name: str | None = None) -> dict[str, str]
 
 
 def _parts(data: dict[str, Any], dumps: _Write) -> dict[str, list[str]]:
-    """Return every entry of a model as JSON texts; a list of objects gives one text per object."""
+    """Return every entry of a model as a list of JSON texts: one text per object of a list, otherwise a single text."""
     try:
         return {
             key: [dumps(entry) for entry in value] if _is_list_of_objects(value) else [dumps(value)]
@@ -73,7 +77,7 @@ def _is_list_of_objects(value: Any) -> bool:
 
 
 def checksum(data: dict[str, Any]) -> str:
-    """Return the SHA-256 of everything else in a file; layout and the order of keys make no difference."""
+    """Return the SHA-256 of a file's content without the checksum; layout and order of keys make no difference."""
     parts, digest = _parts(data, _sorted_dumps), hashlib.sha256()
     try:
         for key in sorted(parts):
@@ -81,12 +85,12 @@ def checksum(data: dict[str, Any]) -> str:
                 digest.update(piece.encode())
                 digest.update(b"\n")
     except UnicodeEncodeError:
-        raise Damaged("it holds half a character, which is not text") from None
+        raise Damaged("it contains a lone surrogate, which is not valid text") from None
     return digest.hexdigest()
 
 
 def content_to_text(data: dict[str, Any]) -> str:
-    """Return the text of a model file, with one line for each component or feature.
+    """Return the text of a model file, with one line for each entry or feature.
 
     Keys keep their order, because the order of special values matters.
     """

@@ -30,7 +30,7 @@ from bayesieve.table.cautions import silenced
 from bayesieve.version import __version__
 
 _UNSAVED = ("engine", "memory_limit", "verbose")
-_MAX_TEXT = 1000  # characters of an option that is an object
+_MAX_TEXT = 1000  # characters stored of an option that is an object
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
@@ -43,7 +43,7 @@ def provenance_of(
     rows: TrainingRows | None,
     counts_part: bool,
 ) -> Provenance:
-    """Return the provenance of a fit, which the scorecard keeps.
+    """Return the provenance of a fit, to be stored in the scorecard.
 
     Parameters
     ----------
@@ -51,16 +51,18 @@ def provenance_of(
     encoder : the fitted encoder.
     evidence : the fitted contributions.
     coded : the coded training rows.
-    positive : position of the positive class, if it was given.
-    rows : the training rows, unless they were coded already.
-    counts_part : whether the search held rows out, so that contributions are counted on the others only.
+    positive : position of the positive class, if the user named it, otherwise None.
+    rows : the training rows; None if they were coded already.
+    counts_part : whether the search held rows out, so that contributions are only counted on the other rows.
     """
     rules: TableRules | None = encoder.rules_
     smoothing: Any = evidence.smoothing
     levels = encoder.levels if isinstance(encoder, TableEncoder) else None
     table: TableFacts | None = None
-    if rows is not None and isinstance(rows.table, Table) and not rows.table.reads_rows:  # files would be read again
-        with silenced():  # coding has issued the same cautions
+    if (
+        rows is not None and isinstance(rows.table, Table) and not rows.table.reads_rows
+    ):  # not for scans, whose files would have to be read again
+        with silenced():  # the same cautions were issued when coding
             weights = as_sample_weight(rows.weights, rows.table.n_rows)
             sha256 = fingerprint(rows.table, np.asarray(coded.class_codes), np.asarray(coded.classes), weights)
         table = {"rows": rows.table.n_rows, "columns": rows.table.n_columns, "sha256": sha256}
@@ -126,7 +128,9 @@ def _coding_in_words(encoder: Any) -> tuple[tuple[str, str], ...]:
 
 
 def _plain_options(plan: FitPlan, encoder: Any) -> dict[str, Any]:
-    """Return the options of the model as plain values: objects as text, a random generator as the seed it gave."""
+    """Return the options of the model as plain values: objects as text, a random generator as the seed drawn
+    from it.
+    """
     options = dict(plan.options)
     state = options["random_state"]
     if state is not None and not isinstance(state, Integral):
@@ -135,7 +139,7 @@ def _plain_options(plan: FitPlan, encoder: Any) -> dict[str, Any]:
         usual = new_encoder(plan.options, plan.is_averaged, plan.granularity)
         if type(encoder) is not type(usual) or str(encoder.get_params()) != str(usual.get_params()):
             options["encoder"] = encoder
-    options["levels"] = options["levels"] is not None  # whether the rules of the provenance are this option
+    options["levels"] = options["levels"] is not None  # True if the stored rules were passed as this option
     plain: dict[str, Any] = {}
     for name, value in options.items():
         if name in _UNSAVED:
@@ -152,7 +156,7 @@ def _plain_options(plan: FitPlan, encoder: Any) -> dict[str, Any]:
 
 
 def _plain_values(value: Any) -> Any:
-    """Return a value as JSON types. Raise TypeError if that is not possible."""
+    """Return a value converted to JSON types. Raise TypeError if that is not possible."""
     value = value.item() if isinstance(value, np.generic) else value
     if value is None or isinstance(value, bool):
         return value
@@ -167,17 +171,19 @@ def _plain_values(value: Any) -> Any:
 
 
 def _rules_file(levels: str | os.PathLike[str]) -> RulesFile | None:
-    """Return name, hash and content of the file with the rules for levels; None if it no longer exists."""
+    """Return name, hash and content of the file with the rules for levels; None if the file no longer exists."""
     try:
         content = Path(levels).read_bytes()
         text = content.decode("utf-8")
-    except (OSError, UnicodeDecodeError):  # it was there when it was read
+    except (OSError, UnicodeDecodeError):  # the file may have been removed since it was read
         return None
     return {"name": Path(levels).name, "sha256": hashlib.sha256(content).hexdigest(), "content": text}
 
 
 def options_of_file(options: Mapping[str, Any], rules: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return constructor options of a model from those in its file; objects are `OptionText`, which ``fit`` refuses."""
+    """Return constructor options from the options in a model file. Objects become `OptionText`, which ``fit`` does not
+    accept.
+    """
     plain = {name: _from_plain(value) for name, value in options.items()}
     return plain | {"levels": dict(rules) if plain.get("levels") and rules is not None else None}
 

@@ -27,7 +27,7 @@ from bayesieve.table.scanned import ScannedTable, scanned_rows
 from bayesieve.table.target import as_target, normalized_weights, positive_position, sign_of_positive
 from bayesieve.words import did_you_mean
 
-_MAX_SURFACES = 60  # as many as pairs (MOST_PAIRS in discretize/pairs.py)
+_MAX_SURFACES = 60  # the same limit as for pairs (MOST_PAIRS in discretize/pairs.py)
 
 
 class TrainingRows(NamedTuple):
@@ -35,10 +35,10 @@ class TrainingRows(NamedTuple):
 
     Attributes
     ----------
-    table : a `Table`, or the rows as given if the encoder reads them in another form.
+    table : rows as a `Table`, or as passed by the caller if the encoder reads another form.
     target, weights, groups : class, weight and group of each row; weights have mean 1 if ``normalize`` is True.
-    target_name : name of the column or series of the target, if it has one.
-    date_orders : by column of dates, whether the day comes before the month, if the texts of a scan prove it.
+    target_name : name of the target column or series, or None.
+    date_orders : for columns of dates whose texts in a scan prove the order, whether the day comes before the month.
     """
 
     table: Any
@@ -52,7 +52,7 @@ class TrainingRows(NamedTuple):
 def read_rows(X: Any, y: Any, weights: Any, groups: Any, plan: FitPlan) -> TrainingRows:
     """Read the training rows; ``y``, ``weights`` and ``groups`` are arrays, or names of columns of ``X``.
 
-    Raise ValueError if a column does not exist, or no row is of the positive class.
+    Raise ValueError if a column does not exist, or no row has the positive class.
     """
     name = y if isinstance(y, str) else getattr(y, "name", None)
     if is_scan(X, y):
@@ -70,24 +70,24 @@ def read_rows(X: Any, y: Any, weights: Any, groups: Any, plan: FitPlan) -> Train
 
 
 def open_engine(rows: TrainingRows, plan: FitPlan) -> Engine:
-    """Return the storage for a fit: files for scans or if the options demand it, otherwise memory."""
+    """Return the storage for a fit: files for scans or if the options require it, otherwise memory."""
     if isinstance(rows.table, ScannedTable) or plan.on_disk:
         return Mapped(tempfile.gettempdir(), **mapped_options(plan.memory_limit))
     return IN_MEMORY
 
 
 def with_offset(coded: CodedTable, offset: Any, plan: FitPlan) -> tuple[CodedTable, np.ndarray]:
-    """Add an offset as a column of the coded rows, shifted so that the class shares stay the same.
+    """Add an offset as a column of the coded rows, shifted so that mean probabilities equal the class shares.
 
     Returns
     -------
-    coded : the rows with the column.
-    shift : (n_classes,) numbers that were added to the offset.
+    coded : the rows with the column of offsets.
+    shift : (n_classes,) numbers that were added to the offset, in nats.
 
     Raises
     ------
     ValueError
-        If the offset does not fit the rows, or contributions are not fitted.
+        If the offset does not match the rows, or the options do not fit contributions.
     """
     plan.require_fitted("offset= needs fitted contributions")
     column, runs = offset_of(offset, coded.n_rows, coded.n_classes), coded.rows.runs
@@ -98,7 +98,9 @@ def with_offset(coded: CodedTable, offset: Any, plan: FitPlan) -> tuple[CodedTab
 
 
 def offset_of(offset: Any, n_rows: int, n_classes: int) -> np.ndarray:
-    """Return an offset as an array (n_rows, n_classes). Raise ValueError unless it is finite and fits the rows."""
+    """Return an offset as an array (n_rows, n_classes), in nats. Raise ValueError unless it is finite and has one entry
+    per row.
+    """
     try:
         logits = np.asarray(offset, dtype=np.float64)
     except (TypeError, ValueError):
@@ -115,7 +117,8 @@ def offset_of(offset: Any, n_rows: int, n_classes: int) -> np.ndarray:
 
 
 def signs_of(plan: FitPlan, classes: np.ndarray, positive: int | None) -> dict[int, int]:
-    """Return the signs that ``monotone`` and ``levels`` demand, by position of the feature, for the second class.
+    """Return the signs set by ``monotone`` and ``levels``, by position of the feature, with respect to the second
+    class.
 
     Parameters
     ----------
@@ -126,7 +129,7 @@ def signs_of(plan: FitPlan, classes: np.ndarray, positive: int | None) -> dict[i
     Raises
     ------
     ValueError
-        If a column cannot have a sign; the message names it.
+        If a column cannot be monotone; the message names it.
     """
     encoder, n_classes = plan.encoder, len(classes)
     rules: TableRules | None = encoder.rules_
@@ -138,12 +141,12 @@ def signs_of(plan: FitPlan, classes: np.ndarray, positive: int | None) -> dict[i
     monotone = rules.signs(encoder.levels_) if rules is not None and by_rule and n_classes == 2 else {}
     for name, sign in by_name.items():
         if monotone.get(name, sign) != sign:
-            raise ValueError(f"monotone is {side * sign:+d} for {name!r}, but levels has the other sign; choose one.")
+            raise ValueError(f"monotone is {side * sign:+d} for {name!r}, but levels sets the other sign; choose one.")
     if monotone:
         plan.require_fitted(f"levels needs monotone contributions of the column {next(iter(monotone))!r}")
     monotone |= by_name
     if n_classes != 2:
-        raise ValueError(f"monotone is for two classes, but the target has {n_classes}; leave it out.")
+        raise ValueError(f"monotone is for two classes, but the target has {n_classes}; omit it.")
     levels = TableLevels.of(encoder.levels_)
     position = {name: k for k, name in enumerate(levels.names[: levels.n_columns])}
     for name in monotone:
@@ -151,16 +154,16 @@ def signs_of(plan: FitPlan, classes: np.ndarray, positive: int | None) -> dict[i
             hint = did_you_mean(name, position) or "name its columns only."
             raise ValueError(f"monotone names the column {name!r}, which is not in the table; {hint}")
         if levels[position[name]].kind != "numeric":
-            raise ValueError(f"monotone names the column {name!r}, whose categories have no order; leave it out.")
+            raise ValueError(f"monotone names the column {name!r}, whose categories have no order; omit it.")
     return {position[name]: int(sign) for name, sign in monotone.items()}
 
 
 def search_weights(
     selector: CodedSelector, levels: Sequence[FeatureLevels], signs: Mapping[int, int], included: Collection[int]
 ) -> np.ndarray:
-    """Return the weights that a fitted selector gave the features, shape (n_features,).
+    """Return the weights of the features by a fitted selector, shape (n_features,).
 
-    Pairs with a column that has a sign get weight 0; features at the positions ``included`` get the highest weight.
+    Pairs with a monotone column get weight 0; features at the positions ``included`` get the highest weight.
     """
     weights = check_weights(selector.weights_, len(levels)).copy()
     for k in included:
@@ -174,8 +177,8 @@ def search_weights(
 
 
 def check_weights(weights: Any, n_features: int) -> np.ndarray:
-    """Return feature weights as an array. Raise ValueError unless there is one finite non-negative weight per
-    feature.
+    """Return feature weights as an array of shape (n_features,). Raise ValueError unless they are finite and not
+    negative.
     """
     if weights is None:
         return np.ones(n_features)
@@ -198,10 +201,10 @@ def check_weights(weights: Any, n_features: int) -> np.ndarray:
 
 
 def fit_options(plan: FitPlan, levels: Sequence[FeatureLevels], signs: Mapping[int, int]) -> FitOptions:
-    """Return the options of the fit of contributions.
+    """Return the options for the fit of contributions.
 
-    Surfaces count towards the limit of ``pairs``. Counters, identifiers, dates and columns with levels by hand take
-    part in no surface.
+    Surfaces count towards the limit of ``pairs``. Surfaces do not use counters, identifiers, dates and columns with
+    levels by hand.
     """
     encoder, table_levels = plan.encoder, TableLevels.of(levels)
     max_surfaces = 0
@@ -234,7 +237,7 @@ def fit_options(plan: FitPlan, levels: Sequence[FeatureLevels], signs: Mapping[i
 
 
 def with_levels(encoder: Any, levels: Sequence[FeatureLevels]) -> Any:
-    """Return the encoder if ``levels`` are its own, otherwise a copy of it that codes by ``levels``."""
+    """Return the encoder if it has the given levels, otherwise a copy that codes by them."""
     if levels is encoder.levels_:
         return encoder
     other = copy(encoder)
@@ -243,9 +246,9 @@ def with_levels(encoder: Any, levels: Sequence[FeatureLevels]) -> Any:
 
 
 def check_texts(coded: CodedTable, target_name: str | None) -> None:
-    """Raise ValueError for a name, category or class that is not valid Unicode, naming the column.
+    """Raise ValueError if a name, category or class is not valid Unicode; the message names the column.
 
-    Bytes decoded with the wrong encoding leave lone surrogates behind, which no file or page can hold.
+    Bytes that were decoded with the wrong encoding contain lone surrogates, which cannot be stored in files or pages.
     """
     levels = coded.levels.created.values() if isinstance(coded.levels, TableLevels) else coded.levels or ()
     texts: dict[str, list[Any]] = {

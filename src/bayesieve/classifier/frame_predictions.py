@@ -1,4 +1,4 @@
-"""Predictions added as columns to a dataframe or query, computed where its rows are."""
+"""Predictions added as columns to a dataframe or query; queries compute them in their own engine."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ _READABLE: dict[str, tuple[str, ...]] = {
     "date": ("date", "datetime"),
     "datetime": ("date", "datetime"),
 }
-"""Types of DuckDB columns that a query reads as a type of the training table; otherwise only the same type."""
+"""DuckDB column types that are accepted for each type of the training table; other types must be equal."""
 
 
 def with_predictions(model: SelectiveNB, frame: Any) -> Any:
-    """Add predictions to a frame, as `SelectiveNB.with_predictions` documents."""
+    """Add predictions to a frame, as documented in `SelectiveNB.with_predictions`."""
     native, depends = nw.to_native(frame, pass_through=True), nw.dependencies
     if depends.is_polars_lazyframe(native):
         return _of_lazy_frame(model, native)
@@ -56,7 +56,7 @@ def with_predictions(model: SelectiveNB, frame: Any) -> Any:
 
 
 def of_rows(model: SelectiveNB, frame: Any) -> Any:
-    """Add prediction columns to a dataframe in memory, which may be empty."""
+    """Add the prediction columns to a dataframe in memory, which may be empty."""
     whole = nw.from_native(whole_frame(frame), eager_only=True)
     if whole.implementation.is_polars():
         refuse_fork()
@@ -75,15 +75,15 @@ def of_rows(model: SelectiveNB, frame: Any) -> Any:
 
 
 def _label_dtype(labels: list[Any]) -> Any:
-    """Return the narwhals type of the column of predicted labels; None if it follows from the values."""
+    """Return the narwhals type of the column of predicted labels; None if narwhals can infer it from the values."""
     if type(labels[0]) is int:
         return nw.UInt64 if labels[-1] >= 2**63 else nw.Int64
     return {str: nw.String, float: nw.Float64, bool: nw.Boolean}.get(type(labels[0]))
 
 
 def _of_rows_silently(model: SelectiveNB, frame: Any) -> Any:
-    """Add predictions to one batch of a larger frame, without repeating warnings about values never seen in
-    training.
+    """Add predictions to one batch of a larger frame, without warnings about unseen values, which would be repeated for
+    each batch.
     """
     with silenced():
         return of_rows(model, frame)
@@ -97,7 +97,7 @@ def _of_lazy_frame(model: SelectiveNB, frame: pl.LazyFrame) -> pl.LazyFrame:
     refuse_fork()
     schema = frame.collect_schema()
     model.scorecard_.reader.check(schema.names())
-    # At least one column is kept: without columns the number of rows would be lost.
+    # Keep at least one column, because a frame without columns has no rows.
     columns = [name for name in model.scorecard_.reader.needed if name in schema] or schema.names()[:1]
     for name in columns:
         if schema[name] == pl.Object:
@@ -108,12 +108,12 @@ def _of_lazy_frame(model: SelectiveNB, frame: pl.LazyFrame) -> pl.LazyFrame:
     def predict(rows: pl.Series) -> pl.Series:
         try:
             scored: pl.DataFrame = _of_rows_silently(model, rows.struct.unnest())
-        except ValueInRow as error:  # polars makes another error of the same type from its text
+        except ValueInRow as error:  # polars creates another error of the same type from the message
             raise ValueError(error.at(f"a row (row {error.row}, from 0, of one batch of the query)")) from None
         return scored[names].to_struct()
 
     dtypes = pl.Struct(_of_rows_silently(model, pl.DataFrame(schema=schema)).select(names).schema)
-    # `by_name` takes names literally; `col` would read some of them as patterns.
+    # `by_name` takes names literally, whereas `col` would read some names as patterns.
     batch = pl.struct(selectors.by_name(*columns))
     scored = batch.map_batches(predict, return_dtype=dtypes, is_elementwise=True)
     return frame.with_columns(scored.struct.unnest())
@@ -143,8 +143,8 @@ def _of_spark_frame(model: SelectiveNB, frame: Any) -> Any:
 def _of_relation(model: SelectiveNB, relation: Any) -> Any:
     """Add predictions to a DuckDB relation by the query of `SelectiveNB.export`, so that Python reads no rows.
 
-    The columns that the model reads are converted first and keep their names; the columns in the result get temporary
-    ones.
+    The columns that the model reads are first converted under their names; all columns of the relation get temporary
+    names.
     """
     schema = nw.from_native(relation).collect_schema()
     model.scorecard_.reader.check(schema.names())
@@ -152,17 +152,17 @@ def _of_relation(model: SelectiveNB, relation: Any) -> Any:
         reader.column: _converted(reader, reader.column, schema[reader.column])
         for reader in Plan.of(model.scorecard_, {}).readers
     }
-    kept = {f"bayesieve kept {i}": name for i, name in enumerate(relation.columns)}
-    columns = [f"{_quoted(name)} AS {_quoted(alias)}" for alias, name in kept.items()]
+    aliases = {f"bayesieve kept {i}": name for i, name in enumerate(relation.columns)}
+    columns = [f"{_quoted(name)} AS {_quoted(alias)}" for alias, name in aliases.items()]
     columns += [f"{conversion} AS {_quoted(name)}" for name, conversion in read.items()]
-    query = model.export(to="sql", dialect="duckdb", table="bayesieve_prepared", keep=[*kept]).rstrip().rstrip(";")
+    query = model.export(to="sql", dialect="duckdb", table="bayesieve_prepared", keep=[*aliases]).rstrip().rstrip(";")
 
-    # The result of the query is matched by position: kept columns, probabilities, label.
+    # Match the columns of the query's result by position: those of the relation, probabilities, label.
     label, *shares = prediction_names(model)
-    named = ", ".join(map(_quoted, [*kept, *shares, label]))
+    named = ", ".join(map(_quoted, [*aliases, *shares, label]))
     dtype = _label_dtype(model.classes_.tolist())
     label_type = {nw.Int64: "BIGINT", nw.UInt64: "UBIGINT", nw.Float64: "DOUBLE", nw.Boolean: "BOOLEAN"}
-    results = {name: _quoted(alias) for alias, name in kept.items()}
+    results = {name: _quoted(alias) for alias, name in aliases.items()}
     results[label] = f"CAST({_quoted(label)} AS {label_type.get(dtype, 'VARCHAR')})"
     results |= {name: _quoted(name) for name in shares}
     selected = ", ".join(f"{result} AS {_quoted(name)}" for name, result in results.items())
@@ -175,9 +175,9 @@ def _of_relation(model: SelectiveNB, relation: Any) -> Any:
 
 
 def _converted(reader: Reader, name: str, dtype: Any) -> str:
-    """Return an SQL expression that converts a column of a relation to the type in training.
+    """Return an SQL expression that converts a column of a relation to its type in training.
 
-    Infinite numbers stop the query with an error.
+    The query ends with an error at an infinite number.
 
     Raises
     ------
@@ -191,7 +191,7 @@ def _converted(reader: Reader, name: str, dtype: Any) -> str:
     if reader.is_text and type_ == "boolean":
         reader.level.check_booleans()
         readable = ("boolean",)
-    is_empty = isinstance(dtype, nw.Unknown)  # the type of a column without values
+    is_empty = isinstance(dtype, nw.Unknown)  # a column without values has this type
     if not is_empty and (type_ not in readable or (reader.is_large and dtype.is_float())):
         values = [canonical_text(key) for key in reader.keys]
         such_as = f", such as {listed([*map(repr, values)], 3)}" if values and reader.cuts is None else ""
@@ -203,7 +203,9 @@ def _converted(reader: Reader, name: str, dtype: Any) -> str:
         return f"CAST({column} AS VARCHAR)"
     if isinstance(dtype, nw.Datetime) and dtype.time_zone is not None:
         return f"timezone('UTC', {column})"
-    if isinstance(dtype, nw.Float32) and reader.cuts is None:  # the number that is written, not the one that is stored
+    if (
+        isinstance(dtype, nw.Float32) and reader.cuts is None
+    ):  # compare as decimal text: 0.1 in single precision is not the double 0.1
         return f"CAST(CAST({column} AS VARCHAR) AS DOUBLE)"
     if dtype.is_float() and reader.refuses_infinite:
         message = f"Column {name!r} contains infinity; {INFINITE_REMEDY}".replace("'", "''")

@@ -28,7 +28,9 @@ _REMEDY = "restore the file or fit the model again"
 
 
 def save(model: SelectiveNB, path: str | os.PathLike[str]) -> None:
-    """Write a fitted model to a file. It is read back first, and replaces an existing file only if that succeeds."""
+    """Write a fitted model to a file. The file is read back first, and replaces an existing file only if that
+    succeeds.
+    """
     refuse_other_format(path, "a model as JSON", ".json")
     data = model_content(model)
     try:
@@ -43,7 +45,7 @@ def save(model: SelectiveNB, path: str | os.PathLike[str]) -> None:
 
 
 def _model_of(data: dict[str, Any]) -> SelectiveNB:
-    """Return the model from the content of a file. Raise `Damaged` if a part is invalid or contradicts another."""
+    """Return the model from the content of a file. Raise `Damaged` if a value is invalid or contradicts another."""
     file = converted(data, ModelFile, "content")
     card = card_from_file(file)
     options = options_of_file(file.provenance.get("options", {}), file.provenance.get("rules"))
@@ -68,22 +70,24 @@ def _model_of(data: dict[str, Any]) -> SelectiveNB:
 
 
 def load(path: str | os.PathLike[str]) -> SelectiveNB:
-    """Read a model that `SelectiveNB.save` wrote; its predictions are identical to the last bit.
+    """Read a model from a file that `SelectiveNB.save` wrote; its predictions are identical to the last bit.
 
     Parameters
     ----------
     path : str or path
+        Model file.
 
     Returns
     -------
     SelectiveNB
+        Fitted model.
 
     Raises
     ------
     FileNotFoundError
-        If there is no such file.
+        If the file does not exist.
     ValueError
-        If the file is not a model, is damaged, or was written by another version; the message says which.
+        If the file is not a model file, is damaged, or has another version; the message states which.
 
     Examples
     --------
@@ -101,12 +105,12 @@ def load(path: str | os.PathLike[str]) -> SelectiveNB:
         raise FileNotFoundError(f"There is no model file {file}; check the name, or fit a model first.")
     if file.is_dir():
         raise ValueError(f"{file} is a folder; give the model file in it.")
-    if file.is_char_device():  # which may be endless
+    if file.is_char_device():  # reading a device may never end
         raise ValueError(f"{file} is a device; give a model file.")
     try:
         content = file.read_bytes()
     except OSError as error:
-        raise ValueError(f"{file} cannot be read ({error.strerror}); check the file and its rights.") from None
+        raise ValueError(f"{file} cannot be read ({error.strerror}); check the file and its permissions.") from None
     try:
         return _from_text(content, file)
     except Damaged as error:
@@ -129,13 +133,13 @@ def _from_text(content: bytes, file: Path) -> SelectiveNB:
         )
     sum_in_file = data.pop(CHECKSUM, None)
     if sum_in_file != checksum(data):
-        raise Damaged("its checksum does not fit its content")
+        raise Damaged("its checksum does not match its content")
     try:
         return _model_of(data)
     except Damaged:
         raise
-    except Exception:  # Python's own messages would not help the reader of a damaged file
-        raise Damaged("its parts do not fit together") from None
+    except Exception:  # Python's messages would not help a user with a damaged file
+        raise Damaged("its values contradict each other") from None
 
 
 def _parse(content: bytes, file: Path) -> Any:
@@ -149,8 +153,8 @@ def _parse(content: bytes, file: Path) -> Any:
         reason = "it is nested too deep"
     except Damaged:
         raise
-    except ValueError:  # a whole number of thousands of digits
-        raise Damaged("it holds a number that is too long") from None
+    except ValueError:  # an integer with thousands of digits
+        raise Damaged("it contains a number that is too long") from None
     if FORMAT.encode() in content[:200]:
         raise Damaged(f"it does not hold valid JSON ({reason})")
     raise ValueError(
@@ -163,8 +167,8 @@ def _refuse_constant(text: str) -> float:
 
 
 def _numbers_of(model: SelectiveNB) -> tuple[np.ndarray, ...]:
-    """Return the contributions, intercept, class counts, feature weights and classes, to compare a saved model with the
-    original.
+    """Return contributions, intercept, class counts, feature weights and classes, by which a saved model is compared
+    with the original.
     """
     card = model.scorecard_
     tables = np.concatenate([np.zeros(0), *(feature.table.ravel() for feature in card.used_features)])

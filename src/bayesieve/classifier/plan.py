@@ -35,7 +35,7 @@ _ALLOWED = SHARED_OPTIONS | {
 }
 
 Granularity = Literal["weights", "levels", "cells"]
-"""What is fitted after the search: a factor of all weights, contributions of levels, or of cells within levels."""
+"""Units of the fit after the search: weights of features, or contributions of levels or of cells within levels."""
 
 
 @dataclass(frozen=True)
@@ -44,17 +44,17 @@ class FitPlan:
 
     Attributes
     ----------
-    options : options of the model, as given.
+    options : constructor options of the model, as passed by the user.
     codes_given : whether rows are coded already.
     selector : unfitted copy of the selector, with the options of the model.
     encoder : unfitted copy of the encoder, with the options of the model; for coded rows, the fitted encoder.
     granularity : what is fitted after the search: "weights", "levels", "cells", or None to keep counts and the weights
         of the search.
     is_averaged : whether the selector is compression-based averaging, on which "auto" of other options depends.
-    executor : reads the rows of a scan; None reads them in this process.
-    on_disk : whether codes and the arrays of the search are kept in files even if the rows are in memory.
+    executor : executor that reads the rows of a scan; None reads them in this process.
+    on_disk : whether codes and the arrays of the search are stored in files even if the rows are in memory.
     smoothing, calibrate, monotone, positive, normalize, memory_limit, max_seconds, n_jobs, verbose
-        As in `SelectiveNB`; ``monotone`` is an empty dict for None.
+        Options of `SelectiveNB`; ``monotone`` is an empty dict if it is None there.
     """
 
     options: Mapping[str, Any]
@@ -82,16 +82,16 @@ class FitPlan:
         Parameters
         ----------
         model : model to be fitted.
-        encoder : fitted encoder, if rows are coded already; None builds one from the options.
+        encoder : fitted encoder if rows are coded already; None creates one from the options.
 
         Raises
         ------
         ValueError
-            If an option cannot be used; the message names it.
+            If an option is invalid; the message names it.
         """
         options = options_of(model)
         check_options(options)
-        # "auto": averaging gives weight to many features, and only the fit of cells drops those of no use.
+        # "auto": averaging gives weight to many features; the fit of cells drops those without an effect.
         is_averaged = isinstance(model.selector, CompressionAveraging)
         is_averaged = is_averaged or is_choice(model.selector, (CompressionAveraging.name,))
         granularity: Any = model.calibrate
@@ -119,14 +119,14 @@ class FitPlan:
         return plan
 
     def require_fitted(self, reason: str) -> None:
-        """Raise ValueError unless contributions are fitted. ``reason`` starts the message."""
+        """Raise ValueError unless the options fit contributions. ``reason`` is the start of the message."""
         if self.granularity not in ("levels", "cells"):
             raise ValueError(
                 f"{reason}, which calibrate={self.calibrate!r} does not fit here; set calibrate='levels' or 'cells'."
             )
 
     def coding_options(self, engine: Engine) -> CodingOptions:
-        """Return the options by which a `TableEncoder` reads and codes the training rows."""
+        """Return the options with which a `TableEncoder` reads and codes the training rows."""
         return CodingOptions(
             engine=engine,
             executor=self.executor,
@@ -138,11 +138,11 @@ class FitPlan:
             # for surfaces.
             skips_number_pairs=leaves_room if self.is_averaged and self.granularity == "cells" else None,
             sample_size=rows_to_keep,
-            merges_copies=True,  # levels, folds and leave-one-out would take copies for further rows
+            merges_copies=True,  # copies of a row would bias levels, folds and leave-one-out
         )
 
     def search_options(self, groups: Any, task: FitTask) -> dict[str, Any]:
-        """Return the options of the search other than the rows. Warn if it ignores ``groups``."""
+        """Return the arguments of the search other than the rows. Warn if the search ignores ``groups``."""
         options: dict[str, Any] = {"task": task} if self.selector.takes("task") else {}
         if isinstance(self.selector, CompressionAveraging) and self.granularity in ("levels", "cells"):
             options["thorough"] = True
@@ -158,9 +158,9 @@ class FitPlan:
 
 
 def check_options(options: Mapping[str, Any]) -> None:
-    """Raise ValueError for the first option of `SelectiveNB` that cannot be used.
+    """Raise ValueError for the first invalid option of `SelectiveNB`.
 
-    The options of its selector and encoder are checked by these.
+    Selector and encoder check their own options.
     """
     require_objects(options)
     check_allowed(options, _ALLOWED)
@@ -183,8 +183,8 @@ def check_options(options: Mapping[str, Any]) -> None:
 def new_selector(options: Mapping[str, Any]) -> CodedSelector:
     """Return the unfitted selector of a model.
 
-    A selector chosen by name gets the options of the model. A selector object gets them where it has the default,
-    except for the smoothing.
+    A selector chosen by name gets the options of the model. A selector object gets those options that it has left at
+    their defaults, except the smoothing.
     """
     shared = {name: options[name] for name in ("max_seconds", "random_state", "n_jobs", "verbose")}
     if isinstance(options["selector"], str):
@@ -192,14 +192,15 @@ def new_selector(options: Mapping[str, Any]) -> CodedSelector:
     selector = make_selector(options["selector"])
     selector.set_params(**_left_at_defaults(selector, shared))
     state = getattr(selector, "random_state", None)
-    # The seed itself instead of the generator, so that a saved model can be fitted again with the same result.
+    # Store the seed instead of the generator, so that refitting a saved model gives the same result.
     return selector if state is None else selector.set_params(random_state=seed_of(state))
 
 
 def new_encoder(options: Mapping[str, Any], is_averaged: bool, granularity: Granularity | None) -> Any:
-    """Return the unfitted encoder of a model: its own or, if it is left at 'modl', the one of its selector.
+    """Return the unfitted encoder of a model: its option ``encoder`` or, if that is 'modl', the encoder of its
+    selector.
 
-    ``is_averaged`` says whether the selector is `CompressionAveraging`; ``granularity`` is the resolved ``calibrate``.
+    ``is_averaged`` is whether the selector is `CompressionAveraging`; ``granularity`` is the resolved ``calibrate``.
     Raise ValueError if the encoders or ``levels`` contradict each other.
     """
     choice, selector, levels = options["encoder"], options["selector"], options["levels"]
@@ -235,13 +236,13 @@ def new_encoder(options: Mapping[str, Any], is_averaged: bool, granularity: Gran
     shared["pairs"] = 0 if no_pairs else options["pairs"]
     encoder.set_params(**_left_at_defaults(encoder, shared))
     if isinstance(encoder, TableEncoder) and is_choice(encoder.prior, ("sizes",)) and granularity is not None:
-        # One level per value is safe if contributions are fitted: the fit keeps rare values close to the others.
+        # One level per value is safe if contributions are fitted, because the fit shrinks those of rare values.
         encoder.set_params(**_left_at_defaults(encoder, {"categorical": "auto"}))
     return encoder
 
 
 def _left_at_defaults(estimator: Any, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that the estimator has as parameters and that are still at their defaults."""
+    """Return those of the options that the estimator has as parameters with their default values."""
     defaults = arguments(type(estimator))  # type: ignore[arg-type]
     return {
         name: value

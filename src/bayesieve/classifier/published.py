@@ -24,12 +24,12 @@ from bayesieve.selection import (
 )
 from bayesieve.words import did_you_mean, named
 
-# Published methods use the papers' prior of levels, no pairs, and counted contributions.
+# All published methods use the papers' prior of levels, no pairs, and counted contributions.
 _AS_PRINTED: Mapping[str, Any] = {"prior": "published", "pairs": 0, "calibrate": False}
-# Boulle (2007) searches by algorithm 1, never over all subsets, and his K counts constant columns.
+# Boulle (2007) always searches by his algorithm 1, not over all subsets, and counts constant columns in K.
 _SEARCH: Mapping[str, Any] = {"exhaustive": False, "constant_columns": True}
-_ALPHA_IN_BITS = 0.01  # smallest threshold of Abellan & Castellano that their example 2 allows; theirs are lost
-_NEXT_TO_NONE = 1e-6  # rows added to a level that a class lacks, where Blanquero et al. have zero probabilities
+_ALPHA_IN_BITS = 0.01  # smallest threshold that example 2 of Abellan & Castellano allows; they do not state theirs
+_NEXT_TO_NONE = 1e-6  # smoothing close to none, because Blanquero et al. have zero probabilities
 
 
 def _of_boulle(selector: Any, **options: Any) -> SelectiveNB:
@@ -42,7 +42,7 @@ def _on_mdlp(selector: Any, smoothing: float, missing: Any) -> SelectiveNB:
 
 
 def _of_rabenoro(selector: type, **options: Any) -> SelectiveNB:
-    # Levels are given, so none are refitted without the held-out rows, whose error chooses the subset.
+    # Do not refit levels without the held-out rows, because the paper has fixed levels. The error chooses the subset.
     chosen = selector(validation="error", recode=False, smoothing=1.0, **options)
     return SelectiveNB(chosen, **_AS_PRINTED, smoothing=1.0)
 
@@ -79,20 +79,21 @@ def as_published(name: str) -> SelectiveNB:
     """Return an unfitted estimator that follows a method of the papers as published.
 
     The defaults of `SelectiveNB` differ from the papers: another prior of levels, pairs of columns, fitted
-    contributions, more starts of the search. These estimators follow the text of the papers. ``set_params`` can change
-    their options.
+    contributions, and more starts of the search. The published methods follow the text of the papers; change their
+    options by ``set_params``.
 
     Parameters
     ----------
     name : str
-        Boulle (2007): ``"SNB(CMA)"``, ``"SNB(BMA)"``, ``"SNB(MAP)"``, ``"SNB(ACC)"``, ``"SNB(AUC)"``, ``"NB"``,
-        ``"NB(EF)"``. Abellan & Castellano (2017): ``"IIG-NB"``, ``"IG-NB"``. Rabenoro et al. (2015): ``"forward"``,
-        ``"backward"``, ``"forward-backward"``, ``"backward-forward"``, ``"mRMR"``. Blanquero et al. (2021):
-        ``"sparse-NB"``. Gidofalvi & Zadrozny: ``"forward-MSE"``, ``"boosted"``. Upper and lower case are the same.
+        Name of the method, in upper or lower case. Boulle (2007): ``"SNB(CMA)"``, ``"SNB(BMA)"``, ``"SNB(MAP)"``,
+        ``"SNB(ACC)"``, ``"SNB(AUC)"``, ``"NB"``, ``"NB(EF)"``. Abellan & Castellano (2017): ``"IIG-NB"``, ``"IG-NB"``.
+        Rabenoro et al. (2015): ``"forward"``, ``"backward"``, ``"forward-backward"``, ``"backward-forward"``,
+        ``"mRMR"``. Blanquero et al. (2021): ``"sparse-NB"``. Gidofalvi & Zadrozny: ``"forward-MSE"``, ``"boosted"``.
 
-    Returns
-    -------
-    SelectiveNB
+        Returns
+        -------
+        SelectiveNB
+            Unfitted model.
 
     Raises
     ------
