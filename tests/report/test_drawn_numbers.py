@@ -31,6 +31,7 @@ from bayesieve.table.levels import FeatureLevels
         ("number", [0.07], ["0.06", "0.08"]),
         ("number", [], ["0"]),
         ("date", [10.0, 20.0], ["1970-01-10", "1970-01-16", "1970-01-23"]),
+        ("datetime", [5e6, 9e6], ["1970-01-01T00:00:04", "1970-01-01T00:00:07", "1970-01-01T00:00:09.9"]),
     ],
 )
 def test_a_value_stands_for_its_interval(type_: str, cuts: list[float], texts: list[str]) -> None:
@@ -47,6 +48,8 @@ def test_the_first_value_stands_for_its_group() -> None:
     ("values", "lower_is_better", "expected"),
     [
         ([8.7, 8.8, 8.9, 9.0, 1.0], False, [7.704, 9.096]),  # from the highest on, down to four times the quarter below
+        ([1.0, 1.1, 1.2, 1.3, 9.0], True, [0.904, 2.296]),
+        ([1.0, 2.0, 3.0, 7.0], True, [0.52, 7.48]),  # few values far off are in sight
         ([1.0, 2.0, 3.0], True, [0.84, 3.16]),
         ([2.0], True, [1.998, 2.002]),
         ([0.0, 0.0], False, [-0.5, 0.5]),
@@ -156,5 +159,5 @@ def test_a_row_is_explained_by_its_largest_parts_and_the_sum_of_the_others() -> 
     np.testing.assert_allclose(frame["to"][:-1], np.cumsum(frame["amount"][:-1]))
     assert frame["to"][-1] == pytest.approx(0.6 + nats.sum())
     for row in (2, -1):
-        with pytest.raises(ValueError, match="row is a position among the 2 explained rows"):
+        with pytest.raises(ValueError, match="a position among the 2 explained rows"):
             explanation.plot(row=row)

@@ -25,16 +25,25 @@ from bayesieve.table.levels import FeatureLevels
 N = 600
 
 
+def rows(n: int, seed: int) -> tuple[pl.DataFrame, np.ndarray]:
+    """A number with missing values, a word, and a class that both depend on."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % 2
+    number = np.where(rng.random(n) < 0.1, np.nan, rng.normal(size=n) + y)
+    word = np.array(["a", "b", "c"])[(rng.integers(0, 3, n) + y * (rng.random(n) < 0.3)) % 3]
+    return pl.DataFrame({"number": pl.Series(number).fill_nan(None), "word": word}), np.array(["no", "yes"])[y]
+
+
+def counted(X: pl.DataFrame, y: np.ndarray, levels: Any = None) -> Scorecard:
+    """A card by counts alone."""
+    rules = {"number": {"cuts": [0.5, 1.5]}, "word": {"groups": [["a"], ["b"], ["c"]]}}
+    model = SelectiveNB("all", calibrate=False, pairs=0, levels=levels or rules)
+    return model.fit(X, y).scorecard_
+
+
 @pytest.fixture(scope="module")
 def card() -> Scorecard:
-    """A card of a number with missing values and of a word, by counts alone."""
-    rng = np.random.default_rng(0)
-    y = np.arange(N) % 2
-    number = np.where(rng.random(N) < 0.1, np.nan, rng.normal(size=N) + y)
-    word = np.array(["a", "b", "c"])[(rng.integers(0, 3, N) + y * (rng.random(N) < 0.3)) % 3]
-    rules = {"number": {"cuts": [0.0, 1.0]}, "word": {"groups": [["a"], ["b"], ["c"]]}}
-    X = pl.DataFrame({"number": pl.Series(number).fill_nan(None), "word": word})
-    return SelectiveNB("all", calibrate=False, pairs=0, levels=rules).fit(X, np.array(["no", "yes"])[y]).scorecard_
+    return counted(*rows(N, 0))
 
 
 def numeric(*cuts: float, name: str = "x") -> FeatureLevels:
@@ -88,14 +97,14 @@ def test_joined_cells_have_mean_contributions_and_errors(card: Scorecard) -> Non
 
 def test_rows_of_a_divided_cell_are_shared_by_length(card: Scorecard) -> None:
     feature = card["number"]
-    at = feature.cells.cut_points.tolist().index(1.0)  # type: ignore[union-attr]
-    found = _split(feature, 0.25)
+    at = feature.cells.cut_points.tolist().index(1.5)  # type: ignore[union-attr]
+    found = _split(feature, 0.75)
     np.testing.assert_allclose(found.counts[at : at + 2], np.outer([0.25, 0.75], feature.counts[at]))
     np.testing.assert_array_equal(found.contributions[at], found.contributions[at + 1])
     for outside, code in ((-3.0, at - 1), (7.0, at + 1)):  # half of the rows where a cell has no end
         found = _split(feature, outside)
         np.testing.assert_allclose(found.counts[code : code + 2], np.tile(feature.counts[code] / 2, (2, 1)))
-    assert _split(feature, 1.0) is feature
+    assert _split(feature, 1.5) is feature
 
 
 def test_nats_are_of_the_positive_class_or_of_all(card: Scorecard) -> None:
@@ -144,6 +153,13 @@ def test_bands_begin_at_given_scores() -> None:
         (2.0, 3.0, 3, 2),
         (1.0, 1.0, 1, 1),
     ]
+    weighted = strategy_table(score, event, np.array([1.0, 2.0, 0.0, 1.0, 1.0, 5.0]), 2)
+    assert weighted.select("low", "high", "rows", "events").rows() == [(2.0, 5.0, 5.0, 1.0), (1.0, 1.0, 5.0, 5.0)]
+    assert weighted["share"].to_list() == [0.5, 0.5]
+    assert weighted["event_rate"].to_list() == pytest.approx([0.2, 1.0])
+    assert weighted["approval_rate"].to_list() == [0.5, 1.0]
+    assert weighted["approved_event_rate"].to_list() == pytest.approx([0.2, 0.6])
+    assert weighted["avoided_events"].to_list() == pytest.approx([5 / 6, 0.0])
     for bands in ([], [2.0, 2.0], [3.0, 2.0], [[1.0, 2.0]], 0, "3"):
         with pytest.raises(ValueError, match="bands must be a number of bands, at least 1, or ascending scores"):
             strategy_table(score, event, None, bands)  # type: ignore[arg-type]
@@ -158,12 +174,19 @@ def test_points_of_few_steps_keep_their_range(card: Scorecard) -> None:
         assert np.corrcoef(every, odds)[0, 1] > (0.9 if most == 3 else 0.99)
 
 
-def test_merged_models_have_the_mean_of_their_contributions_and_smaller_errors(card: Scorecard) -> None:
-    both = merged([card, card])
-    for feature in card.features:
-        own = both[feature.name]
-        np.testing.assert_allclose(own.counts, 2 * feature.counts)
-        np.testing.assert_allclose(own.contributions, feature.contributions, atol=0.02)
+def test_merged_models_of_counts_are_that_of_all_rows(card: Scorecard) -> None:
+    X, y = rows(200, 1)
+    both = merged([card, counted(X, y, card)])
+    (first, label), shares = rows(N, 0), [0.75, 0.25]
+    whole = counted(pl.concat([first, X]), np.concatenate([label, y]), card)
+    for feature in whole.features:
+        own, parts = both[feature.name], [card[feature.name], counted(X, y, card)[feature.name]]
+        np.testing.assert_allclose(own.counts, feature.counts)
+        np.testing.assert_allclose(own.contributions, feature.contributions, atol=0.05)
+        variances = sum((share * part.standard_errors) ** 2 for share, part in zip(shares, parts, strict=True))
+        np.testing.assert_allclose(own.standard_errors, np.sqrt(variances), rtol=0.05)
         assert own.sign == feature.sign == 0
         assert own.factors.shape == (len(own.counts), 1, 0)
-    assert both.class_counts.sum() == 2 * N
+        assert (own.weight, own.search_weight) == (feature.weight, feature.search_weight)
+    np.testing.assert_allclose(both.class_counts, [400, 400])
+    np.testing.assert_allclose(both.intercept, whole.intercept, atol=0.05)
