@@ -299,7 +299,7 @@ def test_training_folds_and_test_stand_side_by_side() -> None:
     for wrong in ((X,), X, (X, TWO, None, 3)):
         with pytest.raises(ValueError, match="test must be the rows and their classes"):
             report_data(model, X, TWO, test=wrong)
-    with pytest.raises(ValueError, match="test= needs rows with known classes"):
+    with pytest.raises(ValueError, match="test= needs rows with labels"):
         report_data(model, test=(X, TWO))
 
 
@@ -383,7 +383,7 @@ def test_a_challenger_stands_beside_the_model() -> None:
     assert sum(line["swap in"] for line in report.challenged.periods) > 0
     elements = read(render_report(report))
     assert {"challenger", "periods"} <= {e.attributes.get("data-part") for e in elements}
-    with pytest.raises(ValueError, match="challenger= needs rows with known classes"):
+    with pytest.raises(ValueError, match="challenger= needs rows with labels"):
         report_data(model, challenger=other)
 
 

@@ -141,7 +141,7 @@ def signs_of(plan: FitPlan, classes: np.ndarray, positive: int | None) -> dict[i
     monotone = rules.signs(encoder.levels_) if rules is not None and by_rule and n_classes == 2 else {}
     for name, sign in by_name.items():
         if monotone.get(name, sign) != sign:
-            raise ValueError(f"monotone is {side * sign:+d} for {name!r}, but levels sets the other sign; choose one.")
+            raise ValueError(f"monotone is {side * sign:+d} for {name!r}, but levels has the other sign; choose one.")
     if monotone:
         plan.require_fitted(f"levels needs monotone contributions of the column {next(iter(monotone))!r}")
     monotone |= by_name

@@ -51,8 +51,8 @@ if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB
     from bayesieve.discretize.rules import TableRules
 
-_MAX_SEGMENTED, _MAX_SEGMENTS = 60, 50  # features, and values of a column or periods
-_MAX_COMPARED, _COMPARED_ROWS = 30, 20_000  # columns and rows for dependence
+_MAX_SEGMENTED, _MAX_SEGMENTS = 60, 50  # features whose levels form segments; groups of a column or of times
+_MAX_COMPARED, _COMPARED_ROWS = 30, 20_000  # columns and rows of the dependence matrix
 
 
 def report_data(
@@ -96,12 +96,12 @@ def report_data(
         of_rows = {"benefit": benefit, "explained": rows, "by": [by] if isinstance(by, str) else list(by), "time": time}
         of_rows["challenger"] = challenger
         parts = _on_both(model, place, (X, y, sample_weight), test, {"cv": cv, "held_out": held_out}, of_rows)
-        if hidden > 1:  # segments and cells tell numbers of rows
+        if hidden > 1:  # segments and cells reveal numbers of rows
             parts |= {"segments": (), "others": None, "effects": None}
         warn_caller(*parts["warnings"])
     by_rows = {name: parts.pop(name, None) for name in ("others", "gains", "effects")}
-    data, told = of_features(model, positive, least, **by_rows), export_header(model)
-    model_facts = _facts(model, place, told) | {str(name): str(value) for name, value in (facts or {}).items()}
+    data, header = of_features(model, positive, least, **by_rows), export_header(model)
+    model_facts = _facts(model, place, header) | {str(name): str(value) for name, value in (facts or {}).items()}
     program = _program(model, place) if hidden == 1 else ""
     parts["facts"] = (*model_facts.items(), *parts.get("facts", ()))
     parts["warnings"] = (*parts.get("warnings", ()), *data.warnings)
@@ -122,7 +122,7 @@ def report_data(
 
 
 def _of_search(model: SelectiveNB) -> dict[str, Any]:
-    """Return the parts of a report about the search and about what it left out."""
+    """Return the fields of `ReportData` about the search, and about the features that are not in the model."""
     selector = model.scorecard_.provenance["selector"]
     chosen = {feature.name for feature in model.scorecard_.features if feature.search_weight > 0}
     return {
@@ -130,37 +130,37 @@ def _of_search(model: SelectiveNB) -> dict[str, Any]:
         "selector": selector,
         "support": [name in chosen for name in model.trace_.names] if selector.get("chooses_on_path") else None,
         "left_out": summary.left_out(model),
-        # Clusters are known only if they were searched in this process; files do not keep the candidates.
+        # Clusters are only available if they were searched in this process; files do not contain the candidates.
         "clusters": model.selector_ if hasattr(getattr(model, "selector_", None), "cluster_candidates_") else None,
     }
 
 
 def drift_of(model: SelectiveNB, data: ReportData) -> Any:
-    """Return the drift of each feature from the training rows to the measured rows, as a frame; None without
-    such rows.
+    """Return the drift of each feature from the training rows to the measured rows, as the table of `Drift.to_frame`;
+    None if no other rows were measured.
     """
     if data.performance is None or data.performance.is_training:
         return None
     rows = data.performance.rows
-    with silenced():  # these rows were predicted before
+    with silenced():  # warnings about these rows were issued when they were predicted
         return drift(model, rows.X, sample_weight=rows.weights).features
 
 
 def _check_rows(X: Any, y: Any, about: Mapping[str, Any]) -> None:
-    """Raise ValueError if rows are given without classes, or options ``about`` rows are given without rows."""
+    """Raise ValueError if rows are passed without labels, or one of the options ``about`` rows is set without rows."""
     if (X is None) != (y is None):
-        raise ValueError("A report on rows needs the rows and their classes: pass y together with X.")
+        raise ValueError("A report on rows needs the rows and their labels; pass y together with X.")
     for name, value in about.items():
         if X is None and value is not None:
-            raise ValueError(f"{name}= needs rows with known classes: pass X and y, too.")
+            raise ValueError(f"{name}= needs rows with labels; pass X and y, too.")
     test = about["test"]
     if test is not None and not (isinstance(test, Sequence) and 2 <= len(test) <= 3):
         raise ValueError("test must be the rows and their classes, (X, y), or with weights, (X, y, sample_weight).")
 
 
 def _place(model: SelectiveNB, positive: Any) -> int:
-    """Return the position of the class that curves and texts describe; 1 if there are more than two classes and none is
-    named.
+    """Return the position of the class that curves and texts describe: the class ``positive``, otherwise the positive
+    class of the model, otherwise 1.
     """
     at = model.scorecard_.position(positive, "positive")
     return 1 if at is None else at
@@ -174,15 +174,15 @@ def _on_both(
     measured: dict[str, Any],
     more: dict[str, Any],
 ) -> dict[str, Any]:
-    """Return the components of the report that need rows, from training and test rows.
+    """Return the fields of `ReportData` that need rows, from training and test rows.
 
-    Both samples are measured. Everything else describes the test rows, if there are any.
+    Performance is measured on both samples. All other fields describe the test rows, if there are any.
     """
     if test is None:
         return _on_rows(model, place, rows, **measured, **more)
     if is_number_of_folds(measured["cv"]) and measured["cv"] == 0:
-        measured = {"cv": None, "held_out": True}  # this very model only
-    further = {*more["by"]} - {*model.scorecard_.columns}  # columns that only segments need, if they are there
+        measured = {"cv": None, "held_out": True}  # only this model, without cross-validation
+    further = {*more["by"]} - {*model.scorecard_.columns}  # columns for segments, which may be missing here
     rows = (_without(rows[0], further | _columns_of_challenger(model, more["challenger"])), *rows[1:])
     parts = _on_rows(model, place, rows, **measured, time=more["time"])
     time = more["time"] if isinstance(more["time"], str) else None
@@ -200,15 +200,15 @@ def _columns_of_challenger(model: SelectiveNB, challenger: Any) -> set[str]:
 
 
 def _without(X: Any, names: set[str]) -> Any:
-    """Return the rows without the named columns; names that the rows do not have are ignored."""
+    """Return the rows without the named columns; names of other columns are ignored."""
     for name in names.intersection(as_table(X).names) if names else ():
         X = split_columns(X, name)[0]
     return X
 
 
 def _effects_of_rules(model: SelectiveNB, rows: EvaluatedRows, rules: TableRules) -> dict[str, RuleEffect] | None:
-    """Return the effect of each rule for the levels of a column in the model, compared with the levels that the rows
-    would give without it.
+    """Return the effect of each rule for the levels of a column in the model, compared with levels that are learnt
+    without the rule; None if effects cannot be measured.
     """
     ruled = [
         feature.levels
@@ -219,7 +219,7 @@ def _effects_of_rules(model: SelectiveNB, rows: EvaluatedRows, rules: TableRules
 
 
 def _program(model: SelectiveNB, positive: int) -> str:
-    """Return the model as JavaScript, or an empty text if JavaScript cannot read its columns or it has no features."""
+    """Return the model as JavaScript; an empty text if JavaScript cannot read its columns or it has no features."""
     if not model.scorecard_.used.size:
         return ""
     with suppress(ValueError):
@@ -229,23 +229,23 @@ def _program(model: SelectiveNB, positive: int) -> str:
 
 
 def _moments(model: SelectiveNB, X: Any, time: Any) -> tuple[Any, np.ndarray | None]:
-    """Return the rows, and their times as numbers or None if they are in order.
+    """Return the rows, and their times as numbers or None if the rows are in order.
 
-    Times are given by ``time``, or by the date column that a caution names. A time column that the model does not use
-    is removed from the rows.
+    Times are given by ``time`` or, if it is None, by the date column that a caution names. A time column that the model
+    does not use is removed from the rows.
     """
     needed = model.scorecard_.columns
     if time is not None:
         return moments_of(X, time, needed)
     name = _dated(model)
     if name is not None:
-        with suppress(ValueError):  # a date is missing
+        with suppress(ValueError):  # a missing date raises ValueError
             return moments_of(X, name, needed)
     return X, None
 
 
 def _dated(model: SelectiveNB) -> str | None:
-    """Return the name of the date column that a caution about the order of rows names, or None."""
+    """Return the name of the date column in a caution about the order of rows, or None."""
     marks = model.scorecard_.provenance.get("marks", {})
     names = [name for caution in model.cautions_ if caution.kind == "order" for name in caution.columns]
     return next((name for name in names if marks.get(name) == "date"), None)
@@ -265,9 +265,9 @@ def _on_rows(
     challenger: Any = None,
     baseline: EvaluatedRows | None = None,
 ) -> dict[str, Any]:
-    """Return the components of the report that need rows and their classes, by name.
+    """Return the fields of `ReportData` that need rows and their labels, by name.
 
-    The entry ``warnings`` explains which components these rows do not allow.
+    The field ``warnings`` explains which fields these rows do not allow.
     """
     frame, needed = rows[0], model.scorecard_.columns
     X, moments = _moments(model, frame, time)
@@ -275,18 +275,20 @@ def _on_rows(
         X = _without(X, _columns_of_challenger(model, challenger) - {*by})
     for name in by:
         X = X if name in needed else split_columns(X, name)[0]
-    judged = evaluated_rows(model, X, *rows[1:])
-    if moments is not None and moments.size != judged.n_rows:
-        raise ValueError(f"X has {judged.n_rows:,} rows but time has {moments.size:,} values; give one for each row.")
+    evaluated = evaluated_rows(model, X, *rows[1:])
+    if moments is not None and moments.size != evaluated.n_rows:
+        raise ValueError(
+            f"X has {evaluated.n_rows:,} rows but time has {moments.size:,} values; give one for each row."
+        )
     groups = _groups(frame, _dated(model) if time is None else time, by)
-    judged = replace(judged, moments=moments, positive=place, segments=groups)
+    evaluated = replace(evaluated, moments=moments, positive=place, segments=groups)
     is_timed = bool(groups) and (not by or groups[0][0] != by[0])
-    wanted = None if explained is None else checked_rows(explained, judged.n_rows)
+    rows_to_explain = None if explained is None else checked_rows(explained, evaluated.n_rows)
     parts: dict[str, Any] = {"performance": None, "explained": (), "samples": (), "segments": (), "stability": {}}
     warned = []
-    deciding = None if benefit is None else Deciding(model, judged, benefit)
+    deciding = None if benefit is None else Deciding(model, evaluated, benefit)
     try:
-        measured = measure(model, judged if deciding is None else deciding.rows, cv, held_out)
+        measured = measure(model, evaluated if deciding is None else deciding.rows, cv, held_out)
         if measured is not None:
             samples = tuple(filter(None, (measured.training, measured, measured.later)))
             parts |= {"performance": measured, "samples": samples, "segments": _segments(model, measured)}
@@ -294,32 +296,32 @@ def _on_rows(
             parts["gains"] = measured.gains
             if folds := measured.columns:
                 parts["stability"] = {name: sum(name in used for used in folds) / len(folds) for name in needed}
-            parts["others"] = None if measured.is_training else _rows_of_cells(model, judged)
+            parts["others"] = None if measured.is_training else _rows_of_cells(model, evaluated)
             if (rules := summary.rules_of(model)) is not None:
-                parts["effects"] = _effects_of_rules(model, judged, rules)
+                parts["effects"] = _effects_of_rules(model, evaluated, rules)
             if is_timed:
                 parts["periods"] = score_by_period(measured, baseline)
     except Unmeasured as reason:
         warned.append(f"The report is without figures of performance: {reason}.")
     try:
-        with silenced():  # these rows were predicted above
-            parts["explained"] = () if wanted is None else _explained_rows(model, judged, wanted)
+        with silenced():  # the rows were predicted above, with warnings
+            parts["explained"] = () if rows_to_explain is None else _explained_rows(model, evaluated, rows_to_explain)
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # values that cannot be shown
         warned.append(f"The report explains no rows: {str(error).rstrip('.')}.")
     if challenger is not None:
-        parts["challenged"] = challenged(model, challenger, frame, judged, is_timed)
-    content = f"{judged.n_rows:,} rows × {len(needed):,} columns, SHA-256 of the values "
-    content += fingerprint(X, np.asarray(judged.labels), model.classes_, judged.weights)
+        parts["challenged"] = challenged(model, challenger, frame, evaluated, is_timed)
+    content = f"{evaluated.n_rows:,} rows × {len(needed):,} columns, SHA-256 of the values "
+    content += fingerprint(X, np.asarray(evaluated.labels), model.classes_, evaluated.weights)
     period = "" if not is_timed else f", {groups[0][0]} {groups[0][2][0]} to {groups[0][2][-1]}"
     name = parts["samples"][0].name if parts["samples"] else "Rows"
     parts["facts"] = ((f"Data, {name.lower()}", content + period),)
-    return parts | {"warnings": tuple(warned), "dependence": _dependence(model, judged)}
+    return parts | {"warnings": tuple(warned), "dependence": _dependence(model, evaluated)}
 
 
 def _groups(X: Any, time: Any, by: Sequence[str]) -> tuple[tuple[str, np.ndarray, tuple[str, ...]], ...]:
     """Group the rows by periods of ``time``, and by the values of each column in ``by``.
 
-    Returns the name of each grouping, the group of each row, and the labels of the groups.
+    Returns, for each grouping, its name, the group of each row, and the labels of the groups.
     """
     named_time = time if isinstance(time, str) else "time"
     groups = []
@@ -339,7 +341,7 @@ def _groups(X: Any, time: Any, by: Sequence[str]) -> tuple[tuple[str, np.ndarray
 
 def _grouped(column: Column) -> tuple[np.ndarray, list[Any]]:
     """Return the group of each row by the values of a column, and the groups. Dates are grouped by month, quarter or
-    year, many numbers in tenths.
+    year; many distinct numbers are divided into ten groups.
     """
     is_number = column.kind == "numeric" and column.type not in ("date", "datetime")
     if is_number and np.unique(column.numbers()).size > _MAX_SEGMENTS:
@@ -352,7 +354,9 @@ def _grouped(column: Column) -> tuple[np.ndarray, list[Any]]:
 
 
 def _tenths(numbers: np.ndarray) -> tuple[np.ndarray, list[str | None]]:
-    """Return the group of each row, and the groups: ten of about equal size, and one for rows without a number."""
+    """Return the group of each row and the groups: ten groups of about equal size, and one for rows without a
+    number.
+    """
     cuts = np.unique(np.nanquantile(numbers, np.arange(1, 10) / 10, method="lower"))
     codes = np.where(np.isnan(numbers), cuts.size + 1, np.searchsorted(cuts, numbers))
     ends = ["", *(f"{cut:.6g}" for cut in cuts), ""]
@@ -364,7 +368,9 @@ def _tenths(numbers: np.ndarray) -> tuple[np.ndarray, list[str | None]]:
 
 
 def _rows_of_cells(model: SelectiveNB, rows: EvaluatedRows) -> dict[int, np.ndarray]:
-    """Return the number (or weight) of the rows by cell and class of each feature in the model, unseen values last."""
+    """Return, for the position of each feature in the model, the number (or weight) of the rows by cell and class,
+    unseen values last.
+    """
     card, n_classes, counts = model.scorecard_, model.classes_.size, {}
     for k, codes in zip(card.used.tolist(), rows.cells, strict=True):
         n_cells = card.features[k].cells.n_levels
@@ -374,16 +380,19 @@ def _rows_of_cells(model: SelectiveNB, rows: EvaluatedRows) -> dict[int, np.ndar
 
 
 def _levels_of_rows(model: SelectiveNB, rows: EvaluatedRows, k: int) -> np.ndarray:
-    """Return the level of each row for feature k, (n_rows,); values never seen in training get the number of levels."""
+    """Return the level of each row for feature k, shape (n_rows,); the number of levels for values never seen in
+    training.
+    """
     card = model.scorecard_
     feature, codes = card.features[k], rows.cells[int(np.searchsorted(card.used, k))]
     return np.append(feature.level_of_cell, feature.levels.n_levels)[np.minimum(codes, feature.cells.n_levels)]
 
 
 def _segments(model: SelectiveNB, performance: Performance) -> list[tuple[str, list[tuple[Any, ...]]]]:
-    """Return measures by level, for the given groupings and then for features, the most important first.
+    """Return performance measures by segment: for the given groupings, then by level of the features, the most
+    important first.
 
-    The form is that of `ReportData.segments`.
+    The result has the form of `ReportData.segments`.
     """
     card, rows, labels = model.scorecard_, performance.rows, performance.labels
     two, probability, words = card.classes.size == 2, rows.probability, Wording.of(card)
@@ -422,9 +431,10 @@ def _segments(model: SelectiveNB, performance: Performance) -> list[tuple[str, l
 def _dependence(
     model: SelectiveNB, rows: EvaluatedRows
 ) -> tuple[tuple[str, ...], tuple[tuple[float, ...], ...]] | None:
-    """Return the names of the most important columns, and the symmetrical uncertainty between their levels.
+    """Return the names of the most important columns, and the matrix of the symmetrical uncertainty between their
+    levels; None if there are fewer than two.
 
-    Similar columns are placed side by side.
+    Similar columns are placed next to each other.
     """
     card, words = model.scorecard_, Wording.of(model.scorecard_)
     positions = [k for k in card.by_importance.tolist() if card.features[k].levels.kind != "pair"]
@@ -443,8 +453,8 @@ def _dependence(
     return names, tuple(map(tuple, matrix[np.ix_(order, order)].round(4).tolist()))
 
 
-def _facts(model: SelectiveNB, place: int, told: Mapping[str, str]) -> dict[str, str]:
-    """Return the facts that a validator asks first, by name; ``told`` comes from `export_header`."""
+def _facts(model: SelectiveNB, place: int, header: Mapping[str, str]) -> dict[str, str]:
+    """Return the facts that a validator needs first, as texts by name. ``header`` is the result of `export_header`."""
     import platform
 
     card = model.scorecard_
@@ -455,7 +465,7 @@ def _facts(model: SelectiveNB, place: int, told: Mapping[str, str]) -> dict[str,
         events = f"{card.class_counts[place]:,.6g} of class {card.classes[place]} ({100 * shares[place]:.1f} %)"
     else:
         purpose, events = f"The probability of each class of {target}.", f"{len(card.classes)} classes"
-    versions = f"bayesieve {told['bayesieve']}, Python {platform.python_version()}, numpy {np.__version__}"
+    versions = f"bayesieve {header['bayesieve']}, Python {platform.python_version()}, numpy {np.__version__}"
     n_tried, n_used, rarest = len(card.columns), len(columns_in_use(card)), card.class_counts.min()
     per_column = f"{rarest / n_tried:,.1f} for each of the {n_tried:,} columns tried"
     per_column += f", {rarest / n_used:,.1f} for each of the {n_used:,} in the model" if n_used else ""
@@ -465,7 +475,7 @@ def _facts(model: SelectiveNB, place: int, told: Mapping[str, str]) -> dict[str,
         "Purpose": purpose,
         "Trained on": f"{model.n_rows_:,} rows, {events}{values}",
         "Events per variable": f"{per_column} ({rarest:,.6g} rows of the rarest class)",
-        "Model": f"{len(card.used):,} features; SHA-256 of its content {told['checksum']}",
+        "Model": f"{len(card.used):,} features; SHA-256 of its content {header['checksum']}",
         "Versions": versions,
         "Limits": "Probabilities are for rows like those of training, with its shares of the classes; a value that was "
         "never seen adds nothing, and numbers beyond the outermost cut are taken for those next to it.",
@@ -482,8 +492,8 @@ def of_features(
 ) -> ReportData:
     """Return the data of a report about the model alone: training table and features, the most important first.
 
-    ``others`` are rows of another sample by cell and class, by feature position; ``gains`` are nats per held-out row by
-    feature name; ``effects`` are those of rules for levels by column.
+    ``others`` holds the rows of another sample by cell and class, for positions of features; ``gains`` the nats per
+    held-out row by name of the feature; ``effects`` the effects of rules for levels by column.
     """
     place, card = _place(model, positive), model.scorecard_
     side = sign_of_positive(card.classes, place)
@@ -514,7 +524,9 @@ def of_features(
 
 
 def checked_rows(rows: Any, n_rows: int) -> int | np.ndarray:
-    """Return the rows to explain: their number, or their positions as an array. Raise ValueError for anything else."""
+    """Return the option ``rows``, the rows to explain: their number, or an array of positions. Raise ValueError for any
+    other value.
+    """
     if isinstance(rows, Integral) and not isinstance(rows, bool) and int(rows) >= 0:
         return int(rows)
     with suppress(ValueError, TypeError, OverflowError):
@@ -525,15 +537,15 @@ def checked_rows(rows: Any, n_rows: int) -> int | np.ndarray:
     raise ValueError(f"rows must be a number of rows, or positions below {n_rows:,}, got {rows!r:.80}.")
 
 
-def _explained_rows(model: SelectiveNB, rows: EvaluatedRows, wanted: int | np.ndarray) -> list[dict[str, Any]]:
-    """Return explanations of rows as dicts. If ``wanted`` is a count, the rows are a clear case, a close call and the
-    most confident mistake first.
+def _explained_rows(model: SelectiveNB, rows: EvaluatedRows, rows_to_explain: int | np.ndarray) -> list[dict[str, Any]]:
+    """Return explanations of rows as dicts. If ``rows_to_explain`` is a count, the first rows are a clear case, a close
+    call and the most confident mistake.
     """
     probability, labels = rows.probability, np.asarray(rows.labels)
-    if isinstance(wanted, int):
-        chosen = _rows_worth_explaining(probability, labels, wanted)
+    if isinstance(rows_to_explain, int):
+        chosen = _rows_worth_explaining(probability, labels, rows_to_explain)
     else:
-        chosen = [(f"Row {row:,}", row) for row in wanted.tolist()]
+        chosen = [(f"Row {row:,}", row) for row in rows_to_explain.tolist()]
     if not chosen:
         return []
     explanation = explain_rows(model, take_rows(rows.X, np.array([row for _, row in chosen])), "score")

@@ -1,5 +1,5 @@
-"""Predictions of sources of any size, written to one file or to a folder. A killed run can be continued in the
-folder.
+"""Predictions of sources of any size, written to one file or to a folder. If a run is killed, it can be continued in
+the folder.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
 
     from bayesieve.classifier.selective import SelectiveNB
 
-_BLOCK_ROWS = 1 << 16  # predicted at a time: larger blocks are no faster and take more memory
+_BLOCK_ROWS = 1 << 16  # rows predicted at a time; larger blocks are not faster and take more memory
 _LEAST_ROWS = 1 << 10
-_READ_BLOCKS = 4  # at a time, as every reading of a row group begins at its start
-_OUTPUT_ROWS = 1 << 22  # most rows of a file in a folder of predictions
-_LIBRARIES = 512 << 20  # bytes
-_BYTES = {"value": 16, "text": 64, "column": 16, "class": 64}  # of a row, with what is made of it
-_COPIES = 3  # of the rows of a block: values, those waiting for it, and those to be written
+_READ_BLOCKS = 4  # blocks read at a time, because each reading starts at the beginning of a row group
+_OUTPUT_ROWS = 1 << 22  # largest number of rows of a file in a folder of predictions
+_LIBRARIES = 512 << 20  # bytes of memory for libraries
+_BYTES = {"value": 16, "text": 64, "column": 16, "class": 64}  # bytes of memory per row, including derived arrays
+_COPIES = 3  # copies of a block's rows in memory: read, predicted, and waiting to be written
 
 
 @dataclass(frozen=True)
@@ -49,14 +49,14 @@ class PredictedRows:
     Attributes
     ----------
     model : fitted model
-    source : scan of the columns that are needed
+    source : scan of the needed columns
     keep : columns of the source to write before the predictions
-    block_rows, read_rows : number of rows predicted at a time, and read at a time
+    block_rows, read_rows : number of rows that are predicted at a time, and read at a time
     add : function that returns further columns of a block, from its rows, their probabilities and the number of its
         first row; or None
-    add_key : text that identifies what these columns depend on
+    add_key : text that identifies everything on which these columns depend
     max_named : largest number of columns that the warning about unseen values names
-    asked : names of the columns to write, each with its current name; by default all
+    column_names : names of the columns to write, each mapped to its name in the source or predictions; None for all
     """
 
     model: SelectiveNB
@@ -67,7 +67,7 @@ class PredictedRows:
     add: Callable[[pl.DataFrame, np.ndarray, int], list[pl.Series]] | None = None
     add_key: str = ""
     max_named: int = 5
-    asked: Mapping[str, str] | None = None
+    column_names: Mapping[str, str] | None = None
 
     @classmethod
     def of(
@@ -79,15 +79,15 @@ class PredictedRows:
         also: Sequence[str] = (),
         **options: Any,
     ) -> PredictedRows:
-        """Return the rows of a source with block sizes that respect a memory limit; ``also`` names further columns to
-        read.
+        """Return the rows of a source with block sizes that respect a memory limit. ``also`` names further columns to
+        read; ``options`` are the remaining attributes.
         """
         import polars as pl
 
         copied = source.names if isinstance(keep, str) and keep == "all" else source.select(keep).names if keep else ()
         taken = [name for name in prediction_names(model) if name in copied]
         if taken:
-            raise ValueError(f"Column {taken[0]!r} has the name of a prediction; rename it, or do not keep it.")
+            raise ValueError(f"Column {taken[0]!r} has the name of a prediction; rename it, or omit it in keep.")
         read = source.select(list(dict.fromkeys([*copied, *also, *columns_to_read(model, source)])))
         per_row = _BYTES["column"] * len(model.scorecard_.features) + _BYTES["class"] * len(model.classes_)
         for dtype in read.schema.values():
@@ -97,7 +97,9 @@ class PredictedRows:
         return cls(model, read, copied, block_rows, block_rows * min(_READ_BLOCKS, n_rows // block_rows), **options)
 
     def blocks(self, first: int = 0, n_rows: int | None = None) -> Iterator[pl.DataFrame]:
-        """Yield ``n_rows`` rows from row ``first`` on (or all rows) with their predictions, block by block."""
+        """Yield ``n_rows`` rows from row ``first`` on (None: all remaining rows) with their predictions, block by
+        block.
+        """
         import polars as pl
 
         names = prediction_names(self.model)
@@ -107,8 +109,9 @@ class PredictedRows:
             columns = scored[[*self.keep, *names]]
             if self.add is not None:
                 columns = columns.with_columns(self.add(block, scored[names[1:]].to_numpy(), first))
-            if self.asked is not None:
-                columns = pl.DataFrame([columns[source_name].alias(name) for name, source_name in self.asked.items()])
+            if self.column_names is not None:
+                pairs = self.column_names.items()
+                columns = pl.DataFrame([columns[source_name].alias(name) for name, source_name in pairs])
             yield columns
             first += block.height
 
@@ -127,8 +130,8 @@ class PredictedRows:
     def write_folder(self, folder: Path, progress: RowProgress) -> None:
         """Write one Parquet file for each file of the source, or several for a large one.
 
-        A complete file of the same rows, model and columns is kept, so that a killed run can be continued. Raise
-        ValueError if the folder holds other tables.
+        A complete file with predictions for the same rows, model and columns is kept, so that a killed run can be
+        continued. Raise ValueError if the folder contains other tables.
         """
         outputs = [
             FileRows(file, first, min(_OUTPUT_ROWS, file.n_rows - first))
@@ -154,23 +157,23 @@ class PredictedRows:
                         progress(block.height)
 
     def _origin(self, rows: FileRows) -> FileState | None:
-        """Return the user's file that the rows come from; None for rows of a query."""
+        """Return the user's file from which the rows were read; None for rows of a query."""
         return rows.file.origin or (None if self.source.is_copy else rows.file)
 
     def _mark(self, rows: FileRows, state: str | None) -> str | None:
-        """Return a hash of everything that the predictions of some rows depend on, or None if that is unknown."""
+        """Return a hash of everything on which the predictions of the rows depend; None if that is unknown."""
         origin = self._origin(rows)
         if origin is None or state is None:
             return None
         file = (str(origin.path), origin.size, origin.changed, rows.file.constants, rows.first, rows.n_rows)
-        facts = (file, [*self.source.schema.items()], self.keep, state, self.add_key, self.asked)
+        facts = (file, [*self.source.schema.items()], self.keep, state, self.add_key, self.column_names)
         return hashlib.sha256(repr(facts).encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def _targets(folder: Path, origins: Sequence[FileState | None]) -> list[Path]:
     """Return the output file for the rows of each origin.
 
-    It is named after the origin, in folders ``column=value`` of the same names, or by its number.
+    It has the name of the origin, in folders ``column=value`` like those of the origin, or a number.
     """
     numbered = [Path(f"part-{i:05}.parquet") for i in range(len(origins))]
     paths = [origin.path for origin in origins if origin is not None]
@@ -198,7 +201,7 @@ def _make(folder: Path) -> None:
 
 
 def _state_of(model: SelectiveNB) -> str | None:
-    """Return a hash of the parts of a model that predictions depend on; None for a model that files cannot hold."""
+    """Return a hash of the parts of a model on which predictions depend; None for a model that cannot be saved."""
     try:
         parts = card_to_plain(model.scorecard_)
     except ValueError:
@@ -208,7 +211,7 @@ def _state_of(model: SelectiveNB) -> str | None:
 
 
 def _refuse_others(folder: Path, targets: Sequence[Path]) -> None:
-    """Raise ValueError if the folder holds a table that the predictions would not replace."""
+    """Raise ValueError if the folder contains a table that the predictions would not replace."""
     expected = set(targets)
     for path in sorted(folder.rglob("*")) if folder.is_dir() else ():
         hidden = any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)
@@ -220,8 +223,10 @@ def _refuse_others(folder: Path, targets: Sequence[Path]) -> None:
 
 
 def refuse_own_file(path: str | os.PathLike[str], source: Any, rows: Scan) -> None:
-    """Raise ValueError if ``path`` is a file that ``source`` names or that its rows are read from, or a folder that
-    contains such a file, or lies within a source folder.
+    """Raise ValueError if writing to ``path`` could overwrite the rows.
+
+    That is the case if it is a file of ``source`` or of its rows, a folder that contains such a file, or a folder
+    within a source folder.
     """
     named = source if isinstance(source, (list, tuple)) else [(database_in(source) or [source])[0]]
     files = [(file.origin or file).path for file in rows.files]

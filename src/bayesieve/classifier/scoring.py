@@ -1,5 +1,5 @@
-"""Rows for a fitted model: reading of columns, look-up of cells, and computation of values in memory or block
-by block.
+"""Rows for a fitted model: reading of columns, look-up of cells, and computation of values in memory or block by
+block.
 """
 
 from __future__ import annotations
@@ -35,38 +35,38 @@ if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB
 
 
-_SAMPLE_SIZE = 50_000  # rows of a scan in which performance is measured
+_SAMPLE_SIZE = 50_000  # rows of a scan on which performance is measured
 
 
 def labelled(model: SelectiveNB, labels: Mapping[str, Any]) -> SelectiveNB:
-    """Return a copy of a model with readable labels, as `read_labels` returns them."""
+    """Return a copy of a model with readable labels, in the form returned by `read_labels`."""
     card, named = model.scorecard_, dict(labels)
     return with_card(model, replace(card, provenance={**card.provenance, "labels": named}))
 
 
 def with_card(model: SelectiveNB, card: Scorecard, cautions: Sequence[Caution] = ()) -> SelectiveNB:
-    """Return a copy of a model that predicts by another scorecard, with further cautions."""
+    """Return a copy of a model with another scorecard and additional cautions."""
     other = copy(model)
     other.scorecard_, other.cautions_ = card, (*model.cautions_, *cautions)
     return other
 
 
 def levels_of_columns(*models: SelectiveNB) -> dict[str, FeatureLevels]:
-    """Return the levels of all columns that models were trained on, by name; they define how values are read.
+    """Return the levels of all columns on which models were trained, by name. They define how values are read.
 
-    If several models use a column, the first one decides.
+    If several models use a column, the first model decides.
     """
     levels = [columns_of([feature.levels for feature in model.scorecard_.features]) for model in models[::-1]]
     return {level.column: level for of_model in levels for level in of_model}
 
 
 def scan_for(model: SelectiveNB, source: Any) -> Scan:
-    """Return a scan of a source, with text files read by the types of the model's columns."""
+    """Return a scan of a source. Text files are read with the column types of the model."""
     return scan_to_score(source, levels_of_columns(model))
 
 
 def columns_to_read(model: SelectiveNB, source: Scan) -> list[str]:
-    """Return the columns of a source that predictions depend on; at least one, because otherwise no row would
+    """Return the columns of a source on which predictions depend; at least one column, because otherwise no rows would
     be read.
     """
     needed = set(model.scorecard_.reader.needed)
@@ -76,16 +76,16 @@ def columns_to_read(model: SelectiveNB, source: Scan) -> list[str]:
 def training_columns(model: SelectiveNB, frame: Any) -> Any:
     """Return the training columns of a dataframe in their order; an array if the model was trained on an array.
 
-    Columns that predictions do not depend on may be missing and become empty. Raise ValueError, naming it, if another
-    column is missing.
+    Columns on which predictions do not depend may be missing and become empty. Raise ValueError, naming the column, if
+    another one is missing.
     """
     names, whole = model.scorecard_.columns, nw.from_native(whole_frame(frame), eager_only=True)
     model.scorecard_.reader.check(whole.columns)
     empty = [nw.lit(None, nw.Float64).alias(name) for name in names if name not in whole.columns]
-    chosen = whole.with_columns(*empty)[:, list(names)]  # `select` takes some names for patterns
+    chosen = whole.with_columns(*empty)[:, list(names)]  # `select` would read some names as patterns
     if hasattr(model, "feature_names_in_"):
         return chosen.to_native()
-    return np.array(chosen.rows(), dtype=object)  # trained on an array
+    return np.array(chosen.rows(), dtype=object)  # the model was trained on an array
 
 
 def table_of_rows(model: SelectiveNB, X: Any) -> Table:
@@ -94,11 +94,11 @@ def table_of_rows(model: SelectiveNB, X: Any) -> Table:
 
 
 def joint_of_rows(model: SelectiveNB, X: Any, offset: Any = None) -> np.ndarray:
-    """Return log joint probabilities, shape (n_rows, n_classes), in nats, up to a constant for each row.
+    """Return the log joint probabilities of rows, shape (n_rows, n_classes), in nats, up to a constant for each row.
 
-    ``offset`` : log odds known beforehand, as in `SelectiveNB.fit`.
+    ``offset`` is documented in `SelectiveNB.fit`.
     """
-    if not hasattr(model, "scorecard_"):  # scikit-learn's check takes a tenth of the time of a single row
+    if not hasattr(model, "scorecard_"):  # scikit-learn's check would take 10 % of the time of predicting a row
         check_is_fitted(model, "scorecard_")
     tables = model.scorecard_.tables
     joint = value_rows(model, X, tables.joint, tables.joint_of_row)
@@ -111,12 +111,12 @@ def value_rows(
     of_cells: Callable[[np.ndarray], np.ndarray],
     of_row: Callable[[Sequence[int]], np.ndarray] | None = None,
 ) -> np.ndarray:
-    """Compute values of rows, which are in memory, coded, or in a source that is read block by block.
+    """Compute values for rows that are in memory, coded, or in a source that is read block by block.
 
     Parameters
     ----------
     of_cells : function from cells (n_used, n_rows) to values, an array whose first axis is the rows.
-    of_row : faster function from the cells of a single row to its values.
+    of_row : faster function from the cells of a single row to its values, or None.
     """
     card = model.scorecard_
     if isinstance(X, CodedTable):
@@ -141,10 +141,9 @@ def value_rows(
 
 
 def cells_of_row(model: SelectiveNB, X: Any) -> list[Cell] | None:
-    """Return the cells of a single row, given as a mapping or a dataframe; a short cut that avoids reading it as a
-    table.
+    """Return the cells of a single row, given as a mapping or a dataframe, without building a table, which is faster.
 
-    None for several rows, and for rows that need a table.
+    Return None for several rows, and for a row that can only be read as a table.
     """
     reader = model.scorecard_.reader
     if is_row(X):
@@ -153,32 +152,32 @@ def cells_of_row(model: SelectiveNB, X: Any) -> list[Cell] | None:
     if names is None or not nw.dependencies.is_into_dataframe(X) or len(X) != 1 or list(X.columns) != names.tolist():
         return None
     frame = nw.from_native(X, eager_only=True)
-    is_polars = nw.dependencies.is_polars_dataframe(X)  # whose own types take a tenth of the time
+    is_polars = nw.dependencies.is_polars_dataframe(X)  # its own types are ten times faster than narwhals
     types = X.dtypes if is_polars else frame.schema.values()
     moments = [name for name, type_ in zip(X.columns, types, strict=True) if type_.is_temporal()]
     if not all(_is_in_calendar(frame[name]) for name in moments):
         return None
     try:
         values = frame.rows()[0]
-    except OverflowError:  # a duration that Python cannot hold
+    except OverflowError:  # a duration beyond Python's range
         return None
     return reader.read_row(dict(zip(X.columns, values, strict=True)))
 
 
 def _is_in_calendar(column: nw.Series[Any]) -> bool:
-    """Return whether a single value is not a date beyond Python's calendar, for which polars would panic; tables
-    support it.
+    """Return whether a single value is not a date beyond Python's calendar. polars would panic at such dates, whereas
+    tables support them.
     """
     if isinstance(column.dtype, (nw.Time, nw.Duration)):
         return True
-    if column.is_null()[0]:  # in pandas, the year of a missing date has no truth value
+    if column.is_null()[0]:  # in pandas, comparing the year of a missing date fails
         return True
-    year = column.dt.year().to_list()[0]  # null beyond what polars can tell
+    year = column.dt.year().to_list()[0]  # null for years beyond the range of polars
     return year is not None and dt.MINYEAR <= year <= dt.MAXYEAR
 
 
 def rows_in_memory(model: SelectiveNB, X: Any) -> Any:
-    """Return rows to be explained in memory; from a source, only the columns that predictions depend on."""
+    """Return the rows to be explained in memory; of a scan, only read the columns on which predictions depend."""
     if not is_scan(X, ""):
         return X
     import polars as pl
@@ -190,8 +189,8 @@ def rows_in_memory(model: SelectiveNB, X: Any) -> Any:
 def drawn_from(
     model: SelectiveNB, X: Any, y: Any, sample_weight: Any, time: Any = None
 ) -> tuple[Any, Any, Any, Any, Caution | None]:
-    """Return a sample of the rows of a source with their labels, weights and times, and a caution if rows were left
-    out.
+    """Return a sample of the rows of a scan with their labels, weights and times, and a caution if the sample does not
+    contain all rows.
     """
     if time is not None and not isinstance(time, str):
         raise ValueError("time must be the name of a column of the scanned table, such as 'date'.")
@@ -214,13 +213,13 @@ def drawn_from(
 
 
 def warn_of_first_rows(model: SelectiveNB, frame: nw.DataFrame[Any] | nw.LazyFrame[Any]) -> None:
-    """Warn about unseen values in the first rows of a query, because Python never sees the other rows."""
+    """Warn about unseen values in the first rows of a query, because Python does not read the other rows."""
     try:
         first = frame.head(EXAMPLE_ROWS)
         head = training_columns(model, first.collect() if isinstance(first, nw.LazyFrame) else first)
         table = table_of_rows(model, head)
         _, unseen = model.scorecard_.reader.code(table)
-    except Exception:  # a query fails in any way, and says so when it is run
+    except Exception:  # a query may raise anything here, and raises it again when it is run
         return
     warn_of_unseen(
         model.scorecard_, table, unseen, "" if table.n_rows < EXAMPLE_ROWS else f"first {table.n_rows:,} rows"
@@ -233,7 +232,7 @@ def prediction_names(model: SelectiveNB) -> list[str]:
 
 
 def explain_rows(model: SelectiveNB, X: Any, by: Any) -> Explanation:
-    """Explain rows in memory, as `Scorecard.explain` does, after reading the columns of the fit."""
+    """Explain rows in memory by the columns of the fit, as documented in `Scorecard.explain`."""
     card = model.scorecard_
     by = checked_way(card, by)
     cells = cells_of_row(model, X) if by == "feature" else None

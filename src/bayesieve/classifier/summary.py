@@ -1,4 +1,4 @@
-"""Summary of a fitted model as a frame and in words: features, remarks, and settings."""
+"""Summary of a fitted model as a dataframe and in words: features, remarks, and settings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def rules_of(model: SelectiveNB) -> TableRules | None:
-    """Return the rules for levels with which a model was fitted, or None if there were none."""
+    """Return the rules for levels with which a model was fitted; None if there were none."""
     card = model.scorecard_
     if "rules" not in card.provenance:
         return None
@@ -28,8 +28,8 @@ def rules_of(model: SelectiveNB) -> TableRules | None:
 
 
 def feature_note(model: SelectiveNB, k: int, rules: TableRules | None) -> str | None:
-    """Return the description of a feature with a remark, such as why it is not in the model; None if there is
-    neither.
+    """Return a note on a feature: its description by labels, and a remark such as why it is not in the model; None if
+    there is neither.
     """
     name = model.scorecard_.features[k].name
     label = Wording.of(model.scorecard_).labels.get(name, {})
@@ -58,7 +58,7 @@ def _remark(model: SelectiveNB, k: int) -> str | None:
 
 
 def _reason_against(model: SelectiveNB, k: int) -> str | None:
-    """Return why a feature is not in the model, as a sentence, or None if that is not known."""
+    """Return a sentence that explains why a feature is not in the model; None if the reason is unknown."""
     level, card = model.scorecard_.features[k].levels, model.scorecard_
     pairs = [one for one in card.used_features if one.kind == "pair" and level.name in one.columns]
     if level.kind != "pair" and pairs:
@@ -69,7 +69,7 @@ def _reason_against(model: SelectiveNB, k: int) -> str | None:
 
 
 def left_out(model: SelectiveNB) -> dict[str, list[str]]:
-    """Return the names of the features that are not in the model, grouped by reason."""
+    """Return the names of the features that are not in the model, grouped by the reason."""
     card, fit_rules, edited = model.scorecard_, rules_of(model), {edit.feature for edit in model.edits_}
     rules: Mapping[str, LevelRule] = {} if fit_rules is None else fit_rules.rules
     words, names = Wording.of(card), dict[str, list[str]]()
@@ -83,7 +83,9 @@ def left_out(model: SelectiveNB) -> dict[str, list[str]]:
 
 
 def _single_level(level: FeatureLevels, n_rows: int) -> str:
-    """Return why a feature has a single level, as a sentence; cells within it may still be informative."""
+    """Return a sentence that explains why a feature has a single level. Cells within the level may still be
+    informative.
+    """
     if isinstance(level, PairLevels):
         return "One level: no grouping of its cells pays for itself."
     if level.kind == "numeric":
@@ -95,7 +97,7 @@ def _single_level(level: FeatureLevels, n_rows: int) -> str:
 
 
 def weights_in_words(model: SelectiveNB) -> str:
-    """Return how weights and contributions were fitted, for a list of settings."""
+    """Return in words how weights and contributions were fitted, for a list of settings."""
     evidence = model.scorecard_.provenance["evidence"]
     if evidence != "counted":
         finer = "levels" if evidence == "levels" else "levels and of cells within them"
@@ -106,7 +108,7 @@ def weights_in_words(model: SelectiveNB) -> str:
 
 
 def smoothing_in_words(model: SelectiveNB) -> str:
-    """Return how probabilities were smoothed, for a list of settings."""
+    """Return in words how probabilities were smoothed, for a list of settings."""
     if not isinstance(model.smoothing_, Shrinkage):
         return str(model.smoothing_)
     fading = ", fewer in frequent levels" if model.smoothing_.fades else ""
@@ -115,7 +117,7 @@ def smoothing_in_words(model: SelectiveNB) -> str:
 
 
 def summarise(model: SelectiveNB) -> Any:
-    """Return the frame that `SelectiveNB.summary` documents."""
+    """Return the frame documented in `SelectiveNB.summary`."""
     card = model.scorecard_
     levels = [feature.levels for feature in card.features]
     of_levels = [card.side * feature.sign for feature in card.features]

@@ -77,7 +77,7 @@ def predict(args: Any) -> None:
         results = [*prediction_names(model), *reasons.names, *decisions]
         columns = _requested_columns(args.columns, model, source.names, results)
         copied = [name for name in dict.fromkeys(columns.values()) if name not in results]
-        add["asked"] = columns
+        add["column_names"] = columns
     if args.threshold is not None:
         _check_threshold(args.threshold, model)
         add["add_key"] = f"{add.get('add_key', '')} threshold {args.threshold!r}"
