@@ -221,7 +221,14 @@ def text_hashes(texts: Sequence[Any] | pl.Series) -> np.ndarray:
 
     from bayesieve.counts._kernels import hash_texts
 
-    series = texts if isinstance(texts, pl.Series) else pl.Series(spelt_out(list(map(str, texts))), dtype=pl.String)
+    if isinstance(texts, pl.Series):
+        series = texts
+    else:
+        values = list(map(str, texts))
+        try:
+            series = pl.Series(values, dtype=pl.String)
+        except UnicodeEncodeError:  # lone surrogates
+            series = pl.Series(spelt_out(values), dtype=pl.String)
     ends = np.cumsum(series.str.len_bytes().fill_null(0).to_numpy(), dtype=np.int64)
     hashes = np.empty(len(series), dtype=np.uint64)
     # Join long texts in several pieces, because joining copies them twice.

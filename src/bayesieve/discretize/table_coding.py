@@ -28,7 +28,7 @@ from bayesieve.table.levels import TableLevels
 from bayesieve.table.scanned import RowSample, ScannedTable
 from bayesieve.table.target import ClassRuns
 
-_BY_CHANCE, _FALSE_SHARE = 0.1, 1.0  # expected shares of columns cut by chance, see `columns_cut_by_chance`
+_BY_CHANCE, _FALSE_SHARE = 0.1, 1.0  # expected shares of columns cut by chance, see `fit_levels`
 _ROWS_PER_CATEGORY = 2.0  # an identifier of categories has fewer rows per value
 FEWEST_SAMPLED_ROWS = 5_000  # however long their texts are
 
@@ -236,26 +236,17 @@ def fit_levels(
         if isinstance(coder, Ruled) and coder.rule.is_by_hand and not coder.is_as_learnt:
             counts = np.asarray(fitted.levels.class_counts(i), dtype=float)
             saved[i] = part_cost(counts.sum(axis=0)) - part_cost(counts).sum()
-    by_chance = columns_cut_by_chance(saved, float(training.order.total), fitted.levels.n_constant)
+    # Costs are code lengths, and chance cuts an uninformative column with a probability of about 1 / sqrt(N). Of K
+    # uninformative columns (without those of one value), K exp(-t) / sqrt(N) are thus expected to save t nats or more.
+    # Among the k best columns, the last of which saves t nats, chance explains a share of exp(-t) K / (k sqrt(N))
+    # (Benjamini and Hochberg 1995). All columns may be cut by chance if this share exceeds `_BY_CHANCE` for every k;
+    # otherwise those after the longest list of best columns whose share is at most `_FALSE_SHARE`.
+    order, n_columns = np.argsort(-saved, kind="stable"), saved.size - fitted.levels.n_constant
+    shares = np.exp(-saved[order]) * n_columns / (np.arange(1, saved.size + 1) * math.sqrt(training.order.total))
+    by_chance = np.arange(saved.size)
+    if (shares <= _BY_CHANCE).any():
+        by_chance = np.sort(order[1 + int(np.flatnonzero(shares <= _FALSE_SHARE).max()) :])
     return replace(fitted, levels=fitted.levels.replaced(by_chance=by_chance)), codes, training
-
-
-def columns_cut_by_chance(gains: np.ndarray, n_rows: float, n_constant: int = 0) -> np.ndarray:
-    """Return ascending positions of columns whose cuts may be due to chance.
-
-    ``gains`` are the nats that the levels of each column save. Costs are code lengths, and chance cuts an uninformative
-    column with a probability of about 1 / sqrt(N). Of K uninformative columns, K exp(-t) / sqrt(N) are thus expected to
-    save t nats or more. Among the k best columns, the last of which saves t nats, chance explains a share of
-    exp(-t) K / (k sqrt(N)) (Benjamini and Hochberg 1995). K does not count columns of one value.
-
-    All columns are returned if this share exceeds `_BY_CHANCE` for every k. Otherwise the longest list of best columns
-    whose share is at most `_FALSE_SHARE` counts as informative, and the columns after it are returned.
-    """
-    order = np.argsort(-gains, kind="stable")
-    shares = np.exp(-gains[order]) * (gains.size - n_constant) / (np.arange(1, gains.size + 1) * math.sqrt(n_rows))
-    if not (shares <= _BY_CHANCE).any():
-        return np.arange(gains.size)
-    return np.sort(order[1 + int(np.flatnonzero(shares <= _FALSE_SHARE).max()) :])
 
 
 def marks_of(

@@ -8,7 +8,6 @@ from typing import Literal
 
 from bayesieve.table.text_dates import DayMonthOrder, moments
 from bayesieve.table.text_types import trimmed_values
-from bayesieve.table.values import spelt_out
 
 _MOST_OTHERS = 0.1  # share of the different texts that have another form
 _FEWEST = {"number": 10, "formatted number": 10, "date": 3, "short date": 10}  # different texts
@@ -51,7 +50,7 @@ def form_of(texts: Sequence[str]) -> TextForm | None:
     """
     import polars as pl
 
-    column = pl.Series(spelt_out(list(texts)), dtype=pl.String)
+    column = pl.Series(list(texts), dtype=pl.String)
     values = trimmed_values(column).unique(maintain_order=True)
     numbers = values.cast(pl.Float64, strict=False).is_not_null()
     if numbers.all():  # of no values, too
