@@ -175,9 +175,9 @@ def _of_relation(model: SelectiveNB, relation: Any) -> Any:
 
 
 def _converted(reader: Reader, name: str, dtype: Any) -> str:
-    """Return an SQL expression that converts a column of a relation to its type in training.
+    """Return an SQL expression that converts a column of a DuckDB relation to the type that it had in training.
 
-    The query ends with an error at an infinite number.
+    The query raises an error if the column contains an infinite number.
 
     Raises
     ------

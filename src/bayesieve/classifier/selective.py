@@ -121,7 +121,8 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
         from which the fit of contributions starts. A feature whose fit starts from 0 has weight 0 but may be important:
         ``feature_importances_`` and ``selected_features_`` show which features are in the model.
     weight_factor_ : float
-        Common factor on the selector's weights, from which calibration started; 1 without calibration.
+        Common factor g on the selector's weights: calibration keeps the weights close to g times those of the selector.
+        1 without calibration.
     smoothing_ : "m-estimate", float or Shrinkage
         Smoothing of the probabilities: ``smoothing``, or the smoothing that calibration chose in place of the
         m-estimate.
@@ -537,7 +538,9 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
 
     @property
     def weight_factor_(self) -> float:
-        """Common factor on the selector's weights, from which calibration started; 1 without calibration."""
+        """Common factor g on the selector's weights: calibration keeps the weights close to g times those of the
+        selector. 1 without calibration.
+        """
         return float(self.scorecard_.provenance["weight_factor"])
 
     @property

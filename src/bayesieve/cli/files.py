@@ -205,7 +205,9 @@ def opened_folder(path: Path) -> Iterator[None]:
 
 
 def finished_in(results: Path | None) -> str:
-    """Return the part of a sentence about completed folds that ends the message of an interrupted comparison."""
+    """Return the end of the message of an interrupted comparison: where finished folds are stored, or that there are
+    none.
+    """
     if results is not None and results.exists():
         return f"finished folds are in {results}; run the same command to continue from there"
     return "no fold was finished" if results is not None else "nothing was saved"

@@ -227,9 +227,11 @@ def _training_rows(card: Scorecard, feature: Feature) -> np.ndarray:
 
 
 def _shifts(card: Scorecard, shift: np.ndarray) -> dict[str, np.ndarray]:
-    """Convert shifts of the log joint, shape (n_groups, n_classes), to columns of the frame.
+    """Convert shifts of the mean log joint, shape (n_groups, n_classes) in nats, to the columns ``shift`` of
+    `Drift.to_frame`.
 
-    For two classes, return the shift of the log odds; otherwise one column per class and the largest in absolute value.
+    For two classes, there is one column with the shift of the log odds; otherwise one column per class, and one with
+    the largest shift in absolute value.
     """
     if card.classes.size == 2:
         return {"shift": card.log_odds(shift)}

@@ -200,7 +200,7 @@ class LeaveOneOutLoss:
         self._n_levels = np.array([len(others) for others, _ in tables], dtype=np.int64)
         self._starts = (np.cumsum(self._n_levels) - self._n_levels) * n_classes
         self._feature = np.repeat(np.arange(len(counts)), self._n_levels * n_classes)
-        # `same` is the difference to add to `table` for rows of the class of the entry.
+        # `same` is what to add to an entry of `table` (level and class) for rows whose own class is that class.
         table = np.concatenate([others for others, _ in tables])
         same = np.concatenate([same for _, same in tables]) - table
         if n_classes == 2:  # one logit: the second class minus the first

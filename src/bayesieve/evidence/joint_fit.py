@@ -45,8 +45,8 @@ _MOST_LOST = (
 _NATS_PER_CHOICE = 1.5  # price of a surface, in addition, per logarithm of the number of candidates
 _LEAST_DEVIATION = 0.03  # initial standard deviation of groups that did not deviate in a sample
 _MOST_CONTRIBUTIONS = 1 << 24  # features x rows x classes held in memory to compute the worth of features
-# Factors on counted contributions: smaller for numeric columns, whose cuts lie where these rows make the steps largest
-# (benchmarks/decisions/curves.md).
+# Discounts of counted contributions (factors). Those of numeric columns are trusted less, because their cuts lie where
+# the steps in the training rows are largest (benchmarks/decisions/curves.md).
 _TRUST, _TRUST_IN_CUTS = 0.9, 0.4
 _FEWEST_ROWS = 500  # smallest sample for computing the worth of features
 _HELD_OUT_FOLDS = 2  # of five folds, enough to measure overconfidence (benchmarks/decisions/wide.md)

@@ -228,7 +228,7 @@ class VarianceSearch:
         """
         self.variances, self.expected_variance = self.variances * factor, expected_variance
         for number in range(n_rounds):
-            # Coefficients for the current variances.
+            # Update the coefficients, given the current variances.
             if number <= 2 or number % 2 == 0:  # later, renew it every other round only, because it changes little
                 self.curvature = None
             metric = self.metric()
@@ -253,7 +253,11 @@ class VarianceSearch:
                 break
 
     def metric(self) -> Metric:
-        """Return the metric of the posterior, from the curvature of the last round if it is still available."""
+        """Return the `Metric` of the posterior at the current point: the inverse square root of the curvature of loss
+        plus prior.
+
+        The curvature of the last round is used if it is still available, otherwise it is computed.
+        """
         if self.curvature is None:
             self.curvature = self.problem.curvature(self.mode.point, self.sample)
         return laplace_metric(self.problem.design, self.curvature, self.variances)
@@ -304,7 +308,7 @@ class VarianceSearch:
             for j in range(design.n_logits):
                 squares[group, j] = expected_squares(pulls[:, j], precisions[cells, j], variances)
 
-        # Combine the groups of each feature. The curvature by the intercept is the sum over all rows.
+        # Divide squared effects by the curvature of all rows (that of the intercept), then combine groups by feature.
         logs *= share
         squares /= self.curvature.dense[:, -1, -1, None]
         by_feature = []

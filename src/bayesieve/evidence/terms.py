@@ -159,9 +159,8 @@ def split_levels(
     Returns
     -------
     tuple
-        Positions of the features: those of positive weight, and a limited number of others whose levels can be split,
-        because they may have an effect through curves or pairs; cells of the features that are split, by position; and
-        codes (n_features, n_rows) of all of these features.
+        Positions of the features: those of positive weight, and a limited number of others whose levels can be split;
+        the cells of each split feature, by position; and the codes of all these features, shape (n_features, n_rows).
     """
     heaviest = np.setdiff1d(np.arange(weights.size), list(options.excluded))
     heaviest = heaviest[np.argsort(-weights[heaviest], kind="stable")]

@@ -116,8 +116,9 @@ def measure(name: str, values: Iterable[float | None], lower_is_better: bool = T
 
 
 def _described(name: str) -> Any:
-    """Return the class or `Score` that describes a criterion, by its name: one of bayesieve, of the user, or of another
-    package.
+    """Return the class or `Score` that describes the criterion with the given name.
+
+    The criterion may be defined in bayesieve, by the user, or in another package.
     """
     for criteria, selectors in (
         (CRITERIA.own.values(), SELECTORS.own.values()),

@@ -265,8 +265,10 @@ class ChangeSearch:
         return options
 
     def _promising_moves(self, c: int, columns: tuple[int, ...], limit: int) -> np.ndarray:
-        """Return the positions of the moves of column c that may flip the decision, together with moves of the other
-        columns, within ``limit`` steps.
+        """Return the moves of column c (positions in its list of moves) that can belong to an option within ``limit``
+        steps.
+
+        A move is excluded if the decision cannot flip even with the best moves of the other ``columns``.
         """
         reach = self.gains[c] + self.most[[d for d in columns if d != c]].sum(axis=0)
         for a, b in combinations(columns, 2):

@@ -35,12 +35,11 @@ class Explanation(ShortRepr):
     values : (n_rows, n_features) object array of values as texts, as the model reads them (dates and times in ISO
         8601); None if missing
     levels : (n_rows, n_features) object array of the labels of their levels
-    weights : (n_features,) factors from 0 to 1 on the counted contributions, from which the fit starts; 0 for features
-        whose fit starts from 0
-    standard_errors : (n_rows, n_features, n_classes) standard errors of the contributions, in nats; None for a model
-        without errors
+    weights : (n_features,) weights of the features, from 0 to 1
+    standard_errors : (n_rows, n_features, n_classes) standard errors of the contributions, in nats; None for a
+        `DiscreteNB`, which has none
     intervals : (n_rows, n_classes, 2) lower and upper ends of 90 % intervals of the class probabilities; None for a
-        model without errors
+        `DiscreteNB`
     names : readable names of the features; None if the model has no labels
     cells : (n_rows, n_features) labels of the cells; None if they are the levels
     probabilities : (n_rows, n_classes) class probabilities; None unless contributions refer to log odds against a class

@@ -44,7 +44,7 @@ def with_hidden_counts(card: Scorecard, min_count: int) -> Scorecard:
         replace(feature, levels=hidden(feature.levels), cells=hidden(feature.cells), counts=counts)
         for feature, counts in ((feature, rounded(feature.counts, min_count)) for feature in card.features)
     ]
-    # Standard errors would tell how few rows a cell has: cells without counts get the largest error of all of them.
+    # Standard errors reveal how few rows a cell has. Give the largest error to all cells whose counts became 0.
     is_empty = [feature.counts.sum(axis=1) == 0 for feature in features]
     errors = [feature.standard_errors[empty] for feature, empty in zip(features, is_empty, strict=True)]
     largest = np.concatenate([np.zeros((1, card.classes.size)), *errors]).max(axis=0)

@@ -53,7 +53,7 @@ class Provenance(TypedDict, total=False):
     n_rows : number of training rows.
     evidence : units whose contributions were fitted, "levels" or "cells"; "counted" if contributions follow from counts
         and weights without a fit.
-    weight_factor : common factor on the selector's weights, by which calibration started.
+    weight_factor : common factor on the selector's weights; calibration keeps the weights close to the product.
     smoothing : smoothing of the probabilities, after calibration.
     positive : position of the class that reasons and points refer to, if it was given.
     prior : class shares that probabilities refer to, if they differ from those of training.

@@ -113,7 +113,7 @@ def _checked_codes(card: Scorecard, codes: Mapping[str, str] | None) -> Mapping[
 
 
 def _with_values(card: Scorecard, table: Table, names: Sequence[str], reasons: Any) -> Any:
-    """Insert the numbers of the rows into the texts of reasons: "amount 7,500 (more than 6,420)"."""
+    """Insert the value of the row into the texts of reasons for numeric columns: "amount 7,500 (more than 6,420)"."""
     import polars as pl
 
     numbers, words, read = dict[str, Any](), Wording.of(card), card.reader.read(table)

@@ -282,8 +282,8 @@ class _Sheets:
         """Return the formulas of the reasons for a row, each with its result for an empty row."""
         parts = self.plan.reason_parts(self.export.target_class)
         n, keys = len(parts) + 1, []
-        # Contributions are ranked as integers in units of the last decimal. Adding the position of the column breaks
-        # ties.
+        # Rank reasons by integers: contributions in units of the last decimal, combined with the position of the column
+        # to break ties.
         for i, terms in enumerate(parts.values(), 1):
             added = [f"INDEX({self.column(table.ravel().tolist())},{codes[k]})" for k, table in terms]
             value = sum(table.ravel()[line.results[codes[k]] - 1] for k, table in terms)

@@ -221,9 +221,10 @@ class _Document:
         return _apply("if", _apply("equal", exact, _constant(_UNKNOWN)), second, exact)
 
     def line(self, term: ExportedTerm, codes: list[str]) -> str:
-        """Return the name of the field whose value is the line of a row in a term's table of contributions.
+        """Return the name of the field that selects the row of a term's table of contributions.
 
-        For one column it is the field of its code; for a pair, a new field that combines both codes.
+        For one column, it is the field with the code of its value; for a pair, a new field that combines the codes of
+        both columns.
         """
         if term.cell is None:
             return codes[0]

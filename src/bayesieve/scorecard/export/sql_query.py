@@ -440,7 +440,8 @@ class Query:
         numbers = {names[k]: self.cast(self.look_up(codes[k], table), "double") for k, table in by_term.items()}
         self.stage({**sums, **numbers})
         keys = {}
-        # Reasons are ranked as integers in units of the last decimal. Adding the position of the column breaks ties.
+        # Rank reasons by integers: contributions in units of the last decimal, combined with the position of the column
+        # to break ties.
         for i, terms in enumerate(parts.values(), 1):
             units = self.total([self.column(names[k]) for k, _ in terms]) * self.number(10.0**DECIMALS) + self.number(
                 0.5
