@@ -188,8 +188,10 @@ def test_the_rule_for_claims_judges_the_default(monkeypatch: pytest.MonkeyPatch)
         (TREES, "-0.073", "does not hold"),
     ]
     assert found.rows[0][:2] == ("p, 8 sets", "Accuracy")
+    assert page.better_than_papers(Path()) == {"holds": ["p"]}
     monkeypatch.setattr(page, "_rows", lambda *_: {})
     assert page.answers(Path()) is None
+    assert page.better_than_papers(Path()) == {}
 
 
 @pytest.mark.parametrize(("sets", "rows"), [((), 4), (("iris",), 3)])

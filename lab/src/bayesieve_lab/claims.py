@@ -4,9 +4,8 @@ A comparison of two methods is a sample of `Differences`, tested over the repeti
 or data sets by the exact signed-rank test, the folds of a data set by the corrected resampled t-test.
 
 - *Difference*, see `differ`: confirmed if the test finds it at 5 %, without adjustment, because a claim holds only if
-all
-  of its comparisons do. Refuted if the opposite is significant after Holm's adjustment, if the difference lies within a
-  margin of zero, or if it is significantly nearer to zero than the paper's.
+  all of its comparisons do. Refuted if the opposite is significant after Holm's adjustment, if the difference lies
+  within a margin of zero, or if it is significantly nearer to zero than the paper's.
 - *Equality*, see `alike`: one-sided tests at 5 % show that the difference lies within a margin.
 - *Numbers*, see `predicted` and `near`: the paper's number lies in the 95 % prediction interval of our repetitions, or
   within a margin.

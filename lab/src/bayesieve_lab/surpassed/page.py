@@ -11,7 +11,7 @@ import numpy as np
 
 from bayesieve_lab.blanquero2021.data import SPARSE
 from bayesieve_lab.boulle2007.data import CHALLENGE, UCI
-from bayesieve_lab.claims import NEGLIGIBLE, Differences, Judged, differ
+from bayesieve_lab.claims import NEGLIGIBLE, Check, Differences, Judged, differ
 from bayesieve_lab.comparison.differences import DIGITS, signed_rank_test
 from bayesieve_lab.comparison.results import read_results
 from bayesieve_lab.surpassed.contests import (
@@ -169,32 +169,47 @@ def table(folder: Path, shown: Shown) -> TextTable | None:
     return _titled(shown, found)
 
 
-def answers(folder: Path) -> TextTable | None:
-    """Return the verdicts, by the rule for claims of papers, on whether the default is better than other methods by the
-    first measure; None without results.
+def judge_default(folder: Path, shown: Shown) -> tuple[Check, ...]:
+    """Return checks, by the rule for claims of papers, of the claims that the default is better than each other method
+    by the first measure; none without results.
     """
+    rows = _rows(folder, shown.name, shown.only)
+    known = [method for method in _compared(shown) if any(key[1] == method for key in rows)]
+    measure, _, digits = shown.measures[0]
+    by_set = means(rows, known, [measure])[2][:, :, 0]
+    if DEFAULT not in known or not by_set.size:
+        return ()
+    default = by_set[:, known.index(DEFAULT)]
+    samples = {
+        method: Differences.of(default, by_set[:, k], over=shown.sets)
+        for k, method in enumerate(known)
+        if method != DEFAULT
+    }
+    error = measure.startswith("mse")
+    # Half a point is a margin for shares, not for squared errors of rare gifts.
+    return differ(samples, sign=-1 if error else 1, form=f"+.{digits}f", margin=None if error else NEGLIGIBLE)
+
+
+def answers(folder: Path) -> TextTable | None:
+    """Return the table of all verdicts on the default; None without results."""
     found = []
     for shown in (one for blocks in TABLES.values() for one in blocks):
-        rows = _rows(folder, shown.name, shown.only)
-        known = [method for method in _compared(shown) if any(key[1] == method for key in rows)]
-        measure, title, digits = shown.measures[0]
-        by_set = means(rows, known, [measure])[2][:, :, 0]
-        if DEFAULT not in known or not by_set.size:
-            continue
-        default = by_set[:, known.index(DEFAULT)]
-        samples = {
-            method: Differences.of(default, by_set[:, k], over=shown.sets)
-            for k, method in enumerate(known)
-            if method != DEFAULT
-        }
-        error = measure.startswith("mse")
-        # Half a point is a margin for shares, not for squared errors of rare gifts.
-        checks = differ(samples, sign=-1 if error else 1, form=f"+.{digits}f", margin=None if error else NEGLIGIBLE)
-        for k, check in enumerate(checks):
+        for k, check in enumerate(judge_default(folder, shown)):
             claim = Judged("", "", (check,))
             on = f"{shown.name.partition('-')[0]}, {check.over}" if k == 0 else ""
-            found.append((on, title if k == 0 else "", check.what, check.text("ours"), claim.tested, claim.verdict))
+            title = shown.measures[0][1] if k == 0 else ""
+            found.append((on, title, check.what, check.text("ours"), claim.tested, claim.verdict))
     return TextTable.of(("On", "By", "Better than", ">Difference", ">Margin, p", "Verdict"), found) if found else None
+
+
+def better_than_papers(folder: Path) -> dict[str, list[str]]:
+    """Return, by verdict, the papers on whose data the default is better than their best method, on all blocks."""
+    found: dict[str, list[str]] = {}
+    for paper, blocks in TABLES.items():
+        checks = [check for shown in blocks for check in judge_default(folder, shown) if check.what == shown.best]
+        if checks:
+            found.setdefault(Judged("", "", tuple(checks)).verdict, []).append(paper)
+    return found
 
 
 def successors(folder: Path) -> TextTable | None:
