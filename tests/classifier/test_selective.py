@@ -307,7 +307,8 @@ def test_calibration_has_no_more_time_than_the_search_left_it(monkeypatch: pytes
             super().__init__(None if max_seconds is None else 0.0)
 
     monkeypatch.setattr(selective, "Clock", Late)
-    for model in (SelectiveNB(max_seconds=1e6), SelectiveNB(CompressionAveraging(max_seconds=1e6))):
+    unlimited = SelectiveNB("all", calibrate="cells", max_seconds=1e6)  # a selector without a limit of its own
+    for model in (SelectiveNB(max_seconds=1e6), SelectiveNB(CompressionAveraging(max_seconds=1e6)), unlimited):
         with pytest.warns(UserWarning, match=r"^Calibration ran out of time \(max_seconds\)"):
             model.fit(frame(), labels())
         np.testing.assert_array_equal(model.feature_weights_, np.round(model.selector_.weights_, 9))

@@ -227,13 +227,13 @@ class Hourglass:
 def test_what_is_interrupted_keeps_the_best_so_far() -> None:
     coded, averaged = table(3, 60, 5, 3), np.array([0.8, 0.0, 0.8, 0.8, 0.8])
     whole = calibrated(coded, averaged)
-    assert whole.complete
+    assert whole.loss is not None
     with interrupted(calibration, "fit_weights"):
         found = calibrated(coded, averaged)
     np.testing.assert_array_equal(found.weights, whole.factor * averaged)
-    assert (found.factor, found.smoothing, found.complete) == (whole.factor, whole.smoothing, False)
+    assert (found.factor, found.smoothing, found.loss) == (whole.factor, whole.smoothing, None)
     with interrupted(LeaveOneOutLoss, "least_by_factor"):
-        assert calibrated(coded, averaged) == CalibratedWeights(averaged, 1.0, SMOOTHINGS[0], complete=False)
+        assert calibrated(coded, averaged) == CalibratedWeights(averaged, 1.0, SMOOTHINGS[0])
 
 
 def test_calibration_ends_when_the_time_is_up() -> None:
@@ -242,7 +242,7 @@ def test_calibration_ends_when_the_time_is_up() -> None:
         calibrate(coded, averaged, "m-estimate", clock=Hourglass(looks))  # type: ignore[arg-type]
         for looks in range(60)
     ]
-    done = [step.complete for step in steps]
+    done = [step.loss is not None for step in steps]
     assert not done[0]
     assert done[-1]
     assert done == sorted(done)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import xlogy
@@ -98,12 +98,12 @@ def fit_cautions(
         )
         cautions.append(Caution("engine", (), sentence))
     if refitter is not None:
-        cautions += [*encoder.cautions_, *column_cautions(coded, refitter.table, encoder)]
+        cautions += [*encoder.cautions_, *column_cautions(coded, refitter.table, encoder, card.positive)]
     of_model = model_cautions(card, trace, encoder.marks_, cautions)
     return (*of_model, *order_cautions(coded, card, encoder.marks_))
 
 
-def column_cautions(coded: CodedTable, table: Table, encoder: TableEncoder) -> list[Caution]:
+def column_cautions(coded: CodedTable, table: Table, encoder: TableEncoder, positive: int | None) -> list[Caution]:
     """Return cautions about the raw columns of coded rows, such as copies of the target, identifiers and special
     codes.
     """
@@ -120,7 +120,7 @@ def column_cautions(coded: CodedTable, table: Table, encoder: TableEncoder) -> l
         *texts,
         *_identifiers(columns, encoder.marks_, {c.columns[0] for c in texts}),
         *_copies(columns, {name for caution in target for name in caution.columns}),
-        *_code_cautions(columns, encoder),
+        *_code_cautions(columns, encoder, positive),
     ]
 
 
@@ -324,7 +324,7 @@ def _copies(columns: _Columns, skipped: set[str]) -> list[Caution]:
     return [Caution("copies", tuple(name for group in copies for name in group), sentence)]
 
 
-def _code_cautions(columns: _Columns, encoder: TableEncoder) -> list[Caution]:
+def _code_cautions(columns: _Columns, encoder: TableEncoder, positive: int | None) -> list[Caution]:
     """Return cautions about numbers that look like special codes, such as 999 for unknown.
 
     Columns that are marked or excluded, or have special values or cuts by hand, are skipped.
@@ -339,10 +339,10 @@ def _code_cautions(columns: _Columns, encoder: TableEncoder) -> list[Caution]:
         sample = columns.table.select(batch.tolist()).take(columns.large_sample)
         numbers = np.asarray(sample.numbers(np.arange(batch.size)))
         codes_by_column |= {int(batch[i]): out for i, out in standing_out(numbers).items()}
-    return [_code_caution(columns, k, out, encoder.positive) for k, out in codes_by_column.items()]
+    return [_code_caution(columns, k, out, positive) for k, out in codes_by_column.items()]
 
 
-def _code_caution(columns: _Columns, k: int, out: StandingOut, positive: Any) -> Caution:
+def _code_caution(columns: _Columns, k: int, out: StandingOut, positive: int | None) -> Caution:
     rows, coded = columns.rows_at_hand, columns.coded
     inside = np.isin(columns.values(k, rows), out.codes)
     weights = np.ones(rows.size) if coded.weights is None else np.asarray(coded.weights)[rows]
@@ -351,8 +351,7 @@ def _code_caution(columns: _Columns, k: int, out: StandingOut, positive: Any) ->
         np.bincount(classes[chosen], weights[chosen], len(labels)) / max(weights[chosen].sum(), np.finfo(float).tiny)
         for chosen in (inside, ~inside)
     ]
-    j = int(np.abs(shares[0] - shares[1]).argmax()) if positive not in labels else labels.index(positive)
-    j = 1 if len(labels) == 2 and positive not in labels else j
+    j = int(np.abs(shares[0] - shares[1]).argmax()) if positive is None else positive
     name, codes = coded.names[k], [*map(canonical_text, out.codes)]
     share, here, there = (100 * part for part in (weights[inside].sum() / weights.sum(), shares[0][j], shares[1][j]))
     return Caution(

@@ -62,8 +62,8 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
         its default uses "auto" for it. If ``"modl"``, the encoder of a selector object is used.
     pairs : "auto", int or list of pairs of names, default="auto"
         Pairs of columns that become further features: the largest number of pairs, or a list of them. "auto": all pairs
-        that improve the MODL criterion, only with compression-based averaging. An encoder with ``pairs`` of its own
-        keeps them.
+        that improve the MODL criterion, only with compression-based averaging. A `TableEncoder` whose
+        ``pairs`` are not 0, its default, keeps them.
     prior : {"sizes", "published"}, default="sizes"
         Prior of intervals and groups in the MODL criterion, see `MODLDiscretizer` and `MODLGrouper`. It also applies to
         a `TableEncoder` whose ``prior`` is left at its default.
@@ -382,7 +382,7 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
 
         # Search: the trace records every visited subset, and weights follow from it (Boulle 2007, section 6). The time
         # limit starts here and includes the fit of contributions.
-        clock = Clock(getattr(selector, "max_seconds", None))
+        clock = Clock(getattr(selector, "max_seconds", plan.max_seconds))
         with stage("Searching", plan.verbose), task.subtask("search", n_subtasks=None) as search:
             options = plan.search_options(None if rows is None else rows.groups, search)
             fit_rows = selector.fit_rows(searched, refitter, **options)
@@ -418,7 +418,7 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
         self.selector_, self.encoder_ = selector, encoder
 
     def _set(self, card: Scorecard, trace: SearchTrace, target_name: str | None, named: bool) -> None:
-        """Set the fitted attributes. No other code writes them.
+        """Set the attributes that follow from the scorecard, and remove those of an earlier fit.
 
         ``named`` is whether the columns of the training table had names.
         """

@@ -44,7 +44,7 @@ class RowChunk:
     ----------
     first : number of the first row in the scan.
     files : location of the rows in the files.
-    known : classes and weights of the rows; None if the task reads them from the files.
+    known_rows : classes and weights of the rows; None if the task reads them from the files.
     chosen : mask of the rows to use (`numpy.packbits`), if the task reads the classes; None for all rows with a known
         target.
     """

@@ -56,11 +56,10 @@ class FitTask:
             return progress
 
         def show_and_tell(done: int, total: int, best: float) -> bool:
-            if progress is not None:
-                progress(done, total, best)
+            ends = progress is not None and bool(progress(done, total, best))
             move = self._context.subcontext(task_name="move")
             move.call_on_fit_task_begin(estimator=self._estimator)
-            return bool(move.call_on_fit_task_end(estimator=self._estimator))
+            return bool(move.call_on_fit_task_end(estimator=self._estimator)) or ends
 
         return show_and_tell
 

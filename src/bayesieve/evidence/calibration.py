@@ -62,15 +62,14 @@ class CalibratedWeights:
     weights : (n_features,) weights in [0, 1].
     factor : common factor on the weights of the search; the product is the prior mean of the weights.
     smoothing : smoothing of the probabilities that the weights multiply.
-    complete : False if the user or the time limit ended the fit early.
-    loss : leave-one-out loss over a sample of the rows, as a function of the positive weights; None if not complete.
-    every : rows of the final fit, from which the sample of ``loss`` was drawn; None if not complete.
+    loss : leave-one-out loss over a sample of the rows, as a function of the positive weights; None if the
+        user or the time limit ended the fit early.
+    every : rows of the final fit, from which the sample of ``loss`` was drawn; None without ``loss``.
     """
 
     weights: np.ndarray
     factor: float
     smoothing: Smoothing
-    complete: bool = True
     loss: LeaveOneOutLoss | None = None
     every: CalibrationRows | None = None
 
@@ -104,9 +103,9 @@ def calibrate(
     """
     clock = Clock(None) if clock is None else clock
     choices = SMOOTHINGS if smoothing == "m-estimate" else (smoothing,)
-    best, free = CalibratedWeights(averaged, 1.0, choices[0], complete=False), np.flatnonzero(averaged)
+    best, free = CalibratedWeights(averaged, 1.0, choices[0]), np.flatnonzero(averaged)
     if clock.is_up or not averaged.size:
-        return replace(best, complete=not free.size)
+        return best
     free = free if free.size else np.array([0])  # without positive weights, one feature of weight 0
     try:
         with one_blas_thread():
@@ -120,7 +119,7 @@ def calibrate(
                 value, by = candidate.least_by_factor(averaged[free])
                 if not value >= least:
                     least, loss, factor, smoothing = value, candidate, by, choice
-                best = CalibratedWeights(factor * averaged, factor, smoothing, complete=False)
+                best = CalibratedWeights(factor * averaged, factor, smoothing)
                 if clock.is_up:
                     return best
             weights = np.zeros_like(averaged)

@@ -142,14 +142,15 @@ def fit_evidence(
         # Round the weights: their last bits depend on how rows are divided into chunks, the fit must not.
         averaged = np.round(averaged, _DIGITS_OF_WEIGHTS)
         calibration = calibrate(coded, averaged * ~by_value, options.smoothing, refitter, clock, options.n_jobs)
-        if calibration.loss is None and averaged.any():
+        if calibration.loss is None and (averaged.any() or (averaged.size and options.drop)):
             calibration = replace(calibration, weights=calibration.factor * averaged)
             times = "" if calibration.factor == 1.0 else f" times {calibration.factor:.2g}"
             consequence = f"the model keeps the weights of the search{times}, and may be overconfident"
             _warn_of_end("Calibration", clock, consequence)
+    weights, factor, smoothing = calibration.weights.copy(), calibration.factor, calibration.smoothing
     for k in (k for k in options.included if not by_value[k]):
-        calibration.weights[k] = max(calibration.weights[k], _LEAST_INCLUDED)
-    weights, factor, smoothing = calibration.weights, calibration.factor, calibration.smoothing
+        weights[k] = max(weights[k], _LEAST_INCLUDED)
+    calibration = replace(calibration, weights=weights)
 
     # Counted contributions: log P(level | class) of each feature. Fitted deviations are added below.
     class_counts = coded.counts.class_counts.copy()
@@ -318,11 +319,12 @@ def _all_contributions(
     logs: Sequence[np.ndarray],
     weights: np.ndarray,
     signs: Mapping[int, int],
-    is_neutral: bool,
+    fills_empty: bool,
 ) -> list[FeatureEvidence]:
     """Return the contributions of all features: fitted if they are in ``fitted``, otherwise counted.
 
-    Contributions of features in ``signs`` are made monotone. With ``is_neutral``, levels without rows are neutral.
+    Contributions of features in ``signs`` are made monotone. With ``fills_empty``, levels without rows are neutral, as
+    with shrinkage.
     """
     features = []
     for k, level in enumerate(levels):
@@ -344,7 +346,7 @@ def _all_contributions(
             feature = FeatureEvidence(level, table, rows, errors, factors, weight)
         if sign and (k in fitted or weights[k] > 0):
             feature = feature.monotone(sign)
-        if is_neutral and k < len(counts):
+        if fills_empty and k < len(counts):
             is_empty = counts[k].sum(axis=1) == 0
             feature = feature.with_neutral_cells(level, is_empty) if is_empty.any() else feature
             feature = feature.monotone(sign) if sign else feature

@@ -21,9 +21,8 @@ TRIED_ROWS_PER_CLASS = np.array([0.5, 1.5, 5.0, 15.0, 50.0, 150.0])
 classes of equal size have variances of 9.9 to 0.013 (benchmarks/decisions/inclusion.md)."""
 LEAST_PROBABILITY = 0.65
 """Posterior probability of an effect from which a feature stays in the model (benchmarks/decisions/inclusion.md)."""
-_MOST_SHARE = (
-    0.85  # largest share of features with an effect, so that each needs evidence (benchmarks/decisions/inclusion.md)
-)
+# Largest share of features with an effect, so that each needs evidence (benchmarks/decisions/inclusion.md).
+_MOST_SHARE = 0.85
 _OMITTED_TIMES = 2.0  # factor on variances of dropped features (benchmarks/decisions/intervals.md)
 _MOST_ROUNDS = 200
 _LEAST_POSTERIOR = 1e-12  # smallest posterior variance, in units of the prior variance

@@ -38,11 +38,11 @@ CURVATURE_ROWS = 3000
 """Rows from which the worth of features is estimated; the loss of all rows confirms it."""
 
 _NATS_PER_DEVIATION = 2.0  # price of an effective coefficient: nats that it must save, ...
-_LEAST_SHARE = 3e-4  # ... or this share of the nats that all features could save, if that is less
-_MOST_LOST = (
-    0.05  # share of the explained nats that dropped features may save together (benchmarks/decisions/samples.md)
-)
-_NATS_PER_CHOICE = 1.5  # price of a surface, in addition, per logarithm of the number of candidates
+_MOST_PRICE = 3e-4  # ... but at most this share of the nats that all features could save
+# Share of the explained nats that all dropped features may cost together (benchmarks/decisions/samples.md).
+_MOST_LOST = 0.05
+# A surface must save 1 + its effective coefficients + this times the logarithm of the number of features, in nats.
+_NATS_PER_CHOICE = 1.5
 _LEAST_DEVIATION = 0.03  # initial standard deviation of groups that did not deviate in a sample
 _MOST_CONTRIBUTIONS = 1 << 24  # features x rows x classes held in memory to compute the worth of features
 # Discounts of counted contributions (factors). Those of numeric columns are trusted less, because their cuts lie where
@@ -121,7 +121,7 @@ def fit_jointly(
     ----------
     fit : terms, and a sample of the rows.
     levels : levels of all features of the table.
-    every : all rows, to which the final fit is made.
+    every : rows of the final fit: all rows of the table, or a large sample.
     options : options of the fit; without ``drop``, all terms stay and there are no surfaces.
     clock : time limit; when it is over, the best result so far is returned.
 
@@ -157,7 +157,8 @@ def fit_to_sample(
     """Search for surfaces, select terms, and fit the contributions to a sample of rows. Parameters are those of
     `fit_jointly`.
 
-    ``followed`` is whether another fit follows; errors are not computed then.
+    ``followed`` says that only contributions are used, as the start of another fit or to predict other rows: errors are
+    not computed, and the fit need not converge fully.
     """
     # Rough fit: estimate which terms have an effect, and the residuals in which surfaces are searched.
     problem = fit.problem(options.n_jobs)
@@ -356,10 +357,10 @@ def save_their_price(fit: JointFit, problem: EvidenceProblem, solution: Solution
         if term is not None and term.weight > 0:
             contributions[i] += term.weight * loss.evidence_of(position[term.feature], sample)
 
-    # Prices in nats, per effective coefficient. The price of a surface grows with the number of candidate pairs.
+    # Prices in nats, by effective coefficients; those of surfaces also grow with the number of features.
     total = rows.weights.sum()
     null = loss_without_features(rows)
-    prices = np.minimum(_NATS_PER_DEVIATION * (1.0 + solution.effective), _LEAST_SHARE * null)
+    prices = np.minimum(_NATS_PER_DEVIATION * (1.0 + solution.effective), _MOST_PRICE * null)
     prices[n_terms:] = 1.0 + solution.effective[n_terms:] + _NATS_PER_CHOICE * np.log(n)
     prior = loss.prior if rows.offset is None else loss.prior[sample]
     joint = contributions.sum(axis=0) + prior + solution.intercept
