@@ -273,7 +273,7 @@ def test_figures_over_the_rows_that_are_tested(cv: Any, words: str, n_rows: int 
         ({"cv": "time", "time": "gappy"}, "Column 'gappy' is missing in row 3"),
         ({"cv": "time", "time": np.arange(5)}, "3,000 rows but time has 5 values"),
         ({"cv": "time", "time": np.zeros(N)}, "All rows have the same time"),
-        ({"cv": "time", "held_out": True}, "give one of them"),
+        ({"cv": "time", "held_out": True}, "give only one of them"),
         ({"cv": "tomorrow"}, "cv must be a number of folds"),
         ({"cv": GroupKFold(3)}, "groups"),
     ],

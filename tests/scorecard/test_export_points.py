@@ -251,7 +251,7 @@ def test_what_is_refused() -> None:
     for options in ({"pdo": 0}, {"base_odds": -1}, {"base_score": math.inf}, {"max_points": 0}, {"max_points": True}):
         with pytest.raises(ValueError, match=f"{next(iter(options))} must be"):
             model.points(**options)
-    with pytest.raises(ValueError, match="give X"):
+    with pytest.raises(ValueError, match="pass the rows as X"):
         model.points(y=[0, 1])
     with pytest.raises(ValueError, match="format must be"):
         model.export(to="points", format="pdf")
