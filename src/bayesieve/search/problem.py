@@ -108,6 +108,13 @@ class Objective:
         """Sign of the criterion: 1 if lower is better, otherwise -1."""
         return 1.0 if self.criterion.lower_is_better else -1.0
 
+    def follow(self, leave_out: bool, n_jobs: int | None) -> RunningCriterion:
+        """Return a running evaluation of the criterion for the current subset of a search, which is empty at first.
+
+        With ``leave_out``, passes may skip rows whose prediction no move can change.
+        """
+        return RunningCriterion(self.rows, self.criterion, leave_out, n_jobs)
+
     @property
     def facts(self) -> dict[str, Any]:
         """Return the validation fields of a trace, for an objective that is measured on separate rows."""
@@ -282,7 +289,7 @@ class SearchState:
         self.problem = problem
         objective, validation = problem.objective, problem.validation
         rows, bounds = objective.rows, objective.constraints
-        self._guide = RunningCriterion(rows, objective.criterion, leave_out, n_jobs)
+        self._guide = objective.follow(leave_out, n_jobs)
         self._bounds = [RunningCriterion(rows, bound.measure, leave_out, n_jobs) for bound in bounds]
         self._measures = [self._guide, *self._bounds]
         # The subset may be chosen on other rows (validation) than those that guide the search.

@@ -144,7 +144,7 @@ class MeritObjective(Objective):
 
     merits: Any = None
 
-    def follow(self, *, leave_out: bool = False, n_jobs: int | None = None) -> Any:
+    def follow(self, leave_out: bool, n_jobs: int | None) -> Any:
         self.merits.reset()
         return self.merits
 
