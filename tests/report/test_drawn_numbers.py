@@ -19,7 +19,7 @@ from bayesieve.report.features import density_frame
 from bayesieve.report.search import needs_logarithm
 from bayesieve.report.tables import time_of
 from bayesieve.scorecard import Explanation
-from bayesieve.table.levels import FeatureLevels
+from bayesieve.table import FeatureLevels
 
 
 @pytest.mark.parametrize(
