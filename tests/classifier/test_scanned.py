@@ -123,7 +123,7 @@ def test_every_estimator_takes_scans_and_lazy_frames(tmp_path: Path) -> None:
     with pytest.warns(UserWarning, match="No feature is kept"):
         model = SelectiveNB(pairs=0).fit(nothing.lazy(), "paid")
     assert model.selected_features_ == []
-    with pytest.raises(ValueError, match=r"needs at least 2 classes in the target to tell apart, got 1 class only"):
+    with pytest.raises(ValueError, match=r"needs at least 2 classes in the target, got 1 class only"):
         SelectiveNB().fit(bayesieve.scan(nothing.with_columns(paid=pl.lit("no"))), "paid")
 
 

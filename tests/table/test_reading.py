@@ -173,7 +173,7 @@ REFUSED: list[tuple[str, Any, str]] = [
     ("folder", None, "is a folder, not a file"),
     ("rows.parquet", pl.DataFrame({"a": []}), "has columns but no rows"),
     ("columns.parquet", pl.DataFrame(), "has no columns"),
-    ("table.sav", b"x", "has no known file extension; name it .csv"),
+    ("table.sav", b"x", "has no known file extension; rename it to end in .csv"),
     ("table", b"a,b\n1,2\n", "has no known file extension"),
     ("table.gz", b"a,b\n1,2\n", "has no known file extension"),
 ]

@@ -278,7 +278,7 @@ def _shifted_pairs(ladder, codes, bound, move_0, move_1, tolerance, prefixes, ro
             for i in range(n):
                 shifted = score[i] + start + difference * np.int64(level[i])
                 place[i] = np.int32(min(max(shifted >> ladder.shift, 0), last_bucket))
-            # place: twice the number of negative scores below, plus 1 if the bit map does not decide.
+            # `place` is twice the number of negative scores below, plus 1 if the bit map does not decide.
             n_unsure = 0
             for i in range(n):
                 bucket = np.int64(place[i])

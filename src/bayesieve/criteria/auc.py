@@ -36,7 +36,8 @@ class AUC(Criterion):
     about 1e-14 times the number of selected features.
 
     Notes
-    ----- Time per row and candidate, measured on 50,000 rows. With two classes, it is 0.7 to 2 ns if the rows have few
+    -----
+    Time per row and candidate, measured on 50,000 rows. With two classes, it is 0.7 to 2 ns if the rows have few
     distinct scores (cells of equal score and level are counted and sorted). Otherwise, features of two levels take 0.9
     to 2.4 ns (positives are looked up in a bit map of the sorted negatives), and other features, and folds, 4 to 7 ns
     (positives are compared with one key of their bucket in a bit map of the negatives). Weighted rows take 6 to 9 ns,

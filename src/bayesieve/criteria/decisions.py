@@ -316,7 +316,9 @@ class BenefitRows(RowRatios):
             there = counts[:, 0] > 0
             brings = np.broadcast_to(brings[:, :, true_class], (there.size, n_decisions))
             if not (np.isfinite(of_rows).all() and np.isfinite(brings[there]).all()):
-                raise ValueError("Benefits of rows are missing or infinite where they count; give finite numbers.")
+                raise ValueError(
+                    "Benefits of rows are missing or infinite although decisions depend on them; give finite numbers."
+                )
             order = [true_class, *(j for j in range(n_classes) if j != true_class)]
             gains = (of_rows[:, 1:] - of_rows[:, :1])[:, :, order]
             self.gains[:-1, :, rows] = gains.transpose(1, 2, 0)

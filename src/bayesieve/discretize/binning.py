@@ -140,7 +140,8 @@ class MDLPDiscretizer(IntervalCoder):
     levels_ : sequence of FeatureLevels
 
     Notes
-    ----- N is the sum of the weights, so that a row of weight 2 counts like two equal rows. Weka adds weights in the
+    -----
+    N is the sum of the weights, so that a row of weight 2 counts like two equal rows. Weka adds weights in the
     entropies but counts rows in log2(N - 1).
 
     References

@@ -322,8 +322,8 @@ class MODLDiscretizer(_MODLCoder, IntervalCoder):
     ----------
     method : {"greedy", "optimal"}, default="greedy"
         ``"greedy"``: bottom-up merges, then splits and boundary moves until the cost stops falling; columns that take a
-            few milliseconds are solved exactly (with two classes, up to 2200 distinct values after joining neighbours
-            of one class). ``"optimal"``: exact dynamic programming for up to 20,000 such values.
+        few milliseconds are solved exactly (with two classes, up to 2200 distinct values after joining neighbours of
+        one class). ``"optimal"``: exact dynamic programming for up to 20,000 such values.
     prior : {"sizes", "published"}, default="sizes"
         Cost of the bounds of I intervals. ``"published"``: log N + log C(N+I-1, I-1), for bounds anywhere between N
         rows. ``"sizes"``: log V + log C(V-1, I-1), for bounds between V distinct values (missing is one); it gives

@@ -70,7 +70,7 @@ class TableEncoder(TableCoder):
         some of so many columns would be cut by chance.
     missing : {"level", "ignore"}, default="level"
         ``"level"``: missing values form a separate level, if there are any in training (unless the feature is
-            uninformative). ``"ignore"``: they contribute nothing to any class, in training and prediction.
+        uninformative). ``"ignore"``: they contribute nothing to any class, in training and prediction.
     unseen : {"ignore"}, default="ignore"
         A category never seen in training, or a missing value in a column that had none, gets the number of levels as
         its code, which contributes nothing to the log probability of any class. Such values are counted in

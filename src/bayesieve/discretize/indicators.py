@@ -39,7 +39,7 @@ class IndicatorEncoder(TableCoder):
         score, by name; it must name every score. Thresholds are sorted, and duplicates are dropped.
     missing : {"level", "ignore"}, default="level"
         ``"level"``: missing scores are the first level of every indicator of the score, if there are any in training.
-            ``"ignore"``: they contribute nothing to any class, in training and prediction.
+        ``"ignore"``: they contribute nothing to any class, in training and prediction.
     n_jobs : int or None, default=-1
         Threads that compare scores with thresholds. Results do not depend on it.
 
@@ -60,9 +60,10 @@ class IndicatorEncoder(TableCoder):
         Number of scores, the columns of ``X``.
 
     Notes
-    ----- ``transform`` returns the indicators: 1 if the score is at most the threshold, otherwise 0, also if it is
-    missing. ``fit_transform_coded`` and ``transform_coded`` return codes of the levels in ``levels_``, to which the
-    estimators of this package are fitted. Infinite scores raise an error, as in other numeric columns.
+    -----
+    ``transform`` returns the indicators: 1 if the score is at most the threshold, otherwise 0, also if it is missing.
+    ``fit_transform_coded`` and ``transform_coded`` return codes of the levels in ``levels_``, to which the estimators
+    of this package are fitted. Infinite scores raise an error, as in other numeric columns.
 
     References
     ----------

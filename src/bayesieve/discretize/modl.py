@@ -77,7 +77,7 @@ def log_factorials(totals: np.ndarray) -> np.ndarray | None:
         return None
     with _table_lock:
         if _table.size <= n:
-            # The table grows by doubling, so that many small columns or growing tables do not rebuild it each time.
+            # The table grows by doubling, so that it is rarely rebuilt if it is requested for larger and larger counts.
             size = max(1024, n + 1, min(2 * _table.size, 1 << 17))
             _table = gammaln(np.arange(1.0, size + 1.0))
         return _table
@@ -321,7 +321,7 @@ def _search_greedily(cumulated: np.ndarray, prior: np.ndarray) -> np.ndarray:
     coarse = kernels.join_neighbours(cumulated, table, target)
     chosen = np.append(coarse[search_bounds(cumulated[coarse], prior, "optimal")], n_blocks)
     # Bounds are slightly misplaced if blocks were packed. Moving them a short way first avoids a scan of all blocks for
-    # each.
+    # each bound.
     return kernels.improve_bounds(cumulated, chosen, 2 * n_blocks // target, prior, table)[:-1]
 
 

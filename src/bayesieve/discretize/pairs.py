@@ -269,7 +269,8 @@ class PairFinder:
 
         Parameters
         ----------
-        parts : columns of the pairs, by position. skipped : positions of columns that form no pair with each other.
+        parts : columns of the pairs, by position.
+        skipped : positions of columns that form no pair with each other.
         saved : for columns with many values, by position, functions that return the nats that one level per value
             saves. A pair must save more than that, not only more than the coarser levels of the column.
         """

@@ -66,15 +66,15 @@ class Repeats:
     def caution(self) -> Caution:
         """Caution that names the share of repeated rows and the remedy."""
         counted = "Equal rows were counted once" if self.is_whole else "Rows that share them were counted as one"
-        effect = f"{counted}, with each class at its share of all rows; keep one row of each"
+        effect = f"{counted}, with each class at its share of all rows"
         return _caution(self.n_repeated, self.n_rows, self.columns, effect)
 
 
 def _caution(n_repeated: float, n_rows: float, columns: Sequence[str], effect: str) -> Caution:
     sentence = (
         f"{100 * n_repeated / n_rows:.3g} % of the rows repeat others ({n_repeated:,.0f} of {n_rows:,.0f}), as after "
-        f"oversampling or a join: values of {named(columns)} hardly ever agree by chance. {effect}, and set other "
-        "shares of the classes with with_prior()."
+        f"oversampling or a join: values of {named(columns)} hardly ever agree by chance. {effect}. Keep one row of "
+        "each, and correct the class shares by with_prior() if they differ in the population."
     )
     return Caution(REPEATED, tuple(columns), sentence)
 
@@ -119,7 +119,7 @@ def scan_caution(
 
 
 def _scan_caution(n_repeated: float, n_rows: float, columns: Sequence[str]) -> Caution:
-    effect = "All of them were counted, so that chance may look like information; keep one row of each"
+    effect = "All of them were counted, so that chance may look like information"
     return _caution(n_repeated, n_rows, columns, effect)
 
 
@@ -284,8 +284,8 @@ def _copied_columns(table: Table, target: Target, sample: np.ndarray) -> list[in
 
 
 def _copied(table: Table, target: Target, sample: np.ndarray, columns: Sequence[int]) -> dict[int, np.ndarray]:
-    """Return, for each column whose values may have been copied, the number of each row's value (-1 if missing), by
-    column.
+    """Return codes of the values in ``sample`` (-1 = missing) of each column whose values may have been copied, by
+    column position.
     """
     groups, candidates = dict[int, np.ndarray](), np.array(columns, dtype=np.int64)
     if candidates.size == 0:

@@ -120,23 +120,23 @@ class LevelRule:
             raise refusal(name, f"needs 'apart', 'unseen' or a value as 'missing', got {self.missing!r:.80}")
         others = self != LevelRule(exclude=self.exclude)
         if self.exclude and others:
-            raise refusal(name, "is excluded; leave its other options out")
+            raise refusal(name, "is excluded; omit its other options")
         if self.groups is not None and self.option_of_numbers:
             option = self.option_of_numbers
-            raise refusal(name, f"has both groups of categories and {option!r} of numbers; leave one out")
+            raise refusal(name, f"has both groups of categories and {option!r} of numbers; omit one of them")
         by_hand: Any = None if self.groups is None else [group for group in self.groups if group != (None,)]
         by_hand = by_hand if self.cuts is None else (*self.cuts, None)
         if by_hand is not None and not (self.coarsen or self.cells) and most is not None and len(by_hand) > most:
-            raise refusal(name, f"has {len(by_hand)} levels by hand but max_levels={most}; set coarsen, or join some")
+            raise refusal(name, f"has {len(by_hand)} levels by hand but max_levels={most}; set coarsen, or join levels")
         if by_hand is not None and self.max_rows is not None:
-            raise refusal(name, "has levels by hand, which max_rows would split; leave one out")
+            raise refusal(name, "has levels by hand, which max_rows would split; omit one of them")
         if self.unseen and self.groups is None:
-            raise refusal(name, "has no groups that could leave categories out; give some, or leave 'unseen' out")
+            raise refusal(name, "has no groups to which 'unseen' applies; add groups, or omit 'unseen'")
         if by_hand is None and self.coarsen:
-            raise refusal(name, "has no cuts or groups to coarsen; give some, or leave 'coarsen' out")
+            raise refusal(name, "has no cuts or groups to coarsen; add some, or omit 'coarsen'")
         if by_hand is None and (self.cells or self.learnt):
             option = "cells" if self.cells else "learnt"
-            raise refusal(name, f"has no cuts or groups to which {option!r} applies; leave it out")
+            raise refusal(name, f"has no cuts or groups to which {option!r} applies; omit it")
         if self.groups is not None:
             values = [value for group in self.groups for value in group]
             odd = next((value for value in values if value is not None and not _is_single(value)), None)
@@ -144,7 +144,7 @@ class LevelRule:
                 raise refusal(name, f"needs lists of values as 'groups', null for missing ones, got {odd!r:.80}")
             twice = _twice([None if value is None else canonical_text(value) for value in values])
             if not self.groups or not all(self.groups):
-                raise refusal(name, "has an empty group" if self.groups else "has no groups; leave 'groups' out")
+                raise refusal(name, "has an empty group" if self.groups else "has no groups; omit 'groups'")
             if twice != "":
                 raise refusal(name, f"has the value {twice!r} in two groups")
 
@@ -283,8 +283,8 @@ def _ruled_columns(levels: Sequence[FeatureLevels]) -> list[FeatureLevels]:
 
 
 def _with_moments(given: Mapping[str, Any], type_: str) -> dict[str, Any]:
-    """Return the options of a rule in which numbers that stand for dates or times are floats, so that they are read
-    back as numbers.
+    """Return a rule's options for a column of type ``type_``. Dates and times given as numbers are written as floats,
+    from which a saved rule is read back.
     """
     if type_ not in TEMPORAL:
         return dict(given)

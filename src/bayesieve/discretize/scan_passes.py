@@ -311,7 +311,9 @@ class RowScatter:
             into[rows] = part
 
     def put_columns(self, values: Sequence[np.ndarray], into: np.ndarray, n_jobs: int | None) -> None:
-        """Write the values of a block's rows in several columns into arrays of all rows, (n_columns, n_rows)."""
+        """Write the values of a block's rows into an array of all rows, (n_columns, n_rows), given the block's values
+        of each column.
+        """
         map_in_threads(lambda both: self.put(*both), list(zip(values, into, strict=True)), n_jobs)
 
     def add(self, values: np.ndarray, into: np.ndarray) -> None:

@@ -93,7 +93,7 @@ def _whole(first: bytes, file: IO[bytes], name: Path) -> bytes:
 def _read(path: Path, levels: Mapping[str, FeatureLevels] | None, date_orders: dict[str, bool] | None) -> pl.DataFrame:
     format = "Excel" if path.suffix.lower() in EXCEL else format_of(path)
     if format is None:
-        raise ValueError(f"{path} has no known file extension; name it {KNOWN}; or .xlsx.")
+        raise ValueError(f"{path} has no known file extension; rename it to end in {KNOWN}, or .xlsx.")
     if format != "text" and path.stat().st_size == 0:
         raise ValueError(f"{path} is empty; a table needs columns and at least one row.")
     if format == "Excel":

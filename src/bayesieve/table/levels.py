@@ -57,7 +57,7 @@ class FeatureLevels(ShortRepr):
         Share of the null cost (of the description with a single level) that the levels save, in [0, 1).
     special : tuple of pairs of a name and the values that it stands for
         Numeric: special values with separate levels, which follow the level of missing values. Columns read them as
-            numbers below all others, up to `HIGHEST_SPECIAL`, with a cut point at each.
+        numbers below all others, up to `HIGHEST_SPECIAL`, with a cut point at each.
     renamed : tuple of str or None
         Labels that replace the generated ones, None for a level that keeps its generated label; empty if all levels do.
     day_first : bool or None
@@ -502,7 +502,9 @@ class SavedLevels(msgspec.Struct, forbid_unknown_fields=True):
 
 @contextmanager
 def saved_levels(data: Any, what: str) -> Iterator[None]:
-    """Convert errors about damaged saved levels into a ValueError with one sentence that names ``what`` is damaged."""
+    """Convert errors about damaged saved levels into a ValueError with one sentence; ``what`` names the damaged
+    part.
+    """
     try:
         yield
     except Damaged as error:

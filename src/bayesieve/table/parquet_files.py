@@ -47,7 +47,7 @@ def files_of(paths: Sequence[str | os.PathLike[str]]) -> list[Path]:
         if is_stream(path):
             raise ValueError(f"{path} can only be read once; save it as a file and scan that.")
         if scannable_format(path) is None:
-            raise ValueError(f"{path} has no known file extension; name it {KNOWN}; or .xlsx.")
+            raise ValueError(f"{path} has no known file extension; rename it to end in {KNOWN}, or .xlsx.")
     ordered = sorted(files)
     for path, after in pairwise(ordered):
         if path == after:

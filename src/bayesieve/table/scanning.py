@@ -86,7 +86,7 @@ def scan(
     Scan(3 rows, 2 columns)
     """
     if columns is not None and not len(columns):
-        raise ValueError("columns is empty; name at least one column, or leave it out for all of them.")
+        raise ValueError("columns is empty; name at least one column, or omit the option for all columns.")
     table = source if isinstance(source, Scan) else _scanned(source, columns, folder, progress, None)
     return table if columns is None else table.select(columns)
 

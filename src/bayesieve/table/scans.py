@@ -159,7 +159,7 @@ class Scan:
         return replace(self, schema=self.schema_of(names))
 
     def slices(self, first: int, n_rows: int) -> list[FileRows]:
-        """Return where up to ``n_rows`` rows of the scan, from row ``first`` on, are found: as rows of its files."""
+        """Locate ``n_rows`` rows of the scan from row ``first`` on (fewer at its end), as rows of its files."""
         slices = []
         stop = min(first + n_rows, self.n_rows)
         i = bisect_right(self._ends, first)
@@ -196,7 +196,7 @@ class Scan:
 
         texts = {name: dtype for name, dtype in self.schema.items() if dtype == pl.String}
         rows = read_rows(self.slices(0, _LOOKED_AT), texts) if texts else pl.DataFrame()
-        # Without a name: polars would read a column name such as ^x$ as a regular expression here.
+        # Remove the name: polars would read a column name such as ^x$ as a regular expression here.
         n_bytes = {column.name: int(column.alias("").str.len_bytes().sum()) for column in rows.get_columns()}
         return {name: n / rows.height for name, n in n_bytes.items()}
 

@@ -192,7 +192,7 @@ def require_classes(owner: Any, classes: np.ndarray | None) -> None:
         )
     if len(classes) == 1:
         raise ValueError(
-            f"{type(owner).__name__} needs at least 2 classes in the target to tell apart, got 1 class only "
+            f"{type(owner).__name__} needs at least 2 classes in the target, got 1 class only "
             f"({classes.tolist()[0]!r}). Check that y is the right column, and that rows of other classes are not left "
             "out."
         )

@@ -368,12 +368,14 @@ def open_text(path: Path, source: Path | bytes, keep: Keep, names: Collection[st
 
 
 def in_memory(chunks: Iterable[bytes]) -> bytes:
-    """Return decoded text as bytes in memory; see ``keep`` of `open_text`."""
+    """Join chunks of decoded text to bytes in memory: a ``keep`` function of `open_text`."""
     return b"".join(chunks)
 
 
 def in_folder(folder: Path, chunks: Iterable[bytes]) -> Path:
-    """Write decoded text to a new file in ``folder``, and return its path; see ``keep`` of `open_text`."""
+    """Write chunks of decoded text to a new file in ``folder`` and return its path: a ``keep`` function of
+    `open_text`.
+    """
     target = folder / f"{len(list(folder.iterdir()))}{DECODED}"
     with target.open("wb") as file:
         file.writelines(chunks)

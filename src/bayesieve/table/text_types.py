@@ -61,8 +61,8 @@ class TextType:
         self.has_values = False
 
     def add(self, column: pl.Series) -> pl.Series:
-        """Return further values, converted to the type that fits all values so far; from text, only outer blanks are
-        removed.
+        """Convert the next values of the column to the type that fits all values so far; from text, only outer blanks
+        are removed.
         """
         trimmed = _trimmed(column)
         if trimmed.null_count() == len(trimmed):
@@ -133,7 +133,7 @@ class ScoredText:
         self._order = DayMonthOrder()
 
     def add(self, column: pl.Series) -> pl.Series:
-        """Return further values, as numbers if all of them are numbers, otherwise as text."""
+        """Convert the next values of the column to numbers if all of them are numbers, otherwise to text."""
         import polars as pl
 
         if self.as_dates:
