@@ -200,7 +200,7 @@ def test_grouped_lasso_is_that_of_the_package_group_lasso() -> None:
         tol=1e-10,
         supress_warning=True,
     )
-    peer.fit(problem.matrix, problem.own.argmax(axis=1))
+    peer.fit(problem.matrix, problem.one_hot.argmax(axis=1))
     *_, at = problem.path(np.array([problem.largest_penalty(), penalty]), tolerance=1e-7)
     np.testing.assert_allclose(at.slopes, peer.coef_, rtol=0, atol=1e-4)
 

@@ -140,7 +140,7 @@ def test_saved_and_fitted_again(by_hand: SelectiveNB, tmp_path: Any) -> None:
     [
         ({"wage": {"cuts": [1]}}, {}, "levels names the column 'wage', which is not a feature column; leave it out"),
         ({"incme": {"cuts": [1]}}, {}, "which is not a feature column; leave it out, or did you mean 'income'"),
-        ({"age": {"exclude": True, "cuts": [30]}}, {}, "is excluded; leave its other options out"),
+        ({"age": {"exclude": True, "cuts": [30]}}, {}, "is excluded; omit its other options"),
         ({"job": {"cuts": [30]}}, {}, "'job'"),
         ("missing.yaml", {}, "missing.yaml"),
         (None, {"max_levels": 1}, "max_levels must be a whole number of 2 or more, got 1"),

@@ -184,20 +184,20 @@ class Judged:
 
     def summary(self, name: str) -> str:
         """Return a field of all comparisons as text; if there are many, the range of the numbers."""
-        known = [check for check in self.checks if getattr(check, name) != ""]
-        texts = list(dict.fromkeys(check.text(name) for check in known))
-        values = [getattr(check, name) for check in known]
-        if name == "over" and len(texts) > 1 and len(known) <= _FEW:
-            return "; ".join(f"{check.what}: {check.over}" for check in known)
+        checks = [check for check in self.checks if getattr(check, name) != ""]
+        texts = list(dict.fromkeys(check.text(name) for check in checks))
+        values = [getattr(check, name) for check in checks]
+        if name == "over" and len(texts) > 1 and len(checks) <= _FEW:
+            return "; ".join(f"{check.what}: {check.over}" for check in checks)
         if name in ("margin", "over"):
             shown = texts if len(texts) <= _FEW else [text.partition(",")[0] for text in texts]
             return "; ".join(dict.fromkeys(shown))
         if len(texts) < 2:
             return "; ".join(texts)
-        one_form = len({check.form for check in known}) == 1
-        if len(known) > _FEW and one_form and not any(isinstance(value, str) for value in values):
-            return f"{number_text(min(values), known[0].form)} to {number_text(max(values), known[0].form)}"
-        return "; ".join(f"{check.what} {check.text(name)}" for check in known)
+        one_form = len({check.form for check in checks}) == 1
+        if len(checks) > _FEW and one_form and not any(isinstance(value, str) for value in values):
+            return f"{number_text(min(values), checks[0].form)} to {number_text(max(values), checks[0].form)}"
+        return "; ".join(f"{check.what} {check.text(name)}" for check in checks)
 
     @property
     def tested(self) -> str:
@@ -239,9 +239,9 @@ def differ(
     for (what, sample), p_adjusted in zip(samples.items(), adjusted, strict=True):
         theirs = _by_name(paper, what)
         verdict, p_value, words = _outcome(sample, sign, theirs, margin, p_adjusted, form)
-        known = _by_name(printed, what) or (NO_NUMBER if isinstance(theirs, str) else NO_SPREAD)
+        printed_as = _by_name(printed, what) or (NO_NUMBER if isinstance(theirs, str) else NO_SPREAD)
         checks.append(
-            Check(what, verdict, sample.mean, theirs, p_value, words, sample.repetitions, form, printed=str(known))
+            Check(what, verdict, sample.mean, theirs, p_value, words, sample.repetitions, form, printed=str(printed_as))
         )
     return tuple(checks)
 
@@ -304,9 +304,9 @@ def alike(
         verdict: Verdict = "refuted" if refuted else "holds" if inside < LEVEL else "open"
         words, p_value = f"margin {number_text(bound, form.lstrip('+'))}", outside if refuted else inside
         theirs = _by_name(paper, what)
-        known = NO_NUMBER if isinstance(theirs, str) else NO_SPREAD
+        printed_as = NO_NUMBER if isinstance(theirs, str) else NO_SPREAD
         checks.append(
-            Check(what, verdict, sample.mean, theirs, p_value, words, sample.repetitions, form, printed=known)
+            Check(what, verdict, sample.mean, theirs, p_value, words, sample.repetitions, form, printed=printed_as)
         )
     return tuple(checks)
 
@@ -350,16 +350,16 @@ def predicted(what: str, paper: float, values: Sequence[float], over: str = "rep
     >>> predicted("power of ten", 1080, [1018.0, 1003, 1024, 1011, 1030], form=".0f").verdict
     'refuted'
     """
-    known = np.array([value for value in values if value == value], dtype=float)
-    n = known.size
+    numbers = np.array([value for value in values if value == value], dtype=float)
+    n = numbers.size
     if n < 2:
-        only = float(known[0]) if n else float("nan")
+        only = float(numbers[0]) if n else float("nan")
         return Check(what, "open", only, paper, over=f"{n} {over}", form=form, printed=ONE_RUN)
     digits = int("".join(letter for letter in form.partition(".")[2] if letter.isdigit()) or 0)
-    spread = student.ppf(1 - LEVEL / 2, n - 1) * known.std(ddof=1) * np.sqrt(1 + 1 / n)
-    low, high = (float(known.mean() + side * (spread + 0.5 * 10.0**-digits)) for side in (-1, 1))
+    spread = student.ppf(1 - LEVEL / 2, n - 1) * numbers.std(ddof=1) * np.sqrt(1 + 1 / n)
+    low, high = (float(numbers.mean() + side * (spread + 0.5 * 10.0**-digits)) for side in (-1, 1))
     interval = f"{number_text(low, form)} to {number_text(high, form)}"
-    ours = f"{number_text(float(known.mean()), form)}; {interval}"
+    ours = f"{number_text(float(numbers.mean()), form)}; {interval}"
     held: Verdict = "holds" if low <= paper <= high else "refuted"
     return Check(what, held, ours, paper, None, "95 % prediction interval", f"{n} {over}", form, printed=ONE_RUN)
 
@@ -378,9 +378,9 @@ def fact(
 
     ``printed`` is whether the statement is true of the paper's numbers; None if there are none.
     """
-    known = NO_NUMBER if printed is None else "holds" if printed else "refuted"
+    printed_as = NO_NUMBER if printed is None else "holds" if printed else "refuted"
     verdict: Verdict = "holds" if holds else "refuted"
-    return Check(what, verdict, ours, paper, None, margin, over, form, printed=known)
+    return Check(what, verdict, ours, paper, None, margin, over, form, printed=printed_as)
 
 
 def compare(

@@ -118,9 +118,9 @@ class Group:
         names = comparison.data if names is None else names
         group = cls(comparison, tuple(name for name in names if name in comparison.data))
         columns = [cls.methods.index(method) for method in cls.needed or cls.methods]
-        found = [group.matrix(criterion)[:, columns] for criterion in cls.criteria]
-        known = np.all([~np.isnan(values).any(axis=1) for values in found], axis=0)
-        return cls(comparison, tuple(compress(group.names, known)))
+        matrices = [group.matrix(criterion)[:, columns] for criterion in cls.criteria]
+        is_complete = np.all([~np.isnan(values).any(axis=1) for values in matrices], axis=0)
+        return cls(comparison, tuple(compress(group.names, is_complete)))
 
     def folds(self, measure: str, name: str) -> np.ndarray:
         """Return the values of a measure, or of a further one that methods report, on the folds of a data set,

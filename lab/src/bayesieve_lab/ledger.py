@@ -161,10 +161,10 @@ class Ledger:
 
 def read_ledger(paper: str) -> Ledger:
     """Read the ledger of a paper."""
-    found = tomllib.loads(Path(__file__).with_name(paper).joinpath("ledger.toml").read_text(encoding="utf-8"))
+    parsed = tomllib.loads(Path(__file__).with_name(paper).joinpath("ledger.toml").read_text(encoding="utf-8"))
     lists = ("lives", "tests")
-    entries = tuple(Entry(**(one | {name: tuple(one.get(name, ())) for name in lists})) for one in found["entry"])
-    return Ledger(found["answer"], tuple(Line(**one) for one in found["line"]), entries)
+    entries = tuple(Entry(**(one | {name: tuple(one.get(name, ())) for name in lists})) for one in parsed["entry"])
+    return Ledger(parsed["answer"], tuple(Line(**one) for one in parsed["line"]), entries)
 
 
 Verdicts = dict[tuple[str, str], dict[Source, Judged]]

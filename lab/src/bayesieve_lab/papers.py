@@ -105,8 +105,8 @@ def counts(verdicts: Verdicts, n_unmeasured: int) -> str:
     """Return a sentence with the number of claims by verdict; "differs" if the variants of a study disagree."""
     outcomes = [{one.verdict for one in variants.values()} for variants in verdicts.values()]
     words = Counter(next(iter(of)) if len(of) == 1 else "differs between variants" for of in outcomes)
-    found = [(word, words[word]) for word in _ORDER if words[word]] + [("not measured", n_unmeasured)]
-    return ", ".join(f"{word} {n}" for word, n in found if n)
+    counted = [(word, words[word]) for word in _ORDER if words[word]] + [("not measured", n_unmeasured)]
+    return ", ".join(f"{word} {n}" for word, n in counted if n)
 
 
 def _of_boulle(folder: Path) -> tuple[str, TextTable]:

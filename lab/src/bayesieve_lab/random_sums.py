@@ -124,8 +124,8 @@ class RandomSums(TransformerMixin, BaseEstimator):
         Raises ValueError if an option is invalid, or the table has too few numeric columns.
         """
         check_allowed(self.get_params(deep=False), _ALLOWED)
-        known = enumerate(zip(table.kinds(), table.types(), strict=True))
-        usable = [i for i, of_column in known if of_column == ("numeric", "number")]
+        columns_of_table = enumerate(zip(table.kinds(), table.types(), strict=True))
+        usable = [i for i, of_column in columns_of_table if of_column == ("numeric", "number")]
         columns = np.array(usable, dtype=np.int64)
         order = int(self.order)
         if columns.size < order:
@@ -185,15 +185,15 @@ def _combinations(n: int, order: int) -> np.ndarray:
 def _sums(table: Table, terms: np.ndarray) -> np.ndarray:
     """Return the sums of the columns at these positions, (n_rows, n_sums); a sum is missing if a term is."""
     values = np.zeros((table.n_rows, len(terms)), order="F")
-    known: dict[int, np.ndarray] = {}
+    numbers: dict[int, np.ndarray] = {}
     for k, positions in enumerate(terms.tolist()):
         for i in positions:
-            if i not in known:
+            if i not in numbers:
                 column = table.column(i)
-                known[i] = column.read_numbers("number", [])[0]  # text that is no number is missing
-                if np.isinf(known[i]).any():
-                    raise column.infinity_error(known[i])
-            values[:, k] += known[i]
+                numbers[i] = column.read_numbers("number", [])[0]  # text that is no number is missing
+                if np.isinf(numbers[i]).any():
+                    raise column.infinity_error(numbers[i])
+            values[:, k] += numbers[i]
     return values
 
 

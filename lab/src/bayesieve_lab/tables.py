@@ -120,8 +120,8 @@ def p_text(p_value: float) -> str:
 
 def p_range(p_values: Iterable[float]) -> str:
     """Return the range of p-values as text, such as "p = 0.01 to 0.20"; empty if there are none."""
-    known = sorted(p_values)
-    ends = dict.fromkeys(p_text(known[k]) for k in (0, -1)) if known else {}
+    ascending = sorted(p_values)
+    ends = dict.fromkeys(p_text(ascending[k]) for k in (0, -1)) if ascending else {}
     return f"p = {' to '.join(ends)}".replace("= <", "<") if ends else ""
 
 

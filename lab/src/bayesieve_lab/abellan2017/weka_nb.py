@@ -54,9 +54,9 @@ class DeclaredEncoder(TableEncoder):
         coded, refitter = super().fit_with_refitter(X, y, sample_weight, *args, **options)
         levels = list(self.levels_)
         declared = [getattr(X.schema[level.name], "categories", None) for level in levels]
-        known = [level.n_levels - (level.missing_code is not None) for level in levels]
+        n_values = [level.n_levels - (level.missing_code is not None) for level in levels]
         self.n_states_ = np.array(
-            [n if names is None else len(names) for n, names in zip(known, declared, strict=True)]
+            [n if names is None else len(names) for n, names in zip(n_values, declared, strict=True)]
         )
         return coded, refitter
 
@@ -74,7 +74,7 @@ class WekaNB(ClassifierMixin, BaseEstimator):
     ----------
     select : "all", "imprecise" or float
         "imprecise": features of positive imprecise information gain (s = 1); a number: features whose information gain
-            in bits is at least this share of ln(classes); "all": all features.
+        in bits is at least this share of ln(classes); "all": all features.
     spread : bool
         Whether filters divide missing values among the states in proportion to their rows, like Weka's evaluator of
         information gain, or ignore them.

@@ -49,20 +49,20 @@ def findings(results: Results, examples: Examples | None) -> list[Judged | Close
     """Return the verdicts on all claims that can be judged by the results, and the distances between the paper's tables
     and ours.
     """
-    found: list[Judged | Closeness] = []
+    verdicts: list[Judged | Closeness] = []
     if examples is not None:
-        found += of_table_1(examples)
-        found += of_tree(examples)
+        verdicts += of_table_1(examples)
+        verdicts += of_tree(examples)
     if AUSTRALIAN in results.of("constrained") or results.count(AUSTRALIAN.ours, CLASSIC):
-        found += of_australian(results)
-    found += of_simulated(results)
+        verdicts += of_australian(results)
+    verdicts += of_simulated(results)
     claims = (
         *_balanced(results, results.of("balanced")),
         *_unbalanced(results, results.of("unbalanced")),
         _rule_for_q(results),
         _robust(results),
     )
-    return [*found, *(claim for claim in claims if claim.checks)]
+    return [*verdicts, *(claim for claim in claims if claim.checks)]
 
 
 def _own(one: PaperSet, guide: str | None = None) -> str:

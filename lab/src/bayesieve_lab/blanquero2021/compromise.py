@@ -64,13 +64,13 @@ def judge_compromise(lines: Sequence[dict[str, Any]]) -> tuple[Judged, ...]:
     time.
     """
     claims = []
-    known = {(line["option"], line["data"], line["value"]): line for line in lines}
+    line_of = {(line["option"], line["data"], line["value"]): line for line in lines}
     for option, sentence, (_, of_paper, most), where in (
         ("combinations", "25 combinations at each cut are a good compromise", COMBINATIONS, "Section 4.1"),
         ("cuts", "At most 100 cuts balance accuracy and time", CUTS, "Section 4.2"),
     ):
         pairs = {
-            f"{most} - {of_paper}, {name}": [known.get((option, name, value)) for value in (most, of_paper)]
+            f"{most} - {of_paper}, {name}": [line_of.get((option, name, value)) for value in (most, of_paper)]
             for name in ON[option]
         }
         both = {what: pair for what, pair in pairs.items() if all(pair)}

@@ -41,8 +41,8 @@ def time_figure(results: Results) -> str:
     sparse = sparse_name("accuracy", "auto")
     series = []
     for p, colour in zip(SIZES, _SHADES, strict=True):
-        known = [rho for rho in CORRELATIONS if results.values(simulated_name(p, rho), sparse, "cpu seconds").size]
-        points = tuple(Point(rho, math.log10(results.seconds(simulated_name(p, rho), sparse))) for rho in known)
+        rhos = [rho for rho in CORRELATIONS if results.values(simulated_name(p, rho), sparse, "cpu seconds").size]
+        points = tuple(Point(rho, math.log10(results.seconds(simulated_name(p, rho), sparse))) for rho in rhos)
         series.append(Series(f"p = {p}", colour, points, joined=True))
     drawn = Panel("Time of sparse NB", "correlation", "log10 CPU seconds of a fold", series)
     return scatter("Time of sparse naive Bayes by correlation and number of features", [drawn])

@@ -52,12 +52,12 @@ class GroupedLasso:
     Parameters
     ----------
     matrix : (n_rows, n_columns)
-    own : (n_rows, n_classes), 1 for the class of a row and 0 for others.
+    one_hot : (n_rows, n_classes), 1 for the class of a row and 0 for others.
     group : (n_columns,) number of the group of each column, from 0.
     """
 
     matrix: np.ndarray
-    own: np.ndarray
+    one_hot: np.ndarray
     group: np.ndarray
 
     @property
@@ -71,12 +71,12 @@ class GroupedLasso:
 
     def gradient(self, at: Coefficients) -> tuple[np.ndarray, np.ndarray]:
         """Return the gradient of the mean log loss with respect to slopes and intercepts."""
-        surplus = (np.exp(at.log_proba(self.matrix)) - self.own) / len(self.own)
+        surplus = (np.exp(at.log_proba(self.matrix)) - self.one_hot) / len(self.one_hot)
         return self.matrix.T @ surplus, surplus.sum(axis=0)
 
     def start(self) -> Coefficients:
         """Return the coefficients of the model without features."""
-        return Coefficients(np.zeros((self.matrix.shape[1], self.own.shape[1])), np.log(self.own.mean(axis=0)))
+        return Coefficients(np.zeros((self.matrix.shape[1], self.one_hot.shape[1])), np.log(self.one_hot.mean(axis=0)))
 
     def largest_penalty(self) -> float:
         """Return the smallest penalty for which the model has no features."""
@@ -84,7 +84,7 @@ class GroupedLasso:
 
     def objective(self, at: Coefficients, penalty: float) -> float:
         """Return the value of the objective function."""
-        loss = -float((self.own * at.log_proba(self.matrix)).sum()) / len(self.own)
+        loss = -float((self.one_hot * at.log_proba(self.matrix)).sum()) / len(self.one_hot)
         return loss + penalty * float(self.weights @ self.norms(at.slopes))
 
     def path(self, penalties: np.ndarray, tolerance: float = _TOLERANCE) -> Iterator[Coefficients]:
@@ -107,10 +107,10 @@ class GroupedLasso:
     def _solve(self, at: Coefficients, penalty: float, active: np.ndarray, tolerance: float) -> Coefficients:
         """Return the solution on the columns of active groups, by FISTA."""
         columns = np.flatnonzero(active[self.group])
-        matrix = np.column_stack([self.matrix[:, columns], np.ones(len(self.own))])
+        matrix = np.column_stack([self.matrix[:, columns], np.ones(len(self.one_hot))])
         _, group = np.unique(self.group[columns], return_inverse=True)
         weights = penalty * self.weights[active]
-        curvature = 0.5 * _largest_eigenvalue(matrix) / len(self.own)  # of softmax at most 1/2
+        curvature = 0.5 * _largest_eigenvalue(matrix) / len(self.one_hot)  # of softmax at most 1/2
         now = np.vstack([at.slopes[columns], at.intercepts])
         ahead, momentum = now, 1.0
         for _ in range(_MOST_STEPS):
@@ -118,7 +118,7 @@ class GroupedLasso:
             scores -= scores.max(axis=1, keepdims=True)
             proba = np.exp(scores, out=scores)
             proba /= proba.sum(axis=1, keepdims=True)
-            proposal = ahead - matrix.T @ (proba - self.own) / (len(self.own) * curvature)
+            proposal = ahead - matrix.T @ (proba - self.one_hot) / (len(self.one_hot) * curvature)
             if columns.size:
                 norms = np.sqrt(np.bincount(group, weights=(proposal[:-1] ** 2).sum(axis=1)))
                 shrunk = np.maximum(0.0, 1.0 - weights / curvature / np.maximum(norms, 1e-300))
@@ -197,10 +197,10 @@ class GroupedLassoPeer(Peer):
         total = np.zeros(penalties.size)
         folds = StratifiedKFold(self.n_folds, shuffle=True, random_state=self.random_state)
         for train, test in folds.split(whole.matrix, codes):
-            part = GroupedLasso(whole.matrix[train], whole.own[train], whole.group)
+            part = GroupedLasso(whole.matrix[train], whole.one_hot[train], whole.group)
             losses = np.full(penalties.size, np.inf)
             for place, at in enumerate(part.path(penalties)):
-                losses[place] = -(whole.own[test] * at.log_proba(whole.matrix[test])).sum()
+                losses[place] = -(whole.one_hot[test] * at.log_proba(whole.matrix[test])).sum()
                 if place - int(losses.argmin()) >= _PATIENCE:
                     break
             total += losses
@@ -218,16 +218,16 @@ class GroupedLassoPeer(Peer):
         return np.exp(self.model_.log_proba(matrix[:, self.varying_]))
 
     def _widths(self) -> list[int]:
-        return [len(known) + 1 if isinstance(known, dict) else 1 for known in self.columns_]
+        return [len(column) + 1 if isinstance(column, dict) else 1 for column in self.columns_]
 
     def _cells(self, table: Table, position: int) -> np.ndarray:
-        known = self.columns_[position]
-        if isinstance(known, dict):
-            return np.eye(len(known) + 1)[self._codes(table, position, unknown=len(known), missing=len(known))]
-        mean, deviation = known
+        column = self.columns_[position]
+        if isinstance(column, dict):
+            return np.eye(len(column) + 1)[self._codes(table, position, unknown=len(column), missing=len(column))]
+        mean, deviation = column
         return np.nan_to_num((self._numbers(table, position) - mean) / deviation)
 
 
 def _mean_and_deviation(numbers: np.ndarray) -> tuple[float, float]:
-    known = numbers[~np.isnan(numbers)]
-    return (float(known.mean()), float(known.std()) or 1.0) if known.size else (0.0, 1.0)
+    present = numbers[~np.isnan(numbers)]
+    return (float(present.mean()), float(present.std()) or 1.0) if present.size else (0.0, 1.0)

@@ -65,9 +65,9 @@ class Results:
         """Return the differences, first minus second method, of a measure on their common folds, or of its log10."""
         one, two = self._rows[name, first], self._rows[name, second]
         pairs = {place: (one[place].get(measure), two[place].get(measure)) for place in one if place in two}
-        known = {place: pair for place, pair in pairs.items() if None not in pair}
-        values = np.array(list(known.values()), dtype=float).reshape(-1, 2)
-        return self._folds(list(known), -np.diff(np.log10(values) if log else values)[:, 0])
+        complete = {place: pair for place, pair in pairs.items() if None not in pair}
+        values = np.array(list(complete.values()), dtype=float).reshape(-1, 2)
+        return self._folds(list(complete), -np.diff(np.log10(values) if log else values)[:, 0])
 
     def above(self, name: str, method: str, measure: str, bound: float) -> Differences:
         """Return the values of a measure on the folds less a bound, as a sample to be tested."""

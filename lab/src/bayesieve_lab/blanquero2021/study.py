@@ -150,9 +150,9 @@ class Blanquero2021(CrossValidatedStudy):
 
     def _examples(self, results: Path | None) -> Examples:
         made_by = {"seed": self.options.seed, "folds": self.protocol.n_folds, "data": AUSTRALIAN.ours in self.names}
-        known = None if results is None else Examples.read(results, made_by)
-        if known is not None:
-            return known
+        examples = None if results is None else Examples.read(results, made_by)
+        if examples is not None:
+            return examples
         load: Callable[[], tuple[Any, np.ndarray]] | None = None
         if AUSTRALIAN.ours in self.names:
             load = partial(self.load, AUSTRALIAN.ours)

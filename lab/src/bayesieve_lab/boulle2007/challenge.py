@@ -79,8 +79,8 @@ class Task:
         It is at most the number of different sums, and 0 if most sums would be repeated.
         """
         n, order, distinct = CONSTRUCTED.get(method, (0, 2, True))
-        known = comb(self.n_features, order)
-        return min(n, known) if distinct else n if n <= _MOST_TIMES * known else 0
+        n_distinct = comb(self.n_features, order)
+        return min(n, n_distinct) if distinct else n if n <= _MOST_TIMES * n_distinct else 0
 
 
 TASKS = (
@@ -363,11 +363,11 @@ class Entry:
 def guesses(entries: Mapping[tuple[Task, str], Entry]) -> TextTable:
     """Return table 5 of the paper beside our numbers, with the time per fold and the number of values (figure 12)."""
     rows: list[tuple[str, ...]] = []
-    known: Task | None = None
+    previous: Task | None = None
     for (task, method), entry in entries.items():
         rows.append(
             (
-                task.title if task is not known else "",
+                task.title if task is not previous else "",
                 method if entry.n_folds == entry.errors.size else f"{method}, {entry.n_folds} folds",
                 "" if task.test is None else f"{task.test:.4f}",
                 "" if task.guess is None else f"{task.guess:.4f}",
@@ -378,7 +378,7 @@ def guesses(entries: Mapping[tuple[Task, str], Entry]) -> TextTable:
                 f"{entry.seconds:.1f}",
             )
         )
-        known = task
+        previous = task
     columns = ("Data set", "Features", ">Test, paper", ">Guess, paper", ">Guess", ">Difference", ">Threshold 0.5")
     return TextTable.of((*columns, ">Million values", ">Seconds a fold"), rows)
 

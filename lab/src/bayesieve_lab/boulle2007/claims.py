@@ -158,10 +158,10 @@ def _better(group: Group, paper: Paper, pairs: Pairs, criterion: str, *, whole: 
         for one, two in pairs
         if one == REFERENCE and cells[two].wins is not None
     }
-    known: Mapping[str, float | str] = theirs
+    paper_values: Mapping[str, float | str] = theirs
     if not whole:
-        known = {name: f"{value:+.3f} on {n} sets" for name, value in theirs.items()}
-    return differ(samples, 1, known, printed=printed)
+        paper_values = {name: f"{value:+.3f} on {n} sets" for name, value in theirs.items()}
+    return differ(samples, 1, paper_values, printed=printed)
 
 
 def _consistent(group: Group, paper: Paper, criterion: str) -> Check:
@@ -211,7 +211,7 @@ def _totals(groups: Sequence[Group]) -> list[Judged]:
     n = sum(len(group.names) for group in groups)
     ratio, pairs = wins / max(losses, 1), len(JUDGED) * len(OTHERS)
     share, theirs = wins / pairs / n, won / pairs / (len(UCI) + len(CHALLENGE))
-    found = {
+    check_of = {
         "wins about ten times as often as it loses": fact(
             "wins/losses",
             5 <= ratio <= 20,
@@ -225,13 +225,13 @@ def _totals(groups: Sequence[Group]) -> list[Judged]:
             "share", share > 0.5, share, theirs, "more than 50 %", f"{n} data sets", ".0%", printed=theirs > 0.5
         ),
     }
-    return [Judged("Section 7.2", f"{REFERENCE} {what} (paper's test)", (check,)) for what, check in found.items()]
+    return [Judged("Section 7.2", f"{REFERENCE} {what} (paper's test)", (check,)) for what, check in check_of.items()]
 
 
 def _by_criterion(group: Group, paper: Paper) -> Check:
-    found = {name: _record(group, paper, (criterion,)) for criterion, name in JUDGED.items()}
-    ours, theirs = ([row[k] for row in found.values()] for k in (0, 2))
-    texts = [", ".join(f"{name} {n}" for name, n in zip(found, of, strict=True)) for of in (ours, theirs)]
+    record_of = {name: _record(group, paper, (criterion,)) for criterion, name in JUDGED.items()}
+    ours, theirs = ([row[k] for row in record_of.values()] for k in (0, 2))
+    texts = [", ".join(f"{name} {n}" for name, n in zip(record_of, of, strict=True)) for of in (ours, theirs)]
     ordered, theirs_ordered = (of == sorted(of) and len({*of}) == len(of) for of in (ours, theirs))
     return fact("wins", ordered, texts[0], texts[1], "", _sets(group), printed=theirs_ordered)
 

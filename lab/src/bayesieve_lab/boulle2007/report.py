@@ -127,16 +127,16 @@ def _data_table(comparison: Comparison, facts: Mapping[str, DataFacts]) -> TextT
     rows_of = {row["data"]: row["n_train"] + row["n_test"] for row in comparison.rows}
     rows = []
     for name in comparison.data:
-        paper, own = BY_OURS[name], facts[name]
+        paper, of_file = BY_OURS[name], facts[name]
         pairs = (
-            (str(paper.rows), str(rows_of.get(name, own.rows))),
-            (str(paper.n_numeric), str(own.n_numeric)),
-            (str(paper.n_categorical), str(own.n_categorical)),
-            (str(paper.n_classes), str(own.n_classes)),
-            (f"{paper.majority_share:.1%}", f"{own.majority_share:.1%}"),
+            (str(paper.rows), str(rows_of.get(name, of_file.rows))),
+            (str(paper.n_numeric), str(of_file.n_numeric)),
+            (str(paper.n_categorical), str(of_file.n_categorical)),
+            (str(paper.n_classes), str(of_file.n_classes)),
+            (f"{paper.majority_share:.1%}", f"{of_file.majority_share:.1%}"),
         )
         cells = (theirs if _alike(theirs, ours) else f"{theirs} (ours {ours})" for theirs, ours in pairs)
-        rows.append((paper.name, name, *cells, paper.note or own.note))
+        rows.append((paper.name, name, *cells, paper.note or of_file.note))
     columns = ("Paper", "Ours", ">Rows", ">Numerical", ">Categorical", ">Classes", ">Majority", "Note")
     return TextTable.of(columns, rows)
 

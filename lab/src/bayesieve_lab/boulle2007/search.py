@@ -165,7 +165,7 @@ def judge_search(lines: Sequence[dict[str, Any]]) -> tuple[Judged, ...]:
         costs = Differences(np.array([line["forward"] - line["whole"] for line in sets]), "data sets")
         more = [line["bounded"] / line["free"] - 1 for line in sets]
         worst = max(range(len(sets)), key=lambda k: more[k])
-        found = {
+        checks_of = {
             "The search converges in one or two rounds in most cases": differ(
                 {"share of the starts less a half": Differences(shares - 0.5, "data sets")}, 1, form="+.0%"
             ),
@@ -184,7 +184,7 @@ def judge_search(lines: Sequence[dict[str, Any]]) -> tuple[Judged, ...]:
                 {"standard deviation of the costs": costs}, 1, form="+.3g", margin=None
             ),
         }
-        claims += [Judged("Section 3.5", sentence, tuple(checks)) for sentence, checks in found.items()]
+        claims += [Judged("Section 3.5", sentence, tuple(checks)) for sentence, checks in checks_of.items()]
     forward = {(line["forward rows"], line["forward features"]): line for line in lines if "forward rows" in line}
     if set(forward) >= {*FORWARD}:
         claims.append(_of_areas({shape: line["area seconds"] for shape, line in forward.items()}))

@@ -330,10 +330,10 @@ def make_waveform(
     from bayesieve.version import __version__
 
     made_by = {"seed": seed, "bayesieve": __version__}
-    known = None if results is None else read_waveform(results, made_by)
-    splits = known.splits if known is not None else ()
-    if known is not None and len(splits) >= N_SPLITS:
-        return known
+    study = None if results is None else read_waveform(results, made_by)
+    splits = study.splits if study is not None else ()
+    if study is not None and len(splits) >= N_SPLITS:
+        return study
     X, y = load()
     began = time.perf_counter()
     with search_progress("Waveform: splits of the rows", verbose, time_left) as progress:

@@ -73,13 +73,13 @@ def _methods(given: Any) -> dict[str, Any]:
     installed.
     """
     selectors = list(SELECTORS) if given.selectors is None else _names(given.selectors, SELECTORS, "selector")
-    known = {} if given.peers is None else _peers()
-    peers = [] if given.peers is None else _names(given.peers, known, "peer")
+    choices = {} if given.peers is None else _peers()
+    peers = [] if given.peers is None else _names(given.peers, choices, "peer")
     kinds = Columns.of_options(given, given.target[0]).kinds
     encoder = TableEncoder(kinds=kinds, n_jobs=given.jobs) if kinds else "modl"
     common: dict[str, Any] = {"encoder": encoder, "prior": given.prior, "random_state": given.seed}
     ours = {name: SelectiveNB(name, **common, n_jobs=given.jobs) for name in selectors}
-    return ours | {name: known[name](kinds=kinds or None, random_state=given.seed) for name in peers}
+    return ours | {name: choices[name](kinds=kinds or None, random_state=given.seed) for name in peers}
 
 
 def _peers() -> dict[str, Any]:
@@ -87,12 +87,12 @@ def _peers() -> dict[str, Any]:
     return PEERS | {name: make for point in plugins("peers") for name, make in point.load().items()}
 
 
-def _names(text: str, known: Collection[str], what: str) -> list[str]:
+def _names(text: str, choices: Collection[str], what: str) -> list[str]:
     names = names_in(text)
     if not names:
-        raise CommandError(f"--{what}s is empty; choose from {named(known, most=len(known))}")
+        raise CommandError(f"--{what}s is empty; choose from {named(choices, most=len(choices))}")
     for name in names:
-        require_choice(name, known, what)
+        require_choice(name, choices, what)
     return names
 
 
@@ -319,10 +319,10 @@ def _means(comparison: Any, measure: str, digits: int) -> list[str]:
     not comparable.
     """
     columns = _with_results(comparison, measure).T
-    known = [column.size > 0 and not np.isnan(column).any() for column in columns]
+    is_complete = [column.size > 0 and not np.isnan(column).any() for column in columns]
     return [
-        _number_text(float(column.mean()) if is_known else None, digits)
-        for column, is_known in zip(columns, known, strict=True)
+        _number_text(float(column.mean()) if has_mean else None, digits)
+        for column, has_mean in zip(columns, is_complete, strict=True)
     ]
 
 

@@ -150,9 +150,9 @@ def compare_many(
         methods = {name: of_folds.describe(estimator) for name, estimator in estimators.items()}
         file.go_on({**protocol.settings, "bayesieve": __version__}, fingerprints, methods)
     quiet = {name: of_folds.quiet_clone(estimator, n_jobs) for name, estimator in estimators.items()}
-    found = Comparison.of(data, estimators, protocol, file.rows, _run(quiet, sources, file, n_jobs, verbose))
+    comparison = Comparison.of(data, estimators, protocol, file.rows, _run(quiet, sources, file, n_jobs, verbose))
     of_rows = (library_of(table[0]) for table in data.values() if not callable(table))
-    return replace(found, library=next(of_rows, "polars"))
+    return replace(comparison, library=next(of_rows, "polars"))
 
 
 def _run(
@@ -294,8 +294,8 @@ def _without_uncounted_rows(data: of_folds.DataSet, weights: np.ndarray) -> of_f
     present, codes = np.unique(left.codes, return_inverse=True)
     if present.size < 2:
         raise ValueError(f"The target has only one class ({data.classes[present[0]]!r}) in rows of positive weight.")
-    known = as_sample_weight(left.weights, left.n_rows)
-    return of_folds.DataSet(data.name, left.X, codes, data.classes[present], known)
+    row_weights = as_sample_weight(left.weights, left.n_rows)
+    return of_folds.DataSet(data.name, left.X, codes, data.classes[present], row_weights)
 
 
 class _Standing:

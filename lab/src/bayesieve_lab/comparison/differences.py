@@ -227,8 +227,8 @@ def settled(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Return the differences of pairs without missing values, free of rounding noise; 0 if both values are equal, even
     if infinite.
     """
-    known = ~(np.isnan(first) | np.isnan(second))
-    first, second = first[known], second[known]
+    has_both = ~(np.isnan(first) | np.isnan(second))
+    first, second = first[has_both], second[has_both]
     differences = np.zeros(first.size)
     unequal = first != second
     with np.errstate(over="ignore"):

@@ -484,10 +484,10 @@ def log_probabilities(model: Any, X: Any, classes: np.ndarray, n_train: int) -> 
         else:
             predicted = np.log(np.asarray(model.predict_proba(X), dtype=float))
     model_classes = np.asarray(model.classes_)
-    known = np.searchsorted(classes, model_classes)
-    if not np.array_equal(classes[np.minimum(known, classes.size - 1)], model_classes):
+    positions = np.searchsorted(classes, model_classes)
+    if not np.array_equal(classes[np.minimum(positions, classes.size - 1)], model_classes):
         raise ValueError(f"The model has classes that the data set lacks: {model_classes.tolist()}.")
-    if predicted.ndim != 2 or predicted.shape[1] != known.size:
+    if predicted.ndim != 2 or predicted.shape[1] != positions.size:
         raise ValueError(f"Predicted probabilities have shape {predicted.shape}, not one column for each class.")
     if np.isnan(predicted).any():
         raise ValueError("Predicted probabilities are not numbers (NaN), or negative.")
@@ -496,7 +496,7 @@ def log_probabilities(model: Any, X: Any, classes: np.ndarray, n_train: int) -> 
         worst = float(sums[np.argmax(np.abs(sums - 1.0))])
         raise ValueError(f"Predicted probabilities of a row add up to {worst:.4g}, not to 1.")
     log_proba = np.full((len(predicted), classes.size), np.log(0.5 / n_train))
-    log_proba[:, known] = np.maximum(predicted, _LOWEST)
+    log_proba[:, positions] = np.maximum(predicted, _LOWEST)
     return log_proba
 
 
@@ -513,10 +513,11 @@ def fold_measures(
     weights : (n_rows,) row weights, or None.
 
     Returns
-    ------- dict by names in `MEASURES`. ``log_loss`` (nats per row) clips probabilities at 2.2e-16, as scikit-learn
-    does, so that methods with saturated probabilities are treated like those with logarithms. ``compression_rate`` is 1
-    - log loss / log loss of the null model (Boulle 2007, section 5.2), which predicts the class shares of the training
-    rows; with exactly stratified folds, its log loss is H(Y). ``auc`` is NaN if all rows are of one class.
+    -------
+    dict by names in `MEASURES`. ``log_loss`` (nats per row) clips probabilities at 2.2e-16, as scikit-learn does, so
+    that methods with saturated probabilities are treated like those with logarithms. ``compression_rate`` is 1 - log
+    loss / log loss of the null model (Boulle 2007, section 5.2), which predicts the class shares of the training rows;
+    with exactly stratified folds, its log loss is H(Y). ``auc`` is NaN if all rows are of one class.
     """
     clipped = np.maximum(log_proba, np.log(_LEAST_PROBABILITY))
     loss = metrics.log_loss(clipped, codes, weights)

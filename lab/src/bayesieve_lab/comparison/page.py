@@ -106,8 +106,8 @@ class Compared:
         self.values = {name: comparison.all_folds(name).swapaxes(1, 2) for name in (*MEASURES, *EFFORTS)}
         with np.errstate(invalid="ignore"):  # of infinities
             self._summary = replace(comparison, library="polars").means()
-        known = sorted((name for name in MEASURES if not np.isnan(self.values[name]).all()), key=lambda m: m != first)
-        self.measures = [Measure(name, name in LOWER_IS_BETTER, digits=3) for name in known]
+        names = sorted((name for name in MEASURES if not np.isnan(self.values[name]).all()), key=lambda m: m != first)
+        self.measures = [Measure(name, name in LOWER_IS_BETTER, digits=3) for name in names]
         ranks = np.zeros(len(self.methods))
         for measure in [one for one in self.measures if len(self.known_matrix(one))][:1]:
             ranks = tests_of.average_ranks(self.known_matrix(measure), measure.higher_is_better)
@@ -256,12 +256,12 @@ def data_tables(folds: Compared) -> list[Grid]:
 
 def _own_cells(measure: Measure, folds: Compared, i: int) -> list[GridCell]:
     name, cells = measure.name, []
-    known = ~np.isnan(folds.values[name][i])
-    n_known, n_folds = known.sum(axis=1), int(known.any(axis=0).sum())
+    has_value = ~np.isnan(folds.values[name][i])
+    n_values, n_folds = has_value.sum(axis=1), int(has_value.any(axis=0).sum())
     best = _best(folds.matrix(name)[i], measure)
     for j, (mean, deviation) in enumerate(zip(folds.means(name)[i], folds.means(f"{name}_std")[i], strict=True)):
-        under = f"± {measure.text(deviation)}" if n_known[j] > 1 else ""
-        under = f"{n_known[j]} of {n_folds} folds" if n_known[j] < n_folds else under
+        under = f"± {measure.text(deviation)}" if n_values[j] > 1 else ""
+        under = f"{n_values[j]} of {n_folds} folds" if n_values[j] < n_folds else under
         cells.append(GridCell(measure.text(mean), under, bool(best[j]), folds.mark(measure, i, j)))
     return cells
 
@@ -305,10 +305,10 @@ def _wins_cell(measure: Measure, folds: Compared, j: int) -> GridCell:
 
 def _best(values: np.ndarray, measure: Measure) -> np.ndarray:
     """Return positions of the best values; none if only one method has a value."""
-    known = values[~np.isnan(values)]
-    if known.size < 2:
+    present = values[~np.isnan(values)]
+    if present.size < 2:
         return np.zeros(values.shape, dtype=bool)
-    best = known.max() if measure.higher_is_better else known.min()
+    best = present.max() if measure.higher_is_better else present.min()
     with np.errstate(invalid="ignore"):
         return (values == best) | (np.abs(values - best) <= _SAME)
 

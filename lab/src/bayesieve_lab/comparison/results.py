@@ -127,9 +127,9 @@ class Comparison(ShortRepr):
         name : a key of the mapping that ``fold_figures`` of a method returns.
         data : name of the data set; optional if there is only one.
         """
-        known = list(dict.fromkeys(key for row in self.rows for key in row.get("figures") or ()))
-        if name not in known:
-            choice = f"choose one of {', '.join(map(repr, known))}" if known else "the methods have none of their own"
+        names = list(dict.fromkeys(key for row in self.rows for key in row.get("figures") or ()))
+        if name not in names:
+            choice = f"choose one of {', '.join(map(repr, names))}" if names else "the methods have none of their own"
             raise ValueError(f"There is no figure {name!r}; {choice}.")
         return self._numbers(lambda row: (row.get("figures") or {}).get(name))[self._place_of(data)]
 
@@ -298,10 +298,10 @@ def means_over_folds(folds: Sequence[np.ndarray], n_methods: int) -> np.ndarray:
     """
     means = np.full((len(folds), n_methods), np.nan)
     for mean, values in zip(means, folds, strict=True):
-        known = values[~np.isnan(values).all(axis=1)]
-        if len(known):
+        present = values[~np.isnan(values).all(axis=1)]
+        if len(present):
             with np.errstate(invalid="ignore"):  # of infinities of both signs
-                mean[:] = known.mean(axis=0)
+                mean[:] = present.mean(axis=0)
     return means
 
 
@@ -312,8 +312,8 @@ def _over_data(means: np.ndarray) -> np.ndarray:
 
 
 def _mean_and_spread(values: Sequence[float] | np.ndarray) -> tuple[float | None, float | None]:
-    known = np.asarray(values)[~np.isnan(values)]
-    return float(known.mean()) if known.size else None, float(known.std(ddof=1)) if known.size > 1 else None
+    present = np.asarray(values)[~np.isnan(values)]
+    return float(present.mean()) if present.size else None, float(present.std(ddof=1)) if present.size > 1 else None
 
 
 @dataclass(frozen=True)
@@ -366,8 +366,8 @@ def standings(comparison: Comparison, measure: str, data: str | None = None) -> 
     """
     values = comparison.folds(measure, data)
     values = values[~np.isnan(values).all(axis=1)]
-    known = [place for place in range(len(comparison.methods)) if not np.isnan(values[:, place]).all()]
-    if not known:
+    places = [place for place in range(len(comparison.methods)) if not np.isnan(values[:, place]).all()]
+    if not places:
         return []
     better = comparison.higher_is_better(measure)
     sign = 1 if better else -1
@@ -380,8 +380,8 @@ def standings(comparison: Comparison, measure: str, data: str | None = None) -> 
         column = values[:, place]
         return bool(np.isnan(column).any()), -sign * float(np.round(np.nanmean(column), 12)), place
 
-    order = sorted(known, key=place_of)
-    outcomes = {one: [sign * test(one, other).sign() for other in known if other != one] for one in known}
+    order = sorted(places, key=place_of)
+    outcomes = {one: [sign * test(one, other).sign() for other in places if other != one] for one in places}
     return [
         Standing(
             method=comparison.methods[one],
@@ -525,12 +525,12 @@ class ComparisonFile:
 
     def _describe(self, kind: str, what: str, descriptions: Mapping[str, str]) -> None:
         """Store new descriptions for the next write; ValueError if one contradicts the file."""
-        known = self._described[kind]
+        described = self._described[kind]
         for name, description in descriptions.items():
-            if known.get(name, description) != description:
+            if described.get(name, description) != description:
                 raise ValueError(f"{self.path} holds results of {what} named {name!r}; choose another file.")
-        self._pending += [{kind: name, "is": text} for name, text in descriptions.items() if name not in known]
-        known.update(descriptions)
+        self._pending += [{kind: name, "is": text} for name, text in descriptions.items() if name not in described]
+        described.update(descriptions)
 
     @staticmethod
     def _write(path: Path, lines: list[dict[str, Any]]) -> None:

@@ -82,8 +82,8 @@ class DataSets:
         """Return the data sets of a paper that cannot be loaded, by its mark, as in `names`."""
         loadable = self.names(mark)
         papers = read_catalogue(PAPERS)
-        known = papers.marked(mark) if mark in papers.marks else ()
-        return tuple(entry.name for entry in known if entry.name not in loadable)
+        entries = papers.marked(mark) if mark in papers.marks else ()
+        return tuple(entry.name for entry in entries if entry.name not in loadable)
 
     def facts(self, name: str) -> DataFacts:
         """Return the facts of a data set; ValueError if the catalogue does not have it."""

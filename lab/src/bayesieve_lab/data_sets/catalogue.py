@@ -80,16 +80,16 @@ class Catalogue:
     def marked(self, mark: str) -> tuple[Entry, ...]:
         """Return the data sets with a mark; ValueError if there is no such mark."""
         if mark not in self.marks:
-            known = f"it has {', '.join(self.marks)}" if self.marks else _NO_MARKS
-            raise ValueError(f"{self.path.name} has no column {mark!r} that marks data sets; {known}.")
+            hint = f"it has {', '.join(self.marks)}" if self.marks else _NO_MARKS
+            raise ValueError(f"{self.path.name} has no column {mark!r} that marks data sets; {hint}.")
         return tuple(entry for entry in self.entries.values() if mark in entry.marks)
 
     def entry(self, name: str) -> Entry:
         """Return the line of a data set; ValueError, which names the closest names, if there is none."""
         if name in self.entries:
             return self.entries[name]
-        folded = {known.casefold(): known for known in self.entries}
-        close = [folded[known] for known in difflib.get_close_matches(str(name).casefold(), folded, n=3)]
+        folded = {entry.casefold(): entry for entry in self.entries}
+        close = [folded[entry] for entry in difflib.get_close_matches(str(name).casefold(), folded, n=3)]
         hint = f"did you mean {' or '.join(map(repr, close))}?" if close else f"it has {', '.join(self.entries)}."
         raise ValueError(f"There is no data set {name!r} in {self.path}; {hint}")
 

@@ -131,9 +131,9 @@ def _typed(column: pl.Series) -> pl.Series:
         return column.str.strip_chars_end("-")
     if column.name in CODES:
         return column
-    known = column.set(column == ".", None)
-    numbers = known.cast(pl.Float64, strict=False)
-    if numbers.null_count() > known.null_count() or numbers.null_count() == column.len():
+    values = column.set(column == ".", None)
+    numbers = values.cast(pl.Float64, strict=False)
+    if numbers.null_count() > values.null_count() or numbers.null_count() == column.len():
         return column
     whole = bool((numbers.drop_nulls() == numbers.drop_nulls().cast(pl.Int32, strict=False)).all())
     return numbers.cast(pl.Int32 if whole else pl.Float64, strict=False)

@@ -134,5 +134,5 @@ def grid_information(order, groups, orders, others, cells, clumps, steps, unit, 
                     while at < points[t]:
                         below[bins[by[at]], t] += 1
                         at += 1
-                found = _best_columns(points, n_clumps, below, n_bins, most, steps, costs, best, unit / n_rows)
-                values[k] = max(values[k], found)
+                information = _best_columns(points, n_clumps, below, n_bins, most, steps, costs, best, unit / n_rows)
+                values[k] = max(values[k], information)

@@ -43,7 +43,7 @@ def weights_figure(
             raise ValueError(f"{method!r} gives {names[wrong]!r} the weight {values[wrong]}, which is not in [0, 1].")
     if not names:
         raise ValueError("There are no features whose weights could be drawn.")
-    lines = [(m, n, float(w)) for m, own in weights.items() for n, w in zip(names, own, strict=True)]
+    lines = [(m, n, float(w)) for m, values in weights.items() for n, w in zip(names, values, strict=True)]
     frame = columns(("method", "feature", "weight"), lines)
     weight = number("weight", None, domain=[0, 1]) | {"axis": {"values": [0, 1]}}
     bars = layer("bar", "main", x=names_of("feature", None), y=weight)

@@ -71,11 +71,11 @@ def campaigns(folder: Path | None, seed: int, *, quick: bool = False) -> dict[st
             *("frequency", "amount_class", "star"),
         ),
     )
-    known = {campaign.name: campaign}
+    by_name = {campaign.name: campaign}
     if folder is not None and (folder / "catalogue.csv").is_file() and (folder / f"{BALANCED}.parquet").is_file():
-        known[BALANCED] = balanced(folder, seed)
+        by_name[BALANCED] = balanced(folder, seed)
     if has_cup98(folder):
-        known[CUP] = Campaign(
+        by_name[CUP] = Campaign(
             CUP,
             f"KDD Cup 1998 ({PUBLISHED.n_train:,} donors for training, {PUBLISHED.n_test:,} for the test)",
             PUBLISHED.n_train,
@@ -84,7 +84,7 @@ def campaigns(folder: Path | None, seed: int, *, quick: bool = False) -> dict[st
             chosen=("INCOME", "FISTDATE", "LASTDATE", "NGIFTALL", "RFA_2F", "RFA_2A", "PEPSTRFL"),
             repeats=False,
         )
-    return known
+    return by_name
 
 
 def balanced(folder: Path | None, seed: int) -> Campaign:

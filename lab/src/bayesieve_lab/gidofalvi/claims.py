@@ -185,8 +185,8 @@ def _figure(figures: dict[str, float | None], what: str, step: int | None) -> fl
 
 def findings(comparison: Comparison, campaign: str) -> list[Judged]:
     """Judge every claim; for the cup, whose donors are the paper's, results are not random."""
-    known = dict.fromkeys(claim.what for claim in CLAIMS)
-    values = {what: values_of(comparison, campaign, what) for what in known}
+    quantities = dict.fromkeys(claim.what for claim in CLAIMS)
+    values = {what: values_of(comparison, campaign, what) for what in quantities}
     return [
         replace(
             compare(

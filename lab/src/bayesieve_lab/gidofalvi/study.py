@@ -57,8 +57,8 @@ class Gidofalvi(Study):
         super().__init__(options)
         self.smoothing: Smoothing = "m-estimate" if options.smoothing is None else options.smoothing
         check_smoothing(self.smoothing)
-        known = campaigns(options.data, options.seed, quick=options.quick)
-        self.campaigns = tuple(known[name] for name in self.chosen(tuple(known)))
+        by_name = campaigns(options.data, options.seed, quick=options.quick)
+        self.campaigns = tuple(by_name[name] for name in self.chosen(tuple(by_name)))
         self.repetitions = options.repetitions or (REPETITIONS_QUICK if options.quick else REPETITIONS)
 
     @property
@@ -136,8 +136,8 @@ class Gidofalvi(Study):
         """Return the results in a file, and those of pva97nk in the file next to it."""
         halves = balanced(self.options.data, self.options.seed)
         beside = self._file(results, halves)
-        known = {campaign.name for campaign in self.campaigns}
-        if halves.name not in known and not self.options.only and beside is not None and beside.is_file():
+        loaded = {campaign.name for campaign in self.campaigns}
+        if halves.name not in loaded and not self.options.only and beside is not None and beside.is_file():
             self.campaigns += (halves,)
         rows: dict[Any, dict[str, Any]] = {}
         for campaign in self.campaigns:

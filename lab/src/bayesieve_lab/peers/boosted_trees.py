@@ -37,7 +37,7 @@ class BoostedTrees(Peer):
 
         self._learn_columns(table, most=_MOST_VALUES)
         model = HistGradientBoostingClassifier(
-            categorical_features=[known is not None for known in self.columns_], random_state=self.random_state
+            categorical_features=[column is not None for column in self.columns_], random_state=self.random_state
         )
         self.empty_ = np.zeros(table.n_columns, dtype=bool)
         self.empty_ = np.isnan(self._rows(table)).all(axis=0)  # the trees refuse columns without known values

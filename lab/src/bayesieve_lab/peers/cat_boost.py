@@ -45,7 +45,7 @@ class OrderedBoosting(Peer):
 
         self._learn_columns(table)
         model = CatBoostClassifier(
-            cat_features=[position for position, known in enumerate(self.columns_) if known is not None],
+            cat_features=[position for position, column in enumerate(self.columns_) if column is not None],
             random_seed=self.random_state,
             thread_count=-1 if self.n_jobs is None else self.n_jobs,
             allow_writing_files=False,

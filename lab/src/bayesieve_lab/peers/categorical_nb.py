@@ -19,14 +19,14 @@ class LevelsPeer(Peer):
     def _learn_levels(self, table: Table, **limits: Any) -> None:
         self._learn_columns(table, _deciles, **limits)
         # A numeric column has one level more than bounds, and a further one for missing values.
-        self.n_levels_ = [len(known) + (1 if isinstance(known, dict) else 2) for known in self.columns_]
+        self.n_levels_ = [len(column) + (1 if isinstance(column, dict) else 2) for column in self.columns_]
 
     def _cells(self, table: Table, position: int) -> np.ndarray:
-        known, last = self.columns_[position], self.n_levels_[position] - 1
-        if isinstance(known, dict):
+        column, last = self.columns_[position], self.n_levels_[position] - 1
+        if isinstance(column, dict):
             return self._codes(table, position, unknown=last, missing=last)
         numbers = self._numbers(table, position)
-        return np.where(np.isnan(numbers), last, np.searchsorted(known, numbers, side="right"))
+        return np.where(np.isnan(numbers), last, np.searchsorted(column, numbers, side="right"))
 
 
 class QuantileNB(LevelsPeer):
@@ -72,9 +72,9 @@ class QuantileNB(LevelsPeer):
 
 def _deciles(numbers: np.ndarray) -> np.ndarray:
     """Return the bounds between tenths of the known numbers; each is the start of the interval above it."""
-    known = numbers[~np.isnan(numbers)]
-    if not known.size:
+    present = numbers[~np.isnan(numbers)]
+    if not present.size:
         return np.zeros(0)
-    bounds = np.quantile(known, np.arange(1, _N_BINS) / _N_BINS)
-    parts = np.unique(np.searchsorted(bounds, known, side="right"))
+    bounds = np.quantile(present, np.arange(1, _N_BINS) / _N_BINS)
+    parts = np.unique(np.searchsorted(bounds, present, side="right"))
     return bounds[parts[1:] - 1]  # starts of intervals with rows

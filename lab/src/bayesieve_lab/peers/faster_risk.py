@@ -106,9 +106,9 @@ def _rounded(
 
     FasterRisk's own method does the same by ``ndarray.tostring``, which NumPy 2.3 lacks.
     """
-    found: dict[bytes, tuple[float, np.ndarray]] = {}
+    solution_of_columns: dict[bytes, tuple[float, np.ndarray]] = {}
     for solution in np.column_stack([intercepts, betas]):
         multiplier, points = line_search(solution)
-        found.setdefault((points != 0).tobytes(), (multiplier, points))
-    points = np.array([points for _, points in found.values()])
-    return np.array([multiplier for multiplier, _ in found.values()]), points[:, 0], points[:, 1:]
+        solution_of_columns.setdefault((points != 0).tobytes(), (multiplier, points))
+    points = np.array([points for _, points in solution_of_columns.values()])
+    return np.array([multiplier for multiplier, _ in solution_of_columns.values()]), points[:, 0], points[:, 1:]

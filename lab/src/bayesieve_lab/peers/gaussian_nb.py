@@ -69,7 +69,7 @@ class OneHotGaussianNB(OneHotPeer):
 
 
 def _mean(numbers: np.ndarray, weights: np.ndarray | None) -> float:
-    known = ~np.isnan(numbers)
-    if not known.any():
+    is_present = ~np.isnan(numbers)
+    if not is_present.any():
         return 0.0
-    return float(np.average(numbers[known], weights=None if weights is None else weights[known]))
+    return float(np.average(numbers[is_present], weights=None if weights is None else weights[is_present]))

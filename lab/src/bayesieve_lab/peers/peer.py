@@ -39,7 +39,8 @@ class Peer(ClassifierMixin, BaseEstimator):
         Features that the classifier uses; None if it does not report them.
 
     Notes
-    ----- A peer implements `_learn`, and `_cells` or `_rows`, which return rows in the form that its model requires; if
+    -----
+    A peer implements `_learn`, and `_cells` or `_rows`, which return rows in the form that its model requires; if
     necessary also `_proba`, `_log_proba` and `_n_features`.
     """
 
@@ -135,8 +136,8 @@ class Peer(ClassifierMixin, BaseEstimator):
         """Return the codes of a categorical column, shape (n_rows,); values not seen in training get ``unknown``,
         missing ones ``missing``.
         """
-        categories, known = table.column(position).categories(), self.columns_[position]
-        codes = np.array([known.get(value, unknown) for value in categories.values] + [missing], dtype=np.int64)
+        categories, code_of_value = table.column(position).categories(), self.columns_[position]
+        codes = np.array([code_of_value.get(value, unknown) for value in categories.values] + [missing], dtype=np.int64)
         return codes[categories.codes]  # missing is -1, the last
 
     def _numbers(self, table: Table, position: int) -> np.ndarray:
@@ -154,11 +155,11 @@ class Peer(ClassifierMixin, BaseEstimator):
         import pandas as pd
 
         columns: dict[str, np.ndarray] = {}
-        for position, known in enumerate(self.columns_):
-            if known is None:
+        for position, code_of_value in enumerate(self.columns_):
+            if code_of_value is None:
                 columns[f"x{position}"] = self._numbers(table, position)
             else:
-                texts = np.array([*map(str, range(len(known))), unknown, missing], dtype=object)
+                texts = np.array([*map(str, range(len(code_of_value))), unknown, missing], dtype=object)
                 columns[f"x{position}"] = texts[self._codes(table, position, unknown=-2, missing=-1)]
         return pd.DataFrame(columns)
 

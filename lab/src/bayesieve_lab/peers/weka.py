@@ -109,7 +109,7 @@ class WekaBayes(Peer):
             return self.model_.predict_log_proba(frame)
         n_before, n_classes = len(self.used_) + 1, len(self.classes_)
         with TemporaryDirectory() as folder:
-            model, rows, found = (Path(folder, name) for name in ("model", "rows.arff", "found.arff"))
+            model, rows, scored = (Path(folder, name) for name in ("model", "rows.arff", "found.arff"))
             model.write_bytes(self.model_)
             self._write(rows, frame, np.zeros(len(frame), dtype=np.int64))  # filters refuse missing classes
             filters = (
@@ -118,10 +118,10 @@ class WekaBayes(Peer):
                 f"-R {n_before + 1}-{n_before + n_classes}",
                 f"weka.filters.unsupervised.attribute.Remove -R 1-{n_before}",
             )
-            files = ["-c", "last", "-i", str(rows), "-o", str(found)]
+            files = ["-c", "last", "-i", str(rows), "-o", str(scored)]
             options = [word for one in filters for word in ("-F", one)]
-            _run("weka.filters.MultiFilter", *options, *files, makes=found)
-            log_proba = np.array([_numbers(line) for line in _data_lines(found)]).reshape(len(frame), n_classes)
+            _run("weka.filters.MultiFilter", *options, *files, makes=scored)
+            log_proba = np.array([_numbers(line) for line in _data_lines(scored)]).reshape(len(frame), n_classes)
         with np.errstate(invalid="ignore"):
             return log_proba - logsumexp(log_proba, axis=1, keepdims=True)
 
@@ -129,8 +129,8 @@ class WekaBayes(Peer):
         """Write rows as ARFF: columns are named by position and values by code, so nothing needs quotes."""
         columns = zip(frame, self.columns_, strict=True)
         header = [
-            f"@attribute {name} " + ("numeric" if known is None else _braced(map(str, range(len(known)))))
-            for name, known in columns
+            f"@attribute {name} " + ("numeric" if column is None else _braced(map(str, range(len(column)))))
+            for name, column in columns
             if name in self.used_
         ]
         labels = [f"c{code}" for code in range(len(self.classes_))]

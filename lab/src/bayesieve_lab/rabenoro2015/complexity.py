@@ -112,7 +112,7 @@ def judge_complexity(lines: Sequence[dict[str, Any]]) -> tuple[Judged, ...]:
             f"{overhead} The power is nearer to 2.",
         ),
     }
-    found = [
+    verdicts = [
         Judged("Section 4.1", sentence, checks, unlike=unlike)
         for sentence, (names, most, unlike) in bounds.items()
         if (checks := tuple(grows(name, powers[name], most, f"{len(seconds[name])} sizes") for name in names))
@@ -122,7 +122,7 @@ def judge_complexity(lines: Sequence[dict[str, Any]]) -> tuple[Judged, ...]:
     checks = tuple(
         fact(name, ratio >= 10, ratio, "at least 10", "", "814 indicators", ".0f") for name, ratio in ratios.items()
     )
-    return (*found, Judged("Section 4.1", longer, checks, unlike="Times of another implementation."))
+    return (*verdicts, Judged("Section 4.1", longer, checks, unlike="Times of another implementation."))
 
 
 def _of_searches(lines: Sequence[dict[str, Any]]) -> dict[str, dict[int, float]]:

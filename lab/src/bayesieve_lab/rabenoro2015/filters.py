@@ -65,16 +65,16 @@ def measured(study: Any, number: int) -> dict[str, dict[str, float]]:
     """Return size, test error and redundancy (of the first 19 indicators, and of all selected) by filter on a draw."""
     train, test = coded(study, number)
     halves: Halves = halve(train, study.smoothing)
-    found = {}
+    measures = {}
     for name, ranking in RANKINGS.items():
         order = ranking(halves.fit)
         selected = best_of_path(halves, order)
-        found[name] = {
+        measures[name] = {
             "features": int(selected.sum()),
             "error": round(halves.error(selected, halves.scored(test)), 10),
             "leading": round(redundancy(halves.fit, order[:_LEADING]), 6),
         }
-    return found
+    return measures
 
 
 def wanted(repetitions: int) -> Iterator[tuple[dict[str, Any], Callable[[], dict[str, Any]]]]:

@@ -256,5 +256,5 @@ def path_table(comparison: Comparison) -> TextTable:
 
 
 def share_of_ties(ties: np.ndarray) -> str:
-    known = ties[~np.isnan(ties)]
-    return f"{100 * known.mean():.0f} %" if known.size else ""
+    shares = ties[~np.isnan(ties)]
+    return f"{100 * shares.mean():.0f} %" if shares.size else ""

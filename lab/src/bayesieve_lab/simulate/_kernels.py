@@ -114,13 +114,13 @@ def kolmogorov_smirnov_long(ranks, half, out):
         last = min(first + step, out.size)
         piece = ranks[first : last + 2 * half - 1]
         order = np.argsort(piece)
-        own = np.empty(piece.size, dtype=np.int32)
+        ranks_in_piece = np.empty(piece.size, dtype=np.int32)
         rank = np.int32(0)
         for k in range(piece.size):
             if k > 0 and piece[order[k]] != piece[order[k - 1]]:
                 rank += np.int32(1)
-            own[order[k]] = rank
-        kolmogorov_smirnov(own, rank + 1, half, out[first:last])
+            ranks_in_piece[order[k]] = rank
+        kolmogorov_smirnov(ranks_in_piece, rank + 1, half, out[first:last])
 
 
 @jit_inner

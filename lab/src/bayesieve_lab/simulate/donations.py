@@ -205,15 +205,15 @@ def _campaigns(donors: _Donors, rng: np.random.Generator) -> _Columns:
     codes = tuple(f"{frequency}{letter}" for frequency in range(1, 5) for letter in "CDEFG")
     frequency = np.digitize(donors.loyalty, (-0.7, 0.1, 0.9))
     for k in range(1, _CAMPAIGNS + 1):
-        known = rng.random(donors.n_rows) < 0.97 - 0.03 * k
-        gave = known & (rng.random(donors.n_rows) < _logistic(-2.2 + 0.55 * donors.loyalty))
+        was_mailed = rng.random(donors.n_rows) < 0.97 - 0.03 * k
+        gave = was_mailed & (rng.random(donors.n_rows) < _logistic(-2.2 + 0.55 * donors.loyalty))
         gift = _dollars(donors.gift * np.exp(0.35 * _normal(rng, donors.n_rows)), rng)
         frequencies = np.clip(
             frequency + (rng.random(donors.n_rows) < 0.04 * k) - (rng.random(donors.n_rows) < 0.2), 0, 3
         )
         letter = np.digitize(gift, (5, 10, 15, 25))
-        yield f"mailed_{k}", _missing(_whole(30 * k + rng.integers(0, 5, donors.n_rows)), ~known)
-        yield f"rfa_{k}", _text(codes, frequencies * 5 + letter, ~known)
+        yield f"mailed_{k}", _missing(_whole(30 * k + rng.integers(0, 5, donors.n_rows)), ~was_mailed)
+        yield f"rfa_{k}", _text(codes, frequencies * 5 + letter, ~was_mailed)
         yield f"answered_{k}", _missing(_whole(30 * k - rng.integers(1, 28, donors.n_rows)), ~gave)
         yield f"gift_{k}", _missing(gift, ~gave)
 

@@ -113,22 +113,22 @@ def _ended(row: Mapping[str, Any] | None) -> bool:
 
 def lines(shown: Shown, rows: Rows, methods: Sequence[str]) -> list[tuple[str, ...]]:
     """Return the rows of a table of means, over the folds that all methods have."""
-    known = [method for method in methods if any(key[1] == method for key in rows)]
+    methods = [method for method in methods if any(key[1] == method for key in rows)]
     measures = [measure for measure, *_ in shown.measures]
-    n_sets, n_folds, by_set = means(rows, known, [*measures, "n_features", SECONDS])
+    n_sets, n_folds, by_set = means(rows, methods, [*measures, "n_features", SECONDS])
     if not n_sets:
         return []
     values, first = by_set.mean(axis=0), by_set[:, :, 0] * (-1.0 if measures[0].startswith("mse") else 1.0)
     each = f"{n_folds // n_sets} fold{'s' * (n_folds > n_sets)} each"
     per_set = f", {each if n_folds % n_sets == 0 else f'{n_folds} folds'}" if shown.measures is RATES else ""
     on = f"{n_sets} of {shown.of} {shown.sets}{per_set}"
-    found = []
-    for k, (method, row) in enumerate(zip(known, values.tolist(), strict=True)):
-        told = (number_text(v, f".{digits}f") for v, (*_, digits) in zip(row, shown.measures, strict=False))
+    entries = []
+    for k, (method, row) in enumerate(zip(methods, values.tolist(), strict=True)):
+        cells = (number_text(v, f".{digits}f") for v, (*_, digits) in zip(row, shown.measures, strict=False))
         features = "all" if method == TREES else number_text(row[-2], ".1f")
-        lead = _lead(first[:, known.index(DEFAULT)] - first[:, k]) if DEFAULT in known and method != DEFAULT else ""
-        found.append((on if k == 0 else "", method, *told, lead, features, number_text(row[-1], ".2f")))
-    return found
+        lead = _lead(first[:, methods.index(DEFAULT)] - first[:, k]) if DEFAULT in methods and method != DEFAULT else ""
+        entries.append((on if k == 0 else "", method, *cells, lead, features, number_text(row[-1], ".2f")))
+    return entries
 
 
 def _lead(differences: np.ndarray) -> str:
@@ -141,11 +141,11 @@ def _lead(differences: np.ndarray) -> str:
     return f"{int((away > 0).sum())} / {int((away < 0).sum())}, {p_range([signed_rank_test(away)])}"
 
 
-def _titled(shown: Shown, found: Sequence[tuple[str, ...]]) -> TextTable | None:
+def _titled(shown: Shown, entries: Sequence[tuple[str, ...]]) -> TextTable | None:
     """Return a table of the given rows; None if there are none."""
     titles = [f">{title}" for _, title, _ in shown.measures]
     columns = ("On", "Method", *titles, ">bayesieve better / worse", ">Features", ">CPU seconds")
-    return TextTable.of(columns, found) if found else None
+    return TextTable.of(columns, entries) if entries else None
 
 
 def _compared(shown: Shown) -> tuple[str, ...]:
@@ -162,11 +162,11 @@ def table(folder: Path, shown: Shown) -> TextTable | None:
     main = _compared(shown)
     if not {shown.best, DEFAULT} <= {method for _, method, *_ in rows}:
         return None
-    found = lines(shown, rows, main)
+    entries = lines(shown, rows, main)
     with_ebm = lines(shown, rows, (*main, EBM)) if any(key[1] == EBM for key in rows) else []
-    if with_ebm and with_ebm[0][0] == found[0][0]:
-        found = with_ebm
-    return _titled(shown, found)
+    if with_ebm and with_ebm[0][0] == entries[0][0]:
+        entries = with_ebm
+    return _titled(shown, entries)
 
 
 def judge_default(folder: Path, shown: Shown) -> tuple[Check, ...]:
@@ -174,15 +174,15 @@ def judge_default(folder: Path, shown: Shown) -> tuple[Check, ...]:
     by the first measure; none without results.
     """
     rows = _rows(folder, shown.name, shown.only)
-    known = [method for method in _compared(shown) if any(key[1] == method for key in rows)]
+    methods = [method for method in _compared(shown) if any(key[1] == method for key in rows)]
     measure, _, digits = shown.measures[0]
-    by_set = means(rows, known, [measure])[2][:, :, 0]
-    if DEFAULT not in known or not by_set.size:
+    by_set = means(rows, methods, [measure])[2][:, :, 0]
+    if DEFAULT not in methods or not by_set.size:
         return ()
-    default = by_set[:, known.index(DEFAULT)]
+    default = by_set[:, methods.index(DEFAULT)]
     samples = {
         method: Differences.of(default, by_set[:, k], over=shown.sets)
-        for k, method in enumerate(known)
+        for k, method in enumerate(methods)
         if method != DEFAULT
     }
     error = measure.startswith("mse")
@@ -192,14 +192,14 @@ def judge_default(folder: Path, shown: Shown) -> tuple[Check, ...]:
 
 def answers(folder: Path) -> TextTable | None:
     """Return the table of all verdicts on the default; None without results."""
-    found = []
+    texts = []
     for shown in (one for blocks in TABLES.values() for one in blocks):
         for k, check in enumerate(judge_default(folder, shown)):
             claim = Judged("", "", (check,))
             on = f"{shown.name.partition('-')[0]}, {check.over}" if k == 0 else ""
             title = shown.measures[0][1] if k == 0 else ""
-            found.append((on, title, check.what, check.text("ours"), claim.tested, claim.verdict))
-    return TextTable.of(("On", "By", "Better than", ">Difference", ">Margin, p", "Verdict"), found) if found else None
+            texts.append((on, title, check.what, check.text("ours"), claim.tested, claim.verdict))
+    return TextTable.of(("On", "By", "Better than", ">Difference", ">Margin, p", "Verdict"), texts) if texts else None
 
 
 def better_than_papers(folder: Path) -> dict[str, list[str]]:
@@ -217,8 +217,8 @@ def successors(folder: Path) -> TextTable | None:
     from bayesieve_lab.surpassed.successors import SUCCESSORS
 
     shown = TABLES["boulle2007"][0]
-    found = lines(shown, _rows(folder, shown.name, shown.only), (shown.best, *SUCCESSORS, KHIOPS, DEFAULT))
-    return _titled(shown, found)
+    entries = lines(shown, _rows(folder, shown.name, shown.only), (shown.best, *SUCCESSORS, KHIOPS, DEFAULT))
+    return _titled(shown, entries)
 
 
 def tables(folder: Path) -> dict[str, list[TextTable]]:
@@ -232,7 +232,7 @@ def tables(folder: Path) -> dict[str, list[TextTable]]:
 def every_set(folder: Path, shown: Shown, measure: str, digits: int) -> TextTable:
     """Return the means of a measure on every data set, by method; a dash where a method has no results.
 
-    Means of a set are over the folds that all methods have which were run on it.
+    Means of a data set are over the folds that are finished for all methods run on it.
     """
     by_set: dict[str, dict[str, dict[tuple[int, int], float]]] = {}
     rows = _rows(folder, shown.name)
@@ -240,13 +240,13 @@ def every_set(folder: Path, shown: Shown, measure: str, digits: int) -> TextTabl
         if _ended(row):
             by_set.setdefault(data, {}).setdefault(method, {})[place[0], place[1]] = _value(row, measure)
     methods = dict.fromkeys(method for _, method, *_ in rows)
-    found = []
+    entries = []
     for data, values in by_set.items():
         shared = set.intersection(*(set(of_method) for of_method in values.values()))
         cells = [[values[method][place] for place in sorted(shared)] if method in values else [] for method in methods]
         texts = (number_text(float(np.mean(cell)) if cell else float("nan"), f".{digits}f") for cell in cells)
-        found.append((data, *texts))
-    return TextTable.of(("Data set", *(f">{method}" for method in methods)), found)
+        entries.append((data, *texts))
+    return TextTable.of(("Data set", *(f">{method}" for method in methods)), entries)
 
 
 def averaged_donors(folder: Path) -> dict[str, tuple[float, float]]:

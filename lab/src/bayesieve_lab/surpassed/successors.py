@@ -61,7 +61,7 @@ class WeightedNB(ClassifierMixin, BaseEstimator):
         self.encoder_ = encoder
         varied = np.flatnonzero(coded.n_levels > 1)
         prior, evidence = evidence_of(coded, varied)
-        found = minimize(
+        optimum = minimize(
             partial(loss, prior, evidence, np.asarray(coded.class_codes), self.objective),
             np.ones(varied.size),
             jac=True,
@@ -70,7 +70,7 @@ class WeightedNB(ClassifierMixin, BaseEstimator):
             options={"maxiter": _MOST_STEPS},
         )
         self.weights_ = np.zeros(coded.n_features)
-        self.weights_[varied] = found.x
+        self.weights_[varied] = optimum.x
         self.n_features_selected_ = int((self.weights_ > 0).sum())
         self.model_ = DiscreteNB(feature_weights=self.weights_).fit(coded)
         self.classes_ = self.model_.classes_
