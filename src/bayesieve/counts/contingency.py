@@ -244,8 +244,8 @@ def log_probabilities(counts: np.ndarray, total: float, smoothing: Smoothing) ->
 def smoothed_logs(
     counts: np.ndarray, class_counts: np.ndarray, n_levels: Any, n_classes: int, total: float, smoothing: Smoothing
 ) -> np.ndarray:
-    """Return log P(level | class), (n_levels, n_classes), from counts by level and class, and by class over all
-    levels.
+    """Return log P(level | class), (n_levels, n_classes), from counts by level and class, and by class over all levels.
+    For ``total`` and ``smoothing``, see `log_probabilities`.
     """
     if smoothing == "m-estimate":
         return np.log(counts + 1.0 / total) - np.log(class_counts + n_classes / total)

@@ -115,8 +115,8 @@ class ValueDependence(Dependence):
         """
 
     def within(self, left: np.ndarray, right: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
-        """Call ``of_columns``; ValueError unless it returns one finite number per pair. Return zeros if there are no
-        rows.
+        """Call ``of_columns`` with the same arguments; ValueError unless it returns one finite number per pair. Return
+        zeros if there are no rows.
         """
         if not left.shape[1]:
             return np.zeros((len(left), len(right)))
@@ -131,9 +131,7 @@ class ValueDependence(Dependence):
         return self._finite(self.of_columns(left, right, weights), shape, f"{len(left)} x {len(right)} pairs")
 
     def of_tables(self, tables: np.ndarray) -> np.ndarray:
-        """Return the dependence in tables of counts; the numbers of the two columns are the positions of their
-        levels.
-        """
+        """Return the dependence in tables of counts, with the position of each level as its number."""
         values = np.zeros(len(tables))
         for at, table in enumerate(tables):
             cells = np.nonzero(table)
@@ -219,8 +217,8 @@ class EntropyDependence(Dependence):
     def of_sums(self, information: Any, left: Any, right: Any, total: Any) -> np.ndarray:
         """Return the dependence of pairs from their mutual information and the entropies of both columns.
 
-        The arguments are float arrays that broadcast, in nats times ``total``, the number (or weight) of the rows of
-        the pair. ``information`` may be overwritten.
+        ``information`` and the entropies ``left`` and ``right`` are float arrays that broadcast, in nats times
+        ``total``, the number (or weight) of the rows of the pair. ``information`` may be overwritten.
         """
 
     def of_tables(self, tables: np.ndarray) -> np.ndarray:
@@ -392,7 +390,9 @@ class ColumnValues:
         return [part for part in (positions[complete], *positions[~complete][:, None]) if part.size]
 
     def _common(self, dependence: ValueDependence, left: np.ndarray, right: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Return the dependence between features in the rows in which all of them have a value, (n_left, n_right)."""
+        """Return the dependence between the features at ``left`` and ``right``, (n_left, n_right), in those of the
+        ``rows`` in which all of them have a value.
+        """
         if not (self._complete[left].all() and self._complete[right].all()):
             rows = rows[~np.isnan(self.numbers[np.ix_(np.append(left, right), rows)]).any(axis=0)]
         weights = None if self._weights is None else self._weights[rows]

@@ -400,7 +400,11 @@ def class_imprecise_information(
 
 
 def _most_even_shares(level_sums: np.ndarray, offsets: np.ndarray, s: float) -> np.ndarray:
-    """Return, for each feature, the distribution of maximum entropy over its levels with rows; other levels get 0."""
+    """Return, for each feature, the distribution of maximum entropy over its levels with rows; other levels get 0.
+
+    ``level_sums`` are the rows (or weight) of each level, feature after feature, and ``offsets`` the first level of
+    each feature. For ``s``, see `maximum_entropy_counts`.
+    """
     shares = np.zeros(level_sums.size)
     for first, last in pairwise(offsets.tolist()):
         with_rows = first + np.flatnonzero(level_sums[first:last] > 0.0)

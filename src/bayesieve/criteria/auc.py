@@ -97,7 +97,7 @@ class AUC(Criterion):
 
 def _count_pairs(rows: RowScores, moves: AreaMoves, targets: np.ndarray, positive: np.ndarray) -> np.ndarray:
     """Return the weight of correctly ordered pairs, (n_candidates, n_targets), each from the fastest kernel that does
-    not fail.
+    not fail. For ``targets`` and ``positive``, see `pair_sums`.
 
     Every method has a separate kernel, so that methods that are never used are never compiled.
     """

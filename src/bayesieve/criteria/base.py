@@ -174,7 +174,9 @@ class RunningCriterion:
         return self.sign * criterion.values(sums, sizes, self._rows.class_totals)
 
     def path(self, features: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        """Add features one after another; return the cost after each addition, (n_features,)."""
+        """Add features one after another; return the cost after each addition, (n_features,). ``sizes`` are the numbers
+        of selected features after each addition.
+        """
         sums = self._criterion.path_sums(self._state, features)  # type: ignore[attr-defined]
         return self.sign * self._criterion.values(sums, sizes, self._rows.class_totals)
 
@@ -294,7 +296,7 @@ class LogRatios:
         self, steps: np.ndarray, features: np.ndarray, adding: np.ndarray, ends: np.ndarray, members: np.ndarray
     ) -> None:
         """Add the log factors of features to the log ratios of each subset to which they are added, and subtract
-        dropped ones.
+        dropped ones. For the parameters, see `add_steps`.
         """
         from bayesieve.criteria._kernels import add_steps
 

@@ -53,7 +53,8 @@ class EqualFrequencyDiscretizer(_Binner):
 
 
 def equal_parts(above: np.ndarray, n_parts: int) -> np.ndarray:
-    """Return the positions of the values at which bins of about equal weight begin, except for the first bin.
+    """Return the positions of the values at which ``n_parts`` bins of about equal weight begin, except for the first
+    bin.
 
     ``above`` is the cumulative weight before each value. A bin begins where it is nearest to a multiple of the weight
     of a bin, at the lower value on ties.

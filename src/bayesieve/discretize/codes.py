@@ -89,7 +89,10 @@ def _refuse_other_types(X: Any) -> None:
 
 
 def refuse_empty_tables(n_levels: np.ndarray, n_classes: int, n_codes: int) -> None:
-    """Raise ValueError if the count tables of all features would take gigabytes, nearly all for levels without rows."""
+    """Raise ValueError if the count tables of all features would take gigabytes, nearly all for levels without rows.
+
+    ``n_levels`` are the numbers of levels of the features, and ``n_codes`` is the number of rows times features.
+    """
     cells = int(np.sum(n_levels, dtype=np.float64)) * n_classes
     if cells > _MOST_CELLS and cells > 100 * n_codes * n_classes:
         k = int(np.argmax(n_levels))

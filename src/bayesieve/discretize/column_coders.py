@@ -120,7 +120,7 @@ class TableCoder(LevelsCoder):
 
     @abstractmethod
     def _describe_level(self, level: FeatureLevels, code: int) -> dict[str, Any]:
-        """Return the columns of `to_frame` that precede the counts, as a dict."""
+        """Return a dict of the columns of `to_frame` that precede the counts, for the level with a ``code``."""
 
     def _add_unseen(self, unseen: np.ndarray) -> None:
         """Add numbers of values without a level, shape (n_features,), to ``unseen_counts_``."""
@@ -592,7 +592,9 @@ def fit_counts(
 def _fit_groups(
     coder: GroupCoder, name: str, type_: str, counts: ValueCounts, missing: str
 ) -> tuple[Intervals, FeatureLevels]:
-    """Fit a categorical column; return its costs and number of levels as `Intervals` without cuts, and its levels."""
+    """Fit a categorical column; return its costs and number of levels as `Intervals` without cuts, and its levels. For
+    ``missing``, see `fit_columns`.
+    """
     ignores = missing == "ignore" and counts.counts.any()  # values may be those of rows of weight 0
     with_missing = np.vstack([counts.counts, np.zeros_like(counts.missing) if ignores else counts.missing])
     try:
@@ -630,7 +632,8 @@ def _join(
 ) -> FittedColumns:
     """Join the results for consecutive pieces of a table.
 
-    A piece is several neighbouring numeric columns, or a single column, whose levels are then given.
+    A piece is several neighbouring numeric columns, given by their intervals and None, or a single column, given by its
+    intervals and its levels.
     """
     n_levels, missing, costs, null_costs = (
         np.concatenate([getattr(intervals, name) for intervals, _ in parts])

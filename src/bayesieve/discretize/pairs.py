@@ -333,7 +333,7 @@ class PairFinder:
         return saved_by_values(np.asarray(by_value.levels[0].counts))
 
     def _promising(self, parts: Sequence[_PairColumn], most: int, is_skipped: np.ndarray) -> np.ndarray:
-        """Return the positions of the most promising pairs, shape (most, 2), the best first.
+        """Return the most promising pairs, the best first, as positions of their columns in ``parts``, shape (most, 2).
 
         The score of a pair is its mutual information given the class, less that without the class and the difference
         expected by chance. Pairs of two columns in the mask ``is_skipped`` come last.

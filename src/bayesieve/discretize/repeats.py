@@ -354,7 +354,9 @@ def are_copies(values: np.ndarray, counts: np.ndarray, in_sample: bool = False) 
 
 
 def _possible_identifiers(table: Table, sample: np.ndarray) -> list[int]:
-    """Return the positions of columns that may be identifiers (numbers or names), judging by up to 1,000 rows."""
+    """Return the positions of columns that may be identifiers (numbers or names), judging by up to 1,000 of the rows at
+    positions ``sample``.
+    """
     kinds, types = table.kinds(), table.types()
     numbers = [i for i, kind in enumerate(kinds) if kind == "numeric" and types[i] == "number"]
     categorical = [i for i, kind in enumerate(kinds) if kind == "categorical"]

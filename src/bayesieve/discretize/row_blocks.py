@@ -145,7 +145,9 @@ class CountedColumns:
         return grids
 
     def fit(self, positions: Sequence[int], coders: Sequence[ColumnCoder], missing: str) -> FittedColumns:
-        """Return the levels of the columns at ``positions``, fitted to their counts."""
+        """Return the levels of the columns at ``positions``, fitted to their counts by ``coders``. For ``missing``, see
+        `fit_columns`.
+        """
         names, types = self._blocks.table.names, self._blocks.table.types()
         counts = [self.columns[i] for i in positions]
         named_, typed = [names[i] for i in positions], [types[i] for i in positions]

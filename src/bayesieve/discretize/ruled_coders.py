@@ -197,7 +197,7 @@ class Ruled:
 
 
 class RuledIntervals(Ruled, IntervalCoder):
-    """Coder of one numeric column by a user's rule."""
+    """Coder that cuts one numeric column by a user's rule."""
 
     joins = NEVER
     separates_missing = True
@@ -221,7 +221,7 @@ class RuledIntervals(Ruled, IntervalCoder):
 
     @staticmethod
     def _fitted_by(coder: Any, blocks: ValueBlocks, apart: bool) -> Intervals:
-        """Return the intervals that another coder finds for the same values."""
+        """Return the intervals that ``coder`` finds for the values in ``blocks``; for ``apart``, see `find_starts`."""
         first, counts = int(blocks.has_missing[0]), np.diff(blocks.cumulated, axis=0)
         values, missing = blocks.lower[first:-1], counts[:first].sum(axis=0, dtype=counts.dtype)
         upper = None if np.array_equal(values, blocks.upper[first:-1]) else blocks.upper[first:-1]
@@ -292,7 +292,9 @@ class RuledIntervals(Ruled, IntervalCoder):
         return [cuts[k - 1] for k in firsts[1:].tolist()], list(np.add.reduceat(by_level, firsts, axis=0))
 
     def _base_cuts(self, low: np.ndarray, high: np.ndarray, counts: np.ndarray) -> list[float]:
-        """Return the cut points of the base coder, and further ones in levels with more rows than the rule allows."""
+        """Return the cut points of the base coder, and further ones in levels with more rows than the rule allows; for
+        the parameters, see `_cut`.
+        """
         if len(low) < 2 or not counts.any():
             return []
         nothing = np.zeros(counts.shape[1], dtype=counts.dtype)
@@ -319,7 +321,7 @@ class RuledIntervals(Ruled, IntervalCoder):
 
 
 class RuledGroups(Ruled, GroupCoder):
-    """Coder of one categorical column by a user's rule."""
+    """Coder that groups the values of one categorical column by a user's rule."""
 
     def _with_absent(self, values: Sequence[Any], counts: np.ndarray) -> tuple[list[Any], np.ndarray]:
         """Return the values and counts extended by those that the rule names but no row has, and store these."""
@@ -446,7 +448,9 @@ class RuledGroups(Ruled, GroupCoder):
         return [*groups, *alone]
 
     def _cost(self, groups: Sequence[np.ndarray], counts: np.ndarray, null: float) -> float:
-        """Return the cost of the groups by the criterion of the base coder, in nats."""
+        """Return the cost of the groups by the criterion of the base coder, in nats; ``null`` is that of a single
+        group.
+        """
         rows = counts.sum(axis=1)
         sizes = np.array([np.count_nonzero(rows[group]) for group in groups])
         n_values, n_groups = int(sizes.sum()), int(np.count_nonzero(sizes))
@@ -490,7 +494,9 @@ def _joined_levels(counts: np.ndarray, least: float, most: int | None, sign: int
     before, after = [*range(-1, n_levels - 1)], [*range(1, n_levels + 1)]  # neighbours, by first level
 
     def ranked(k: int, charge: float) -> tuple[float, bool, float, int]:
-        """Return the sort key of joining level ``k`` with the next one; pairs with lower keys are joined first."""
+        """Return the sort key of joining level ``k`` with the next one, which increases the cost of the labels by
+        ``charge``; pairs with lower keys are joined first.
+        """
         following, follows = after[k], True
         fewest = float(min(rows[k], rows[following], least))
         if sign is not None and fewest >= least:

@@ -298,7 +298,8 @@ def _with_moments(given: Mapping[str, Any], type_: str) -> dict[str, Any]:
 def _with_options(level: FeatureLevels, sign: int | None, given: Mapping[str, Any], is_edited: bool) -> dict[str, Any]:
     """Return the options that give a column its current levels, with the remaining options ``given`` by its rule.
 
-    The option ``learnt`` lets a fit learn levels again if they were learnt from rows.
+    The option ``learnt`` lets a fit learn levels again if they were learnt from rows and not edited (``is_edited``).
+    ``sign`` is the direction of a monotone column, otherwise None.
     """
     by_hand = {"cuts", "groups"}.intersection(given) and not given.get("coarsen")
     options = {
@@ -351,7 +352,9 @@ def _exact_options(level: FeatureLevels, is_by_hand: bool) -> dict[str, Any]:
 
 
 def _without_quotes(given: Any) -> Any:
-    """Convert texts of numbers in plain values to numbers, so that YAML writes them without quotes."""
+    """Return plain data (also lists and dicts) with texts of numbers converted to numbers, so that YAML writes them
+    without quotes.
+    """
     if isinstance(given, Mapping):
         return {name: _without_quotes(value) for name, value in given.items()}
     if isinstance(given, (list, tuple)):

@@ -45,7 +45,8 @@ class FeatureClusters:
     ) -> FeatureClusters:
         """Cluster features by the dissimilarities H = (M* - M) / M*, where M* is the largest entry of M.
 
-        With ``diagonal``, M* may be an entry on the diagonal, the dependence of a feature on itself.
+        ``method`` is the linkage; see `ClusterSearch`. With ``diagonal``, M* may be an entry on the diagonal, the
+        dependence of a feature on itself.
         """
         from scipy.cluster.hierarchy import linkage
         from scipy.spatial.distance import squareform

@@ -115,7 +115,7 @@ class EverySubset:
     seconds: float
 
     def features(self, number: int) -> np.ndarray:
-        """Return the positions of the features of a subset in ascending order."""
+        """Return the ascending positions of the features in subset number ``number``."""
         bits = int(number) >> np.arange(self.problem.candidates.size) & 1
         return self.problem.candidates[bits > 0]
 

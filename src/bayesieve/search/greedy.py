@@ -168,7 +168,9 @@ class _GreedyRun:
                 return
 
     def _is_over(self, adding: bool) -> bool:
-        """Return whether the requested size is reached, or the criterion has its best possible value."""
+        """Return whether a phase that adds (or drops) features has reached the requested size, or the criterion its
+        best possible value.
+        """
         options, n_selected, limit = self._options, self._state.n_selected, self._options.n_features
         if limit is not None and (n_selected >= limit if adding else n_selected <= limit):
             return adding or options.direction == "backward"

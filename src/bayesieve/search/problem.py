@@ -530,7 +530,7 @@ class _Waves:
 
 
 class _Walk:
-    """Walk of one start through subsets of decreasing cost."""
+    """Walk of one start of a multi-start search, from the empty subset through subsets of decreasing cost."""
 
     def __init__(self, waves: _Waves, state: SearchState, rng: np.random.Generator) -> None:
         self._state, self._rng, self._clock = state, rng, waves.clock

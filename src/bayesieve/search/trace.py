@@ -130,8 +130,10 @@ class TraceRecorder:
     ) -> None:
         """Record the moves evaluated from one subset; if a move was accepted, it must be the last one.
 
-        ``validation`` is the criterion on the validation rows after the accepted move, and ``violation`` the distance
-        from the constraints. ``again`` says whether the feature was in the subset already.
+        ``adding`` and ``accepted`` are masks of the moves that add a feature, and of the accepted move; ``costs`` and
+        ``keys`` belong to the resulting subsets. ``validation`` is the criterion on the validation rows after the
+        accepted move, and ``violation`` the distance from the constraints. ``again`` says whether the feature was in
+        the subset already.
         """
         n = len(features)
         validations = np.where(accepted, validation, np.nan)
@@ -331,7 +333,7 @@ class SearchTrace(ShortRepr):
         return len(self.starts)
 
     def walk(self, start: int) -> slice:
-        """Return the slice of the moves of one walk."""
+        """Return the slice of the moves of walk number ``start``."""
         return slice(*np.searchsorted(self.walk_of, [start, start + 1]))
 
     @property
@@ -405,7 +407,7 @@ class SearchTrace(ShortRepr):
         return [Point(*of_one) for of_one in zip(values.tolist(), sizes.tolist(), violations, strict=True)]
 
     def walk_moves(self, start: int) -> Moves:
-        """Return the accepted moves of one walk."""
+        """Return the accepted moves of walk number ``start``."""
         moves = self.moves.at(self.walk(start))
         return moves.at(moves.accepted)
 
@@ -585,6 +587,8 @@ def _marked(positions: list[int], size: int) -> np.ndarray:
 def _are_walks(moves: Moves, walk_of: np.ndarray, starts: list[WalkStart]) -> bool:
     """Return whether moves form valid walks: each adds a feature that is absent, or drops or repeats one that is
     present.
+
+    ``walk_of`` has the number of each move's walk, and ``starts`` the start of each walk.
     """
     order = np.lexsort((moves.feature, walk_of))
     feature, walk, adding = moves.feature[order], walk_of[order], moves.adding[order]

@@ -66,7 +66,9 @@ def calibration_slope(log_odds: np.ndarray, hit: np.ndarray, weights: np.ndarray
 def _derivatives(
     columns: np.ndarray, coefficients: np.ndarray, hit: np.ndarray, weights: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the gradient (n_columns,) and the Fisher information (n_columns, n_columns) of the log-likelihood."""
+    """Return the gradient (n_columns,) and the Fisher information (n_columns, n_columns) of the log-likelihood of a
+    logistic regression of ``hit`` on ``columns``.
+    """
     log_odds = coefficients @ columns
     p = expit(log_odds)
     return columns @ (weights * (hit - p)), (columns * (weights * p * expit(-log_odds))) @ columns.T

@@ -125,7 +125,8 @@ def reliability(
     n_bins: int | None = 10,
     confidence: float = 0.95,
 ) -> list[Bin]:
-    """Return the non-empty bins of a reliability diagram, for the probability of one class.
+    """Return the non-empty bins of a reliability diagram from the predicted probability of one class, and whether each
+    row is of this class (``hit``).
 
     Bins have equal width in [0, 1] or, with ``n_bins=None``, there is one for each distinct probability. Weights are
     positive.
@@ -145,7 +146,9 @@ def by_group(
     weights: np.ndarray | None = None,
     confidence: float = 0.95,
 ) -> list[tuple[int, Bin]]:
-    """Return the number and the `Bin` of each non-empty group; ``groups`` has the group number (from 0) of each row."""
+    """Return the number and the `Bin` of each non-empty group; ``groups`` has the group number (from 0) of each row.
+    For other parameters, see `reliability`.
+    """
     order = np.argsort(groups, kind="stable")
     ends = np.cumsum(np.bincount(groups))
     diagram = []
@@ -187,6 +190,8 @@ def effective_rows(weights: np.ndarray | None, n_rows: int) -> float:
 def area_with_errors(score: np.ndarray, hit: np.ndarray, weights: np.ndarray | None = None) -> tuple[float, np.ndarray]:
     """Return the area under the ROC curve (ties count half), and its error terms, one for each row, shape (n_rows,).
 
+    ``score`` ranks the rows, and ``hit`` is a mask of the positive ones.
+
     The squared terms add up to the variance of DeLong, DeLong & Clarke-Pearson (1988); squared differences of the terms
     of two models on the same rows add up to the variance of the difference of their areas. All are NaN if all rows are
     hits or all are misses.
@@ -210,7 +215,7 @@ def area_with_errors(score: np.ndarray, hit: np.ndarray, weights: np.ndarray | N
 def area_interval(
     auc: float, errors: np.ndarray, hit: np.ndarray, weights: np.ndarray | None, confidence: float
 ) -> tuple[float, float]:
-    """Return Wilson's confidence interval of an area under the ROC curve.
+    """Return Wilson's confidence interval of an area under the ROC curve; ``hit`` is a mask of the positive rows.
 
     The number of rows in Wilson's formula is that for which the binomial variance equals the variance of the area, the
     sum of squares of ``errors`` (see `area_with_errors`), but at least the number of rows of the rarer class. The
@@ -228,6 +233,8 @@ def roc_points(
 ) -> list[tuple[float, float]]:
     """Return about ``most`` points (false positive rate, true positive rate) of the ROC curve; empty for a single
     class.
+
+    ``score`` ranks the rows, and ``hit`` is a mask of the positive ones.
     """
     if not 0 < np.count_nonzero(hit) < hit.size:
         return []

@@ -194,7 +194,7 @@ def mark_of_numbers(values: np.ndarray, rows: np.ndarray) -> Mark | None:
 
 
 def _are_periods(distinct: np.ndarray) -> bool:
-    """Return whether ascending numbers are all years with months (202401), or all with months and days (20240131)."""
+    """Return whether distinct numbers are all years with months (202401), or all with months and days (20240131)."""
     if distinct.size < _FEWEST_PERIODS:
         return False
     for (first, last), days in ((_MONTHS, False), (_DAYS, True)):
@@ -206,7 +206,7 @@ def _are_periods(distinct: np.ndarray) -> bool:
 
 
 def _are_seconds(distinct: np.ndarray) -> bool:
-    """Return whether ascending numbers are times since 1970 in seconds, milli-, micro- or nanoseconds."""
+    """Return whether distinct numbers are times since 1970 in seconds, milli-, micro- or nanoseconds."""
     return any(_SECONDS[0] * unit <= distinct[0] and distinct[-1] <= _SECONDS[1] * unit for unit in _UNITS)
 
 
@@ -231,7 +231,8 @@ def _rises_evenly(values: np.ndarray, rows: np.ndarray) -> bool:
 
 
 def _are_given_out(distinct: np.ndarray, counts: np.ndarray) -> bool:
-    """Return whether whole numbers look assigned, like identifiers, rather than measured.
+    """Return whether distinct whole numbers, each in ``counts`` rows, look assigned, like identifiers, rather than
+    measured.
 
     Counted in multiples of their common spacing, assigned numbers have fewer repetitions, or skip fewer numbers, than
     random ones in the same range. Measurements have more of both, because they are concentrated in part of the range.
@@ -251,7 +252,9 @@ def _are_given_out(distinct: np.ndarray, counts: np.ndarray) -> bool:
 
 
 def _are_even(distinct: np.ndarray, counts: np.ndarray) -> bool:
-    """Return whether ascending numbers are spread evenly over their range, or in blocks without large gaps."""
+    """Return whether ascending distinct numbers, each in ``counts`` rows, are spread evenly over their range, or in
+    blocks without large gaps.
+    """
     gaps, n = np.diff(distinct), counts.sum()
     even = (distinct - distinct[0]) / max(1.0, distinct[-1] - distinct[0])
     farthest = np.abs((np.cumsum(counts) - 0.5 * counts) / n - even).max()

@@ -416,7 +416,9 @@ def _name_of_type(kind: type) -> str:
 
 
 def _dtype_of_numbers(present: np.ndarray) -> type | None:
-    """Return the NumPy type that holds all numbers of an object array exactly; None if there is none."""
+    """Return the NumPy type that holds all numbers of an object array without missing values exactly; None if there is
+    none.
+    """
     kinds = set(map(type, present))
     if all(issubclass(kind, float) for kind in kinds):  # shorter floats have other texts
         return np.float64
@@ -593,13 +595,15 @@ def merge_values(raw: Iterable[Any]) -> tuple[list[Scalar], np.ndarray]:
 
 
 def drop_unused(codes: np.ndarray, raw: Sequence[Any], rows: np.ndarray | None = None) -> tuple[np.ndarray, list[Any]]:
-    """Return codes (-1 = missing) of some rows (positions; None: all), and the distinct values that they refer to."""
+    """Return codes (-1 = missing) of the rows at positions ``rows`` (None for all), and those of the distinct values
+    ``raw`` that they refer to.
+    """
     codes = codes if rows is None else codes[rows]
     used = np.zeros(len(raw) + 1, dtype=bool)
     used[codes] = True
-    kept = np.flatnonzero(used[:-1])  # the last entry stands for the missing code
-    if len(kept) == len(raw):
+    used_values = np.flatnonzero(used[:-1])  # the last entry stands for the missing code
+    if len(used_values) == len(raw):
         return codes, list(raw)
     position = np.full(len(raw) + 1, -1, dtype=np.int32)
-    position[kept] = np.arange(len(kept))
-    return position[codes], [raw[int(i)] for i in kept]
+    position[used_values] = np.arange(len(used_values))
+    return position[codes], [raw[int(i)] for i in used_values]

@@ -298,8 +298,8 @@ class Column:
         return numbers, unreadable
 
     def _read_special(self, numbers: np.ndarray, unreadable: np.ndarray, type_: str) -> None:
-        """Replace special values in ``numbers`` by their `special_number`. They are recognised as numbers, or else by
-        their text.
+        """Replace special values in ``numbers`` by their `special_number`, and remove them from the mask
+        ``unreadable``. They are recognised as numbers, or else by their text.
         """
         import polars as pl
 
@@ -365,7 +365,9 @@ class Column:
     def _numbers_of_texts(
         self, type_: str, complaints: list[str] | None, day_first: bool | None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Parse the canonical texts of the values; return the numbers and a mask of the rows that cannot be read."""
+        """Parse the canonical texts of the values; return the numbers and a mask of the rows that cannot be read, as
+        `read_numbers` does.
+        """
         import polars as pl
 
         from bayesieve.table.text_types import numbers_of_texts, other_order

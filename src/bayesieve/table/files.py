@@ -61,7 +61,9 @@ def read_file(
 def _read_stream(
     path: Path, name: Path, levels: Mapping[str, FeatureLevels] | None, date_orders: dict[str, bool] | None
 ) -> pl.DataFrame:
-    """Return the table in a stream, whose format follows from its first bytes; error messages use ``name``."""
+    """Return the table in a stream, whose format follows from its first bytes; error messages use ``name``. For
+    ``levels`` and ``date_orders``, see `read_table`.
+    """
     with contextlib.ExitStack() as files:
         file = sys.stdin.buffer if str(path) in STANDARD_INPUT else files.enter_context(path.open("rb"))
         content = file.read(_FIRST_BYTES)
@@ -112,7 +114,7 @@ def _parsed(
     date_orders: dict[str, bool] | None,
 ) -> pl.DataFrame:
     """Return the table in ``source``, a file or its content, in a format that `format_of` names; error messages use
-    ``path``.
+    ``path``. For ``levels`` and ``date_orders``, see `read_table`.
     """
     import polars as pl
 

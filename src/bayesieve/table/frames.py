@@ -439,7 +439,9 @@ def require_table(estimator: Any, X: Any) -> None:
 
 
 def _other_names(fitted: list[str], given: list[str], owner: str) -> str:
-    """Return the error message for column names (``given``) that differ from those of the fit (``fitted``)."""
+    """Return the error message of the estimator ``owner`` for column names (``given``) that differ from those of the
+    fit (``fitted``).
+    """
     message = "The feature names should match those that were passed during fit.\n"
     unexpected = sorted(set(given) - set(fitted))
     missing = sorted(set(fitted) - set(given))

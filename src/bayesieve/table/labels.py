@@ -34,6 +34,7 @@ def interval_labels(
 
     Parameters
     ----------
+    missing_code : code of the level of missing values; None if there is none.
     special : names of special values; they label the first intervals.
     patterns : templates of the labels of the first interval of ordinary numbers, of intervals between two cut points,
         and of the last one.
@@ -52,8 +53,8 @@ def interval_labels(
 
 
 def cut_texts(cut_points: np.ndarray, type_: str) -> list[str]:
-    """Return a text for each cut point: exact if that is short, otherwise with enough digits to differ from its
-    neighbours.
+    """Return a text for each cut point of a column of type ``type_``: exact if that is short, otherwise with enough
+    digits to differ from its neighbours.
     """
     cuts = [float(cut) for cut in cut_points]
     if type_ == "date":
@@ -178,7 +179,8 @@ def _terms(inside: np.ndarray, free: np.ndarray) -> list[tuple[tuple[int, ...] |
 
 
 def _named_levels(part: Any, full: bool, codes: tuple[int, ...] | None) -> str:
-    """Return the condition that a column has one of some levels, such as ``"age <= 32.5"``.
+    """Return the condition, such as ``"age <= 32.5"``, that a column, given by its `FeatureLevels`, has one of some
+    levels.
 
     ``codes`` are the levels; None, for all levels, gives an empty text. With ``full``, all values are listed.
     """

@@ -50,7 +50,7 @@ class PairLevels(FeatureLevels):
         name: str = "",
         **more: Any,
     ) -> PairLevels:
-        """Return the pair of two columns given by their levels; the default name combines both names."""
+        """Return a pair of columns; the default name combines both names. For the parameters, see the class."""
         name = name or pair_name(*(part.name for part in parts))
         return cls(name, "pair", "pair", level_score=level_score, parts=tuple(parts), grid=grid, cells=cells, **more)
 

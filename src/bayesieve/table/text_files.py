@@ -467,7 +467,9 @@ def _fields(lines: Iterable[str], separator: str) -> Iterator[list[str]]:
 
 
 def _separator_of(text: str, names: Collection[str], prefer: str) -> str | None:
-    """Return the separator that finds most of the expected ``names`` in the header; None if none finds any."""
+    """Return the separator that finds most of the expected ``names`` in the header, ``prefer`` on ties; None if none
+    finds any.
+    """
     wanted = set(names)
     counts = {}
     for separator in sorted(_SEPARATORS, key=lambda separator: separator != prefer):
@@ -478,7 +480,9 @@ def _separator_of(text: str, names: Collection[str], prefer: str) -> str | None:
 
 
 def sniff_separator(text: str, prefer: str = ",") -> str:
-    """Return the separator that splits most lines into as many fields as the header; ties go to more fields."""
+    """Return the separator that splits most lines of ``text`` into as many fields as the header; on ties the one with
+    more fields, and then ``prefer``.
+    """
     best, best_score = prefer, (0.0, 0, False)
     for separator in _SEPARATORS:
         rows = _rows(text, separator)

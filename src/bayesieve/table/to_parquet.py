@@ -84,7 +84,7 @@ class Copies:
 
     def write(self, frames: Iterable[pl.DataFrame], schema: pl.Schema, origin: FileState | None = None) -> DataFile:
         """Write frames of one schema to a new Parquet file. A generator of frames is closed afterwards, which ends its
-        query.
+        query. ``origin`` is the state of the source file, if the rows come from one.
 
         Raises
         ------

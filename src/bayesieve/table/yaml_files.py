@@ -128,7 +128,9 @@ class _NodeReader:
 
 
 def _size(node: Any, sizes: dict[int, float]) -> float:
-    """Return the number of values in a YAML node; the values of an alias count at each use."""
+    """Return the number of values in a YAML node; the values of an alias count at each use. ``sizes`` stores the
+    results by `id` of the node.
+    """
     if id(node) not in sizes:
         sizes[id(node)] = 1.0  # a node inside of itself is refused when it is read
         if isinstance(node.value, list):

@@ -229,7 +229,7 @@ class _Split:
             training_auc=area,
             found_by_search=Model(
                 _numbers(np.flatnonzero(searched.best_subset())),
-                # Rounding may make it negative.
+                # Rounding may make the difference negative.
                 max(0.0, float(_powers_of_ten(searched.best_criterion - subsets.cost.min()))),
             ),
             seconds=round(time.perf_counter() - self._began, 3),

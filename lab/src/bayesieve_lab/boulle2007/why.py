@@ -158,7 +158,7 @@ def areas(tested: Mapping[str, Mapping[str, list[Tested]]]) -> None:
 
 def print_unseen(study: Boulle2007, name: str) -> None:
     """Print results of NB(EF) with Khiops' treatment of categories never seen in training."""
-    # The paper counts the names of the sequences of Yeast.
+    # The paper counts the column of sequence names of Yeast as a feature.
     X, y = study.sets.load("yeast_names") if name == "yeast" else study.load(name)
     codes = np.unique(y, return_inverse=True)[1]
 

@@ -121,7 +121,8 @@ def fold_rank_figure(
         caption += " A single fold cannot be tested, so no methods are joined."
         return _figure(names, ranks, None, title, caption)
     groups, distinct = groups_not_apart(ranks, apart), {frozenset(pair) for pair in apart}
-    # Pairs that do not differ significantly, though a method ranked between them differs from one of them.
+    # List pairs that do not differ significantly but that no line joins, because a method ranked between them differs
+    # from one of them.
     unjoined = [
         f"{names[i]} and {names[j]}"
         for i, j in itertools.combinations(range(len(names)), 2)

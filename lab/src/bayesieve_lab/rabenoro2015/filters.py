@@ -78,7 +78,9 @@ def measured(study: Any, number: int) -> dict[str, dict[str, float]]:
 
 
 def wanted(repetitions: int) -> Iterator[tuple[dict[str, Any], Callable[[], dict[str, Any]]]]:
-    """Yield, for every draw of every grid, the fields that identify a measurement and a function that makes it."""
+    """Yield the measurements to make: for every draw of every grid, the fields that identify it, and a function that
+    returns its results.
+    """
     for grid in GRIDS:
         study = Rabenoro2015(Options(grid=grid))
         for number in range(repetitions):

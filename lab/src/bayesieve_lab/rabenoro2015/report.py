@@ -166,7 +166,7 @@ def compared(comparison: Comparison) -> list[Judged]:
     """Judge the claims about methods that have results."""
     methods = {*comparison.methods}
     claims = [claim for claim in CLAIMS if {key for pair in claim.pairs for key in pair} <= methods]
-    # A subset of no indicators has no steps: none of them is tied.
+    # The empty subset has no steps: its share of tied steps is 0 instead of NaN.
     values = {
         what: {key: np.nan_to_num(of) for key, of in values_of(comparison, what).items()}
         for what in {claim.what for claim in claims}

@@ -77,7 +77,7 @@ TABLES = {
 def _rows(folder: Path, name: str, only: Set[str] = frozenset()) -> dict[tuple[str, str, int, int], dict[str, Any]]:
     path = folder / results_of(name)
     rows = read_results(path) if path.is_file() else {}
-    # Options that differ between sets are part of a method's name in the results.
+    # Remove options from the names of the sparse methods, because they differ between data sets.
     return {
         (data, SPARSE if method.startswith(SPARSE) else method, repeat, fold): row
         for (data, method, repeat, fold), row in rows.items()
