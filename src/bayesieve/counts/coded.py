@@ -27,8 +27,8 @@ class CodedTable(ShortRepr):
     Parameters
     ----------
     codes : unsigned array, shape (n_features, n_rows)
-        uint8, or uint16/uint32 if a feature has over 255/65535 levels. A code of ``n_levels[k]`` or larger is
-        unseen: it contributes nothing. Stored C-contiguous.
+        uint8, or uint16/uint32 if a feature has over 255/65535 levels. A code of ``n_levels[k]`` or larger is unseen:
+        it contributes nothing to the log probability of any class. Stored C-contiguous.
     n_levels : array of int, shape (n_features,)
     names : sequence of str
     class_codes, classes, weights : see `Rows`; alternatively pass ``rows``, which may hold further columns.

@@ -254,9 +254,10 @@ def _fill_slots(keys, buckets, offsets, positive, tolerance, words, places, slot
 
     The key of a slot is that of its last row. Rows with another key are listed in ``extras``; their number is returned.
 
-    words : low half: bits of 32 buckets; high half: number of marked buckets in the words before
-    slots : slots[2 k], high half: rows in the slots before; low half: twice the number of rows with the slot's key,
-        plus 1 if it has other keys. slots[2 k + 1]: the key
+    words : the low half of a word has the bits of 32 buckets, the high half the number of marked buckets in earlier
+        words
+    slots : two numbers for slot k. The high half of slots[2 k] is the number of rows in earlier slots, the low half
+        twice the number of rows with the slot's key, plus 1 if the slot has other keys. slots[2 k + 1] is the key
     """
     for s in range(positive.size):
         if not positive[s]:

@@ -99,7 +99,8 @@ class Criterion(ABC):
     def start(self, block: ClassBlock, tables: RatioTables, priors: np.ndarray, *, leave_out: bool = False) -> Any:
         """Return the state of a block of rows under the empty subset.
 
-        ``priors`` are the ratios under the empty subset. With ``leave_out``, passes may skip the rows of `saturation`.
+        ``priors`` are the ratios under the empty subset. With ``leave_out``, passes may skip rows that satisfy the
+        condition returned by `saturation`.
         """
         saturation = self.saturation(tables.n_classes) if leave_out else None
         return RowRatios(block, tables, priors, exact=self.exact, saturation=saturation)

@@ -440,7 +440,7 @@ def _as_plain(value: Any) -> Any:
 
 
 def _from_file(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read the rules in a YAML file, as plain values by column."""
+    """Read a YAML file of rules as a dict from column names to plain values."""
     return {
         name: {option: _from_text(option, value) for option, value in given.items()}
         if isinstance(given, dict)

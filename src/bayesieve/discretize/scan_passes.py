@@ -277,8 +277,8 @@ def _rows_of_part(width: float) -> int:
 
 
 def _block_starts(row_mask: np.ndarray | None, n_rows: int, size: int) -> np.ndarray:
-    """Return the first row of each block of ``size`` used rows (mask ``row_mask``, None for all), and the number of
-    rows.
+    """Return the first row of each block of ``size`` used rows (mask ``row_mask``, None for all), followed by
+    ``n_rows``, the number of all rows.
     """
     if row_mask is None:
         return np.append(np.arange(0, n_rows, size), n_rows)

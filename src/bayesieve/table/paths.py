@@ -79,7 +79,7 @@ def is_stream(path: Path) -> bool:
 
 
 def is_utf8(path: Path) -> bool:
-    """Return whether polars can open a file of this name."""
+    """Return whether polars can open a file of this name, that is, whether the name is valid UTF-8."""
     try:
         str(path).encode()
     except UnicodeEncodeError:

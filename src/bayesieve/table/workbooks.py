@@ -278,7 +278,7 @@ def _refuse_entities(*_: Any) -> None:
 
 
 class _XlsbCells(_Cells):
-    """Cells of a binary Excel sheet: a record for each row, followed by records of its cells."""
+    """Parser of a binary Excel sheet, which has a record for each row, followed by records of its cells."""
 
     def read(self, file: IO[bytes]) -> None:
         row = 0
@@ -291,7 +291,9 @@ class _XlsbCells(_Cells):
 
 
 class _XlsxCells(_Cells):
-    """Cells of an Excel sheet in XML; rows and cells may give their addresses, or follow one another."""
+    """Parser of an Excel sheet in XML, whose rows and cells may state their addresses, or follow one another
+    without.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -320,7 +322,7 @@ def _column_number(letters: str) -> int:
 
 
 class _OdsCells(_Cells):
-    """Cells of the first table of a LibreOffice document, in which elements may stand for several equal rows or
+    """Parser of the first table of a LibreOffice document, in which an element may stand for several equal rows or
     cells.
     """
 
