@@ -132,7 +132,7 @@ class Check:
     printed: str = NO_NUMBER
 
     def text(self, name: str) -> str:
-        """Return a field as text."""
+        """Return the field ``name`` as text; numbers have the format ``form``."""
         value = getattr(self, name)
         return value if isinstance(value, str) else number_text(value, self.form)
 

@@ -160,7 +160,7 @@ class Ledger:
 
 
 def read_ledger(paper: str) -> Ledger:
-    """Read the ledger of a paper."""
+    """Return the ledger of a paper from its file ``ledger.toml``."""
     parsed = tomllib.loads(Path(__file__).with_name(paper).joinpath("ledger.toml").read_text(encoding="utf-8"))
     lists = ("lives", "tests")
     entries = tuple(Entry(**(one | {name: tuple(one.get(name, ())) for name in lists})) for one in parsed["entry"])

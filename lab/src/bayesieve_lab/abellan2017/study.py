@@ -225,7 +225,7 @@ def means_table(results: Results, *, tested: bool = True) -> TextTable:
     seconds = (results.matrix("fit_seconds") + results.matrix("predict_seconds")).mean(axis=0)
     rows = []
     for place, method in enumerate(METHODS):
-        # Wins and losses are those of plain naive Bayes.
+        # Records count wins and losses of plain naive Bayes: reverse them for the method.
         record = f"{records[method].losses}/{records[method].wins}" if method in records else ""
         rows.append(
             (

@@ -91,7 +91,7 @@ def _against(
 
 
 def _left(results: Results, one: PaperSet, most: float, paper: str, guide: str | None = None) -> Check:
-    """Check the share of the features that sparse naive Bayes selects."""
+    """Check that sparse naive Bayes selects at most the share ``most`` of the features."""
     share = results.mean(one.ours, _own(one, guide), "n_features") / results.n_features(one.ours)
     folds = f"{results.count(one.ours, _own(one, guide))} folds"
     return fact(one.name, share <= most, share, paper, f"at most {most:.0%}", folds, ".0%")

@@ -48,8 +48,8 @@ def measured(study: Blanquero2021, name: str, option: str, value: int) -> dict[s
 
 
 def wanted(folder: Path) -> Iterator[tuple[dict[str, Any], Callable[[], dict[str, Any]]]]:
-    """Yield, for every value of an option and every data set, the fields that identify a measurement and a function
-    that makes it.
+    """Yield the measurements to make: for every value of an option and every data set, the fields that identify it, and
+    a function that returns its results.
     """
     study = Blanquero2021(Options(data=folder))
     for option, values in (("combinations", COMBINATIONS), ("cuts", CUTS)):

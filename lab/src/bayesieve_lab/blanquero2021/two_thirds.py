@@ -221,8 +221,8 @@ class SparseNB(TwoThirdsNB):
         return np.asarray(self.trace_.chosen)
 
     def fold_figures(self, rows: CodedTable, codes: np.ndarray) -> dict[str, float | None]:
-        """Add measures of the search: q, share of entries of M above 0.1, number of candidates, and whether one is
-        feasible.
+        """Return the measures of `TwoThirdsNB`, and of the search: q, the share of entries of the dependence matrix M
+        above 0.1, the number of candidates, and whether one is feasible.
         """
         candidates = self.candidates_
         return super().fold_figures(rows, codes) | {
@@ -259,7 +259,7 @@ class MostProbableNB(TwoThirdsNB):
         return selector.support_
 
     def fold_figures(self, rows: CodedTable, codes: np.ndarray) -> dict[str, float | None]:
-        """Add whether the time limit ended the search."""
+        """Return the measures of `TwoThirdsNB`, and whether the time limit ended the search."""
         return super().fold_figures(rows, codes) | {"cut short": float(self.cut_short_)}
 
 

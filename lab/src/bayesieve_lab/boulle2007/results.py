@@ -64,7 +64,9 @@ class Group(cross_validated.Group):
 
 
 class Readings(Group):
-    """Results of the paper's averaging methods and SNB(ACC), each by two interpretations of the paper."""
+    """Results of the paper's averaging methods and SNB(ACC), each implemented by two interpretations of the paper's
+    text.
+    """
 
     methods = ("SNB(CMA)", "SNB(BMA)", "SNB(ACC)", *VARIANTS)
     needed = ()

@@ -138,7 +138,7 @@ def optimal(n_rows: int, seed: int = 0) -> dict[str, Any]:
 
 
 def wanted(study: Boulle2007, most_cells: float) -> Iterator[tuple[dict[str, Any], Callable[[], dict[str, Any]]]]:
-    """Yield, for every measurement, the fields that identify it and a function that makes it."""
+    """Yield the measurements to make: the fields that identify each, and a function that returns its results."""
     yield {"waveforms": _WAVEFORMS}, partial(optimal, _WAVEFORMS)
     for n_rows, n_features in FORWARD:
         yield {"forward rows": n_rows, "forward features": n_features}, partial(by_area, n_rows, n_features)

@@ -69,7 +69,7 @@ class Tested:
     counts: np.ndarray
 
     def rate(self, change: Probabilities) -> float:
-        """Return the compression rate after a change of the probabilities."""
+        """Return the compression rate of the probabilities after ``change`` is applied to them."""
         shares = np.where(self.counts > 0, self.counts, 0.5) / self.counts.sum()
         changed = change(np.exp(self.log_proba), int(self.counts.sum()), self.codes.size)
         of_true_class = changed[np.arange(self.codes.size), self.codes]
@@ -241,7 +241,7 @@ def _mean(folds: list[Tested], measure: Callable[[Tested], float]) -> float:
 
 
 def print_line(title: str, values: Any, digits: int = 3) -> None:
-    """Print a title and numbers or words."""
+    """Print a line with a title, and numbers (with ``digits`` decimals) or words."""
     texts = (value if isinstance(value, str) else f"{value:.{digits}f}" for value in values)
     print(f"{title:52s}", *(f"{text:>9s}" for text in texts), flush=True)
 

@@ -95,10 +95,10 @@ class Comparison(ShortRepr):
         """Dataframe with one line per data set, repeat, fold and method.
 
         Columns ``data``, ``method``, ``repeat``, ``fold`` (from 0), ``n_train``, ``n_test`` (rows), ``accuracy``,
-        ``auc``, ``compression_rate``, ``log_loss`` (nats a row), ``brier`` (as scikit-learn defines it; null in earlier
-        results, which counted both of two classes), ``balanced_accuracy``, ``n_features`` (null if the method does not
-        report it), ``fit_seconds``, ``predict_seconds`` (both include coding, even if shared), ``error`` (null on
-        success; otherwise the measures are null).
+        ``auc``, ``compression_rate``, ``log_loss`` (nats per row), ``brier`` (as scikit-learn defines it; null in
+        earlier results, which counted both of two classes), ``balanced_accuracy``, ``n_features`` (null if the method
+        does not report it), ``fit_seconds``, ``predict_seconds`` (both include coding, even if shared), ``error`` (null
+        on success; otherwise the measures are null).
         """
         import polars as pl
 

@@ -295,7 +295,7 @@ def _run_folds(
 
 
 def _selection(model: Any) -> tuple[tuple[str, ...], np.ndarray, Any]:
-    """Return names and weights of all features, and the trace if there is one."""
+    """Return names and weights of all features in a fitted selector, and the trace if there is one."""
     weights = getattr(model, "weights_", getattr(model, "feature_weights_", None))
     if weights is None:
         if not hasattr(model, "get_support"):

@@ -69,8 +69,8 @@ def seconds_of(task: Callable[[], Any]) -> dict[str, float]:
 
 
 def wanted() -> Iterator[tuple[dict[str, Any], Callable[[], dict[str, float]]]]:
-    """Yield, for every measurement, the fields that identify it and a function that makes it, on random indicators of
-    the first draw.
+    """Yield the measurements to make, on random indicators of the first draw: the fields that identify each, and a
+    function that returns its results.
     """
     study = Rabenoro2015(Options())
     scores, labels = study.draw(0)

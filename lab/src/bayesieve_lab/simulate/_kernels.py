@@ -171,8 +171,8 @@ def score_series(
     """Write summaries of the window statistics of every series into four arrays; NaN if the series is too short.
 
     extremes[i, k] : largest over positions of the smallest statistic of runs[k] successive windows (runs ascending).
-    shares[i, k], longests[i, k] : share of windows, and most windows in a row, whose statistic is at least
-    criticals[k]. most[i, k, j] : most such windows among spans[j] successive ones.
+    shares[i, k], longests[i, k] : share and largest run of windows whose statistic is at least criticals[k].
+    most[i, k, j] : most such windows among spans[j] successive ones.
     """
     buffer = np.empty(np.max(np.diff(offsets)))
     for i in range(offsets.size - 1):
