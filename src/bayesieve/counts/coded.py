@@ -185,7 +185,7 @@ class CodedTable(ShortRepr):
 
     @cached_property
     def sampler(self) -> RowSamples:
-        """Samples of the rows, and their hashes, by raw values if they are available, otherwise by codes."""
+        """Sampler that draws rows by hashes of their raw values if these are available, otherwise of their codes."""
         if self.samples is not None:
             return self.samples
         hashes = partial(hash_codes, self.codes, np.zeros(self.n_rows, np.uint8))

@@ -324,7 +324,9 @@ class RuledGroups(Ruled, GroupCoder):
     """Coder that groups the values of one categorical column by a user's rule."""
 
     def _with_absent(self, values: Sequence[Any], counts: np.ndarray) -> tuple[list[Any], np.ndarray]:
-        """Return the values and counts extended by those that the rule names but no row has, and store these."""
+        """Return values and counts extended by the values that the rule names but no row has, with counts of 0; also
+        store these values.
+        """
         texts, groups, learnt = [*map(canonical_text, values)], self._texts(values), self.rule.learnt
         present, given = {None, *texts}, {text for group in groups for text in group}
         self.absent = [text for group in groups for text in group if text not in present]  # type: ignore[misc]

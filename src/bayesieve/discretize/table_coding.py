@@ -276,7 +276,8 @@ def marks_of(
     by_position: dict[int, Mark] = dict.fromkeys(dated, "date")
     if n_rows < FEWEST_JUDGED_ROWS:
         return {table.names[i]: mark for i, mark in by_position.items()}
-    # Numbers: positions are those in the table or source, of rows of positive weight.
+    # Numbers are judged by a sample of rows: `rows` are their positions in the table or source, `at` those among
+    # the rows of positive weight.
     rows, runs = training.samples.drawn(MOST_JUDGED_ROWS), training.rows.runs
     rows = rows if runs is None else np.sort(runs.in_source(rows))
     at = rows if counted is None else np.searchsorted(counted, rows)
@@ -284,14 +285,14 @@ def marks_of(
         table, rows = table.take(rows), np.arange(rows.size)
     numbers = [i for i, kind in enumerate(kinds) if kind == "numeric" and types[i] == "number"]
     by_position |= marks_of_numbers(table, numbers, rows, at, n_rows)
-    # Categories: the levels count the values of all rows, and those in groups by hand that no row has.
+    # Categories are judged by the number of values in their levels, less those in groups by hand that no row has.
     categorical = [i for i, kind in enumerate(kinds) if kind == "categorical" and table.names[i] not in by_hand]
     absent = {i: len(coder.absent) for i, coder in enumerate(coders) if isinstance(coder, Ruled)}
     n_values = {i: levels[i].n_values - (levels[i].missing_code is not None) - absent.get(i, 0) for i in categorical}
     texts = [i for i, n in n_values.items() if n >= FEWEST_JUDGED_ROWS and 10 * n >= n_rows]
-    some = table.select(texts).take(rows) if texts else table
+    sample = table.select(texts).take(rows) if texts else table
     for k, i in enumerate(texts):
         total = n_rows if weights is None else float(weights.sum())
-        n_present = float(np.mean(some.column(k).categories().codes >= 0)) * total
+        n_present = float(np.mean(sample.column(k).categories().codes >= 0)) * total
         by_position |= {i: "identifier"} if _ROWS_PER_CATEGORY * n_values[i] > n_present else {}
     return {table.names[i]: by_position[i] for i in sorted(by_position)}

@@ -261,8 +261,12 @@ class Search(ABC):
 
 
 def no_naive_bayes(search: Search) -> ValueError:
-    """Return the error of a search that scores naive Bayes, for an objective without scored rows, as that of CFS."""
-    return ValueError(f"{type(search).__name__} evaluates naive Bayes; choose another search here.")
+    """Return the error for a search that scores naive Bayes with an objective that has no scored rows, such as that of
+    CFS.
+    """
+    return ValueError(
+        f"{type(search).__name__} evaluates naive Bayes, but this objective does not; choose another search."
+    )
 
 
 def first_record(state: SearchState) -> TraceRecorder:

@@ -156,7 +156,7 @@ class FeatureLevels(ShortRepr):
         return ValueError(f"Feature {self.name!r}: {what}.")
 
     def _check_rest(self, n_levels: int, n_values: int, has_missing_level: bool) -> None:
-        """Check the parameters that features of all kinds have, and set the given attributes."""
+        """Check the parameters that features of all kinds have, and set the attributes given as arguments."""
         missing = self.missing_code
         if missing is not None:
             whole = isinstance(missing, (int, np.integer)) and not isinstance(missing, bool)

@@ -119,10 +119,10 @@ def unified(schemas: Sequence[pl.Schema], paths: Sequence[str | Path]) -> pl.Sch
             both = common_type(types[name], dtype)
             if both is None:
                 raise ValueError(
-                    f"Column {name!r} is {_said(types[name])} in {homes[name]} and {_said(dtype)} in {path}; "
+                    f"Column {name!r} is {_type_text(types[name])} in {homes[name]} and {_type_text(dtype)} in {path}; "
                     "give it one type in all files."
                 )
-            if _said(both) != _said(types[name]):
+            if _type_text(both) != _type_text(types[name]):
                 homes[name] = path
             types[name] = both
     return pl.Schema(types)
@@ -153,7 +153,7 @@ def common_type(one: pl.DataType, other: pl.DataType) -> pl.DataType | None:
     return None
 
 
-def _said(dtype: pl.DataType) -> str:
+def _type_text(dtype: pl.DataType) -> str:
     """Return a data type in words, for messages."""
     if dtype.is_numeric():
         return "a number"

@@ -117,7 +117,7 @@ def as_target(y: Any) -> Target:
     if n_rows == 0:
         raise ValueError("Found array with 0 sample(s) (shape=(0,)) while a minimum of 1 is required.")
 
-    # Codes: those of numbers by their size, of others by their categories.
+    # Numbers get codes in ascending order, other labels those of their categories.
     read = column.values
     if read.type == "number":
         numbers = [] if isinstance(read, NumberValues) and read.exact is None else column.categories().values
@@ -231,7 +231,7 @@ def refuse_identifiers(target: Target) -> None:
 
 
 def _label_array(y: Any) -> np.ndarray:
-    """Return labels that are no series as a 1-D array; ValueError or TypeError if they cannot be labels."""
+    """Return labels other than a series as a 1-D array; ValueError or TypeError if they cannot be labels."""
     sparse = sys.modules.get("scipy.sparse")
     if sparse is not None and sparse.issparse(y):
         raise TypeError("Sparse data was passed for y, but dense data is required; pass y.toarray().ravel() instead.")
