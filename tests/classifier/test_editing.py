@@ -359,9 +359,9 @@ def test_texts_of_levels_are_shown_everywhere(tmp_path: Path) -> None:
         assert "no answer" in page
         assert "Edited by hand" in page
     labels = edited.scorecard_["number"].levels.labels
-    with pytest.raises(ValueError, match="same text"):
+    with pytest.raises(ValueError, match="same label"):
         edited.edit().rename("number", {1: "low"})
-    with pytest.raises(ValueError, match="same text"):
+    with pytest.raises(ValueError, match="same label"):
         edited.edit().rename("number", {0: labels[1]})
     back = edited.edit().rename("number", {"low": None}).done()
     assert back.scorecard_["number"].levels.labels == number.levels.labels

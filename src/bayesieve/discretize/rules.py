@@ -343,8 +343,8 @@ def _exact_options(level: FeatureLevels, is_by_hand: bool) -> dict[str, Any]:
         return _written(level, None) | {"unseen": True} | cells
     if level.cut_points is None or not hasattr(level, "special"):
         raise ValueError(
-            f"levels of {level.name!r} cannot be kept: it is neither a column of numbers nor one of "
-            "categories; leave it out."
+            f"The levels of {level.name!r} cannot be kept, because they are neither intervals of numbers nor groups of "
+            "categories; leave the feature out."
         )
     written = _written(level, None) | {"cuts": level.number_cuts.tolist()}
     alone = "apart" if level.missing_code is not None else "unseen"

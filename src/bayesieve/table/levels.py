@@ -141,7 +141,7 @@ class FeatureLevels(ShortRepr):
                 raise self._invalid("missing_code must be the one group that contains None, or None without one")
             n_values = sum(map(len, groups))
             if len(self._code_of_text) != n_values - len(with_missing):
-                raise self._invalid("a value may stand in one group only, and once")
+                raise self._invalid("a value may be in one group only, and only once")
             self._check_rest(len(groups), n_values, any(len(groups[code]) == 1 for code in with_missing))
 
     def _facts(self) -> dict[str, Any]:
@@ -183,13 +183,13 @@ class FeatureLevels(ShortRepr):
             raise self._invalid("renamed must have one text, or None, for each level")
         texts = [text for text in self.renamed if text is not None]
         if not all(isinstance(text, str) and text.strip() for text in texts):
-            raise self._invalid("a text must not be blank")
+            raise self._invalid("labels must be texts that are not blank")
         vars(self).update(renamed=tuple(self.renamed) if texts else ())
         if texts:
             both = zip(self.renamed, self._generated_labels(full=False), self._generated_labels(full=True), strict=True)
             others = {label for text, *labels in both if text is None for label in labels}
             if len(set(texts)) < len(texts) or not others.isdisjoint(texts):
-                raise self._invalid("two levels have the same text")
+                raise self._invalid("two levels have the same label; rename one of them")
 
     @property
     def by_column(self) -> tuple[FeatureLevels, ...]:
