@@ -28,7 +28,7 @@ from bayesieve.evidence.offset import intercept_for
 from bayesieve.evidence.problem import EvidenceProblem
 from bayesieve.evidence.shapes import N_COSINES, Shape
 from bayesieve.evidence.solver import FEW_ROWS, Solution, deal_folds, solve, start_with_fewer, start_with_more
-from bayesieve.evidence.surfaces import Surface, SurfacePart, find_surfaces, surface_parts
+from bayesieve.evidence.surfaces import Surface, find_surfaces, surface_parts
 from bayesieve.evidence.terms import FitOptions, Term
 from bayesieve.table import FeatureLevels
 
@@ -275,7 +275,10 @@ def select_features(
     # Test each term alone and given all others, and take the mean of both Bayes factors. Like each of them, the mean
     # reaches B in at most one of B tables if there is no effect. Surfaces are only tested given the terms.
     log_bayes = solution.log_bayes.copy()
-    counts = cell_counts(fit, every)
+    codes = codes_of_terms(fit, every)
+    counts = [
+        every.effective_counts(of_rows, term.shape.n_cells) for term, of_rows in zip(fit.terms, codes, strict=True)
+    ]
     alone = np.array([log_bayes_alone(term.shape, table) for term, table in zip(fit.terms, counts, strict=True)])
     log_bayes[:n] = np.logaddexp(alone, log_bayes[:n]) - math.log(2.0)
     probabilities = inclusion_probabilities(log_bayes[:n], fit.n_candidates)
@@ -293,7 +296,11 @@ def select_features(
     omitted = omitted_variances(effects, squares, probabilities[dropped])
 
     # Refit the weights to compensate for the dropped features.
-    terms = [term for term, stays in zip(fit.terms, is_kept, strict=False) if stays]
+    terms = [
+        replace(term, codes_of_every=of_rows)  # the last fit needs them again
+        for term, of_rows, stays in zip(fit.terms, codes, is_kept, strict=False)
+        if stays
+    ]
     surfaces = dict(pair for pair, stays in zip(fit.surfaces.items(), is_kept[n:], strict=True) if stays)
     factor = fit.factor
     if any(fit.terms[i].weight != 0.0 for i in dropped.tolist()):
@@ -304,14 +311,12 @@ def select_features(
     return replace(smaller, omitted_variances=omitted), is_kept
 
 
-def cell_counts(fit: JointFit, every: CalibrationRows) -> list[np.ndarray]:
-    """Return, for each term, the effective number of rows of ``every`` by cell and class, shape (n_cells,
-    n_classes).
-    """
+def codes_of_terms(fit: JointFit, every: CalibrationRows) -> list[np.ndarray]:
+    """Return the cell of each row of ``every``, (n_rows,), by each term."""
     if every.positions.size == fit.loss.rows.positions.size:
-        return [fit.loss.rows.effective_counts(term.codes, term.shape.n_cells) for term in fit.terms]
-    codes = every.codes_by({term.feature: term.cells for term in fit.terms})
-    return [every.effective_counts(codes[term.feature], term.shape.n_cells) for term in fit.terms]
+        return [term.codes for term in fit.terms]
+    codes = every.codes_by({term.feature: term.cells for term in fit.terms if term.codes_of_every is None})
+    return [codes[term.feature] if term.codes_of_every is None else term.codes_of_every for term in fit.terms]
 
 
 def log_bayes_alone(shape: Shape, counts: np.ndarray) -> float:
@@ -385,16 +390,18 @@ def fit_to_every_row(
     fit: JointFit, solution: Solution, every: CalibrationRows, n_jobs: int | None, clock: Clock
 ) -> tuple[JointFit, Solution]:
     """Fit the terms and surfaces of ``fit`` to all rows, starting from their solution for a sample."""
-    cells = {part.feature: part.cells for surface in fit.surfaces for part in surface.parts}
-    cells |= {term.feature: term.cells for term in fit.terms}
-    codes = every.codes_by(cells)
+    cells = {term.feature: term.cells for term in fit.terms}
+    codes = dict(zip(cells, codes_of_terms(fit, every), strict=True))
 
-    def codes_of(part: SurfacePart) -> np.ndarray:  # surfaces of steps have other cells than their terms
-        is_coded = cells[part.feature] is part.cells
-        return (codes if is_coded else every.codes_by({part.feature: part.cells}))[part.feature]
-
-    terms = [replace(term, codes=codes[term.feature]) for term in fit.terms]
-    grids = {s: s.codes(*map(codes_of, s.parts)) for s in fit.surfaces}
+    # Parts of surfaces whose term was dropped, or whose steps are cells of their own, are coded in addition.
+    of_parts = {
+        part: codes[part.feature]
+        if part.feature in cells and part.cells is cells[part.feature]
+        else every.codes_by({part.feature: part.cells})[part.feature]
+        for part in dict.fromkeys(part for surface in fit.surfaces for part in surface.parts)
+    }
+    terms = [replace(term, codes=codes[term.feature], codes_of_every=None) for term in fit.terms]
+    grids = {surface: surface.codes(*(of_parts[part] for part in surface.parts)) for surface in fit.surfaces}
     weighing = np.flatnonzero(fit.weights[every.features])
     loss = fit.loss.over(
         every, weighing if weighing.size else np.array([0])

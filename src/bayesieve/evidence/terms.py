@@ -74,6 +74,7 @@ class Term:
     correction : (n_cells, n_classes) ``counted`` minus the contributions in the leave-one-out loss; None if both are
         equal.
     is_by_value : whether its values are fitted one by one, starting from contributions of 0.
+    codes_of_every : (n_rows of the last fit,) cell of each row; None if not coded yet.
     """
 
     feature: int
@@ -87,6 +88,7 @@ class Term:
     shape: Shape
     correction: np.ndarray | None = None
     is_by_value: bool = False
+    codes_of_every: np.ndarray | None = None
 
     def weighted(self, weight: float) -> Term:
         """Return a copy of the term with another weight."""
