@@ -188,13 +188,13 @@ def _log_bayes_by_size(counts: np.ndarray) -> np.ndarray:
     together = (sizes + 1.0) / float(weights @ weights) - 1.0
     logs = np.zeros(sizes.size)
     for table, of_table, sign in ((counts, sizes, 1.0), (of_classes[None], together, -1.0)):
-        for i, size in enumerate(of_table.tolist()):
-            # Likelihood of the counts with Dirichlet-distributed shares, divided by that with shares fixed at their
-            # mean.
-            parameters = size * shares
-            total = float(parameters.sum())
-            of_counts = gammaln(table + parameters) - gammaln(parameters) - table * np.log(parameters / total)
-            logs[i] += sign * (of_counts.sum() - (gammaln(table.sum(axis=1) + total) - gammaln(total)).sum())
+        # Likelihood of the counts with Dirichlet-distributed shares, divided by that with shares fixed at their mean.
+        parameters = of_table[:, None] * shares
+        totals = parameters.sum(axis=1)
+        fixed = gammaln(parameters), np.log(parameters / totals[:, None])
+        of_counts = gammaln(table + parameters[:, None]) - fixed[0][:, None] - table * fixed[1][:, None]
+        of_rows = gammaln(table.sum(axis=1) + totals[:, None]) - gammaln(totals)[:, None]
+        logs += sign * (of_counts.sum(axis=(1, 2)) - of_rows.sum(axis=1))
     return logs
 
 

@@ -26,7 +26,7 @@ from bayesieve.evidence.inclusion import (
 )
 from bayesieve.evidence.offset import intercept_for
 from bayesieve.evidence.problem import EvidenceProblem
-from bayesieve.evidence.shapes import N_COSINES, Shape
+from bayesieve.evidence.shapes import N_COSINES, Shape, most_functions
 from bayesieve.evidence.solver import FEW_ROWS, Solution, deal_folds, solve, start_with_fewer, start_with_more
 from bayesieve.evidence.surfaces import Surface, find_surfaces, surface_parts
 from bayesieve.evidence.terms import FitOptions, Term
@@ -164,7 +164,8 @@ def fit_to_sample(
     problem = fit.problem(options.n_jobs)
     solution = solve(problem, clock, roughly=True)
     drop = options.drop and (len(fit.terms) > 1 or not fit.weights.any())
-    if solution.complete and drop:
+    has_room = problem.design.intercept < most_functions(problem.n_classes)
+    if solution.complete and drop and has_room and options.most_surfaces > 0:
         parts = surface_parts(fit.terms, levels, options)
         codes = [term.codes for term in fit.terms]
         surfaces = find_surfaces(parts, options.most_surfaces, problem, solution.point, codes, fit.loss.rows)

@@ -221,16 +221,25 @@ class VarianceSearch:
             self.variances[worth],
         )
 
-    def improve(self, n_rounds: int, expected_variance: float, clock: Clock, *, factor: float = 1.0) -> None:
+    def improve(
+        self,
+        n_rounds: int,
+        expected_variance: float,
+        clock: Clock,
+        *,
+        factor: float = 1.0,
+        curvature: Curvature | None = None,
+    ) -> None:
         """Update coefficients and variances in turn until the variances converge, for at most ``n_rounds`` rounds.
 
-        The variances are first multiplied by ``factor``.
+        The variances are first multiplied by ``factor``. ``curvature`` is the curvature at the current coefficients, if
+        known.
         """
         self.variances, self.expected_variance = self.variances * factor, expected_variance
         for number in range(n_rounds):
             # Update the coefficients, given the current variances.
             if number <= 2 or number % 2 == 0:  # later, renew it every other round only, because it changes little
-                self.curvature = None
+                self.curvature = curvature if number == 0 else None
             metric = self.metric()
             self.mode = find_mode(self.problem, self.mode, metric, Stop(self._steps, self._slope))
             # Variances for the current coefficients: the sum of squares of each group divided by its effective number,
@@ -422,14 +431,17 @@ def choose_expected_variance(search: VarianceSearch, clock: Clock) -> VarianceSe
     """
     folds = deal_folds(search.whole)
     best, loss = search, held_out_loss(search, folds)
+    curvature: Curvature | None = None  # at the coefficients of the best, from which each attempt starts
     for factor in (4.0, 0.25):
         while not clock.is_up and best.expected_variance < _MOST_EXPECTED * search.expected_variance:
-            other = copy(best)
-            other.improve(_ROUNDS_NEARBY, best.expected_variance * factor, clock, factor=factor)
+            other, expected = copy(best), best.expected_variance * factor
+            if curvature is None:
+                curvature = best.problem.curvature(best.mode.point, best.sample)
+            other.improve(_ROUNDS_NEARBY, expected, clock, factor=factor, curvature=curvature)
             changed = held_out_loss(other, folds)
             if changed > loss - _LEAST_GAIN:
                 break
-            best, loss = other, changed
+            best, loss, curvature = other, changed, None
             if factor < 1.0:
                 return best
         if best is not search:

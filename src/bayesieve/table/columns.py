@@ -567,7 +567,10 @@ class Table:
         """Return the table restricted to ``rows`` (positions, a slice or a boolean mask); values are gathered when they
         are used.
         """
-        picked = np.arange(self.n_rows)[rows if isinstance(rows, slice) else np.asarray(rows)]
+        every = np.arange(self.n_rows)
+        picked = every[rows if isinstance(rows, slice) else np.asarray(rows)]
+        if np.array_equal(picked, every):
+            return self
         return Table([self.column(i).take(picked) for i in range(self.n_columns)], len(picked), self.named)
 
     def read_once(self) -> Table:
