@@ -630,23 +630,23 @@ def laplace_metric(design: Design, curvature: Curvature, variances: np.ndarray) 
     steps, effective = np.empty_like(curvature.dense), np.zeros(n_dense)
     diagonal = np.diag_indices(n_dense)
     factorized, inverted = get_lapack_funcs(("potrf", "trtri"), (curvature.dense,))
-    for logit, of_loss in enumerate(curvature.dense):
-        # In units of the prior deviations all eigenvalues are at least 1, so that the inversion is well conditioned.
-        scaled = of_loss * spread
-        scaled *= spread[:, None]
-        scaled[diagonal] += 1.0
-        # Invert the lower Cholesky factor. If rounding made the matrix indefinite, raise its diagonal.
+    for of_loss, step in zip(curvature.dense, steps, strict=True):
+        # Invert the lower Cholesky factor, in place. If rounding made the matrix indefinite, raise its diagonal.
         for share in (0.0, 1e-5, 1e-3):
-            stable = scaled.copy()
-            stable[diagonal] *= 1.0 + share
-            factor, failed = factorized(stable.T, lower=1, clean=1, overwrite_a=1)
+            # In units of the prior deviations all eigenvalues are at least 1, so that the inversion is well
+            # conditioned.
+            np.multiply(of_loss, spread, out=step)
+            step *= spread[:, None]
+            of_parameters = step[diagonal] + 1.0
+            step[diagonal] = of_parameters * (1.0 + share)
+            factor, failed = factorized(step.T, lower=1, clean=1, overwrite_a=1)
             if not failed:
                 root = np.asarray(inverted(factor, lower=1, overwrite_c=1)[0])
                 break
         else:
-            root = np.diag(1.0 / np.sqrt(scaled[diagonal]))
+            root = np.diag(1.0 / np.sqrt(of_parameters))
         effective += 1.0 - (root * root).sum(axis=0, dtype=float)
-        np.multiply(root.T, spread[:, None], out=steps[logit])
+        np.multiply(root.T, spread[:, None], out=step)
     by_rows = of_single * curvature.single
     effective = np.concatenate([effective, (by_rows / (1.0 + by_rows)).sum(axis=1)])
     return Metric(priors, steps, np.sqrt(of_single / (1.0 + by_rows)), effective * scale.share)
@@ -682,16 +682,19 @@ def find_mode(
     metric : metric at the starting point or near it; its prior variances define the penalty.
     stop : stopping rule.
     """
-    point, last = start.point, start
+    point, last, last_flat = start.point, start, np.zeros(start.point.size)
+
+    def evaluated(flat: np.ndarray) -> LossAtPoint:
+        nonlocal last, last_flat
+        if not np.array_equal(flat, last_flat):  # the first point is that of the start
+            last, last_flat = problem.evaluate(point + metric.move(flat.reshape(point.shape))), flat.copy()
+        return last
 
     def penalised(flat: np.ndarray) -> tuple[float, np.ndarray]:
-        nonlocal last
-        at = point + metric.move(flat.reshape(point.shape))
-        if not np.array_equal(last.point, at):  # unless it is the starting point, whose loss is given
-            last = problem.evaluate(at)
+        at, loss, slopes = evaluated(flat)
         push = at / metric.priors[:, None]
-        gradient = metric.move(last.gradient + push, transposed=True).ravel()
-        return last.loss + 0.5 * float((push * at).sum()), gradient
+        gradient = metric.move(slopes + push, transposed=True).ravel()
+        return loss + 0.5 * float((push * at).sum()), gradient
 
     options = {"maxiter": stop.steps, "ftol": 0.0, "gtol": stop.slope}
     best = minimize(penalised, np.zeros(point.size), jac=True, method="L-BFGS-B", options=options)
@@ -706,8 +709,7 @@ def find_mode(
             flat, gradient = following, slopes
         else:
             share /= 2.0
-    end = point + metric.move(flat.reshape(point.shape))
-    return last if np.array_equal(last.point, end) else problem.evaluate(end)
+    return evaluated(flat)
 
 
 @dataclass(frozen=True)
