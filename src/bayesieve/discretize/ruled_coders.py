@@ -144,7 +144,7 @@ def for_other_rows(coder: ColumnCoder, levels: Sequence[FeatureLevels], i: int, 
         return coder
     level = levels[i]
     given: Any = level.groups if coder.rule.is_fixed else coder.rule.groups  # or with a group of all other values
-    groups = tuple(tuple(None if v is None else level._category(v) for v in group) for group in given)
+    groups = tuple(tuple(None if v is None else level.category(v) for v in group) for group in given)
     return RuledGroups(coder.base, replace(coder.rule, groups=groups), coder.name, coder.type, are_categories=True)
 
 
@@ -346,7 +346,7 @@ class RuledGroups(Ruled, GroupCoder):
             return [list(group) for group in self.rule.groups or ()]
         levels = FeatureLevels(self.name, "categorical", self.type, None, ((*values, None),), 0)
         texts = [
-            list(dict.fromkeys(None if value is None else levels._category(value) for value in group))
+            list(dict.fromkeys(None if value is None else levels.category(value) for value in group))
             for group in self.rule.groups or ()
         ]
         twice = [text for text, n in Counter(text for group in texts for text in group).items() if n > 1]
@@ -432,7 +432,7 @@ class RuledGroups(Ruled, GroupCoder):
             groups = [present for group in groups if (present := group[group != missing]).size] or groups
         if joins:
             levels = FeatureLevels(self.name, "categorical", self.type, None, ((*values, None),), 0)
-            target = position.get(levels._category(rule.missing))
+            target = position.get(levels.category(rule.missing))
             if target is None:
                 raise refusal(self.name, f"has no value {rule.missing!r} that missing values could join{self.meant()}")
             groups = [np.append(group, missing) if target in group else group for group in groups]

@@ -17,19 +17,20 @@ def rising_cells(levels: FeatureLevels, sign: int) -> np.ndarray:
     return levels.code_numbers(inside).astype(np.int64)[::sign]
 
 
-def merged_evidence(log_prob: np.ndarray, levels: np.ndarray) -> np.ndarray:
+def merged_evidence(log_prob: np.ndarray, order: np.ndarray) -> np.ndarray:
     """Return counted contributions, (n_levels, 2) in nats, after merging neighbouring levels that violate the order.
 
-    Afterwards, the contribution to the second class minus that to the first never falls over ``levels`` in their order.
+    Afterwards, the contribution to the second class minus that to the first never falls over the levels in ``order``
+    (codes of levels, as `rising_cells` returns them).
     """
     from sklearn.isotonic import isotonic_regression
 
-    contrast, probabilities = log_prob[:, 1] - log_prob[:, 0], np.exp(log_prob[levels])
+    contrast, probabilities = log_prob[:, 1] - log_prob[:, 0], np.exp(log_prob[order])
     both = probabilities.sum(axis=1)
     shares = isotonic_regression(probabilities[:, 1] / both, sample_weight=both)
     block = np.cumsum(np.append(False, np.diff(shares) != 0))
     sums = np.log([np.bincount(block, of_class) for of_class in probabilities.T])
-    contrast[levels] = (sums[1] - sums[0])[block]
+    contrast[order] = (sums[1] - sums[0])[block]
     return contrast[:, None] * _SIDES
 
 

@@ -326,7 +326,7 @@ def coarser_codes(cells: FeatureLevels, level: FeatureLevels) -> np.ndarray:
         return codes
     assert cells.groups is not None
     texts = [None if group[0] is None else canonical_text(group[0]) for group in cells.groups]
-    return np.array([level.missing_code if text is None else level._code_of_text[text] for text in texts])
+    return np.array([level.missing_code if text is None else level.code_of_text[text] for text in texts])
 
 
 def _cells_of_values(level: FeatureLevels, column: Column, weights: np.ndarray, most: int | None) -> FeatureLevels:

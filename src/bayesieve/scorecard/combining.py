@@ -189,7 +189,7 @@ def _refined(cells: Sequence[FeatureLevels], levels: FeatureLevels) -> FeatureLe
     groups: dict[tuple[int | None, ...], list[Any]] = {}
     for value in (value for group in levels.groups or () for value in group):
         text = None if value is None else canonical_text(value)
-        at = tuple(one.missing_code if text is None else one._code_of_text[text] for one in cells)
+        at = tuple(one.missing_code if text is None else one.code_of_text[text] for one in cells)
         groups.setdefault(at, []).append(value)
     parts = tuple(map(tuple, groups.values()))
     missing = next((code for code, group in enumerate(parts) if None in group), None)

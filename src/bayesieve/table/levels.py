@@ -140,7 +140,7 @@ class FeatureLevels(ShortRepr):
             if with_missing != ([] if self.missing_code is None else [self.missing_code]):
                 raise self._invalid("missing_code must be the one group that contains None, or None without one")
             n_values = sum(map(len, groups))
-            if len(self._code_of_text) != n_values - len(with_missing):
+            if len(self.code_of_text) != n_values - len(with_missing):
                 raise self._invalid("a value may be in one group only, and only once")
             self._check_rest(len(groups), n_values, any(len(groups[code]) == 1 for code in with_missing))
 
@@ -228,7 +228,8 @@ class FeatureLevels(ShortRepr):
         return group_labels(self.groups, full=full)
 
     @cached_property
-    def _code_of_text(self) -> dict[str, int]:
+    def code_of_text(self) -> dict[str, int]:
+        """Code of the level of each category, by the category's canonical text."""
         assert self.groups is not None
         of_value = [(value, code) for code, group in enumerate(self.groups) for value in group if value is not None]
         return {canonical_text(value): code for value, code in of_value}
@@ -283,7 +284,7 @@ class FeatureLevels(ShortRepr):
 
     def check_booleans(self) -> None:
         """Raise ValueError if a categorical feature has no category that stands for true or for false."""
-        if not any(self._category(value) in self._code_of_text for value in (True, False)):
+        if not any(self.category(value) in self.code_of_text for value in (True, False)):
             values = [canonical_text(value) for group in self.groups or () for value in group if value is not None]
             raise ValueError(
                 f"Column {self.name!r} holds true and false, but held {listed([*map(quoted_text, values)], 3)} in "
@@ -294,7 +295,7 @@ class FeatureLevels(ShortRepr):
         """Return a mask (n_rows,) of the missing values of a column, read as `code` reads them."""
         if self.kind == "categorical":
             categories = column.categories(merged=False)
-            missing: np.ndarray = np.array([*(self._category(value) is None for value in categories.values), True])
+            missing: np.ndarray = np.array([*(self.category(value) is None for value in categories.values), True])
             return missing[categories.codes]
         if self.n_levels == 1:
             return column.categories(merged=False).codes < 0
@@ -305,7 +306,7 @@ class FeatureLevels(ShortRepr):
         """Return the text of every row's value as `code` reads it; None if it is missing."""
         if self.kind == "categorical":
             categories = column.categories(merged=False)
-            read = [*(self._category(value) for value in categories.values), None]
+            read = [*(self.category(value) for value in categories.values), None]
             return [read[code] for code in categories.codes.tolist()]
         numbers, unreadable = column.read_numbers(self.type, [], day_first=self.day_first)
         texts: list[str | None] = [None] * len(numbers)
@@ -330,7 +331,7 @@ class FeatureLevels(ShortRepr):
 
     def code_categories(self, categories: Categories) -> np.ndarray:
         """Return `code` of a categorical feature, (n_rows,), from categories already converted."""
-        unseen, code_of_text = self.n_levels, self._code_of_text
+        unseen, code_of_text = self.n_levels, self.code_of_text
         missing = unseen if self.missing_code is None else self.missing_code
         lookup = np.empty(len(categories.values) + 1, dtype=np.min_scalar_type(unseen))
         lookup[:-1] = [
@@ -339,32 +340,32 @@ class FeatureLevels(ShortRepr):
         ]
         lookup[-1] = missing  # for the code of missing values, -1
         for i in np.flatnonzero(lookup[:-1] == unseen).tolist():
-            text = self._category(categories.values[i])
+            text = self.category(categories.values[i])
             lookup[i] = missing if text is None else code_of_text.get(text, unseen)
         return lookup[categories.codes]
 
-    def _category(self, value: Scalar) -> str | None:
+    def category(self, value: Scalar) -> str | None:
         """Return the canonical text of the category that a value stands for; None if it is missing.
 
         If it stands for no category, its own canonical text is returned.
         """
         text = canonical_text(value)
-        if text in self._code_of_text:
+        if text in self.code_of_text:
             return text
         for other in other_texts(value, self.type, self._value_types, self.day_first):
-            if other is None or other in self._code_of_text:
+            if other is None or other in self.code_of_text:
                 return other
         truth = truth_of(value) if self._truth else None
         return text.strip() if truth is None else self._truth[truth]
 
     def knows(self, value: Scalar) -> bool:
         """Return whether a value of a categorical feature is in one of its groups."""
-        return self._category(value) in self._code_of_text
+        return self.category(value) in self.code_of_text
 
     @cached_property
     def _truth(self) -> dict[bool, str]:
         """Categories that stand for true and false if the column has no others, such as yes and no; otherwise empty."""
-        texts = {truth_of(text): text for text in self._code_of_text}
+        texts = {truth_of(text): text for text in self.code_of_text}
         return {} if None in texts or len(texts) < 2 else texts  # type: ignore[return-value]
 
     @cached_property
@@ -372,10 +373,10 @@ class FeatureLevels(ShortRepr):
         """Code by canonical text of each category. In a boolean column, words such as "yes" have the code of their
         boolean.
         """
-        words = {word: self._category(word) for word in TRUTH_WORDS}
-        words |= {"true": self._category(True), "false": self._category(False)}  # as databases write booleans
-        codes = {word: self._code_of_text[text] for word, text in words.items() if text in self._code_of_text}
-        return codes | self._code_of_text
+        words = {word: self.category(word) for word in TRUTH_WORDS}
+        words |= {"true": self.category(True), "false": self.category(False)}  # as databases write booleans
+        codes = {word: self.code_of_text[text] for word, text in words.items() if text in self.code_of_text}
+        return codes | self.code_of_text
 
     @cached_property
     def _value_types(self) -> frozenset[Any]:
