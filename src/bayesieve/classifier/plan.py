@@ -91,11 +91,12 @@ class FitPlan:
         """
         options = options_of(model)
         check_options(options)
-        # "auto": averaging gives weight to many features; the fit of cells drops those without an effect.
         is_averaged = isinstance(model.selector, CompressionAveraging)
         is_averaged = is_averaged or is_choice(model.selector, (CompressionAveraging.name,))
         granularity: Any = model.calibrate
         if granularity == "auto":
+            # Averaging leaves weight on many features, and a fit of cells drops those without an effect. Other
+            # selectors choose features themselves, and their weights stay as they are.
             granularity = "cells" if is_averaged else None
         elif not isinstance(granularity, str):
             granularity = "weights" if granularity else None

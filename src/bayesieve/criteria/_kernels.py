@@ -328,7 +328,8 @@ def two_way_sums(ratios, near, codes, offsets, columns, lows, starts, n_codes, t
         for begin in range(offsets[segment], offsets[segment + 1], BLOCK):
             n = min(BLOCK, offsets[segment + 1] - begin)
             padded = min(BLOCK, (n + FEWEST - 1) // FEWEST * FEWEST)
-            # Set the ratios of padded rows around the block to 0, so that each adds exactly 1, for any code.
+            # Blocks are padded to whole vectors. With ratios of 0, P(true class) = 1 / (1 + 0) is exactly 1 in each
+            # padded row, whatever its code, and these ones are subtracted at the end.
             first = min(begin, n_rows - padded)
             ahead = begin - first
             for other in range(n_others):

@@ -27,13 +27,14 @@ _PARALLEL_WORK = 20_000_000  # rows x candidates x other classes below which thr
 _CANDIDATES_AT_ONCE = 1024  # candidates per call of a kernel, which needs a few cache lines for each
 _MAX_MULTIPLIED = 80.0  # nats: products of larger factors may overflow
 
-# Limits of log ratios and ratios of rows.
 MANY_MOVES = 3  # from this number of moves at once on, log ratios are updated instead of ratios
+# Limits of the ratios P(other class) / P(true class) that are kept for each row, and of their logarithms.
 _NEVER = 2**61  # beyond all limits, in steps
 _HIGHEST_EXACT = 82.0  # nats: the product of eight such ratios does not overflow
 _HIGHEST = 165.0  # nats: the common denominator of four such ratios does not overflow
 _CERTAIN = 40.0  # nats: if the true class is so far behind, its probability is lost in rounding
 _LOWEST = 60.0  # nats: smaller ratios, which no moves make relevant, are set to 0 to avoid denormal numbers
+
 _MAX_STEPS = 1 << 23  # log ratios of subsets in memory at once
 _MAX_SUMMED = 1 << 33  # additions of log factors before Python handles signals
 _KEPT_SHARE = 0.75  # rows to scan are chosen again if fewer than this share of them can change
@@ -44,10 +45,10 @@ class Criterion(ABC):
     """Base class of criteria, which measure a subset of features on a set of rows.
 
     A criterion is evaluated for many candidates at once; a candidate is the current subset with one feature added or
-    dropped. `start` returns the state of the rows under the current subset. Its methods ``moves(features, adding)`` and
-    ``no_move()`` describe candidates and the current subset for `sums`, which passes once over the rows; `values`
-    computes the criterion from these sums. If NumPy on class probabilities is fast enough, derive from `RowLoss`
-    instead.
+    dropped. `start` returns the state of the rows under the current subset. The state's methods ``moves(features,
+    adding)`` and ``no_move()`` describe candidates and the current subset for `sums`, which passes once over the rows;
+    `values` computes the criterion from these sums. If NumPy on class probabilities is fast enough, derive from
+    `RowLoss` instead.
 
     Attributes
     ----------
@@ -113,10 +114,11 @@ class Criterion(ABC):
         """
 
     def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
-        """Return the criterion of each candidate, shape (n_candidates,), from sums over all rows.
+        """Return the criterion of each candidate, shape (n_candidates,): by default, the first sum divided by the
+        number (or weight) of all rows.
 
-        ``n_selected`` are the sizes of the subsets, and ``class_totals`` the rows (or weight) of each class. By
-        default, there is one sum, which is divided by the number of rows.
+        ``sums`` (n_candidates, n_sums) are the results of `sums`, added over all rows; ``n_selected`` (n_candidates,)
+        the numbers of features in the candidate subsets; ``class_totals`` (n_classes,) the rows (or weight) by class.
         """
         return sums[:, 0] / class_totals.sum()
 

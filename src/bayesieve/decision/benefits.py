@@ -140,7 +140,11 @@ def _values(benefit: Any, n_rows: int) -> np.ndarray:
 
 
 def _of_cells(benefit: Sequence[Any], n_rows: int) -> np.ndarray:
-    """Return benefits as an array, from a list of rows whose cells are numbers or columns of ``n_rows`` numbers."""
+    """Convert a benefit matrix given as nested lists, one list for each decision and one cell for each class.
+
+    Return shape (n_decisions, n_classes) if all cells are numbers, or (n_rows, n_decisions, n_classes) if some cells
+    are columns with a number for each row of the table. Raise ValueError if the lists differ in length.
+    """
     rows = [list(row) for row in benefit if isinstance(row, (list, tuple, np.ndarray)) and len(row) > 0]
     if not rows or len(rows) < len(benefit) or {len(row) for row in rows} != {len(rows[0])}:
         raise ValueError(f"benefit must be {_SHAPES}, with as many cells in every row; got {benefit!r:.80}.")

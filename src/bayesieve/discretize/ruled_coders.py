@@ -134,10 +134,11 @@ def _free(coder: Any) -> Any:
 
 
 def for_other_rows(coder: ColumnCoder, levels: Sequence[FeatureLevels], i: int, is_as_learnt: bool) -> ColumnCoder:
-    """Return a coder for other rows of the column at position ``i``; if ``is_as_learnt``, it learns levels from the
-    rows.
+    """Return the coder that fits the column at position ``i`` again on other rows.
 
-    Groups by hand keep all their values, even if the other rows lack some of them.
+    ``is_as_learnt`` tells that the user's levels equal those of the rule's option ``learnt``; the coder then follows
+    that option in place of the rule. Otherwise the rule holds: groups that the user listed keep all their values, taken
+    from ``levels[i]``, even if the other rows lack some of them.
     """
     coder = _free(coder) if is_as_learnt else coder
     if not isinstance(coder, RuledGroups) or coder.rule.groups is None:
@@ -450,8 +451,10 @@ class RuledGroups(Ruled, GroupCoder):
         return [*groups, *alone]
 
     def _cost(self, groups: Sequence[np.ndarray], counts: np.ndarray, null: float) -> float:
-        """Return the cost of the groups by the criterion of the base coder, in nats; ``null`` is that of a single
-        group.
+        """Return the cost of the groups in nats, as the coder that the rule restricts (``base``) would compute it.
+
+        ``counts`` (n_values + 1, n_classes) are class counts of the values, missing ones last; ``null`` is the cost of
+        a single group.
         """
         rows = counts.sum(axis=1)
         sizes = np.array([np.count_nonzero(rows[group]) for group in groups])

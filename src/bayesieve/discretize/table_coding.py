@@ -219,8 +219,9 @@ def fit_levels(
 ) -> tuple[FittedColumns, np.ndarray, TrainingTable]:
     """Fit the levels of every column, and return them with the codes (n_columns, n_rows) and the training table.
 
-    The returned training table has the sampled rows of a scan in memory. With the prior "sizes" for all columns, the
-    levels also list the columns whose cuts may be due to chance.
+    The training table is returned unchanged if its rows are in memory; for a scan, the copy that is returned holds the
+    rows sampled for later steps. If every coder has the prior "sizes" (see `MODLDiscretizer`), ``levels.by_chance`` of
+    the fitted columns holds the positions of columns whose cuts may be due to chance.
     """
     fitted, codes = fitter.fit(coders, coded=training.blocks is None)
     if training.blocks is not None and training.sample_rows is not None:

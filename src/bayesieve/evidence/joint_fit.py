@@ -41,7 +41,8 @@ _NATS_PER_DEVIATION = 2.0  # price of an effective coefficient: nats that it mus
 _MOST_PRICE = 3e-4  # ... but at most this share of the nats that all features could save
 # Share of the explained nats that all dropped features may cost together (benchmarks/decisions/samples.md).
 _MOST_LOST = 0.05
-# A surface must save 1 + its effective coefficients + this times the logarithm of the number of features, in nats.
+# A surface (the joint contributions of a pair of columns) is dropped unless it saves, in nats, 1 + its effective
+# number of coefficients + this number times the logarithm of the number of features and surfaces.
 _NATS_PER_CHOICE = 1.5
 _LEAST_DEVIATION = 0.03  # initial standard deviation of groups that did not deviate in a sample
 _MOST_CONTRIBUTIONS = 1 << 24  # features x rows x classes held in memory to compute the worth of features

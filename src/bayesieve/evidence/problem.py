@@ -167,8 +167,10 @@ class Design:
 
 
 def build_design(shapes: Sequence[Shape], n_logits: int) -> Design:
-    """Return the design of several features: the numbering of parameters, and the matrix from parameters to deviations
-    of cells.
+    """Number the parameters of all features, and return them with the sparse matrix from parameters to deviations.
+
+    A deviation is the correction, in nats, of the contribution that counts give to a cell: a level or a part of one.
+    ``shapes`` hold the basis functions of each feature; ``n_logits`` is 1 for two classes, otherwise their number.
     """
     n_cells = np.array([shape.n_cells + 1 for shape in shapes], dtype=np.int64)
     first_cell = np.concatenate([[0], np.cumsum(n_cells)])

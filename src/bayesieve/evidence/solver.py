@@ -305,7 +305,8 @@ class VarianceSearch:
                     pulls = (axes.T @ point[at, j]) / posterior
                     logs[group] += log_bayes_factors(pulls[:, None], precisions[:, None], variances).sum(axis=0)
                     squares[group, j] = expected_squares(pulls, precisions, variances)
-        # Single cells: their correlations are ignored, so that each has a Bayes factor of its own.
+        # Coefficients of single cells: posterior correlations between them are ignored, so that the log Bayes factor of
+        # a group is the sum of those of its cells.
         single = np.arange(n, design.n_parameters)
         posterior = np.maximum(metric.single**2, _LEAST_POSTERIOR)
         precisions = np.maximum(1.0 / posterior - (1.0 / priors[single])[:, None], 0.0)
