@@ -277,9 +277,8 @@ def _on_rows(
         X = X if name in needed else split_columns(X, name)[0]
     evaluated = evaluated_rows(model, X, *rows[1:])
     if moments is not None and moments.size != evaluated.n_rows:
-        raise ValueError(
-            f"X has {evaluated.n_rows:,} rows but time has {moments.size:,} values; give one for each row."
-        )
+        n_rows, n_values = evaluated.n_rows, moments.size
+        raise ValueError(f"X has {n_rows:,} rows but time has {n_values:,} values; give one for each row.")
     groups = _groups(frame, _dated(model) if time is None else time, by)
     evaluated = replace(evaluated, moments=moments, positive=place, segments=groups)
     is_timed = bool(groups) and (not by or groups[0][0] != by[0])

@@ -168,8 +168,7 @@ def fit_evidence(
     # Joint fit: all features together deviate from the counted contributions as far as the rows support it. Columns of
     # weight 0 may still matter through curves or pairs, if they are tested.
     n_logits = 1 if class_counts.size == 2 else class_counts.size
-    intercept, intercept_factors = class_log_prior(class_counts), np.zeros((n_logits, 0))
-    omitted = np.zeros(n_logits)
+    intercept, intercept_factors, omitted = class_log_prior(class_counts), np.zeros((n_logits, 0)), np.zeros(n_logits)
     fitted, is_fitted = dict[int, FeatureEvidence](), False
     terms, importance = list[Term](), np.where(by_value, averaged, weights)
     if options.drop or weights.any():
