@@ -97,8 +97,8 @@ class Reading:
 
 
 def _row_in_scan(first: int, mask: np.ndarray | None, row: int) -> int:
-    """Return the number in the scan of a row of a chunk; ``mask`` marks the rows of the chunk that are used, None for
-    all.
+    """Return the number in the scan of the ``row``-th used row of a chunk that begins at row ``first``; ``mask`` marks
+    the used rows of the chunk, None for all.
     """
     return first + (row if mask is None else int(np.flatnonzero(mask)[row]))
 

@@ -219,7 +219,8 @@ class ScannedBlocks:
         kinds = {name: kind for name, kind in table.given_kinds.items() if name in schema}
         n_jobs = self._n_jobs if self._executor is None else 1
         chosen = None
-        # If the table is not restricted to all rows with a target, the worker cannot find its rows from the target.
+        # A worker finds the rows of the table by their known target. If the table has no labels but a mask of rows, the
+        # mask is sent instead.
         if known_rows is None and table.labels is None and table.row_mask is not None:
             chosen = np.packbits(table.row_mask[step.first : step.first + step.n_rows])
         chunk = RowChunk(step.first, tuple(table.source.slices(step.first, step.n_rows)), known_rows, chosen)

@@ -644,7 +644,9 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
         return levels
 
     def replaced(self, pairs: Sequence[PairLevels] | None = None, by_chance: np.ndarray | None = None) -> TableLevels:
-        """Return a copy with other ``pairs``, or other columns ``by_chance``; None keeps the current ones."""
+        """Return a copy with other ``pairs``, or other positions ``by_chance`` of columns whose cuts may be due to
+        chance; None keeps the current ones.
+        """
         n = self.n_columns
         existing = {i: level for i, level in self.created.items() if i < n}
         others = {i: level for i, level in existing.items() if not self._in_arrays[i]}
