@@ -451,7 +451,7 @@ def test_figures_are_measured_before_and_after() -> None:
         assert edited.edits_[0].who
     one_class = model().edit().drop("number").done(X=frame.head(1), y=two[:1])
     assert one_class.edits_[0].auc_after is None
-    with pytest.raises(ValueError, match="pass y"):
+    with pytest.raises(ValueError, match="pass X and y together"):
         model().edit().done(X=frame)
 
 
@@ -518,7 +518,7 @@ def test_other_shares_of_the_classes(tmp_path: Path) -> None:
                                       kept.scorecard_.intercept.round(12))  # fmt: skip
     fitted = model()
     for wrong, words in (
-        ({"maybe": 0.5}, "class 'maybe'"),
+        ({"maybe": 0.5}, "'maybe' is not a class"),
         ({"yes": 0.0}, "above 0"),
         ({"yes": float("nan")}, "above 0"),
         ({"yes": 0.5, "no": 0.6}, "add up to 1"),
