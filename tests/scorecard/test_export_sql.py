@@ -194,7 +194,7 @@ TWO_WORDS = (["yes", "no"], ["ja", "nein"], [True, False])
     mostly_slow(
         product(TWO_WORDS, TWO_ENGINES), [(TWO_WORDS[0], TWO_ENGINES[0]), *product(TWO_WORDS[1:], TWO_ENGINES[1:])]
     ),
-    ids=str,
+    ids=lambda value: str(value) if isinstance(value, list) else value[0],
 )
 def test_booleans_and_words_stand_for_each_other(training: list[Any], engine: Any) -> None:
     paid = np.random.default_rng(0).random(400) < 0.5
