@@ -219,7 +219,10 @@ def _plain(text: str) -> Any:
 
 
 def merge(args: Any) -> None:
-    """Merge several models into one."""
+    """Merge the model files ``args.model`` into one model by adding up their counts, and write it to ``args.output``.
+
+    The models need equal classes, columns and levels.
+    """
     from bayesieve.classifier.combining import merge as merged
 
     screen = Screen()
@@ -227,7 +230,7 @@ def merge(args: Any) -> None:
 
 
 def update(args: Any) -> None:
-    """Update a model with further rows."""
+    """Add the rows of the file ``args.table`` to the counts of a model, refit its contributions, and write it."""
     screen, weight = Screen(), args.weight
     model = files.read_model(args.model, screen)
     target = files.target_of(model, args.target)

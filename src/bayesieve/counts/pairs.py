@@ -344,8 +344,8 @@ class PairInformation:
         right = self._planes[int(self._kinds[part.right[0]])]
         places = self._place[part.right]
         n_other = right.features.size - places.size
-        # Counting all planes and discarding results is cheaper than copying the planes that are needed, unless these
-        # are few.
+        # The bit planes on the right are of more features than asked for. Counting them all and discarding results is
+        # cheaper than copying those that are needed, unless most results would be discarded.
         if part.triangle or part.left.size * n_other > 2 * places.size:
             right, places = right.take(places), np.arange(places.size)
         n_segments = self._segments.sizes.size

@@ -290,10 +290,12 @@ def _reciprocals(weights, total, n):
 
 @jit_sum
 def _two_way(code, low, quarter, ratios, table, at, n_codes):
-    """Return the sum of P(true class) over rows for a candidate feature of two levels.
+    """Return the sum of P(true class) over rows if a candidate feature of two levels is added.
 
-    Four quarters of the rows are processed side by side, and `_four` combines their divisions. The factors of
-    consecutive other classes are ``n_codes`` apart in the table.
+    Codes up to ``low`` are the first level, others the second. ``ratios`` has an array for each other class: P(other
+    class) / P(true class) of each row without the candidate. It multiplies them by factors in ``table``: entries ``at``
+    and ``at + 1`` for the two levels and the first other class, those of the next class ``n_codes`` entries later. Four
+    quarters of ``quarter`` rows are processed side by side, so that `_four` needs one division for four rows.
     """
     result = 0.0
     for i in range(quarter):

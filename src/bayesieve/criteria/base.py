@@ -644,8 +644,9 @@ class MAPCost(LogLoss):
 class RowJoints:
     """State of a block of rows under the current subset, for log losses of many classes.
 
-    Like `RowRatios`, but with the joint probabilities of all classes instead of ratios. Tables have one factor per
-    level and class, instead of one per level and pair of classes, and the classes of a row are contiguous in memory.
+    A move adds or drops one feature. Like `RowRatios`, but with the joint probabilities P(row, class) of all classes
+    instead of their ratios to that of the true class. Tables have one factor per level and class, instead of one per
+    level and pair of classes, and the classes of a row are contiguous in memory.
     ``priors`` (n_segments, n_classes - 1) are the ratios of other classes to the true one under the empty subset.
     """
 
@@ -708,7 +709,9 @@ class RowJoints:
         return self
 
     def sums(self, moves: tuple[np.ndarray, ...]) -> np.ndarray:
-        """Return the sums of log losses of candidates, shape (n_moves, 1), in nats."""
+        """Return the sum over rows of the log loss, in nats, that the subset would have after each of the ``moves``,
+        shape (n_moves, 1); they come from `moves` or `no_move`.
+        """
         from bayesieve.criteria._kernels import joint_sums
 
         self.scan()

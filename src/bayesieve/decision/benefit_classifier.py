@@ -58,15 +58,16 @@ class BenefitClassifier(ClassifierWrapper):
         numbers or columns of n_rows numbers; or a function that returns one of these from ``X``. None: 1 for the
         decision that names the true class, otherwise 0, so that the most probable class is predicted.
     amount : str or None, default=None
-        Name of the column of ``X`` that holds the amount at stake, if it is known when decisions are taken; the column
-        remains a feature. None: there is no such column. Pass amounts that are known only in training to ``fit`` as
-        ``benefit=``.
+        Name of the column of ``X`` that holds the amount at stake in each row, such as the size of a loan; the column
+        remains a feature. None: there is no such column. If amounts are known for the training rows only, give them to
+        ``fit``: ``fit(X, y, benefit=amounts)``, one number for each row, NaN where it is unknown.
     amount_benefit : matrix, shape (n_decisions, n_classes), or None, default=None
         Benefit per unit of the amount; multiplied by the amount of the row and added to ``benefit``. None: 1 for the
         second decision in rows of the second class, otherwise 0 (two decisions and two classes only).
     amount_estimator : regressor or None, default=None
-        Regressor that estimates unknown amounts. ``fit`` trains a clone on the rows whose amount is known and affects
-        the benefit in their class, such as donors. None: unknown amounts raise an error.
+        Regressor that estimates unknown amounts. ``fit`` trains a clone on the rows whose amount is known, without
+        classes in which no decision depends on it: if only people who donate bring their gift, on donors. None: unknown
+        amounts raise an error.
     class_prior : array-like, shape (n_classes,), dict from classes, or None, default=None
         Shares of the classes where decisions are taken, if they differ from the training rows, such as a sample
         balanced by class. P(j | x) is multiplied by the ratio of the new share to the share in training, then

@@ -246,7 +246,7 @@ def thresholds_of(thresholds: Any, scores: Sequence[str]) -> list[np.ndarray | i
         return [_one(thresholds, "thresholds")] * len(scores)
     for name in thresholds:
         if name not in scores:
-            raise ValueError(f"thresholds has no score {name!r}; known scores: {_listed(scores)}.")
+            raise ValueError(f"thresholds names {name!r}, which is not a score of X; the scores are {_listed(scores)}.")
     settings = []
     for score in scores:
         if score not in thresholds:

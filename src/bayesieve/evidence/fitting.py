@@ -424,12 +424,13 @@ def slope_variances(counts: np.ndarray, logs: np.ndarray) -> np.ndarray:
 
 
 def errors_of_deviations(errors: PosteriorErrors, i: int, counting: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the standard errors (n_cells, n_classes) and loadings (n_cells, n_logits, n_factors) of one feature.
+    """Return the standard errors (n_cells, n_classes) of the contributions of one feature, and their loadings
+    (n_cells, n_logits, n_factors) on the factors of errors that features share; see `PosteriorErrors`.
 
-    A contribution is the sum of a counted part and a deviation. ``errors.left`` is the share of the prior variance of
-    the deviation that the rows leave undetermined. Both parts have errors in the same direction, because they come from
-    the same rows. The counting variance is therefore added to the posterior variance with the factor left^2 + 2 left (1
-    - left).
+    A contribution is the sum of a counted part and a deviation. The deviation corrects errors of the counts as far as
+    the rows determine it; ``errors.left`` is the share of its prior variance that they leave undetermined. The variance
+    of counting therefore enters with a factor of left (2 - left): left^2 for the error that is not corrected, and
+    2 left (1 - left) because both parts come from the same rows and err in the same direction.
 
     Parameters
     ----------

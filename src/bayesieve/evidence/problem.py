@@ -753,7 +753,8 @@ def posterior_errors(
     single = np.zeros((2, int(design.first_cell[-1]), design.n_logits))  # posterior and prior variances
     at = design.single[parameters[n + 1 :] - design.intercept - 1]
     single[:, at] = np.stack([metric.single**2, np.broadcast_to(priors[n + 1 :, None], metric.single.shape)])
-    # Shared factors: principal components of the errors of rows, by subspace iteration for each logit.
+    # Factors that features share: for each logit, the main principal components of the posterior errors of predicted
+    # logits over the sampled rows, by subspace iteration.
     of_logits = []
     for steps in metric.steps:
         directions = np.random.default_rng(0).normal(size=(n + 1, min(N_FACTORS, n + 1))).astype(steps.dtype)

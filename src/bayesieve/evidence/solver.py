@@ -272,8 +272,8 @@ class VarianceSearch:
         return laplace_metric(self.problem.design, self.curvature, self.variances)
 
     def optimum(self, metric: Metric) -> np.ndarray:
-        """Return the coefficients after one Newton step, (n_parameters, n_logits), as an approximation of the
-        optimum.
+        """Return the coefficients, (n_parameters, n_logits), after one Newton step from the current ones: nearly the
+        minimum of loss and prior. ``metric``, from `metric`, is the inverse root of the curvature.
         """
         gradient = self.mode.gradient + self.mode.point / metric.priors[:, None]
         return self.mode.point - metric.move(metric.move(gradient, transposed=True))

@@ -580,7 +580,7 @@ def or_none(value: float) -> float | None:
 def _marked(positions: list[int], size: int) -> np.ndarray:
     """Return a mask of the given size that is True at ``positions``; raise `Damaged` for invalid positions."""
     if len(set(positions)) != len(positions) or max(positions, default=-1) >= size:
-        raise Damaged("the search holds features or moves that are not there")
+        raise Damaged("its search names a feature or move that does not exist, or the same one twice")
     return np.bincount(np.array(positions, dtype=np.int64), minlength=size) > 0
 
 

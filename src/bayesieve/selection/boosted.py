@@ -244,8 +244,8 @@ class _Weights:
         self._weights[number] *= factor
 
     def squares(self, number: int) -> float:
-        """Return the sum of squared boosting weights. A row of sample weight 2 counts as two rows that share its
-        boosting weight.
+        """Return the sum of squared boosting weights. A row of sample weight 2 counts as two rows with half of its
+        boosting weight each.
         """
         return float(np.sum(self._weights[number] ** 2 * self._inverse))
 

@@ -119,7 +119,11 @@ class LabelledRows(NamedTuple):
 
     @classmethod
     def of(cls, X: Any, y: Any, sample_weight: Any) -> LabelledRows:
-        """Return the given labels and weights, or those of the named columns if ``X`` is a scan."""
+        """Return the labels ``y`` and weights ``sample_weight`` of the rows.
+
+        If ``X`` is a scan (files, a query or a lazy frame, read block by block), these are names of its columns, and
+        rows without a label are left out.
+        """
         if is_scan(X, y):
             rows = scanned_rows(X, y, sample_weight)
             return cls(rows.target, rows.weights, rows.table.row_mask)

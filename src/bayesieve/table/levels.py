@@ -461,7 +461,7 @@ class WithheldLevels(FeatureLevels):
 
     def __post_init__(self) -> None:
         if self.kind != "categorical":
-            raise self._invalid("only values of categories can be withheld")
+            raise self._invalid("only levels of categories can have sizes instead of values")
         if not self.sizes:
             raise self._invalid("it needs the number of values of each level")
         missing = self.missing_code
