@@ -173,8 +173,6 @@ def warn_once() -> None:
     )
 
 
-_compiled: set[str] = set()  # families that were on disk, or cannot be saved, when a fit looked
-
 ALONE = "BAYESIEVE_COMPILE_ALONE"
 """Environment variable: 1 in processes that compile for others, or where no such processes are wanted."""
 
@@ -231,9 +229,7 @@ def compiling_elsewhere(families: Sequence[str]) -> Iterator[None]:
     started: list[subprocess.Popen[bytes]] = []
     wanted = bool(families and sys.executable) and os.environ.get(ALONE) != "1"
     if wanted and (os.cpu_count() or 1) > 1 and parent_process() is None:
-        files = {family: stamp(family) for family in families if family not in _compiled}
-        _compiled.update(family for family, file in files.items() if file is None or file.exists())
-        missing = [family for family in files if family not in _compiled]
+        missing = [family for family in families if (file := stamp(family)) is not None and not file.exists()]
         with suppress(OSError):
             started = [start(family) for family in missing]
     try:
