@@ -311,7 +311,7 @@ def test_choices_among_all_subsets(n_features: int, n_classes: int) -> None:
 
 def slow_values(problem: SubsetProblem, criterion: Criterion, subsets: RatedSubsets) -> np.ndarray:
     """The criterion of every subset, each evaluated from the empty one."""
-    state = SearchState(replace(problem, objective=problem.objective.by(criterion)))
+    state = SearchState(replace(problem, objective=replace(problem.objective, criterion=criterion)))
     found = []
     for number in range(subsets.cost.size):
         state.reset(np.isin(np.arange(len(problem.names)), subsets.features(number)))
