@@ -386,10 +386,10 @@ class Predicting(ClassifierMixin, BaseEstimator):
             File to write; it is written completely or not at all. None: the content is returned.
         to : {"sql", "onnx", "pmml", "points", "excel", "python", "javascript", "r"} or None, default=None
             Target, which may also be one that another package adds. None: determined by the ending of ``path``.
-            **options
-                Options of the target, such as ``dialect="postgres"``, documented at its class in
-                `bayesieve.scorecard.export`. All targets accept ``name``, the name of the model, and ``counts=True``,
-                which adds the number of training rows of each cell.
+        **options
+            Options of the target, such as ``dialect="postgres"``, documented at its class in
+            `bayesieve.scorecard.export`. All targets accept ``name``, the name of the model, and ``counts=True``, which
+            adds the number of training rows of each cell.
 
         Returns
         -------

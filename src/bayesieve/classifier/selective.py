@@ -663,8 +663,8 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
         positive : class that curves, contributions, thresholds and texts refer to; by default the positive class of
             the model.
         title : headline; by default it names the target.
-        facts : lines of the overview by name, such as ``{"Purpose": "Decisions on consumer credit", "Owner":
-            "Risk"}``.
+        facts : dict from names to texts
+            Lines of the overview, such as ``{"Purpose": "Decisions on consumer credit", "Owner": "Risk"}``.
         challenger : fitted model, scorecard, or any classifier of the same classes, to compare with this model on
             the rows of the report, by period if there is a ``time``. `challenge` explains the tests and the swap
             set.
