@@ -9,6 +9,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
 from tests.cli.conftest import Run, plain_surroundings  # noqa: F401
 from tests.processes import CONTEXT, run_command
@@ -62,7 +63,9 @@ def test_a_process_that_ends_in_the_middle_goes_on(
         straight.append(pl.read_csv(tmp_path / "straight" / "folds.csv"))
     found = pl.read_csv(tmp_path / "found" / "folds.csv")
     assert found.height == N_RESULTS
-    assert found.drop("fit_seconds", "predict_seconds").equals(straight[0].drop("fit_seconds", "predict_seconds"))
+    # Processes may differ in the last bit, because vector instructions depend on where arrays are in memory.
+    seconds = ("fit_seconds", "predict_seconds")
+    assert_frame_equal(found.drop(seconds), straight[0].drop(seconds), rel_tol=1e-14, abs_tol=1e-14)
 
 
 @pytest.mark.parametrize("there", [False, True])
