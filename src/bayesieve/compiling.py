@@ -135,8 +135,7 @@ def kernel_sources() -> tuple[tuple[str, str], ...]:
     Saved machine code is valid only for equal hashes.
     """
     own = Path(__file__)
-    digest = hashlib.sha256(own.read_text(encoding="utf-8").encode()).hexdigest()
-    return (own.name, digest), *hashed_kernels(own.parent)
+    return (own.name, _hash(own.read_text(encoding="utf-8"))), *hashed_kernels(own.parent)
 
 
 def hashed_kernels(package: Path) -> tuple[tuple[str, str], ...]:
@@ -153,9 +152,12 @@ def hashed_kernels(package: Path) -> tuple[tuple[str, str], ...]:
             others = file.read_text(encoding="utf-8").splitlines()
             for name in _CONSTANT.findall(names):
                 lines += [line for line in others if re.match(rf"[^=(]*\b{name}\b[^=(]*=", line)] or others
-        digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()
-        hashes.append((path.relative_to(package).as_posix(), digest))
+        hashes.append((path.relative_to(package).as_posix(), _hash("\n".join(lines))))
     return tuple(hashes)
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 _IMPORTED = re.compile(r"^from bayesieve\.(\S+) import ([^(\n]+|\([^)]*\))", re.MULTILINE)
@@ -215,7 +217,7 @@ def stamp(family: str) -> Path | None:
     files = []
     for processor in processors():
         versions = (kernel_sources(), numba.__version__, sys.version_info[:2], platform.machine(), processor)
-        name = f"compiled-{family}-{hashlib.sha256(repr(versions).encode()).hexdigest()[:16]}"
+        name = f"compiled-{family}-{_hash(repr(versions))[:16]}"
         files += [own / name, *SHIPPED.glob(f"*/{name}")]
     return next((file for file in files if file.exists()), files[0])
 

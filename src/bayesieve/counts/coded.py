@@ -73,7 +73,6 @@ class CodedTable(ShortRepr):
     classes: np.ndarray | None = field(init=False)
     weights: np.ndarray | None = field(init=False)
     n_classes: int = field(init=False)
-    _sorted: CodedTable | None = field(init=False, default=None)
 
     def __init__(
         self,
@@ -159,11 +158,11 @@ class CodedTable(ShortRepr):
         """Table with the rows sorted by class, for which counts and searches are fastest."""
         # Do not cache the table in itself: the circular reference would keep it, and its files, until the garbage
         # collector runs.
-        if self.class_codes is None or self.rows.is_sorted_by_class:
-            return self
-        if self._sorted is None:
-            vars(self).update(_sorted=self.take(self.rows.class_order()))
-        return self._sorted  # type: ignore[return-value]
+        return self if self.class_codes is None or self.rows.is_sorted_by_class else self._sorted_by_class
+
+    @cached_property
+    def _sorted_by_class(self) -> CodedTable:
+        return self.take(self.rows.class_order())
 
     @property
     def blocks(self) -> Iterator[CodedTable]:

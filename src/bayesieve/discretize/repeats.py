@@ -359,10 +359,8 @@ def _possible_identifiers(table: Table, sample: np.ndarray) -> list[int]:
     """
     kinds, types = table.kinds(), table.types()
     numbers = [i for i, kind in enumerate(kinds) if kind == "numeric" and types[i] == "number"]
-    categorical = [i for i, kind in enumerate(kinds) if kind == "categorical"]
     glance = sample[:: max(1, sample.size // _GLANCE_ROWS)]
-    n_distinct = [len(table.column(i).take(glance).categories().values) for i in categorical]
-    texts = [i for i, n in zip(categorical, n_distinct, strict=True) if n > _NEARLY_ALL * glance.size]
+    texts = [i for i, kind in enumerate(kinds) if kind == "categorical" and _is_distinct(table, i, glance)]
     return sorted([*possible_marks(table, numbers, sample, table.n_rows), *texts])
 
 
@@ -373,10 +371,13 @@ def _identifiers(table: Table, possible: Sequence[int], sample: np.ndarray, at: 
     """
     kinds, n_rows = table.kinds(), int(at[-1]) + 1
     marks = marks_of_numbers(table, [i for i in possible if kinds[i] == "numeric"], sample, at, n_rows)
-    categorical = [i for i in possible if kinds[i] == "categorical"]
-    n_distinct = [len(table.column(i).take(sample).categories().values) for i in categorical]
-    texts = [i for i, n in zip(categorical, n_distinct, strict=True) if n > _NEARLY_ALL * sample.size]
+    texts = [i for i in possible if kinds[i] == "categorical" and _is_distinct(table, i, sample)]
     return sorted([*(i for i, mark in marks.items() if mark != "date"), *texts])
+
+
+def _is_distinct(table: Table, i: int, rows: np.ndarray) -> bool:
+    """Return whether nearly all of ``rows`` have different values in column ``i``."""
+    return len(table.column(i).take(rows).categories().values) > _NEARLY_ALL * rows.size
 
 
 def _n_equal(hashes: np.ndarray) -> int:

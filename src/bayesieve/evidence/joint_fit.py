@@ -396,18 +396,15 @@ def fit_to_every_row(
     codes = dict(zip(cells, codes_of_terms(fit, every), strict=True))
 
     # Parts of surfaces whose term was dropped, or whose steps are cells of their own, are coded in addition.
-    of_parts = {
-        part: codes[part.feature]
-        if part.feature in cells and part.cells is cells[part.feature]
-        else every.codes_by({part.feature: part.cells})[part.feature]
-        for part in dict.fromkeys(part for surface in fit.surfaces for part in surface.parts)
-    }
+    of_parts = {}
+    for part in dict.fromkeys(part for surface in fit.surfaces for part in surface.parts):
+        is_coded = part.feature in cells and part.cells is cells[part.feature]
+        of_parts[part] = (codes if is_coded else every.codes_by({part.feature: part.cells}))[part.feature]
     terms = [replace(term, codes=codes[term.feature], codes_of_every=None) for term in fit.terms]
     grids = {surface: surface.codes(*(of_parts[part] for part in surface.parts)) for surface in fit.surfaces}
     weighing = np.flatnonzero(fit.weights[every.features])
-    loss = fit.loss.over(
-        every, weighing if weighing.size else np.array([0])
-    )  # without positive weights, one feature of weight 0
+    # Without positive weights, one feature of weight 0: a loss needs one.
+    loss = fit.loss.over(every, weighing if weighing.size else np.array([0]))
     more = replace(fit, terms=terms, surfaces=grids, loss=loss)
     problem = more.problem(n_jobs)
     wider = np.maximum(solution.deviations, _LEAST_DEVIATION)
