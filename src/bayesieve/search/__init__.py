@@ -1,4 +1,9 @@
-"""Searches for the best subset of features: problems, objectives, states, search methods, and traces."""
+"""Searches for the best subset of features.
+
+A problem (`SubsetProblem`) names the candidate features and an objective: a criterion, such as the cost of Boulle
+(2007) or the error of cross-validation, on given rows. A search walks from subset to subset. A *move* adds or drops one
+feature; a *walk* is the sequence of accepted moves from one starting subset; a *trace* records all evaluated subsets.
+"""
 
 from bayesieve.criteria import ScoredRows
 from bayesieve.engine.progress import Clock

@@ -17,12 +17,21 @@ _LARGEST_PRODUCT = 1e100  # largest product of rows before its logarithm is take
 
 @jit
 def walk(factors, start, first_key, depth, losses):
-    """Compute the log losses, in nats, of the 2^depth subsets with keys ``first_key`` + 0, 1, ... into ``losses``.
+    """Compute the log losses of the 2^depth subsets that contain any of the first ``depth`` features, by depth-first
+    search.
 
-    Bit k of a key is set if the subset contains feature k.
-
-    ``factors`` (n_features, n_others, n_rows) are the factors by which a feature multiplies the ratio of each other
-    class to the row's class. ``start`` (n_others, n_rows) are the ratios under the subset ``first_key``.
+    Parameters
+    ----------
+    factors : array, shape (n_features, n_classes - 1, n_rows)
+        Factor by which a feature multiplies the ratio of another class's probability to that of the row's class.
+    start : array, shape (n_classes - 1, n_rows)
+        Ratios under the subset ``first_key``, to which the first ``depth`` features are added.
+    first_key : int
+        Number of that subset. Bit k of a subset's number is set if the subset contains feature k.
+    depth : int
+        Number of features that vary; those of ``first_key`` beyond stay as they are.
+    losses : array, shape (2^n_features,)
+        Output: the sum of log losses of the rows, in nats, is written to ``losses[first_key + i]`` for i < 2^depth.
     """
     n_others, n_rows = start.shape
     stack = np.empty((depth + 1, n_others, n_rows))
@@ -42,11 +51,12 @@ def walk(factors, start, first_key, depth, losses):
 
 @jit_inner
 def descend(stack, at, leaf, depth, factors):
-    """Return the ratios under the subset of a leaf, reusing those of the previous leaf.
+    """Return the probability ratios, (n_classes - 1, n_rows), under subset number ``leaf``; reuse those of subset
+    ``leaf - 1``.
 
-    Only levels below the first changed decision are recomputed.
-
-    ``at[d]`` is the position in ``stack`` of the ratios at level d.
+    ``stack`` (depth + 1, n_classes - 1, n_rows) and ``at`` (depth + 1,) are work space kept between calls:
+    ``stack[at[d]]`` are the ratios after d decisions on features. Only decisions after the first that changed are
+    recomputed. ``factors`` is as in `walk`.
     """
     level = 1
     changed = leaf ^ (leaf - 1) if leaf else 0
@@ -67,7 +77,10 @@ def descend(stack, at, leaf, depth, factors):
 
 @jit_inner
 def sum_of_logs(values):
-    """Return the sum of the logarithms of numbers of at least 1, from logarithms of products of many numbers."""
+    """Return the sum of the natural logarithms of an array of numbers of at least 1.
+
+    Logarithms are taken of products of many numbers, because a logarithm takes much longer than a multiplication.
+    """
     total = 0.0
     whole = values.size - values.size % 4
     a, b, c, d = 1.0, 1.0, 1.0, 1.0

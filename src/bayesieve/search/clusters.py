@@ -43,10 +43,18 @@ class FeatureClusters:
     def of(
         cls, dependence: np.ndarray, features: np.ndarray, method: str = "complete", *, diagonal: bool = True
     ) -> FeatureClusters:
-        """Cluster features by the dissimilarities H = (M* - M) / M*, where M* is the largest entry of M.
+        """Cluster features by the dissimilarities H = (M* - M) / M*, where M is the matrix and M* its largest entry.
 
-        ``method`` is the linkage; see `ClusterSearch`. With ``diagonal``, M* may be an entry on the diagonal, the
-        dependence of a feature on itself.
+        Parameters
+        ----------
+        dependence : array, shape (n_features, n_features)
+            Matrix M: strongest dependence of two features within any class.
+        features : array, shape (n,)
+            Positions of the features to cluster.
+        method : str
+            Linkage; see `ClusterSearch`.
+        diagonal : bool
+            Whether M* may be an entry on the diagonal, the dependence of a feature on itself.
         """
         from scipy.cluster.hierarchy import linkage
         from scipy.spatial.distance import squareform
@@ -60,8 +68,9 @@ class FeatureClusters:
 
     @property
     def q(self) -> float:
-        """Probability with which a candidate takes a feature from a cluster: 0.4 if at least 20 % of the entries of M
-        exceed 0.1, otherwise 0.6.
+        """Probability with which a candidate subset takes a feature from a cluster.
+
+        It is 0.4 if at least 20 % of the entries of the dependence matrix exceed 0.1, otherwise 0.6.
         """
         entries = self.dependence  # also of features with a single level
         return _Q_OF_MANY if entries.size and np.mean(entries > _STRONG) >= _STRONG_SHARE else _Q_OF_FEW
@@ -74,7 +83,7 @@ class FeatureClusters:
         return self.features[leaves_list(self.linkage)] if len(self.linkage) else self.features
 
     def cuts(self, n_cuts: int | None = None) -> list[tuple[float, list[np.ndarray]]]:
-        """Return cuts through the tree: the height of a merge, and the clusters after it as arrays of feature
+        """Return cuts through the tree, each a pair: the height of a merge, and the clusters after it as arrays of
         positions.
 
         ``n_cuts`` merges are chosen, evenly spread from the first to the last; None for all merges, but at most 100.
@@ -121,10 +130,11 @@ class FeatureClusters:
 def _combinations(
     clusters: list[np.ndarray], max_combinations: int, q: float, rng: np.random.Generator, n_features: int
 ) -> np.ndarray:
-    """Return subsets that take one feature of each cluster with probability q, and otherwise none, shape (n,
-    n_features).
+    """Return random subsets that take at most one feature of each cluster, as a mask of shape (n, n_features).
 
-    If there are at most ``max_combinations`` combinations, all are returned, otherwise this number of random ones.
+    ``clusters`` are arrays of feature positions. A subset takes a random feature of a cluster with probability ``q``,
+    and otherwise none. If at most ``max_combinations`` choices of one feature per cluster exist, each is used once;
+    otherwise this number of random choices.
     """
     sizes = np.array([cluster.size for cluster in clusters])
     if math.prod(sizes.tolist()) <= max_combinations:
@@ -248,6 +258,9 @@ class ClusterSearch(Search):
         return ClusterCandidates(clusters, subsets, cut, q, values, trace)
 
     def _matrix(self, problem: SubsetProblem) -> np.ndarray:
+        """Return the dependences of all pairs of features, (n_features, n_features): the given matrix, or one computed
+        from rows.
+        """
         n = len(problem.names)
         if self.matrix is not None:
             matrix = np.asarray(self.matrix, dtype=float)

@@ -46,6 +46,7 @@ class ExhaustiveSearch(Search):
     n_jobs: int | None = -1
 
     def run(self, problem: SubsetProblem, progress: Progress | None = None) -> SearchTrace:
+        """Evaluate all subsets, and return the trace with the best one chosen."""
         clock = Clock(self.max_seconds, progress)
         if problem.candidates.size > MAX_FEATURES:
             raise ValueError(f"{_too_many(problem.candidates.size)}; use exhaustive=False.")
@@ -60,7 +61,11 @@ class ExhaustiveSearch(Search):
 
 
 def _walk(state: SearchState, recorder: TraceRecorder, clock: Clock) -> None:
-    """Walk from the empty subset through all others, changing one feature at a time, and record every subset."""
+    """Walk from the empty subset through all others, changing one feature at a time, and record every subset.
+
+    ``state`` holds the current subset and is changed; ``recorder`` receives the records. The walk ends early if
+    ``clock`` demands it.
+    """
     problem = state.problem
     candidates, sign = problem.candidates, problem.objective.sign
     bit = np.uint64(1) << np.arange(candidates.size, dtype=np.uint64)
@@ -120,9 +125,7 @@ class EverySubset:
         return self.problem.candidates[bits > 0]
 
     def trace(self) -> SearchTrace:
-        """Return a trace of all subsets, as a walk that changes one feature at a time; selectors compute weights from
-        it.
-        """
+        """Return a trace of all subsets, as one walk that changes one feature at a time, for use by selectors."""
         walks = [TraceRecorder(WalkStart.empty(float(self.cost[0])))] if self.n_evaluated else []
         step = np.arange(1, self.n_evaluated, dtype=np.int64)
         if step.size:
@@ -202,7 +205,7 @@ def obstacle_to_walk(problem: SubsetProblem) -> str | None:
 
 
 def _is_tree(problem: SubsetProblem) -> bool:
-    """Return whether `evaluate_every_subset` can solve the problem within the memory."""
+    """Return whether `evaluate_every_subset` can solve the problem, and its arrays are small enough for memory."""
     objective, rows = problem.objective, problem.objective.rows
     if not isinstance(objective.criterion, MAPCost) or objective.constraints or problem.validation is not None:
         return False
@@ -211,25 +214,30 @@ def _is_tree(problem: SubsetProblem) -> bool:
 
 
 def _too_many(k: int) -> str:
+    """Return the start of an error message: ``k`` features have too many subsets."""
     return f"{k} features have 2^{k} subsets, too many to enumerate (at most {MAX_FEATURES} features)"
 
 
 def _cut(problem: SubsetProblem) -> int:
-    """Return the number k of features that divides the tree into 2^k pieces with a suitable amount of work."""
+    """Return the number of features to fix in each task: 2^k tasks enumerate the subsets of the remaining features.
+
+    It is chosen such that a task is short enough for interrupts, and there are enough tasks for several threads.
+    """
     k, rows = problem.candidates.size, problem.objective.rows
     row_work = rows.block.n_rows * (rows.tables.n_classes - 1)
     return min(k, max(_FEWEST_PIECES, k + math.ceil(math.log2(max(1, row_work) / _PIECE_WORK))))
 
 
 def _gray(numbers: np.ndarray) -> np.ndarray:
-    """Return the reflected Gray codes of numbers."""
+    """Return the reflected Gray codes of an array of integers: codes of successive integers differ in one bit."""
     return numbers ^ (numbers >> 1)
 
 
 def row_factors(problem: SubsetProblem, block: ClassBlock) -> np.ndarray:
-    """Return the factor by which each candidate multiplies the likelihood ratios of each row.
+    """Return the factors by which each candidate feature multiplies the likelihood ratios of each row.
 
-    The shape is (n_candidates, n_classes - 1, n_rows); a ratio is that of another class to the row's class.
+    The shape is (n_candidates, n_classes - 1, n_rows). A ratio is the probability of another class over that of the
+    row's class. ``block`` holds the rows, sorted by class.
     """
     rows = problem.objective.rows
     factors = np.empty((problem.candidates.size, rows.tables.n_classes - 1, block.n_rows))
@@ -242,6 +250,7 @@ def row_factors(problem: SubsetProblem, block: ClassBlock) -> np.ndarray:
 
 
 def _bit_counts(k: int) -> np.ndarray:
+    """Return the number of set bits of the integers from 0 to 2^k - 1, shape (2^k,)."""
     counts = np.zeros(1 << k, dtype=np.int64)
     for bit in range(k):
         counts[1 << bit : 2 << bit] = counts[: 1 << bit] + 1

@@ -42,6 +42,7 @@ class GreedySearch(Search):
         A forward phase stops when the best addition improves the criterion by no more than ``tol``, a backward phase
         when the best removal worsens it by more. None: phases run to their ends.
     max_seconds : float or None
+        Time limit.
     leave_out : bool
         Whether passes skip rows whose prediction no move can change; results do not depend on it.
     seed : int
@@ -76,6 +77,7 @@ class GreedySearch(Search):
     every_move: bool = False
 
     def run(self, problem: SubsetProblem, progress: Progress | None = None) -> SearchTrace:
+        """Run the search, and return its trace with the chosen subset."""
         if self.direction == "fast":
             search = MultiStart(1, _MAX_PASSES, self.seed, self.max_seconds, self.n_jobs, tol=self.tol or 0.0)
             trace = search.run(problem, progress)
@@ -126,7 +128,10 @@ class _GreedyRun:
         )
 
     def _phase(self, adding: bool, subset: np.ndarray) -> None:
-        """Add (or drop) one feature after the other, starting from ``subset``, until the phase ends."""
+        """Add (or, if ``adding`` is false, drop) one feature after the other until the phase ends.
+
+        ``subset`` is the mask, (n_features,), from which the phase starts.
+        """
         state, options, clock = self._state, self._options, self._clock
         state.reset(subset)
         recorder = first_record(state)
@@ -168,8 +173,9 @@ class _GreedyRun:
                 return
 
     def _is_over(self, adding: bool) -> bool:
-        """Return whether a phase that adds (or drops) features has reached the requested size, or the criterion its
-        best possible value.
+        """Return whether a phase that adds (or drops) features must end.
+
+        It ends at the requested number of features, or when the criterion has its best possible value.
         """
         options, n_selected, limit = self._options, self._state.n_selected, self._options.n_features
         if limit is not None and (n_selected >= limit if adding else n_selected <= limit):
@@ -180,7 +186,7 @@ class _GreedyRun:
         return self._problem.validation is None and self._state.rank <= self._sign * best + _TIE
 
     def _is_worthwhile(self, adding: bool, rank: float) -> bool:
-        """Return whether a move to a subset of rank ``rank`` satisfies ``tol``.
+        """Return whether a move to a subset satisfies ``tol``; ``rank`` is that subset's `SearchState.rank`.
 
         An addition must improve the rank by more than ``tol``, a removal may worsen it by at most ``tol``.
         """
@@ -191,7 +197,11 @@ class _GreedyRun:
         return rank <= current + tol + tie
 
     def _keep_best(self, validation: float, violation: float) -> None:
-        """Store the current subset if it is the best so far."""
+        """Store the current subset if it is the best so far.
+
+        ``validation`` is its criterion on the validation rows (NaN without such rows), ``violation`` its distance from
+        the constraints.
+        """
         state, limit = self._state, self._options.n_features
         if limit is not None and self._options.direction in ("forward", "backward"):
             self._best = (Point(0.0, 0), state.selected.copy())  # the last subset has the requested size
@@ -332,6 +342,9 @@ class RankedPath(Search):
     n_jobs: int | None = -1
 
     def run(self, problem: SubsetProblem, progress: Progress | None = None) -> SearchTrace:
+        """Add the features in descending order of information gain; return the trace with the best subset of
+        the path.
+        """
         if problem.learnt is None:
             raise ValueError(
                 "RankedPath needs the rows to learn probabilities from; make the problem with SubsetProblem.on()."
@@ -354,7 +367,7 @@ class RankedPath(Search):
 
 
 def flipped(subset: np.ndarray, feature: int) -> np.ndarray:
-    """Return a copy of a subset with one feature added if absent, dropped otherwise."""
+    """Return a copy of a mask of features, (n_features,), with one feature added if absent, and dropped otherwise."""
     other = subset.copy()
     other[feature] = not other[feature]
     return other

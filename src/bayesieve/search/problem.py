@@ -61,7 +61,9 @@ class Objective:
     Attributes
     ----------
     criterion : Criterion
+        Number to optimise, such as the log loss.
     rows : ScoredRows
+        Level numbers of the rows and smoothed log probabilities, from which naive Bayes models of subsets are scored.
     constraints : tuple of Constraint
         A subset that satisfies all constraints is better than one that does not. Of two that do not, the one with the
         smaller total violation is better.
@@ -109,15 +111,16 @@ class Objective:
         return 1.0 if self.criterion.lower_is_better else -1.0
 
     def follow(self, leave_out: bool, n_jobs: int | None) -> RunningCriterion:
-        """Return a running evaluation of the criterion for the current subset of a search, which is empty at first.
+        """Return an incremental evaluation of the criterion, which a search updates when its subset changes.
 
-        With ``leave_out``, passes may skip rows whose prediction no move can change.
+        It starts at the empty subset. With ``leave_out``, passes over the rows may skip those whose prediction no
+        further feature can change. ``n_jobs`` is the number of threads.
         """
         return RunningCriterion(self.rows, self.criterion, leave_out, n_jobs)
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Return the validation fields of a trace, for an objective that is measured on separate rows."""
+        """Fields of a `SearchTrace` that describe this objective if it is measured on validation rows, by name."""
         return {
             "validation_name": self.criterion.name,
             "validation_lower_is_better": self.criterion.lower_is_better,
@@ -125,8 +128,9 @@ class Objective:
         }
 
     def of_subsets(self, subsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Evaluate subsets: return the criterion, (n_subsets,), and the constrained measures, (n_subsets,
-        n_constraints).
+        """Evaluate ``subsets``, a mask of shape (n_subsets, n_features).
+
+        Return the criterion, (n_subsets,), and the constrained measures, (n_subsets, n_constraints).
         """
         criteria = [self.criterion, *(bound.measure for bound in self.constraints)]
         every = [RunningCriterion(self.rows, criterion, False, None) for criterion in criteria]
@@ -135,7 +139,10 @@ class Objective:
 
 
 def make_constraints(constraints: Mapping[str | Criterion, float] | None, coded: CodedTable) -> tuple[Constraint, ...]:
-    """Return constraints from a mapping of measures, in the form that `make_criterion` accepts, to bounds."""
+    """Return a constraint for each item of a mapping from measures to bounds, such as ``{"recall:yes": 0.9}``.
+
+    ``coded`` gives the classes that measures may name.
+    """
     bounds = []
     for measure, bound in (constraints or {}).items():
         criterion = make_criterion(measure, coded.n_features, coded.classes, "constraints")
@@ -168,7 +175,7 @@ class SubsetProblem:
     candidates : positions of the features that may be chosen, by default those with at least two levels.
     validation : objective on other rows, by which the best of the evaluated subsets is chosen, or None.
     evaluation, recoded : description of the rows; see `SearchTrace`.
-    learnt : rows from which probabilities are estimated, for searches that need them.
+    learnt : coded table from which probabilities are estimated, for searches that need its counts or rows; or None.
     """
 
     objective: Objective
@@ -190,8 +197,8 @@ class SubsetProblem:
     ) -> SubsetProblem:
         """Return the problem of searching by a criterion on the training rows.
 
-        The default criterion is `MAPCost`; ``constant_columns`` says whether constant columns count among its K
-        features.
+        The default criterion is `MAPCost` (Boulle 2007), whose penalty depends on the number K of features.
+        ``constant_columns`` says whether columns with a single value count among them.
         """
         n_varied = coded.n_features
         if not constant_columns and isinstance(coded.levels, TableLevels):
@@ -210,7 +217,8 @@ class SubsetProblem:
         learnt: CodedTable | None = None,
         **facts: Any,
     ) -> SubsetProblem:
-        """Return the problem of searching the features of a coded table by an objective on other or the same rows.
+        """Return the problem of searching the features of a coded table by an objective, which may be measured on other
+        rows.
 
         With ``every_feature``, features with a single level are candidates, too. The default of ``learnt`` is
         ``coded``; ``facts`` are further fields of the problem.
@@ -227,15 +235,16 @@ class SubsetProblem:
     def state(self, *, leave_out: bool = False, n_jobs: int | None = None) -> SearchState:
         """Return the state of a search at the empty subset.
 
-        With ``leave_out``, passes may skip rows whose prediction no move can change.
+        With ``leave_out``, passes over the rows may skip those whose prediction no move can change.
         """
         return SearchState(self, leave_out=leave_out, n_jobs=n_jobs)
 
     def trace(self, walks: list[TraceRecorder], chosen: np.ndarray | None = None, **facts: Any) -> SearchTrace:
-        """Return the trace of a search from its ``walks``; ``facts`` are further arguments of `SearchTrace.of`.
+        """Return the trace of a search from the records of its ``walks``, of which there may be none after an
+        interrupt.
 
         ``chosen`` (n_features,) is a mask of the subset that the search chose, by default the best of all evaluated
-        ones.
+        ones. ``facts`` are further arguments of `SearchTrace.of`.
         """
         if not walks:  # interrupted before the first step
             walks = [first_record(self.state())]
@@ -278,7 +287,7 @@ def first_record(state: SearchState) -> TraceRecorder:
 class SearchState:
     """Current subset of a search, and its cost.
 
-    One pass over the rows scores a batch of moves; another pass applies a move.
+    One pass over the rows scores a batch of moves (features to add or drop); another pass applies a move.
 
     Costs are values of the criterion, times -1 if higher values are better: lower costs are always better.
 
@@ -310,7 +319,9 @@ class SearchState:
         self._penalty = _PENALTY * max(1.0, abs(self.cost))
 
     def reset(self, selected: np.ndarray | None = None) -> None:
-        """Make ``selected`` the current subset, by default the empty one, and recompute its cost."""
+        """Make ``selected``, a mask (n_features,), the current subset, by default the empty one, and recompute its
+        cost.
+        """
         self.selected[:] = False if selected is None else selected
         self.n_selected = int(self.selected.sum())
         for measure in self._measures:
@@ -319,7 +330,9 @@ class SearchState:
         self.cost = self._guide.current(self.n_selected)
 
     def go_to(self, selected: np.ndarray) -> None:
-        """Make ``selected`` the current subset; if few features differ, only these are added or dropped."""
+        """Make ``selected``, a mask (n_features,), the current subset. If few features differ, only these are added or
+        dropped.
+        """
         changed = np.flatnonzero(selected != self.selected)
         if changed.size > np.count_nonzero(selected):
             self.reset(selected)
@@ -331,19 +344,17 @@ class SearchState:
             self.cost = self._guide.current(self.n_selected)
 
     def candidates(self, features: np.ndarray) -> np.ndarray:
-        """Return the costs of the subsets that differ from the current one by each of ``features``, one cost per
-        feature.
+        """Return the cost of each subset that differs from the current one by a single one of ``features``.
 
-        A feature is added if it is absent, and dropped otherwise.
+        ``features``: positions, (n,); a feature is added if it is absent, and dropped otherwise. The result has shape
+        (n,).
         """
         adding = ~self.selected[features]
         return self._guide.candidates(features, adding, self.n_selected + np.where(adding, 1, -1))
 
     @property
     def rank(self) -> float:
-        """Value of the current subset that a search minimises: the cost plus a large multiple of the violation of
-        constraints.
-        """
+        """Cost of the current subset plus a large multiple of its violation of constraints; a search minimises it."""
         if not self._bounds:
             return self.cost
         return self.cost + self._penalty * _counted(self._violation_of(self.problem.objective, self._bounds))
@@ -351,7 +362,8 @@ class SearchState:
     def ranks(self, features: np.ndarray, costs: np.ndarray) -> np.ndarray:
         """Return the values by which a search compares moves, one for each of ``features``; lower is better.
 
-        They are ``costs``, returned by `candidates`, plus a large multiple of the violation of constraints.
+        They are ``costs``, (n,), as returned by `candidates` for these features, plus a large multiple of the violation
+        of constraints.
         """
         if not self._bounds:
             return costs
@@ -376,12 +388,17 @@ class SearchState:
         return value, self._violation_of(judge, bounds) if bounds else 0.0
 
     def _violation_of(self, objective: Objective, bounds: list[RunningCriterion]) -> float:
+        """Return the current subset's distance from the constraints of an objective; 0 if it satisfies them.
+
+        ``bounds`` are the incremental evaluations of the constrained measures, in the order of the constraints.
+        """
         values = [measure.sign * measure.current(self.n_selected) for measure in bounds]
         return float(violation(objective.constraints, values))
 
     def add_all(self, features: np.ndarray) -> np.ndarray:
-        """Add features one after another; return the cost after each addition, (n_features,). Only log losses support
-        it.
+        """Add ``features`` (positions, (n,)) one after another; return the cost after each addition, (n,).
+
+        Only criteria that are log losses support it.
         """
         costs = self._guide.path(features, self.n_selected + np.arange(1, features.size + 1))
         self.selected[features] = True
@@ -390,8 +407,9 @@ class SearchState:
         return costs
 
     def flip(self, feature: int, cost: float | None = None) -> None:
-        """Add ``feature`` if it is absent, otherwise drop it. ``cost`` is the cost of the new subset, if already
-        computed.
+        """Add ``feature`` (a position) if it is absent, otherwise drop it.
+
+        ``cost`` is the cost of the new subset, if it has been computed already.
         """
         adding = not self.selected[feature]
         for measure in self._measures:
@@ -402,12 +420,17 @@ class SearchState:
 
 
 def violation(constraints: Sequence[Constraint], measures: Iterable[Any]) -> Any:
-    """Return the total violation of constraints, given the value of each constrained measure (numbers or arrays)."""
+    """Return the total violation of constraints: the sum of `Constraint.violation`, a number or an array (n_subsets,).
+
+    ``measures`` has, for each constraint, the value of its measure: a number or an array (n_subsets,).
+    """
     return sum(bound.violation(np.asarray(value)) for bound, value in zip(constraints, measures, strict=True))
 
 
 def refuse_unmeasurable(criterion: Criterion, costs: Any) -> None:
-    """Raise ValueError if costs are NaN, because the rows lack a class that the criterion needs."""
+    """Raise ValueError if any of ``costs`` (a number or array) is NaN, because the rows lack a class that the criterion
+    needs.
+    """
     if np.isnan(costs).any():
         raise ValueError(
             f"{criterion.name!r} cannot be measured on these rows, because they lack a class that it needs; add rows "
@@ -416,6 +439,9 @@ def refuse_unmeasurable(criterion: Criterion, costs: Any) -> None:
 
 
 def _counted(violations: Any) -> Any:
+    """Return violations plus a small constant where they are positive, so that a subset exactly on a bound violates it,
+    too.
+    """
     return violations + _MISSED * (violations > 0.0)
 
 
@@ -429,7 +455,8 @@ class MultiStart(Search):
     if they are quick, so that the result depends less on ``seed``.
 
     A move must improve the criterion by more than ``tol``. Costs of subsets that were evaluated before are reused.
-    Starts run in waves of four, and reuse costs of earlier waves only, so that results do not depend on ``n_jobs``.
+    Starts run in waves of four. A start reuses costs of earlier waves only, so that results do not depend on
+    ``n_jobs``.
     """
 
     n_starts: int | None = None
@@ -486,8 +513,18 @@ class MultiStart(Search):
 
 @dataclass
 class _Waves:
-    """Starts of one search, which run in waves. A start reuses the costs of subsets evaluated in earlier waves, by
-    their keys.
+    """Starts of one multi-start search, which run in waves: groups of starts that may run at the same time.
+
+    A start reuses the costs of subsets evaluated in earlier waves.
+
+    Attributes
+    ----------
+    options : the search.
+    problem : its problem.
+    candidates : (n,) positions of the features to try.
+    keys : (n_features,) random 64-bit numbers; the exclusive or of the keys of its features identifies a subset.
+    clock : time limit and progress of the search.
+    costs : cost of each evaluated subset, by the subset's key.
     """
 
     options: MultiStart
@@ -499,7 +536,9 @@ class _Waves:
     _spare: list[SearchState] = field(default_factory=list)
 
     def run(self, seeds: list[int], workers: int) -> list[_Walk]:
-        """Run a start for each seed, and return their walks in order. Ctrl-C or the time limit ends all of them."""
+        """Run a start for each seed in ``workers`` threads; return their walks in order. Ctrl-C or the time limit ends
+        all.
+        """
         walks: list[_Walk] = []
         if workers == 1:
             with self.clock:

@@ -80,8 +80,9 @@ def evaluate_subsets(objective: Objective, subsets: Any, *, n_jobs: int | None =
 def walk_subsets(
     problem: SubsetProblem, subsets: np.ndarray, *, n_jobs: int | None = None, clock: Clock | None = None
 ) -> SubsetValues:
-    """Evaluate subsets of a problem until the time limit of ``clock`` or Ctrl-C; the first subset is always
-    evaluated.
+    """Evaluate ``subsets``, a mask of shape (n_subsets, n_features), by the objectives of a problem.
+
+    The evaluation ends at the time limit of ``clock`` or after Ctrl-C, but the first subset is always evaluated.
     """
     guide, judge, clock = problem.objective, problem.validation, clock or Clock(None)
     values, validations, violations = np.full((3, len(subsets)), np.nan)
@@ -90,6 +91,7 @@ def walk_subsets(
     at_once = effective_jobs(n_jobs) if work * len(subsets) > _PARALLEL_WORK else 1
 
     def walk(numbers: np.ndarray) -> None:
+        """Evaluate the subsets with the given numbers, and write their values into the arrays of results."""
         costs, of_bounds = guide.of_subsets(subsets[numbers])
         refuse_unmeasurable(guide.criterion, costs)
         judged, by_bound = (np.nan, of_bounds) if judge is None else judge.of_subsets(subsets[numbers])

@@ -1,5 +1,7 @@
-"""`SearchTrace`, the record of all subsets that a search evaluated, from which the best one and averages are
-computed.
+"""`SearchTrace`, the record of all subsets that a search evaluated, from which the best one and averages are computed.
+
+A *move* adds or drops one feature of the current subset. Moves are scored, and some of them accepted; a *walk* is the
+sequence of accepted moves from one starting subset, the *start*.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ Starts = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]  # more are a sign of 
 class _Walks(msgspec.Struct):
     """Saved form of a trace: its totals, and its accepted moves with positions of features.
 
-    Walks start from the empty subset with the criterion "map", unless a `_Guided` is saved as well.
+    Unless a `_Guided` is saved as well, walks start from the empty subset, and the criterion is "map".
     """
 
     null_criterion: Number
@@ -46,8 +48,9 @@ class _Walks(msgspec.Struct):
 
 
 class _Guided(msgspec.Struct, kw_only=True):
-    """Saved form of the objective that guided the walks, and of the starts: features, criterion and validation value of
-    each.
+    """Saved form of the criteria of a trace, and of the starts of its walks.
+
+    A start has positions of features, the criterion, and its value on the validation rows (None without such rows).
     """
 
     criterion_name: str = msgspec.field(name="criterion")
@@ -68,19 +71,31 @@ _MAX_SAVED = 100_000  # largest number of moves of a walk in a model file
 
 @dataclass(frozen=True)
 class Moves:
-    """Moves (features added or dropped) in the order in which they were tried; every array has one entry per move."""
+    """Moves in the order in which they were tried: features added to a subset, or dropped. All arrays have shape
+    (n_moves,).
+
+    Attributes
+    ----------
+    feature : position of the feature.
+    adding : whether the move adds the feature.
+    cost : value of the criterion for the resulting subset.
+    accepted : whether the search made the move.
+    key : 64-bit number that identifies the resulting subset; 0 for the empty one.
+    seconds : time since the search began.
+    validation : criterion of the resulting subset on the validation rows; NaN if it was not measured.
+    violation : distance of the resulting subset from the constraints; 0 if it satisfies them.
+    again : whether the move chooses a feature that the subset contains already, as boosting may do.
+    """
 
     feature: np.ndarray
     adding: np.ndarray
     cost: np.ndarray
     accepted: np.ndarray
     key: np.ndarray
-    """A number for the subset that the move leads to; 0 for the empty one."""
     seconds: np.ndarray
     validation: np.ndarray
     violation: np.ndarray
     again: np.ndarray
-    """Whether a feature is chosen that the subset holds already, as boosting may do."""
 
     @property
     def sign(self) -> np.ndarray:
@@ -94,8 +109,14 @@ class Moves:
 
 @dataclass(frozen=True)
 class WalkStart:
-    """Subset from which a walk starts: its features, criterion, value on the validation rows, and distance from the
-    constraints.
+    """Subset from which a walk starts.
+
+    Attributes
+    ----------
+    features : (n_selected,) positions of its features.
+    criterion : its criterion.
+    validation : its criterion on the validation rows; NaN without such rows.
+    violation : its distance from the constraints; 0 if it satisfies them.
     """
 
     features: np.ndarray
@@ -105,7 +126,9 @@ class WalkStart:
 
     @classmethod
     def empty(cls, criterion: float, validation: float = float("nan")) -> WalkStart:
-        """Return the start of a walk from the empty subset."""
+        """Return the start of a walk from the empty subset, given its criterion on the guiding and on the validation
+        rows.
+        """
         return cls(np.zeros(0, dtype=np.int64), criterion, validation)
 
 
@@ -130,10 +153,15 @@ class TraceRecorder:
     ) -> None:
         """Record the moves evaluated from one subset; if a move was accepted, it must be the last one.
 
-        ``adding`` and ``accepted`` are masks of the moves that add a feature, and of the accepted move; ``costs`` and
-        ``keys`` belong to the resulting subsets. ``validation`` is the criterion on the validation rows after the
-        accepted move, and ``violation`` the distance from the constraints. ``again`` says whether the feature was in
-        the subset already.
+        Parameters
+        ----------
+        features : (n,) positions of the features added or dropped.
+        adding, accepted : (n,) masks of the moves that add a feature, and of the accepted move.
+        costs, keys : (n,) criterion and identifying number of the resulting subsets.
+        seconds : time since the search began.
+        validation : criterion of the subset after the accepted move on the validation rows.
+        violation : its distance from the constraints.
+        again : whether the feature was in the subset already.
         """
         n = len(features)
         validations = np.where(accepted, validation, np.nan)
@@ -141,14 +169,17 @@ class TraceRecorder:
         self.steps.append(Moves(features, adding, costs, accepted, keys, *more))
 
     def record_one(self, feature: int, adding: bool, cost: float, *facts: Any, **more: Any) -> None:
-        """Record one accepted move without a key; ``facts`` and ``more`` are further arguments of `record`."""
+        """Record one accepted move without an identifying key; ``cost`` is the criterion of the resulting subset.
+
+        ``facts`` and ``more`` are further arguments of `record`, from ``seconds`` on.
+        """
         accepted, no_key = np.ones(1, dtype=bool), np.zeros(1, dtype=np.uint64)
         self.record(np.array([feature]), np.array([adding]), np.array([cost]), accepted, no_key, *facts, **more)
 
 
 class StepRecorder:
-    """Recorder of greedy steps: the accepted move from a subset and, with ``every_move``, all other moves scored
-    there.
+    """Recorder of greedy steps: the accepted move from a subset and, with ``every_move``, all other moves
+    scored there.
     """
 
     def __init__(self, problem: SubsetProblem, every_move: bool = True) -> None:
@@ -158,10 +189,16 @@ class StepRecorder:
     def record(
         self, walk: TraceRecorder, subset: np.ndarray, moves: np.ndarray, costs: np.ndarray, at: int, *facts: Any
     ) -> None:
-        """Record the moves scored from a subset.
+        """Add to ``walk`` the moves that were scored from a subset.
 
-        ``subset`` is the subset before the move, and ``at`` the position of the accepted move among ``moves``, -1 if
-        none was. ``facts`` are the seconds, and the validation value and violation after the move.
+        Parameters
+        ----------
+        walk : record of the walk.
+        subset : (n_features,) mask of the subset before the move.
+        moves : (n,) positions of the features scored for adding or dropping.
+        costs : (n,) costs of the resulting subsets; lower is better.
+        at : position of the accepted move among ``moves``, -1 if none was accepted.
+        facts : seconds, validation value and violation after the move; see `TraceRecorder.record`.
         """
         if not self._every_move:
             if at >= 0:
@@ -178,7 +215,7 @@ class StepRecorder:
 
 @dataclass(frozen=True)
 class Point:
-    """Subset on a walk: its value (lower is better), its size, and its distance from the constraints."""
+    """Quality of one subset on a walk: its value (lower is better), its size, and its distance from the constraints."""
 
     value: float
     size: int
@@ -292,12 +329,14 @@ class SearchTrace(ShortRepr):
         )
 
     def _facts(self) -> dict[str, Any]:
+        """Return the fields that the ``repr`` shows, by name."""
         names = ("n_features", "n_starts", "n_models", "criterion_name", "null_criterion", "best_criterion")
         facts = {name: getattr(self, name) for name in (*names, "validation_name", "complete", "seconds")}
         chosen = [] if self.chosen is None else np.flatnonzero(self.chosen)[:100].tolist()
         return facts | ({"chosen": [self.names[k] for k in chosen]} if chosen else {})
 
     def _head(self) -> dict[str, Any]:
+        """Return the first ten accepted moves for the ``repr``, as columns by name."""
         moves = self.moves.at(slice(1000))
         moves = moves.at(np.flatnonzero(moves.accepted)[:10])
         return {
@@ -326,14 +365,16 @@ class SearchTrace(ShortRepr):
 
     @property
     def n_features(self) -> int:
+        """Number of all features, chosen or not."""
         return len(self.names)
 
     @property
     def n_starts(self) -> int:
+        """Number of walks."""
         return len(self.starts)
 
     def walk(self, start: int) -> slice:
-        """Return the slice of the moves of walk number ``start``."""
+        """Return the slice of ``moves`` that belongs to walk number ``start``."""
         return slice(*np.searchsorted(self.walk_of, [start, start + 1]))
 
     @property
@@ -394,7 +435,7 @@ class SearchTrace(ShortRepr):
         return subset
 
     def points(self, start: int) -> list[Point]:
-        """Return the subsets on one walk, including its start."""
+        """Return the quality of each subset on walk number ``start``, from its start to its end."""
         first = self.starts[start]
         moves = self.walk_moves(start)
         sizes = first.features.size + np.concatenate([[0], np.cumsum(moves.sign)])
@@ -414,8 +455,9 @@ class SearchTrace(ShortRepr):
     def average(self, weigh: Callable[[np.ndarray], np.ndarray], *, distinct: bool = True) -> np.ndarray:
         """Return the weighted share of the evaluated subsets that contain each feature, shape (n_features,).
 
-        ``weigh`` converts the criteria of subsets to weights. Each subset counts once or, with ``distinct=False``, as
-        often as the search evaluated it; the empty subset then counts as often as walks start from it.
+        ``weigh`` is a function from criteria to weights of subsets, both (n,). Each subset counts once or, with
+        ``distinct=False``, as often as the search evaluated it; the empty subset then counts as often as walks start
+        from it.
         """
         moves = self.moves
         weight = weigh(moves.cost)
@@ -445,6 +487,9 @@ class SearchTrace(ShortRepr):
         return columns
 
     def _walk_path(self, start: int, evaluated: bool) -> dict[str, list[Any]]:
+        """Return the columns of `to_frame` for walk number ``start``; with ``evaluated``, rejected moves are
+        included.
+        """
         moves, first = self.moves.at(self.walk(start)), self.starts[start]
         accepted, sign = moves.accepted, moves.sign
         size = first.features.size + np.cumsum(sign * accepted) - sign * accepted + sign
@@ -494,12 +539,16 @@ class SearchTrace(ShortRepr):
 
     @property
     def _is_plain(self) -> bool:
+        """Whether the trace is that of a search by "map" from empty subsets, so that a file needs no `_Guided`."""
         from_empty = all(s.features.size == 0 and s.criterion == self.null_criterion for s in self.starts)
         return from_empty and self.criterion_name == "map" and self.validation_name is None
 
     @classmethod
     def from_json(cls, data: dict[str, Any], names: tuple[str, ...]) -> SearchTrace:
-        """Return a trace from the result of ``to_json``, which has no rejected moves; ValueError if it is damaged."""
+        """Return a trace from the result of `to_json`, which has no rejected moves.
+
+        ``names`` are the feature names. Raise `Damaged`, a ValueError, if the data are inconsistent.
+        """
         walks = converted(data, _Walks, "search")
         if "criterion" in data:
             guided = converted(data, _Guided, "search")
@@ -585,10 +634,9 @@ def _marked(positions: list[int], size: int) -> np.ndarray:
 
 
 def _are_walks(moves: Moves, walk_of: np.ndarray, starts: list[WalkStart]) -> bool:
-    """Return whether moves form valid walks: each adds a feature that is absent, or drops or repeats one that is
-    present.
+    """Return whether moves form valid walks: each adds an absent feature, or drops or repeats a present one.
 
-    ``walk_of`` has the number of each move's walk, and ``starts`` the start of each walk.
+    ``walk_of`` (n_moves,) has the number of each move's walk, and ``starts`` the start of each walk.
     """
     order = np.lexsort((moves.feature, walk_of))
     feature, walk, adding = moves.feature[order], walk_of[order], moves.adding[order]
