@@ -86,7 +86,9 @@ class Engine:
         return self._cut(offsets, np.arange(offsets[0] + self.block_rows, offsets[-1], self.block_rows), row_bytes)
 
     def _cut(self, offsets: np.ndarray, ends: np.ndarray, row_bytes: int) -> Iterator[np.ndarray]:
-        """Yield the offsets of blocks that end near the ascending rows ``ends``, and at the last row; see `blocks`."""
+        """Yield the offsets of blocks that end near the rows ``ends`` (ascending), and at the last row; see
+        `blocks`.
+        """
         first = offsets[np.searchsorted(offsets, ends, side="right") - 1]  # of the segment that each block ends in
         bounds = np.unique(np.append(first + (ends - first) // GRAIN * GRAIN, offsets[[0, -1]]))
         for begin, end in pairwise(bounds.tolist()):
@@ -94,9 +96,7 @@ class Engine:
             self.release((end - begin) * row_bytes)
 
     def take(self, array: np.ndarray, rows: Any) -> np.ndarray:
-        """Return the entries of an array (n, n_rows) for the rows at positions ``rows`` (in any order), shape (n,
-        n_taken).
-        """
+        """Return the columns ``rows`` (positions in any order) of an array (n, n_rows) as a new array (n, n_taken)."""
         return np.take(array, rows, axis=1)
 
 
@@ -126,6 +126,7 @@ def one_blas_thread() -> AbstractContextManager[Any]:
 
 @cache
 def _linear_algebra() -> ThreadpoolController:
+    """Return the controller of the threads of the loaded BLAS libraries."""
     import scipy.linalg  # noqa: F401  it brings a library, which the controller must find
 
     return ThreadpoolController()
@@ -155,13 +156,15 @@ def map_in_abandonable_threads(
     stopped: threading.Event,
     is_idle: Callable[[], bool],
 ) -> None:
-    """Call ``function`` for every item in threads; an error or Ctrl-C does not have to wait for them to end.
+    """Call ``function`` for every item in up to ``n_jobs`` threads; an error or Ctrl-C does not wait long for them to
+    end.
 
     After an error or Ctrl-C, ``stopped`` is set, and ``function`` should return soon. This call then waits up to a
     second until ``is_idle()``. Threads that still run continue in the background and end with the process.
     """
 
     def attempt(item: Item) -> BaseException | None:
+        """Call the function for an item; return the error that it raises, or None."""
         try:
             function(item)
         except BaseException as error:  # a KeyboardInterrupt would end the thread, and the pool would wait for ever
@@ -183,7 +186,7 @@ def map_in_abandonable_threads(
 
 
 def _polled(results: IMapIterator[Result]) -> Result:
-    """Return the next result, waiting in short steps.
+    """Return the next result of a pool, waiting in short steps.
 
     An unlimited wait would miss Ctrl-C if polars has installed a signal handler.
     """

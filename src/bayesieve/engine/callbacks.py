@@ -18,6 +18,7 @@ except ImportError:  # before scikit-learn 1.9
         """Empty replacement for scikit-learn's mixin, which older versions lack."""
 
     def with_callbacks(method: Any) -> Any:
+        """Return the method unchanged: replacement for scikit-learn's decorator, which older versions lack."""
         return method
 
 
@@ -56,6 +57,7 @@ class FitTask:
             return progress
 
         def show_and_tell(done: int, total: int, best: float) -> bool:
+            """Show the progress and report a move to callbacks; return whether the search must end."""
             ends = progress is not None and bool(progress(done, total, best))
             move = self._context.subcontext(task_name="move")
             move.call_on_fit_task_begin(estimator=self._estimator)

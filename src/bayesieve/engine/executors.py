@@ -1,7 +1,8 @@
 """`map_chunks` applies a function to chunks of rows, in this process or by an executor, with results in order.
 
 An executor is a Dask client or any `concurrent.futures.Executor`, whose workers can read rows that are stored
-elsewhere. Futures are used only in this module, and the executor is never shut down.
+elsewhere. A *chunk* is a small description of rows, such as a file and a range, not the rows themselves. Futures are
+used only in this module, and the executor is never shut down.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class Traffic:
 
 
 def executor_of(engine: Any) -> Executor | None:
-    """Return the executor given as the option ``engine``, or None for other values.
+    """Return the executor that the option ``engine`` of an estimator holds, or None for other values.
 
     Raises
     ------
@@ -124,7 +125,10 @@ def map_chunks(
 
 
 def _result_of(future: Future[bytes], clock: Clock | None) -> bytes:
-    """Wait for the result of a task while checking the time limit; cancel the task if the wait is interrupted."""
+    """Return the pickled result of a task, and raise TimeoutError if ``clock`` runs out first.
+
+    The task is cancelled if the wait is interrupted.
+    """
     try:
         while not wait([future], timeout=_POLL).done:
             _check_time(clock)
@@ -155,16 +159,20 @@ def _lost_workers_in_words() -> Iterator[None]:
 
 
 def _check_time(clock: Clock | None) -> None:
+    """Raise TimeoutError if the time limit is over."""
     if clock is not None and clock.is_up:
         raise TimeoutError("max_seconds is over before all rows have been read; allow more time, or fit fewer rows.")
 
 
 def _versions() -> tuple[tuple[str, str], ...]:
+    """Return pairs of name and version of the packages that workers must have in the same version."""
     return ("bayesieve", __version__), ("polars", version("polars"))
 
 
 def run_task(versions: tuple[tuple[str, str], ...], task: bytes) -> bytes:
     """Process one chunk in a worker. ``task`` is the pickled function and chunk; the result is returned pickled.
+
+    ``versions`` are pairs of name and version of packages that the worker must have in this version.
 
     Raises
     ------

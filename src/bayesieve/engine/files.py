@@ -87,6 +87,7 @@ class Mapped(Engine):
         return Engine, ()  # a table that is pickled takes its codes along
 
     def array(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+        """Return a new uninitialised array: in memory if it is small or the reserve suffices, otherwise in a file."""
         n_bytes = math.prod(shape) * np.dtype(dtype).itemsize
         if n_bytes <= _IN_MEMORY_BYTES:
             return np.empty(shape, dtype)
@@ -101,8 +102,9 @@ class Mapped(Engine):
             raise self._unwritable(error) from error
 
     def _take_memory(self, n_bytes: int) -> bool:
-        """Reserve ``n_bytes`` of the memory for arrays; return False if not enough is left. A negative number frees
-        memory.
+        """Reserve ``n_bytes`` of the memory for floating-point arrays; return False if not enough is left.
+
+        A negative number frees memory.
         """
         with self._lock:
             fits = n_bytes <= self._memory_left
@@ -110,10 +112,11 @@ class Mapped(Engine):
             return fits
 
     def _unwritable(self, error: OSError) -> OSError:
+        """Return an error that names the folder, to raise instead of ``error``."""
         return OSError(f"{self.folder} cannot be written ({error.strerror}); check its rights and space.")
 
     def _map(self, file: IO[bytes], shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-        """Return an array of the given shape and type that is mapped to an empty file."""
+        """Return an array of the given shape and type that is mapped to ``file``, which is open and empty."""
         n_bytes = math.prod(shape) * np.dtype(dtype).itemsize
         _allocate(file, n_bytes)  # a full disk must not end the process when a page is written
         mapped = mmap.mmap(file.fileno(), n_bytes, access=mmap.ACCESS_WRITE)
@@ -122,6 +125,7 @@ class Mapped(Engine):
         return np.frombuffer(mapped, dtype).reshape(shape)
 
     def release(self, n_bytes: int) -> None:
+        """Count ``n_bytes`` as read or written; from ``resident_bytes`` on, drop the pages of all files from memory."""
         with self._lock:
             self._visited += n_bytes
             if self._visited < self.resident_bytes:
@@ -132,6 +136,9 @@ class Mapped(Engine):
             mapped.madvise(mmap.MADV_DONTNEED)
 
     def take(self, array: np.ndarray, rows: Any) -> np.ndarray:
+        """Return the columns ``rows`` (positions) of an array (n, n_rows) as a new array (n, n_taken) of this
+        engine.
+        """
         taken = self.array((len(array), len(rows)), array.dtype)
         for from_, to in zip(array, taken, strict=True):
             to[:] = from_[rows]
@@ -140,6 +147,7 @@ class Mapped(Engine):
 
 
 def _allocate(file: IO[bytes], n_bytes: int) -> None:
+    """Reserve disk space for ``n_bytes`` of an open file, so that a full disk raises an error now."""
     if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(file.fileno(), 0, n_bytes)
         return

@@ -32,8 +32,8 @@ def stage(title: str, verbose: int) -> Iterator[Callable[[str], None]]:
     """Show a title with a running clock on the error stream during the ``with`` block; yield a function that changes
     the title.
 
-    If the error stream is not a terminal, lines are written from time to time. The clock is hidden while another
-    progress display is shown.
+    If ``verbose`` is 0, nothing is shown. If the error stream is not a terminal, lines are written from time to time.
+    The clock is hidden while another progress display is shown.
     """
     if not verbose:
         yield lambda title: None
@@ -59,6 +59,7 @@ class _RunningClock:
         self._thread.start()
 
     def _run(self) -> None:
+        """Show the clock from time to time until it is stopped; this is the function of the thread."""
         wait, most = _PATIENCE if sys.stderr.isatty() else _pause(), 1.0 if _notebook() else _MOST_SECONDS_BETWEEN_LINES
         while not self._ended.wait(wait):
             with self._lock:
@@ -67,6 +68,7 @@ class _RunningClock:
             wait = min(2 * wait, most)
 
     def _show(self) -> None:
+        """Write a line with the elapsed time, or open the display of a terminal, which updates itself."""
         if not sys.stderr.isatty():
             write_line(f"{self._title}: {elapsed(self._began)}")
         elif self._bar is None:
@@ -86,20 +88,24 @@ class _RunningClock:
                 self._bar.update(self._bar.task_ids[0], description=title)
 
     def hide(self) -> None:
+        """Hide the clock until `show_again` is called as often as `hide`."""
         with self._lock:
             self._hidden += 1
             self._close()
 
     def show_again(self) -> None:
+        """Undo one call of `hide`."""
         with self._lock:
             self._hidden -= 1
 
     def stop(self) -> None:
+        """End the thread and remove the display."""
         self._ended.set()
         self._thread.join()
         self._close()
 
     def _close(self) -> None:
+        """Remove the display of a terminal."""
         if self._bar is not None:
             self._bar.stop()
             self._bar = None
@@ -145,10 +151,12 @@ class Clock:
 
     @property
     def seconds(self) -> float:
+        """Seconds since the clock was created, without the time of compilation."""
         return max(0.0, time.perf_counter() - COMPILE_TIME.seconds - self._begin)
 
     @property
     def is_up(self) -> bool:
+        """Whether the time limit is over, or the progress function or Ctrl-C ended the search."""
         return self.interrupted or (self._max_seconds is not None and self.seconds >= self._max_seconds)
 
     def stops(self) -> bool:
@@ -175,8 +183,8 @@ class Clock:
 
     @contextmanager
     def ended_by_interrupt(self) -> Iterator[None]:
-        """End the time limit at the first Ctrl-C in the ``with`` block, so that the running code stops at its next
-        check.
+        """Turn the first Ctrl-C in the ``with`` block into the end of the time limit; the running code stops at its
+        next check.
         """
         default = signal.default_int_handler
         if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is not default:
@@ -184,6 +192,7 @@ class Clock:
             return
 
         def end(*_: Any) -> None:
+            """Handle Ctrl-C: record that the search was ended, and restore the usual handler."""
             self.interrupted, self.complete = True, False
             signal.signal(signal.SIGINT, default)
 
@@ -198,7 +207,10 @@ class Clock:
 def search_progress(
     title: str, verbose: int, criterion: str | Callable[[float], str] | None = None
 ) -> Iterator[SearchProgress | None]:
-    """Yield a `SearchProgress`, which shows the progress of a search on the error stream; None if ``verbose`` is 0."""
+    """Yield a `SearchProgress`, which shows the progress of a search on the error stream; None if ``verbose`` is 0.
+
+    ``criterion`` is the name of the criterion or a function that formats its value; None for a cost in nats.
+    """
     if not verbose:
         yield None
         return
@@ -214,8 +226,9 @@ class SearchProgress:
 
     Parameters
     ----------
+    title : text before the numbers.
     criterion : name of the criterion, or function that formats its value; None for a cost in nats.
-    noun : plural noun for the steps that are counted, such as "starts".
+    noun : plural noun for the steps that are counted, such as " rows", with the space before it.
     """
 
     def __init__(self, title: str, criterion: str | Callable[[float], str] | None = None, noun: str = "") -> None:
@@ -246,17 +259,21 @@ class SearchProgress:
             write_line(f"{self._title}: {done:,} of {total:,}{self._noun}, {self._in_words(best)}{since}")
 
     def doing(self, total: int, now: str) -> None:
-        """Show the name of the current task with a running clock, on terminals only."""
+        """Show ``now``, the name of the current task, beside the bar, on terminals only; ``total`` is the number of
+        steps.
+        """
         if sys.stderr.isatty():
             self._open(total)
             self._bar.update(self._task, now=now)
 
     def _hide_clocks(self) -> None:
+        """Hide all running clocks, because two displays would overwrite each other."""
         self._hiding = list(_clocks)
         for clock in self._hiding:
             clock.hide()
 
     def _open(self, total: int) -> None:
+        """Open the bar of a terminal, unless it is open; ``total`` is the number of steps."""
         if self._bar is not None:
             return
         if not self._hiding:
@@ -269,6 +286,7 @@ class SearchProgress:
         self._task = self._bar.add_task(self._title, total=total, best="", now="")
 
     def _in_words(self, best: float) -> str:
+        """Return the best value of the criterion so far as text."""
         if self._criterion is None:
             return f"best cost {best:.2f} nats"
         if callable(self._criterion):
@@ -282,7 +300,9 @@ class RowProgress:
     Parameters
     ----------
     title : str
-    n_rows, n_bytes : number of rows and bytes in total.
+        Text before the numbers.
+    n_rows, n_bytes : int
+        Number of rows and bytes in total.
     verbose : int
         0 shows nothing.
     """
@@ -305,10 +325,11 @@ class RowProgress:
 
 
 def bytes_and_time_left(n_bytes: int) -> Callable[[float], str]:
-    """Return a function that converts the share of work done to text: megabytes done, and time left."""
+    """Return a function that converts the share of work done to text: megabytes done of ``n_bytes``, and time left."""
     began = time.perf_counter()
 
     def words(share: float) -> str:
+        """Return the megabytes done and the time left as text; ``share`` is the share of work done."""
         left = (time.perf_counter() - began) * (1.0 - share) / max(share, 1e-9)
         return f"{share * n_bytes / 1e6:,.0f} of {n_bytes / 1e6:,.0f} MB, {left:,.0f} s left"
 
@@ -316,7 +337,7 @@ def bytes_and_time_left(n_bytes: int) -> Callable[[float], str]:
 
 
 def _rich_bar(*columns: Any) -> Any:
-    """Return a progress bar of the package rich with the given columns, shown on the error stream."""
+    """Return a started progress bar of the package rich with the given columns, shown on the error stream."""
     from rich.console import Console
     from rich.progress import Progress
 

@@ -47,6 +47,7 @@ class AllFeatures(CodedSelector):
     chooses_on_path = False
 
     def _search(self, coded: CodedTable) -> np.ndarray:
+        """Set ``trace_`` to the additions of all features, and return the weights, shape (n_features,)."""
         clock = Clock(None)
         problem = SubsetProblem.of(coded, self.smoothing)
         state = SearchState(problem)
@@ -92,7 +93,7 @@ class SubsetSearchSelector(CodedSelector):
         """Search for subsets, set ``trace_``, and return the weights of the features, shape (n_features,).
 
         With ``thorough``, the search makes more starts than the paper, for better predictions, and its seed is fixed,
-        so that the model depends on the rows alone.
+        so that the model depends on the rows alone. ``task`` reports the moves to scikit-learn's callbacks.
         """
         problem = SubsetProblem.of(coded, self.smoothing, constant_columns=self.constant_columns)
         if isinstance(coded.levels, TableLevels):
@@ -149,6 +150,7 @@ class MAPSelector(SubsetSearchSelector):
     sentence = "The most probable subset of features was selected (Boullé 2007, SNB(MAP))."
 
     def weigh(self, trace: SearchTrace) -> np.ndarray:
+        """Return weight 1 for the features of the best subset and 0 for others, shape (n_features,)."""
         return trace.best_subset().astype(float)
 
 
@@ -193,6 +195,7 @@ class BayesianAveraging(ModelAveraging):
     sentence = "Weights are posterior probabilities, averaged over the models of the search (Boullé 2007, SNB(BMA))."
 
     def weigh(self, trace: SearchTrace) -> np.ndarray:
+        """Return the posterior probability that the model contains each feature, shape (n_features,)."""
         # Costs are compared with the best one, so that the exponentials of good models do not underflow.
         return trace.average(lambda costs: np.exp(trace.best_criterion - costs), distinct=self.count == "distinct")
 
@@ -238,6 +241,9 @@ class CompressionAveraging(ModelAveraging):
     exhaustive: bool | Literal["auto"] = False
 
     def weigh(self, trace: SearchTrace) -> np.ndarray:
+        """Return the share of subsets that contain each feature, weighted by their compression, shape
+        (n_features,).
+        """
         null = trace.null_criterion
         if null <= 0.0:  # no model compresses
             return np.zeros(len(trace.names))

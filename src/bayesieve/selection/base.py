@@ -1,4 +1,9 @@
-"""Base class of all selectors, which code the table and compute a weight for each feature."""
+"""Base class of all selectors, which code the table and compute a weight for each feature.
+
+A coded table (`CodedTable`) holds, for each feature and row, the number of a *level*: an interval of numbers or a group
+of categories. A selector gives each feature a weight from 0 (not used) to 1, usually by a search over subsets, whose
+record is a `SearchTrace`.
+"""
 
 from __future__ import annotations
 
@@ -111,6 +116,11 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         return self._fit(*self._code(X, y, sample_weight))
 
     def _fit(self, coded: CodedTable, refitter: LevelRefitter | None, **options: Any) -> CodedSelector:
+        """Fit the selector to a coded table, and set the attributes that scikit-learn expects, such as
+        ``feature_names_in_``.
+
+        ``refitter`` and ``options`` are those of `fit_coded`.
+        """
         self.fit_coded(coded, refitter, **options)
         encoder = self.encoder_
         if hasattr(self, "feature_names_in_"):
@@ -123,19 +133,23 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         return self
 
     def set_library(self, library: str) -> None:
-        """Set the dataframe library in which ``trace_.to_frame`` returns its result."""
+        """Set the dataframe library ("pandas", "polars", ...) in which ``trace_.to_frame`` returns its result."""
         self.trace_ = replace(self.trace_, library=library)  # type: ignore[has-type]
 
     @property
     def kernel_families(self) -> Sequence[str]:
-        """Names of the families of Numba kernels that the search runs, as in ``bayesieve compile``; they are compiled
-        while the rows are read.
+        """Names of the groups of compiled functions that the search runs, as in ``bayesieve compile``.
+
+        They are compiled while the rows are read.
         """
         return ()
 
     def _code(self, X: Any, y: Any, sample_weight: Any, benefit: Any = None) -> tuple[CodedTable, LevelRefitter | None]:
-        """Return the coded table, with benefits if given, and the refitter of its levels, None if the input is coded
-        already. Rows are grouped by class unless the search needs their order.
+        """Fit the encoder and return the coded table, and the refitter of its levels (None if the input is coded
+        already).
+
+        ``benefit`` is the column of that name, which is added to the table; see `with_benefit`. Rows are grouped by
+        class unless the search needs their order.
         """
         require_target(self, y)
         require_table(self, X)
@@ -158,6 +172,7 @@ class CodedSelector(SelectorMixin, BaseEstimator):
 
         Parameters
         ----------
+        coded : coded table: level numbers, classes and weights of the rows
         refitter : refitter of the levels, from `TableEncoder.fit_with_refitter`; used by searches that refit the levels
             without the rows that are scored, or that compare raw values. None: levels are never refitted.
         options : further arguments of the search, such as ``groups``. Raises ValueError if the search does not use one.
@@ -225,6 +240,7 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         return int(np.count_nonzero(self.support_))
 
     def _warn_if_interrupted(self, trace: SearchTrace, max_seconds: float | None, advice: str = "") -> None:
+        """Warn if the user ended the search early; ``advice`` is added to the message."""
         if trace.was_interrupted(max_seconds):
             warn_caller(
                 f"The search was interrupted after {trace.n_models} models: {type(self).__name__} keeps the best so far"
@@ -279,8 +295,9 @@ class CodedSelector(SelectorMixin, BaseEstimator):
 
 
 def _converted(frame: Any, library: str) -> Any:
-    """Return a narwhals frame as a pandas or polars one. Raise ValueError if a column cannot be converted, such as one
-    of mixed types.
+    """Return a narwhals frame as a frame of ``library``, "pandas" or "polars".
+
+    Raise ValueError if a column cannot be converted, such as one of mixed types.
     """
     import polars as pl
 
@@ -325,7 +342,10 @@ def make_encoder(encoder: Any) -> TableEncoder | IndicatorEncoder:
 
 
 def with_classes(codes: CodedTable, y: Any, sample_weight: Any) -> CodedTable:
-    """Return a copy of the coded table with the class code and the weight of each row."""
+    """Return a copy of the coded table ``codes`` with the class and the weight of each row.
+
+    ``y`` holds class labels, ``sample_weight`` row weights or None, both of shape (n_rows,).
+    """
     target = as_target(y)
     refuse_identifiers(target)
     refuse_empty_tables(codes.n_levels, target.n_classes, codes.n_rows * codes.n_features)
@@ -336,10 +356,11 @@ def with_classes(codes: CodedTable, y: Any, sample_weight: Any) -> CodedTable:
 
 
 def with_benefit(coded: CodedTable, benefit: Any, selector: CodedSelector) -> CodedTable:
-    """Return a copy of a coded table with the column ``benefit``, which `bayesieve.criteria.Benefit` reads. Return the
-    table unchanged if ``benefit`` is None.
+    """Return a copy of a coded table with the column ``benefit``, which the criterion `bayesieve.criteria.Benefit`
+    reads.
 
-    Raise ValueError unless every row has numbers of an accepted shape. Warn if no criterion of the selector reads them.
+    ``benefit`` holds an amount, a pair or a matrix for each row; None returns the table unchanged. Raise ValueError for
+    other shapes. Warn if no criterion of the selector reads the column.
     """
     if benefit is None:
         return coded

@@ -1,5 +1,9 @@
 """Boosted selection: AdaBoost over the naive Bayes classifiers of single features selects the features that win a
 round.
+
+Each class is boosted against all others (*one against the rest*); its rounds form one walk of the trace. The
+*confidence* of a classifier is 2 P(class) - 1, and its *edge* the weighted mean of confidence times ±1 for the true
+class.
 """
 
 from __future__ import annotations
@@ -109,6 +113,11 @@ class BoostedSelector(CodedSelector):
     verbose: int = 0
 
     def _search(self, coded: CodedTable, *, task: FitTask | None = None) -> np.ndarray:
+        """Boost, set ``trace_``, and return weight 1 for the features that won a round and 0 for others, shape
+        (n_features,).
+
+        ``task`` reports the rounds to scikit-learn's callbacks.
+        """
         if self.n_features_to_select is not None and self.n_features_to_select > coded.n_features:
             raise ValueError(
                 f"n_features_to_select={self.n_features_to_select} is more than the {coded.n_features} features of the "
@@ -154,7 +163,10 @@ class BoostedSelector(CodedSelector):
         )
 
     def _boost(self, walks: list[_AgainstRest], candidates: np.ndarray, clock: Clock) -> None:
-        """Run one round per class in turn until boosting has ended for every class."""
+        """Run one round per class in turn until boosting has ended for every class.
+
+        ``walks`` holds the state of each boosted class, ``candidates`` the positions of the features that may win.
+        """
         running, rounds = walks, 0
         while running := [walk for walk in running if walk.ended is None]:
             for walk in running:
@@ -181,7 +193,7 @@ class BoostedSelector(CodedSelector):
                 return
 
     def _limit(self, walk: _AgainstRest) -> str | None:
-        """Return the limit of rounds that a class has reached, in words for the report, or None."""
+        """Return the limit of rounds that the boosting of one class has reached, in words for the report, or None."""
         if walk.n_rounds == self.n_rounds:
             return f"after {_counted(walk.n_rounds, 'round')}"
         if self.n_rounds is None and walk.idle_rounds == _MAX_IDLE:
@@ -191,23 +203,26 @@ class BoostedSelector(CodedSelector):
     # Fitted attributes are computed from the trace, because a model loaded from a file has no other record.
     @property
     def alphas_(self) -> np.ndarray:
+        """Weight of each round in the boosted classifier, shape (n_rounds,)."""
         with np.errstate(divide="ignore"):  # an edge of 1 has an infinite alpha
             return np.arctanh(np.minimum(self.trace_.moves.cost, 1.0))
 
     @property
     def scores_(self) -> np.ndarray:
+        """Sum of the alphas of the rounds that each feature won, shape (n_features,)."""
         return np.bincount(self.trace_.moves.feature, self.alphas_, self.trace_.n_features)
 
     def check_options(self) -> None:
+        """Raise ValueError if an option has an invalid value, or nothing limits the rounds."""
         super().check_options()
         if self.n_rounds is None and self.n_features_to_select is None:
             raise ValueError("n_rounds and n_features_to_select cannot both be None; give one of them.")
 
 
 class _Weights:
-    """Boosting weights of the rows, one set for each class that is boosted against all others.
+    """Boosting weights of the rows, one array (n_rows,) for each class that is boosted against all others.
 
-    Methods take the position of the boosted class as ``number``.
+    ``targets`` are the codes of the boosted classes. Methods take the position of a class in it as ``number``.
     """
 
     def __init__(self, coded: CodedTable, targets: Sequence[int]) -> None:
@@ -221,6 +236,7 @@ class _Weights:
         self._joint = JointCodes.of(coded)
 
     def total(self, number: int) -> float:
+        """Return the total boosting weight of all rows."""
         return float(self._weights[number].sum())
 
     def of_class(self, number: int) -> float:
@@ -228,24 +244,28 @@ class _Weights:
         return float(self._weights[number][self._is_target[number] > 0].sum())
 
     def counts(self, number: int) -> ContingencyCounts:
-        """Return the boosting weight of each level in the rows of all other classes and of the boosted class."""
+        """Return the contingency table of levels and two classes, weighted by boosting: all other classes, the boosted
+        class.
+        """
         return self._joint.weigh(self._weights[number], self._classes[number])
 
     def multiply(self, number: int, winner: int, factors: np.ndarray) -> None:
-        """Multiply the weight of each row by the factor for its class and its level of the feature ``winner``.
+        """Multiply the boosting weight of each row by the factor for its class and its level of one feature.
 
-        ``factors`` has shape (2, n_levels + 1): first all other classes, then the boosted one; the last column is for
-        rows without a level.
+        ``winner`` is the position of the feature. ``factors`` has shape (2, n_levels + 1): first all other classes,
+        then the boosted one; the last column is for rows without a level.
         """
         codes = np.minimum(self._coded.codes[winner], factors.shape[1] - 1)
         self._weights[number] *= factors[self._is_target[number], codes]
 
     def scale(self, number: int, factor: float) -> None:
+        """Multiply all boosting weights by ``factor``."""
         self._weights[number] *= factor
 
     def squares(self, number: int) -> float:
-        """Return the sum of squared boosting weights. A row of sample weight 2 counts as two rows with half of its
-        boosting weight each.
+        """Return the sum of squared boosting weights.
+
+        A row of sample weight 2 counts as two rows with half of its boosting weight each.
         """
         return float(np.sum(self._weights[number] ** 2 * self._inverse))
 
@@ -253,7 +273,7 @@ class _Weights:
 class _AgainstRest:
     """Boosting of one class (y = +1) against all others (y = -1).
 
-    ``number`` is the position of the class among the boosted classes.
+    ``target`` is the code of the class, ``number`` its position among the boosted classes.
     """
 
     def __init__(self, coded: CodedTable, weights: _Weights, number: int, target: int, smoothing: Smoothing) -> None:
@@ -268,6 +288,7 @@ class _AgainstRest:
 
     @property
     def n_rounds(self) -> int:
+        """Number of rounds that were completed."""
         return len(self.recorder.steps)
 
     def end(self, reason: str | None) -> None:
@@ -275,7 +296,10 @@ class _AgainstRest:
         self.ended = self.ended or reason
 
     def round(self, candidates: np.ndarray, clock: Clock) -> str | None:
-        """Select the feature with the largest edge and reweight the rows; return the reason to end, or None."""
+        """Select the feature with the largest edge and reweight the rows; return the reason to end boosting, or None.
+
+        ``candidates`` are the positions of the features that may win.
+        """
         if not candidates.size:
             return "at once, for no feature has several levels"
         levels, confidence, edges = self._learn()
@@ -299,8 +323,12 @@ class _AgainstRest:
     def _learn(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Fit one naive Bayes classifier per feature to the weighted rows.
 
-        Returns the position of each feature's first level, the confidence h = 2 s - 1 of every level (unseen values
-        last), and the edge r of every feature.
+        Returns
+        -------
+        offsets : (n_features + 1,) position of each feature's first level in ``confidence``.
+        confidence : (n_levels + 1,) 2 P(class | level) - 1 of every level of every feature; for unseen values at the
+            end.
+        edges : (n_features,) edge of each classifier.
         """
         counts = self._weights.counts(self._number)
         offsets, (rest, of_class) = counts.offsets, counts.class_counts
@@ -317,7 +345,8 @@ class _AgainstRest:
     def _reweigh(self, winner: int, confidence: np.ndarray, edge: float) -> None:
         """Multiply the boosting weights by exp(-alpha y h) and rescale them to the same sum.
 
-        ``confidence`` is h for each level of the feature ``winner``, unseen values last.
+        ``winner`` is the position of a feature, ``confidence`` (n_levels + 1,) is h for each of its levels, unseen
+        values last, and ``edge`` its edge, which determines alpha.
         """
         alpha = np.arctanh(edge)  # 0.5 ln((1 + r) / (1 - r))
         factors = np.exp(alpha * np.outer([1.0, -1.0], confidence))
@@ -326,8 +355,9 @@ class _AgainstRest:
 
 
 def _targets(coded: CodedTable) -> list[int]:
-    """Return the positions of the classes to boost. Of two classes, only the second is boosted; classes that have no
-    rows or all rows are skipped.
+    """Return the codes of the classes to boost: of two classes only the second, otherwise all.
+
+    Classes without rows are skipped; the result is empty if all rows have one class.
     """
     weights = np.bincount(np.asarray(coded.class_codes), coded.weights, coded.n_classes)
     present = np.flatnonzero(weights > 0)
@@ -335,8 +365,9 @@ def _targets(coded: CodedTable) -> list[int]:
 
 
 def _winners(walks: list[_AgainstRest]) -> set[int]:
-    """Return the positions of the features that won a round. They are read from the recorded rounds, which stay
-    consistent after an interrupt.
+    """Return the positions of the features that won a round of any of the boosted classes.
+
+    They are read from the recorded rounds, which stay consistent after an interrupt.
     """
     return {int(step.feature[0]) for walk in walks for step in walk.recorder.steps}
 
@@ -353,4 +384,5 @@ def _reasons(walks: list[_AgainstRest], coded: CodedTable) -> str:
 
 
 def _counted(number: int, noun: str) -> str:
+    """Return a number with its noun, in the plural unless the number is 1."""
     return f"{number} {noun}{'' if number == 1 else 's'}"

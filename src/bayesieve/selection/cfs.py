@@ -113,6 +113,11 @@ class CFSSelector(CodedSelector):
     n_jobs: int | None = -1
 
     def _search(self, coded: CodedTable, *, refitter: LevelRefitter | None = None) -> np.ndarray:
+        """Search for the subset of largest merit, set ``trace_`` and ``merit_``, and return its mask as weights,
+        (n_features,).
+
+        ``refitter`` gives raw values to measures of dependence that need them.
+        """
         clock = Clock(None)
         dependence = make_dependence(self.dependence, grows=True)
         self.class_correlations_ = dependence.with_class(coded.counts)
@@ -128,6 +133,7 @@ class CFSSelector(CodedSelector):
         return selected.astype(float)
 
     def check_options(self) -> None:
+        """Raise ValueError if an option has an invalid value."""
         super().check_options()
         make_dependence(self.dependence, grows=True)
 
@@ -145,6 +151,7 @@ class MeritObjective(Objective):
     merits: Any = None
 
     def follow(self, leave_out: bool, n_jobs: int | None) -> Any:
+        """Return the merits of subsets, with the empty subset as the current one; both arguments are ignored."""
         self.merits.reset()
         return self.merits
 
@@ -160,6 +167,9 @@ class MeritProblem(SubsetProblem):
     locally_predictive: bool = False
 
     def trace(self, walks: list[TraceRecorder], chosen: np.ndarray | None = None, **facts: Any) -> SearchTrace:
+        """Return the trace of a search, after adding locally predictive features if requested; see
+        `SubsetProblem.trace`.
+        """
         if self.locally_predictive:
             chosen = np.asarray(super().trace(walks, chosen, **facts).chosen)
             walk, chosen = self._add_locally_predictive(chosen, facts["seconds"])
@@ -167,9 +177,10 @@ class MeritProblem(SubsetProblem):
         return super().trace(walks, chosen, **facts)
 
     def _add_locally_predictive(self, chosen: np.ndarray, seconds: float) -> tuple[TraceRecorder, np.ndarray]:
-        """Add locally predictive features in the order of their correlation with the class, which must exceed 0.
+        """Add locally predictive features to a subset, in descending order of their correlation with the class.
 
-        Returns the record of these additions, and the new subset.
+        ``chosen`` is the mask (n_features,) of the subset, ``seconds`` the time since the search began. Return the
+        record of the additions, and the mask of the new subset.
         """
         merits: SubsetMerits = self.objective.merits  # type: ignore[attr-defined]
         state, steps = self.state(), StepRecorder(self)
@@ -190,8 +201,9 @@ class MeritProblem(SubsetProblem):
 class SubsetMerits:
     """Merits of feature subsets (Hall 1999, equation 4.4), from correlations that are computed when first needed.
 
-    It keeps the current subset of a search and updates its sums of correlations, like `RunningCriterion`. Costs are
-    minus merits, because searches minimise.
+    It keeps the current subset of a search and updates its sums of correlations, with the methods of
+    `RunningCriterion`. Costs are minus merits, because searches minimise. ``class_correlations`` has shape
+    (n_features,).
     """
 
     sign = -1.0
@@ -213,16 +225,23 @@ class SubsetMerits:
 
     @property
     def n_features(self) -> int:
+        """Number of features."""
         return int(self.class_correlations.size)
 
     def reset(self) -> None:
+        """Make the empty subset the current one."""
         self._selected = np.zeros(self.n_features, dtype=bool)
 
     def move(self, features: Sequence[int], adding: Sequence[bool]) -> None:
+        """Add each of ``features`` (positions) to the current subset if its entry of ``adding`` is true, otherwise drop
+        it.
+        """
         self._selected[list(features)] = adding
 
     def current(self, size: int) -> float:
-        """Return the cost of the current subset, which is minus its merit."""
+        """Return the cost of the current subset, which is minus its merit; ``size``, its number of features, is
+        ignored.
+        """
         return -self.of(self._selected)
 
     def correlations(self, features: np.ndarray) -> np.ndarray:
@@ -238,10 +257,10 @@ class SubsetMerits:
         return float(_merit(self._with_class, np.count_nonzero(selected), self._within))
 
     def candidates(self, features: np.ndarray, adding: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        """Return the costs (minus merits) of the current subset after each candidate move, shape (n_moves,).
+        """Return the cost (minus merit) of the subset after each of several alternative moves, shape (n_moves,).
 
         Move i adds ``features[i]`` if ``adding[i]``, otherwise drops it; ``sizes[i]`` is the size of the resulting
-        subset.
+        subset. All arrays have shape (n_moves,).
         """
         self._go_to(self._selected)
         sign = np.where(adding, 1, -1)
@@ -251,6 +270,7 @@ class SubsetMerits:
         return -np.asarray(_merit(with_class, sizes, within))
 
     def _count(self, features: np.ndarray) -> None:
+        """Compute and store the correlations of ``features`` (positions) with all features, unless they are known."""
         new = np.array([k for k in features.tolist() if k not in self._rows], dtype=np.int64)
         if new.size:
             rows = self._pairs.of(self._dependence, new)
@@ -266,8 +286,9 @@ class SubsetMerits:
         self._with_subset = np.zeros(self.n_features)  # for each feature, the sum over the features of the subset
 
     def _go_to(self, selected: np.ndarray) -> None:
-        """Update the sums of correlations to the subset ``selected``: from the previous subset if few features changed,
-        otherwise from the empty one.
+        """Update the sums of correlations to the subset ``selected``, a mask (n_features,).
+
+        The update starts from the previous subset if few features changed, otherwise from the empty one.
         """
         changed = np.flatnonzero(selected != self._subset)
         if changed.size >= np.count_nonzero(selected):
@@ -289,7 +310,8 @@ class SubsetMerits:
 def _merit(with_class: Any, size: Any, within: Any) -> Any:
     """Return the CFS merit, with_class / sqrt(size + 2 within), rounded to 12 decimals; 0 for the empty subset.
 
-    ``with_class`` is the sum of the features' correlations with the class, ``within`` that of their pairs.
+    ``size`` is the number of features, ``with_class`` the sum of their correlations with the class, and ``within`` that
+    of all pairs; each is a number or an array (n_subsets,).
     """
     spread = np.asarray(size + 2.0 * within)
     real = np.asarray(size) > 0

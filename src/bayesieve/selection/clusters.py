@@ -100,6 +100,10 @@ def pair_statistics(
 
 
 def _coded(X: Any, y: Any, encoder: Any, sample_weight: Any) -> tuple[CodedTable, LevelRefitter | None]:
+    """Return the table ``X`` as a coded table, and the refitter of its levels (None if the input is coded already).
+
+    The arguments are those of `pair_statistics`.
+    """
     if isinstance(X, CodedTable):
         if y is not None or sample_weight is not None:
             raise ValueError("A coded table has its own classes and row weights; omit y and sample_weight.")
@@ -242,7 +246,7 @@ class DependenceClusterSelector(SubsetSelector):
 
     @property
     def kernel_families(self) -> Sequence[str]:
-        """Names of the families of Numba kernels that the search runs; the AUC has kernels of its own."""
+        """Names of the groups of compiled functions that the search runs; those for the AUC are separate."""
         return ("clusters", "search", "auc", "auc-levels") if self.scoring == "auc" else ("clusters", "search")
 
     def _search(
@@ -253,6 +257,9 @@ class DependenceClusterSelector(SubsetSelector):
         groups: Any = None,
         task: FitTask | None = None,
     ) -> np.ndarray:
+        """Search, set ``trace_`` and the other attributes, and return the weights of the features, shape
+        (n_features,).
+        """
         return self._weights_and_rows(coded, refitter=refitter, groups=groups, task=task)[0]
 
     def _weights_and_rows(  # type: ignore[override]
@@ -263,6 +270,9 @@ class DependenceClusterSelector(SubsetSelector):
         groups: Any = None,
         task: FitTask | None = None,
     ) -> tuple[np.ndarray, CodedTable]:
+        """Search, and return the weights of the features, (n_features,), and the rows to which a model should be
+        fitted.
+        """
         seed = seed_of(self.random_state)
         rows = self._rows(coded, refitter, seed, groups, "validation" if self._holds_out else self.evaluation)
         problem = self._problem(coded, rows, make_criterion(self.scoring, coded.n_features, coded.classes, "scoring"))
@@ -280,6 +290,7 @@ class DependenceClusterSelector(SubsetSelector):
         )
 
         def explore(problem: SubsetProblem, progress: Progress | None) -> SearchTrace:
+            """Run the search, store its clusters and candidates, and return its trace."""
             self.cluster_candidates_ = search.explore(problem, progress)
             return self.cluster_candidates_.trace
 
@@ -290,10 +301,12 @@ class DependenceClusterSelector(SubsetSelector):
 
     @property
     def _holds_out(self) -> bool:
+        """Whether candidates are scored on held-out rows."""
         return isinstance(self.evaluation, str) and self.evaluation == "holdout"
 
     @property
     def candidates_(self) -> Any:
+        """Dataframe with one row per evaluated candidate: its features, measures and violation of constraints."""
         candidates, names = self.cluster_candidates_, np.array(self.cluster_candidates_.trace.names, dtype=object)
         values, evaluated = candidates.values, candidates.values.evaluated
         columns: dict[str, Any] = {
@@ -308,6 +321,7 @@ class DependenceClusterSelector(SubsetSelector):
         return results_frame(columns, self.trace_.library)
 
     def check_options(self) -> None:
+        """Raise ValueError if an option has an invalid value."""
         super().check_options()
         make_dependence(self.dependence, grows=True)
         check_criterion(self.scoring, "scoring")

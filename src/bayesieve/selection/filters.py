@@ -63,8 +63,9 @@ class RankedSelector(CodedSelector):
     def _rank(
         self, fit: CodedTable, coded: CodedTable, refitter: LevelRefitter | None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Rank all features on the rows of ``fit``; return their positions, the best first, and their scores when
-        ranked.
+        """Rank all features on the rows of ``fit``: ``coded``, or its rows that are not held out.
+
+        Return the positions of the features, the best first, and their scores in this order, both (n_features,).
         """
 
     @abstractmethod
@@ -83,6 +84,7 @@ class RankedSelector(CodedSelector):
         return np.ones(coded.n_features, dtype=bool)
 
     def _search(self, coded: CodedTable, *, refitter: LevelRefitter | None = None) -> np.ndarray:
+        """Rank the features, set ``trace_``, and return the weights of the features, shape (n_features,)."""
         clock, options = Clock(None), self.get_params(deep=False)
         fit, held_out, facts = coded, None, dict[str, Any]()
         if isinstance(options.get("n_features_to_select"), str):
@@ -111,10 +113,12 @@ class RankedSelector(CodedSelector):
     # Fitted attributes are read from the trace, because a model loaded from a file has no other record.
     @property
     def ranking_(self) -> np.ndarray:
+        """Positions of the features, the best first, shape (n_features,)."""
         return self.trace_.walk_moves(0).feature
 
     @property
     def scores_(self) -> np.ndarray:
+        """Score of each feature at the time it was ranked, in the order of the columns, shape (n_features,)."""
         added = self.trace_.walk_moves(0)
         scores = np.empty(added.cost.size)
         scores[added.feature] = added.cost
@@ -156,11 +160,13 @@ class FilterSelector(RankedSelector):
     def _rank(
         self, fit: CodedTable, coded: CodedTable, refitter: LevelRefitter | None
     ) -> tuple[np.ndarray, np.ndarray]:
+        """Rank the features by `score_features` of the rows of ``fit``; see `RankedSelector._rank`."""
         scores = self.score_features(fit)
         ranking = rank(scores)
         return ranking, scores[ranking]
 
     def _keep(self, coded: CodedTable) -> np.ndarray:
+        """Return the weights of the features, shape (n_features,), from their scores."""
         return self.weigh(self.scores_, self.ranking_)
 
 
@@ -229,9 +235,13 @@ class InformationGainSelector(FilterSelector):
     random_state: Any = None
 
     def score_features(self, coded: CodedTable) -> np.ndarray:
+        """Return the information gain of each feature in nats, shape (n_features,)."""
         return class_information(coded.counts)
 
     def _keep(self, coded: CodedTable) -> np.ndarray:
+        """Return weight 1 for features above the threshold, or for the leading ones, and 0 for others, shape
+        (n_features,).
+        """
         if self.n_features_to_select is not None:
             return leading(self.ranking_, int(self.n_features_to_select))
         if self.alpha is not None:
@@ -240,6 +250,7 @@ class InformationGainSelector(FilterSelector):
         return above(self.scores_, self.threshold)
 
     def check_options(self) -> None:
+        """Raise ValueError if an option has an invalid value, or more than one sets the number of features."""
         super().check_options()
         given = [self.threshold != 0.0, self.alpha is not None, self.n_features_to_select is not None]
         if sum(given) > 1:
@@ -308,12 +319,14 @@ class ImpreciseInformationGainSelector(FilterSelector):
     encoder: Any = "modl"
 
     def score_features(self, coded: CodedTable) -> np.ndarray:
+        """Return the imprecise information gain of each feature in nats, shape (n_features,)."""
         counts = coded.counts
         has_rows = counts.class_counts > 0.0
         occurring = ContingencyCounts(counts.counts[:, has_rows], counts.offsets, counts.class_counts[has_rows])
         return class_imprecise_information(occurring, self.s, self.level_probabilities)
 
     def weigh(self, scores: np.ndarray, ranking: np.ndarray) -> np.ndarray:
+        """Return weight 1 for features with a gain above the threshold and 0 for others, shape (n_features,)."""
         return above(scores, self.threshold)
 
 
@@ -407,24 +420,31 @@ class MRMRSelector(RankedSelector):
     def _rank(
         self, fit: CodedTable, coded: CodedTable, refitter: LevelRefitter | None
     ) -> tuple[np.ndarray, np.ndarray]:
+        """Rank the features by mRMR on the rows of ``fit``; see `RankedSelector._rank`."""
         dependence = make_dependence(self.dependence, grows=True)
         with search_progress(f"{type(self).__name__}: ranking", self.verbose, "score") as progress:
             options = (self.n_jobs, progress, dependence, raw_numbers(dependence, fit, refitter))
             return rank_by_mrmr(fit, self.form, self._worthwhile(coded), *options)
 
     def _worthwhile(self, coded: CodedTable) -> np.ndarray:
+        """Return a mask of the features with at least two levels, shape (n_features,); all features of a table of
+        codes.
+        """
         return super()._worthwhile(coded) if coded.levels is None else coded.n_levels > 1
 
     @property
     def _score(self) -> Score:
+        """Description of the score, whose unit depends on ``form`` and ``dependence``."""
         score = self.scores[FORMS.index(self.form)]
         unit = make_dependence(self.dependence, grows=True).unit
         return self.scores[-1] if score.unit != unit and self.form == "difference" else score
 
     def _keep(self, coded: CodedTable) -> np.ndarray:
+        """Return weight 1 for the leading features of the ranking and 0 for others, shape (n_features,)."""
         return leading(self.ranking_, int(self.n_features_to_select), int(self._worthwhile(coded).sum()))
 
     def check_options(self) -> None:
+        """Raise ValueError if an option has an invalid value."""
         super().check_options()
         make_dependence(self.dependence, grows=True)
 
@@ -489,6 +509,7 @@ def rank_by_mrmr(
 
 
 def _merit(relevance: np.ndarray, redundancy: np.ndarray, form: Form) -> np.ndarray:
+    """Return the mRMR score of each feature, (n_features,): relevance minus mean redundancy, or their quotient."""
     if form == "difference":
         return relevance - redundancy
     real = redundancy > _TIE
@@ -496,10 +517,9 @@ def _merit(relevance: np.ndarray, redundancy: np.ndarray, form: Form) -> np.ndar
 
 
 def nested_values(objective: Objective, ranking: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
-    """Return the objective for the first 0, 1, ... n features of a ranking, shape (n_features + 1,), in the unit of its
-    criterion.
+    """Return the criterion of an objective for the first 0, 1, ... n features of a ranking, shape (n_features + 1,).
 
-    Each feature takes one pass over the rows.
+    ``ranking`` holds the positions of all features, the best first. Each feature takes one pass over the rows.
     """
     state = SearchState(SubsetProblem.bare(objective), n_jobs=n_jobs)
     costs = [state.cost]
@@ -512,8 +532,8 @@ def nested_values(objective: Objective, ranking: np.ndarray, n_jobs: int | None 
 def leading(ranking: np.ndarray, size: int, candidates: int | None = None) -> np.ndarray:
     """Return weight 1 for the first ``size`` features of a ranking and 0 for all others, shape (n_features,).
 
-    At most the first ``candidates`` features get weight 1; None means no such limit. Raise ValueError if ``size``
-    exceeds the number of features.
+    ``ranking`` holds positions of features, the best first. At most the first ``candidates`` features get weight 1;
+    None means no such limit. Raise ValueError if ``size`` exceeds the number of features.
     """
     if size > ranking.size:
         raise ValueError(
@@ -531,7 +551,7 @@ def rank(scores: np.ndarray) -> np.ndarray:
 
 
 def above(scores: np.ndarray, threshold: float) -> np.ndarray:
-    """Return weight 1 for each feature whose rounded score exceeds the threshold and 0 for all others, shape
+    """Return weight 1 for scores, rounded to 12 decimals, that exceed the threshold and 0 for others, shape
     (n_features,).
     """
     return (np.round(scores, _DIGITS) > threshold).astype(float)

@@ -60,13 +60,25 @@ def evaluation_rows(
     recode: bool | Literal["auto"] = False,
     refitter: LevelRefitter | None = None,
 ) -> EvaluationRows:
-    """Return the rows for an option ``evaluation``: "train", "holdout", "validation", "loo", a number of folds, a
-    splitter or (train, test) pairs.
+    """Return the rows for the option ``evaluation``.
 
-    With ``"holdout"``, the fitted half guides the search and the held-out rows choose the number of features. With
-    ``"validation"``, the held-out rows guide the search. ``recode`` is described at `WrapperSelector`; ``refitter``
-    refits the levels, None if the raw values are not available. Raise ValueError if the rows cannot be split, or if
-    refitting is required but not possible.
+    Parameters
+    ----------
+    coded : coded training table.
+    evaluation : "train", "holdout", "validation", "loo", a number of folds, a splitter or (train, test) pairs. With
+        "holdout", the fitted half guides the search and the held-out rows choose the number of features. With
+        "validation", the held-out rows guide the search.
+    smoothing : smoothing of the counted probabilities.
+    seed : seed of random splits.
+    validation_size : share of held-out rows.
+    groups : group of each row, (n_rows,), or None; folds keep groups together.
+    recode : whether levels are refitted without the scored rows; see `WrapperSelector`.
+    refitter : refits the levels; None if the raw values are not available.
+
+    Raises
+    ------
+    ValueError
+        If the rows cannot be split, or if refitting is required but not possible.
     """
     if isinstance(evaluation, str) and evaluation in ("holdout", "validation"):
         refitter, recoded = used_refitter(coded, refitter, recode, 1)
@@ -99,8 +111,8 @@ def used_refitter(
 ) -> tuple[LevelRefitter | None, bool | None]:
     """Return the refitter if levels have to be refitted, otherwise None, and the field ``recoded`` of the trace.
 
-    ``n_times`` is the number of refits, which decides with ``recode="auto"``. Raise ValueError if ``recode`` is True
-    but there is no refitter.
+    ``recode`` is the option of `WrapperSelector`; ``n_times`` is the number of refits, which decides if it is "auto".
+    Raise ValueError if ``recode`` is True but there is no refitter.
     """
     # Indicators are named differently from their columns. Their thresholds do not depend on the classes.
     are_indicators = coded.levels is not None and all(level.column != level.name for level in coded.levels)
@@ -265,6 +277,10 @@ def pairs_of(splitter: Any, labels: np.ndarray, groups: Any = None, weights: np.
 def _numbered(
     n_folds: int, labels: np.ndarray, groups: Any, seed: int, weights: np.ndarray | None, name: str
 ) -> RowSplits:
+    """Return stratified folds by number, shuffled, as pairs of (train, test) row positions; see `row_splits`.
+
+    Raise ValueError if the rows are too few, or the groups.
+    """
     counted = labels if weights is None else labels[weights > 0]
     largest = int(np.unique(counted, return_counts=True)[1].max(initial=0))
     if not 2 <= n_folds <= largest:
@@ -282,6 +298,10 @@ def _numbered(
 
 
 def _positions(rows: Any, n_rows: int, subject: str) -> np.ndarray:
+    """Return rows, given as a mask or as positions, as positions (n,); raise ValueError if they are invalid or none.
+
+    ``subject`` starts the message.
+    """
     rows = np.asarray(rows)
     if rows.dtype == bool and rows.shape == (n_rows,):
         rows = np.flatnonzero(rows)

@@ -67,9 +67,13 @@ class SubsetSelector(CodedSelector):
 
     @property
     def needs_row_order(self) -> bool:  # type: ignore[override]
+        """Whether the search needs the rows in the order of the training table, because its option splits rows by
+        position.
+        """
         return not (isinstance(self.evaluation, str) and self.evaluation in ("train", "loo"))
 
     def check_options(self) -> None:
+        """Raise ValueError if an option has an invalid value."""
         super().check_options()
         check_evaluation(self.evaluation)
         check_constraints(self.constraints)
@@ -77,6 +81,7 @@ class SubsetSelector(CodedSelector):
     def _rows(
         self, coded: CodedTable, refitter: LevelRefitter | None, seed: int, groups: Any, evaluation: Any
     ) -> EvaluationRows:
+        """Return the rows on which subsets are evaluated; see `evaluation_rows`. Warn if ``groups`` have no effect."""
         if groups is not None:
             check_consistent_length(np.empty(coded.n_rows), groups)
             if not self.takes_groups:
@@ -90,8 +95,10 @@ class SubsetSelector(CodedSelector):
     def _problem(
         self, coded: CodedTable, rows: EvaluationRows, criterion: Criterion, validation: Criterion | None = None
     ) -> SubsetProblem:
-        """Return the search problem: ``criterion`` on the rows that guide the search and ``validation`` on the rows
-        that choose the number of features, if there are such rows.
+        """Return the search problem.
+
+        ``criterion`` is measured on the rows that guide the search, and ``validation`` on the rows that choose the
+        number of features, if there are such rows.
         """
         constraints = make_constraints(self.constraints, coded)
         validation_objective = None
@@ -110,7 +117,10 @@ class SubsetSelector(CodedSelector):
         task: FitTask | None = None,
     ) -> np.ndarray:
         """Run a search, set ``trace_`` and ``feasible_``, and return the weights, shape (n_features,): 1 for selected
-        features, otherwise 0.
+        features.
+
+        ``run`` is the function that runs the search, ``max_seconds`` its time limit, by which an interrupt is
+        recognised, and ``task`` reports the moves to scikit-learn's callbacks.
         """
         name = type(self).__name__
         with search_progress(f"{name}: searching", self.verbose, problem.objective.criterion.name) as progress:
@@ -277,9 +287,7 @@ class WrapperSelector(CallbackSupportMixin, SubsetSelector):
 
     @property
     def kernel_families(self) -> Sequence[str]:
-        """Names of the families of Numba kernels that the search runs; the AUC has kernels of its own. They are
-        compiled before they are needed.
-        """
+        """Names of the groups of compiled functions that the search runs; those for the AUC are separate."""
         name = getattr(self.criterion, "name", self.criterion)
         return ("search", "auc", "auc-levels") if is_choice(name, ("auc",)) else ("search", "wrapper")
 
@@ -291,6 +299,9 @@ class WrapperSelector(CallbackSupportMixin, SubsetSelector):
         groups: Any = None,
         task: FitTask | None = None,
     ) -> np.ndarray:
+        """Search, set ``trace_``, and return weight 1 for the selected features and 0 for others, shape
+        (n_features,).
+        """
         seed = seed_of(self.random_state)
         criterion = make_criterion(self.criterion, coded.n_features, coded.classes)
         rows = self._rows(coded, refitter, seed, groups, self.evaluation)
@@ -300,10 +311,12 @@ class WrapperSelector(CallbackSupportMixin, SubsetSelector):
         return self._run(search.run, problem, getattr(search, "max_seconds", None), task)
 
     def _greedy(self, problem: SubsetProblem, seed: int) -> GreedySearch:
+        """Return the greedy search that ``direction`` names, with the options of the selector."""
         options = {name: getattr(self, name) for name in ("direction", "tol", "max_seconds", "n_jobs", "resume")}
         return GreedySearch(n_features=self._n_features(problem), seed=seed, **options)
 
     def _n_features(self, problem: SubsetProblem) -> int | None:
+        """Return the requested number of features, at most that of the candidates; None for the best number."""
         size = self.n_features_to_select
         if isinstance(size, str):
             return None
@@ -316,6 +329,7 @@ class WrapperSelector(CallbackSupportMixin, SubsetSelector):
         return min(int(size), problem.candidates.size)
 
     def check_options(self) -> None:
+        """Raise ValueError if an option has an invalid value, or has no effect together with others."""
         super().check_options()
         if self.resume is not None and self.direction == "fast":
             raise ValueError("direction='fast' cannot resume, because the order of its moves is random; omit resume.")
@@ -343,12 +357,14 @@ class TrainingSelector(CodedSelector):
     verbose: int = 0
 
     def _search(self, coded: CodedTable) -> np.ndarray:
+        """Run the wrapper, set ``trace_``, and return its best subset on the path as weights, shape (n_features,)."""
         trace = self._wrapper().fit_coded(coded).trace_
         chosen = trace.best_on_path()
         self.trace_ = replace(trace, chosen=chosen)
         return chosen.astype(float)
 
     def _wrapper(self) -> WrapperSelector:
+        """Return the selector that does the search."""
         options = self.get_params(deep=False)
         limits = {"max_seconds": options["max_seconds"], "n_jobs": options["n_jobs"]}
         search: Search = GreedySearch("forward", tol=options["tol"], until_best=True, **limits)
@@ -359,7 +375,7 @@ class TrainingSelector(CodedSelector):
 
     @property
     def kernel_families(self) -> Sequence[str]:
-        """Names of the families of Numba kernels that the search runs: those of a `WrapperSelector` with this
+        """Names of the groups of compiled functions that the search runs: those of a `WrapperSelector` with this
         criterion.
         """
         return WrapperSelector(self.criterion).kernel_families
@@ -404,6 +420,9 @@ class AccuracySelector(TrainingSelector):
     until_decay: bool = False
 
     def _search(self, coded: CodedTable) -> np.ndarray:
+        """Search, set ``trace_``, and return the weights, shape (n_features,); with ``until_decay``, 1 for all added
+        features.
+        """
         weights = super()._search(coded)
         if self.until_decay:
             weights = np.zeros_like(weights)
@@ -412,6 +431,9 @@ class AccuracySelector(TrainingSelector):
         return weights
 
     def _wrapper(self) -> WrapperSelector:
+        """Return the selector that does the search; with ``until_decay``, it adds features while accuracy does not
+        fall.
+        """
         if not self.until_decay:
             return super()._wrapper()
         # A slightly negative tolerance, so that rounding errors do not count as a loss of accuracy. A plain greedy
@@ -457,7 +479,7 @@ class AUCSelector(TrainingSelector):
 
 
 def _keeps_constraints(objective: Objective, chosen: np.ndarray) -> bool:
-    """Return whether a subset satisfies all constraints; warn if it does not."""
+    """Return whether a subset, a mask (n_features,), satisfies all constraints of an objective; warn if it does not."""
     if not objective.constraints:
         return True
     evaluated = evaluate_subsets(objective, chosen[None])
@@ -475,9 +497,9 @@ def _keeps_constraints(objective: Objective, chosen: np.ndarray) -> bool:
 
 
 def with_learnt_classes(rows: ScoredRows, coded: CodedTable, criterion: Criterion) -> ScoredRows:
-    """Return the rows to score. Drop rows of classes that have no training rows if the criterion cannot score them.
+    """Return ``rows``, without those of classes that have no training rows if the criterion cannot score them.
 
-    Raise ValueError if such rows make the criterion infinite.
+    Raise ValueError if such rows make the criterion infinite. ``coded`` gives the class labels for the message.
     """
     absent = rows.impossible()
     if absent is None:
