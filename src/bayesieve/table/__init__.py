@@ -1,4 +1,9 @@
-"""Tables of any dataframe library as typed columns, levels of features, rows, and files."""
+"""Tables of any dataframe library as typed columns, levels of features, rows, and files.
+
+A *level* is an interval of the numbers of a column, or a group of its categories; a *code* is the number of a level,
+from 0. A *scan* is a table that is read from files or a database block by block instead of being held in memory. The
+*canonical text* of a value is the text by which values of all libraries are compared.
+"""
 
 from __future__ import annotations
 

@@ -39,8 +39,10 @@ def code_numbers(
 
 @jit
 def _code_numbers(values, columns, cuts, starts, missing, codes):
-    """Write the interval code of each value, without branches that depend on the data, so that the compiler emits
-    vector instructions.
+    """Write the interval code of each value into ``codes``; the arguments are those of `code_numbers`.
+
+    ``starts`` (n_features + 1,) are the positions of each feature's first cut point in ``cuts``. No branch depends on
+    the data, so that the compiler emits vector instructions.
 
     Few cut points are each compared with every value of a block of rows. Many cut points are searched by bisection:
     they are padded with +inf to one less than a power of two, so that every value takes the same number of steps.
@@ -78,13 +80,10 @@ def _code_numbers(values, columns, cuts, starts, missing, codes):
 
 @jit
 def code_addresses(addresses: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """Write the code of each object into ``codes`` and return the first row of each distinct object.
+    """Code Python objects by their memory addresses, (n_rows,): write the code of each row into ``codes``, (n_rows,).
 
-    Objects are given by their memory addresses, shape (n_rows,). Codes number the distinct addresses as they first
-    appear.
-
-    An empty array is returned if there are more than `MOST_OBJECTS` distinct addresses: the caller then compares
-    values.
+    Codes number the distinct addresses as they first appear. Return the first row of each distinct object,
+    (n_distinct,), or an empty array if there are more than `MOST_OBJECTS`: the caller then compares values.
     """
     keys = np.zeros(_SLOTS, np.int64)
     code_of_slot = np.empty(_SLOTS, np.int32)

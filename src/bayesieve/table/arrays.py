@@ -73,6 +73,7 @@ def holds_exactly(array: np.ndarray, values: Iterable[Any]) -> bool:
 
 
 def _refuse_other_shapes(array: np.ndarray) -> None:
+    """Raise ValueError, in scikit-learn's words, unless an array has two dimensions."""
     if array.ndim < 2:
         content = str(array)
         raise ValueError(

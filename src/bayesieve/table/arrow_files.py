@@ -24,7 +24,7 @@ def lazy_file(path: Path) -> pl.LazyFrame:
 
 
 def look_at(path: Path) -> tuple[pl.Schema, int]:
-    """Return the schema and the number of rows of a Parquet or Arrow file, without reading its rows.
+    """Return the schema and the number of rows of a Parquet or Arrow file from its metadata, without reading its rows.
 
     Raises
     ------

@@ -1,4 +1,8 @@
-"""Cautions: suspicious properties of the data or of a fit, and columns that mark rows or times."""
+"""Cautions: suspicious properties of the data or of a fit, and columns that mark rows or times.
+
+A *mark* says that a numeric column holds no measurements: it is a "counter" (rises with the row number), an
+"identifier" (customer numbers) or a "date" written as a number.
+"""
 
 from __future__ import annotations
 
@@ -135,9 +139,10 @@ def marks_of_numbers(
 
     Parameters
     ----------
+    table : table with all columns.
     columns : positions of the numeric columns to test.
-    rows : ascending positions, in the table, of the rows to test.
-    positions : positions of these rows among all rows used in the fit.
+    rows : ascending positions, in the table, of the rows to test, shape (n,).
+    positions : positions of these rows among all rows used in the fit, shape (n,).
     n_rows : number of rows used in the fit.
     """
     candidates = possible_marks(table, columns, rows, n_rows)
@@ -150,7 +155,7 @@ def possible_marks(table: Table, columns: Sequence[int], rows: np.ndarray, n_row
     """Return the positions of numeric columns that may be counters, identifiers or dates, judging by up to 1,000 rows.
 
     They hold whole numbers. Either all are large enough to be a year with a month (202401), or many are different and
-    their range is about as wide as ``n_rows``, or wider.
+    their range is about as wide as ``n_rows``, or wider. The arguments are those of `marks_of_numbers`.
     """
     candidates = np.array(columns, dtype=np.int64)
     for n in _GLANCES:
@@ -194,7 +199,9 @@ def mark_of_numbers(values: np.ndarray, rows: np.ndarray) -> Mark | None:
 
 
 def _are_periods(distinct: np.ndarray) -> bool:
-    """Return whether distinct numbers are all years with months (202401), or all with months and days (20240131)."""
+    """Return whether ascending distinct numbers are all years with months (202401), or all with months and days
+    (20240131).
+    """
     if distinct.size < _FEWEST_PERIODS:
         return False
     for (first, last), days in ((_MONTHS, False), (_DAYS, True)):
@@ -206,15 +213,16 @@ def _are_periods(distinct: np.ndarray) -> bool:
 
 
 def _are_seconds(distinct: np.ndarray) -> bool:
-    """Return whether distinct numbers are times since 1970 in seconds, milli-, micro- or nanoseconds."""
+    """Return whether ascending distinct numbers are times since 1970 in seconds, milli-, micro- or nanoseconds."""
     return any(_SECONDS[0] * unit <= distinct[0] and distinct[-1] <= _SECONDS[1] * unit for unit in _UNITS)
 
 
 def _rises_evenly(values: np.ndarray, rows: np.ndarray) -> bool:
     """Return whether numbers increase or decrease with the row position more evenly than sorted random numbers do.
 
-    Differences between neighbouring sorted random numbers are those of a Poisson process: the variance of a difference
-    between two rows is its mean times the mean difference per row.
+    ``values`` (n,) are the numbers, ``rows`` (n,) their ascending row positions. Differences between neighbouring
+    sorted random numbers are those of a Poisson process: the variance of a difference between two rows is its mean
+    times the mean difference per row.
     """
     from scipy.special import chdtr
 
@@ -231,11 +239,11 @@ def _rises_evenly(values: np.ndarray, rows: np.ndarray) -> bool:
 
 
 def _are_given_out(distinct: np.ndarray, counts: np.ndarray) -> bool:
-    """Return whether distinct whole numbers, each in ``counts`` rows, look assigned, like identifiers, rather than
-    measured.
+    """Return whether whole numbers look assigned, like identifiers, rather than measured.
 
-    Counted in multiples of their common spacing, assigned numbers have fewer repetitions, or skip fewer numbers, than
-    random ones in the same range. Measurements have more of both, because they are concentrated in part of the range.
+    ``distinct`` (n,) are the ascending distinct numbers, ``counts`` (n,) the number of rows of each. Counted in
+    multiples of their common spacing, assigned numbers have fewer repetitions, or skip fewer numbers, than random ones
+    in the same range. Measurements have more of both, because they are concentrated in part of the range.
     """
     from scipy.special import pdtr
 
@@ -252,8 +260,9 @@ def _are_given_out(distinct: np.ndarray, counts: np.ndarray) -> bool:
 
 
 def _are_even(distinct: np.ndarray, counts: np.ndarray) -> bool:
-    """Return whether ascending distinct numbers, each in ``counts`` rows, are spread evenly over their range, or in
-    blocks without large gaps.
+    """Return whether numbers are spread evenly over their range, or in blocks without large gaps.
+
+    ``distinct`` (n,) are the ascending distinct numbers, ``counts`` (n,) the number of rows of each.
     """
     gaps, n = np.diff(distinct), counts.sum()
     even = (distinct - distinct[0]) / max(1.0, distinct[-1] - distinct[0])

@@ -1,7 +1,8 @@
 """Values of columns of any library, read once: numbers, texts, or codes of distinct values.
 
-Only `read_values` depends on the dataframe library. Later steps (taking rows, categories, numbers) depend on the class
-of the values that it returns.
+Here a *code* is the position (-1 = missing) of a row's value in a list of the distinct values of its column. Only
+`read_values` depends on the dataframe library. Later steps (taking rows, categories, numbers) depend on the class of
+the values that it returns.
 """
 
 from __future__ import annotations
@@ -220,6 +221,10 @@ def _read_array(column: np.ndarray) -> RawValues:
 
 
 def _read_moments(moments: np.ndarray, type_: str) -> NumberValues:
+    """Read an array of NumPy's datetime64 or timedelta64 as "date", "datetime" or "duration" (``type_``).
+
+    Raise `TooLarge` if a value does not fit into 64 bits.
+    """
     missing = np.isnat(moments)
     try:
         numbers = count_moments(moments, "D" if type_ == "date" else "us")
@@ -229,8 +234,9 @@ def _read_moments(moments: np.ndarray, type_: str) -> NumberValues:
 
 
 def _read_objects(column: np.ndarray, declared: str | None = None) -> RawValues:
-    """Read an array of Python objects; ``declared`` is the `Column.type` of the source column, None if it is
-    untyped.
+    """Read an array of Python objects, (n_rows,).
+
+    ``declared`` is the `Column.type` of the source column; None finds the type of the values.
     """
     by_identity, by_value = encoded_by_identity(column), declared is None
     encode = partial(encoded_objects, column) if by_identity is None else by_identity
@@ -254,8 +260,9 @@ def _read_objects(column: np.ndarray, declared: str | None = None) -> RawValues:
 
 
 def _read_series(column: Any) -> RawValues:
-    """Read a polars series. It is renamed to "", because polars methods read names such as ``*`` and ``^...$`` as
-    patterns.
+    """Read a polars series.
+
+    It is renamed to "", because polars methods read names such as ``*`` and ``^...$`` as patterns.
     """
     import polars as pl
 
@@ -343,7 +350,9 @@ def _read_arrow(column: Any) -> RawValues:
 
 
 def _encoded_arrow(column: Any) -> tuple[np.ndarray, list[Any]]:
-    """Return codes (-1 = missing) and distinct values of Arrow chunks of texts or of dictionary-encoded values."""
+    """Return codes (int32, -1 = missing) and distinct values of Arrow chunks of texts or of dictionary-encoded
+    values.
+    """
     import pyarrow as pa
     import pyarrow.types as pt
 
@@ -446,10 +455,11 @@ def encoded_objects(column: np.ndarray) -> tuple[np.ndarray, list[Any]]:
 
 
 def encoded_by_identity(column: np.ndarray) -> tuple[np.ndarray, list[Any]] | None:
-    """Return codes and distinct values of Python objects, compared by address; None if there are many distinct objects.
+    """Return codes and distinct values of Python objects, compared by address.
 
-    Columns usually repeat a few objects, so the loop need neither touch the objects nor hold the GIL. Equal values at
-    different addresses are merged later, like different spellings of a value.
+    The result is None for short columns, and if there are many distinct objects. Columns usually repeat a few objects,
+    so the loop need neither touch the objects nor hold the GIL. Equal values at different addresses are merged later,
+    like different spellings of a value.
     """
     if len(column) < _FEW_ROWS:
         return None
@@ -529,7 +539,10 @@ def encoded_series(column: Any) -> tuple[np.ndarray, list[Any]]:
 
 
 def encode_plain(values: np.ndarray, missing: np.ndarray | None) -> tuple[np.ndarray, Sequence[Any]]:
-    """Return codes (-1 = missing) and distinct values of an array of numbers or booleans; NaN counts as missing."""
+    """Return codes (int32, -1 = missing) and distinct values of an array of numbers or booleans.
+
+    ``missing`` is a mask of the missing rows or None; NaN counts as missing, too.
+    """
     raw: Sequence[Any]
     if values.dtype.kind == "b":
         codes, raw = values.astype(np.int32), [False, True]
@@ -595,8 +608,10 @@ def merge_values(raw: Iterable[Any]) -> tuple[list[Scalar], np.ndarray]:
 
 
 def drop_unused(codes: np.ndarray, raw: Sequence[Any], rows: np.ndarray | None = None) -> tuple[np.ndarray, list[Any]]:
-    """Return codes (-1 = missing) of the rows at positions ``rows`` (None for all), and those of the distinct values
-    ``raw`` that they refer to.
+    """Drop distinct values that no row has: return the codes of the rows, and the values that they refer to.
+
+    ``codes`` (int32, -1 = missing) index the distinct values ``raw``; ``rows`` are the positions of the rows to return,
+    None for all.
     """
     codes = codes if rows is None else codes[rows]
     used = np.zeros(len(raw) + 1, dtype=bool)

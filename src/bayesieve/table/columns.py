@@ -213,7 +213,7 @@ class Column:
         return values[0] if values else None
 
     def error_in_row(self, before: str, row: int, after: str) -> ValueInRow:
-        """Return an error about the value in ``row``; the message is ``before``, the number of the row, and
+        """Return an error about the value in ``row``, a position; the message is ``before``, the number of the row, and
         ``after``.
         """
         return ValueInRow(before, after, self.name, self.row_number(row), self.value(row))
@@ -299,7 +299,10 @@ class Column:
 
     def _read_special(self, numbers: np.ndarray, unreadable: np.ndarray, type_: str) -> None:
         """Replace special values in ``numbers`` by their `special_number`, and remove them from the mask
-        ``unreadable``. They are recognised as numbers, or else by their text.
+        ``unreadable``.
+
+        Both arrays have shape (n_rows,) and are changed; ``type_`` is as in `read_numbers`. Special values are
+        recognised as numbers, or else by their text.
         """
         import polars as pl
 
@@ -322,8 +325,9 @@ class Column:
         unreadable[is_special] = False
 
     def _typed_numbers(self, type_: str | None) -> np.ndarray:
-        """Return the numbers of a column of numbers, booleans, dates or times, read as ``type_``; None for its own
-        type.
+        """Return the numbers of a column of numbers, booleans, dates or times as float64, (n_rows,), NaN = missing.
+
+        They are read as ``type_``, None for the type of the column.
         """
         if not isinstance(self.values, NumberValues):  # Python objects
             self._refuse_unreadable(TooLarge(self.values.type))
@@ -351,7 +355,9 @@ class Column:
         )
 
     def _warn_of_merged(self, values: np.ndarray, numbers: np.ndarray) -> None:
-        """Warn if different whole numbers became the same float."""
+        """Warn if different whole numbers, ``values``, became the same float in ``numbers``; both have shape
+        (n_rows,).
+        """
         if not (np.fmax.reduce(numbers) >= ALL_WHOLE or np.fmin.reduce(numbers) <= -ALL_WHOLE):
             return
         distinct = np.unique(values).size if values.dtype.kind in "iu" else len(self.values.encoded[1])
@@ -365,8 +371,10 @@ class Column:
     def _numbers_of_texts(
         self, type_: str, complaints: list[str] | None, day_first: bool | None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Parse the canonical texts of the values; return the numbers and a mask of the rows that cannot be read, as
-        `read_numbers` does.
+        """Parse the canonical texts of the values as ``type_``.
+
+        Return the numbers, (n_rows,), and a mask of the rows that cannot be read; arguments are those of
+        `read_numbers`.
         """
         import polars as pl
 
@@ -466,9 +474,9 @@ def column_of_series(name: str, values: Any) -> Column:
 
 
 def column_of(values: Any, name: str, n_rows: int) -> Column:
-    """Return an array-like as a `Column`; ValueError, which names it, unless it has ``n_rows`` values.
+    """Return an array-like as a `Column`; a scalar is repeated for all rows.
 
-    A scalar is repeated for all rows.
+    Raise ValueError, which names the column, unless it has ``n_rows`` values.
     """
     if nw.dependencies.is_into_series(values):
         column = column_of_series(name, values)
@@ -608,22 +616,26 @@ class MatrixTable(Table):
         self.n_rows, self.n_columns = int(matrix.shape[0]), int(matrix.shape[1])
 
     def column(self, i: int) -> Column:
+        """Return the column at position ``i``."""
         i = range(self.n_columns)[i]
         data = self._matrix[:, i] if self._is_dense else column_of_csc(self._matrix, i)
         return Column(self.names[i], data, self._kinds.get(i))
 
     def kinds(self) -> list[Kind]:
+        """Return the kind of each column: "numeric" or "categorical"."""
         kinds = [self._natural_kind] * self.n_columns
         for i, kind in self._kinds.items():
             kinds[i] = "numeric" if isinstance(kind, SpecialValues) else kind
         return kinds
 
     def types(self) -> list[str]:
+        """Return the type of each column; see `Column.type`."""
         if self._natural_kind == "numeric":
             return ["number"] * self.n_columns
         return ["number" if kind == "numeric" else "boolean" for kind in self.kinds()]
 
     def numbers(self, positions: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
+        """Return columns as float64, shape (n_positions, n_rows), straight from the matrix; see `Table.numbers`."""
         if rows is not None:
             cells = self._matrix[rows][:, positions]
             dense = cells if self._is_dense else cells.toarray()
@@ -642,10 +654,12 @@ class MatrixTable(Table):
         return values
 
     def read_as(self, names: Sequence[str], kinds: Mapping[str, Any]) -> Table:
+        """Return the table with new column names; columns in ``kinds`` are read as the given kind."""
         given: dict[int, Any] = {i: kinds[name] for i, name in enumerate(names) if name in kinds}
         return MatrixTable(self._matrix, names, self.named, {**self._kinds, **given})
 
     def select(self, positions: Sequence[int]) -> Table:
+        """Return the table restricted to the columns at some positions."""
         if list(positions) == list(range(self.n_columns)):
             return self
         if self._is_dense:
@@ -654,9 +668,11 @@ class MatrixTable(Table):
         return MatrixTable(self._matrix[:, positions], [self.names[i] for i in positions], self.named, kinds)
 
     def read_once(self) -> Table:
+        """Return the table itself: its columns are numbers already."""
         return self  # its columns are numbers already
 
     def take(self, rows: Any) -> Table:
+        """Return the table restricted to ``rows`` (positions, a slice or a boolean mask)."""
         if self._is_dense:
             return super().take(rows)
         picked = np.arange(self.n_rows)[rows if isinstance(rows, slice) else np.asarray(rows)]

@@ -83,8 +83,9 @@ def scan_database(file: Path, inside: str, copies: Copies, levels: Mapping[str, 
 
 
 def _query_of(file: Path, inside: str, tables: Sequence[tuple[str, str]]) -> str:
-    """Return a query for ``inside``: the name of a table or view, or a query. ``tables`` has the schema and name of all
-    tables.
+    """Return a SQL query for ``inside``, which is the name of a table or view, or a query.
+
+    ``tables`` are the schema and name of all tables of the file. Raise ValueError if ``inside`` fits none of them.
     """
     queries = {
         name if schema == "main" else f"{schema}.{name}": f"SELECT * FROM {quoted_name(schema)}.{quoted_name(name)}"
@@ -211,7 +212,7 @@ class _SqliteColumn:
         return f"NULLIF({column}, '')" if self._number == pl.Int64 else f"CAST(NULLIF({column}, '') AS REAL)"
 
     def read(self, values: Sequence[Any]) -> pl.Series:
-        """Return a block of values as a series."""
+        """Return a block of values, as SQLite returns them, as a series of type `dtype`."""
         if self._number is not None:
             return pl.Series(self.name, values, dtype=self._number)
         if self._classes - {"text", "date"}:
@@ -225,7 +226,7 @@ def _sqlite_columns(
 ) -> list[_SqliteColumn]:
     """Return the columns of a query, with types that hold all values; the values are read to find them.
 
-    ``rows`` is the FROM clause of the query.
+    ``rows`` is the FROM clause of the query. If ``levels`` are given, columns get the types of these levels instead.
     """
     names = [column[0] for column in connection.execute(f"SELECT * {rows} LIMIT 0").description]
     lists = ", ".join(f"group_concat(DISTINCT {_CLASS.format(quoted_name(name))})" for name in names)
@@ -247,8 +248,9 @@ def _sqlite_columns(
 def _sqlite_blocks(
     connection: sqlite3.Connection, rows: str, columns: Sequence[_SqliteColumn]
 ) -> Iterator[tuple[Sequence[Any], ...]]:
-    """Yield the values of the columns in blocks: a tuple with the values of each column. ``rows`` is the FROM
-    clause.
+    """Yield the rows of a query in blocks: for each block, a tuple with the values of each column.
+
+    ``rows`` is the FROM clause of the query.
     """
     if columns:
         cursor = connection.execute(f"SELECT {', '.join(column.sql for column in columns)} {rows}")

@@ -1,5 +1,6 @@
-"""Reading of a table from a file or stream other than a database. The format follows from its name or its first
-bytes.
+"""Reading of a table from a file or stream other than a database.
+
+The format follows from the file's name or its first bytes.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def read_file(
     levels: Mapping[str, FeatureLevels] | None = None,
     date_orders: dict[str, bool] | None = None,
 ) -> pl.DataFrame:
-    """Read a table from a file, standard input or a pipe; see `read_table`."""
+    """Read a table from a file, standard input or a pipe; the arguments are those of `read_table`."""
     import polars as pl
 
     path = checked_path(path)
@@ -61,8 +62,9 @@ def read_file(
 def _read_stream(
     path: Path, name: Path, levels: Mapping[str, FeatureLevels] | None, date_orders: dict[str, bool] | None
 ) -> pl.DataFrame:
-    """Return the table in a stream, whose format follows from its first bytes; error messages use ``name``. For
-    ``levels`` and ``date_orders``, see `read_table`.
+    """Return the table in the stream ``path``, whose format follows from its first bytes; messages use ``name``.
+
+    For ``levels`` and ``date_orders``, see `read_table`.
     """
     with contextlib.ExitStack() as files:
         file = sys.stdin.buffer if str(path) in STANDARD_INPUT else files.enter_context(path.open("rb"))
@@ -80,8 +82,9 @@ def _read_stream(
 
 
 def _whole(first: bytes, file: IO[bytes], name: Path) -> bytes:
-    """Return all bytes of a stream, of which ``first`` were read already; ValueError if it is longer than the limit, as
-    it may be endless.
+    """Return all bytes of a stream, of which ``first`` were read already.
+
+    Raise ValueError, which names the stream ``name``, if it is longer than 4 GiB, because it may be endless.
     """
     pieces, size = [first], len(first)
     while piece := file.read(_PIECE):
@@ -93,6 +96,10 @@ def _whole(first: bytes, file: IO[bytes], name: Path) -> bytes:
 
 
 def _read(path: Path, levels: Mapping[str, FeatureLevels] | None, date_orders: dict[str, bool] | None) -> pl.DataFrame:
+    """Return the table in a file, whose format follows from its extension.
+
+    For ``levels`` and ``date_orders``, see `read_table`.
+    """
     format = "Excel" if path.suffix.lower() in EXCEL else format_of(path)
     if format is None:
         raise ValueError(f"{path} has no known file extension; rename it to end in {KNOWN}, or .xlsx.")
@@ -113,8 +120,9 @@ def _parsed(
     levels: Mapping[str, FeatureLevels] | None,
     date_orders: dict[str, bool] | None,
 ) -> pl.DataFrame:
-    """Return the table in ``source``, a file or its content, in a format that `format_of` names; error messages use
-    ``path``. For ``levels`` and ``date_orders``, see `read_table`.
+    """Return the table in ``source``, a file or its content, in one of the formats of `format_of`.
+
+    Error messages use ``path``. For ``levels`` and ``date_orders``, see `read_table`.
     """
     import polars as pl
 

@@ -102,7 +102,7 @@ def is_scan(X: Any, y: Any) -> bool:
 
 
 def refuse_scan(X: Any, y: Any, what: str, remedy: str) -> None:
-    """Raise ValueError if ``X`` is a scan, or would be read as one.
+    """Raise ValueError if ``X`` is a scan, or would be read as one because ``y`` names its target.
 
     ``what`` names the function that needs rows in memory, and ``remedy`` completes the message.
     """
@@ -111,7 +111,14 @@ def refuse_scan(X: Any, y: Any, what: str, remedy: str) -> None:
 
 
 class LabelledRows(NamedTuple):
-    """Labels and weights of rows; ``row_mask`` marks the labelled rows of a scan, None if all rows have a label."""
+    """Classes and weights of rows.
+
+    Attributes
+    ----------
+    target : class of each labelled row.
+    weights : (n_labelled,) row weights, or None.
+    row_mask : (n_rows,) mask of the labelled rows of a scan; None if all rows have a label.
+    """
 
     target: Target
     weights: np.ndarray | None
@@ -131,8 +138,9 @@ class LabelledRows(NamedTuple):
         return cls(target, as_sample_weight(sample_weight, target.codes.size))
 
     def among(self, values: np.ndarray) -> np.ndarray:
-        """Return the entries of ``values``, one per row of the table, of labelled rows; ValueError if their number is
-        wrong.
+        """Return the entries of ``values`` (one per row of the table) that belong to labelled rows.
+
+        Raise ValueError if the number of values is not that of the rows.
         """
         n_rows = self.target.codes.size if self.row_mask is None else self.row_mask.size
         if len(values) != n_rows:
@@ -210,8 +218,7 @@ def select_columns(X: Any, positions: np.ndarray) -> Any:
 
 
 def _read(X: Any, library: str | None = None) -> Table:
-    """Convert a dataframe or array to a `Table`: of a matrix if it has very many numeric columns of one type, otherwise
-    of columns.
+    """Convert a dataframe or array to a `Table`: a `MatrixTable` if all columns have one numeric type and are many.
 
     ``library`` is the dataframe library of results; by default that of ``X``.
     """
@@ -262,8 +269,9 @@ def _read_other(X: Any) -> Table:
 
 
 def _matrix_of_polars(frame: Any) -> np.ndarray | None:
-    """Return a polars frame of one data type as an array; None if it holds other values than numbers, or nulls among
-    integers.
+    """Return a polars frame of one data type as an array, (n_rows, n_columns).
+
+    Return None if it holds other values than numbers, or nulls among integers.
     """
     dtype = frame.dtypes[0]
     if not (dtype.is_float() or dtype.is_integer()) or dtype.to_python() not in (int, float):
@@ -274,8 +282,9 @@ def _matrix_of_polars(frame: Any) -> np.ndarray | None:
 
 
 def _matrix_of_pandas(frame: Any) -> Any:
-    """Return a pandas frame of one data type as an array or a sparse matrix; None if its type is not a NumPy type of
-    numbers.
+    """Return a pandas frame of one data type as an array or a sparse matrix, (n_rows, n_columns).
+
+    Return None if its type is not a NumPy type of numbers.
     """
     import pandas as pd
 
@@ -286,6 +295,7 @@ def _matrix_of_pandas(frame: Any) -> Any:
 
 
 def _refuse_empty(table: Table, X: Any) -> None:
+    """Raise ValueError, in scikit-learn's words, for a table without columns or without rows."""
     if table.n_columns:
         n_columns = table.n_columns
         raise ValueError(f"Found array with 0 sample(s) (shape=(0, {n_columns})) while a minimum of 1 is required.")
@@ -295,6 +305,7 @@ def _refuse_empty(table: Table, X: Any) -> None:
 
 
 def _given_names(feature_names: Sequence[str], n_columns: int) -> list[str]:
+    """Return ``feature_names`` as a list; raise an error unless they are ``n_columns`` strings."""
     names = list(feature_names)
     if len(names) != n_columns:
         raise ValueError(
@@ -307,6 +318,7 @@ def _given_names(feature_names: Sequence[str], n_columns: int) -> list[str]:
 
 
 def _check_kinds(kinds: Mapping[str, Any], names: Sequence[str]) -> None:
+    """Raise ValueError unless ``kinds`` maps names of columns to "numeric" or "categorical", or to special values."""
     if not isinstance(kinds, Mapping):
         raise ValueError(f"kinds must map names of columns to 'numeric' or 'categorical', got {kinds!r:.80}.")
     for name, kind in kinds.items():
@@ -332,12 +344,14 @@ def results_frame(data: Any, library: str = "polars", **options: Any) -> Any:
 
 
 def frame_of_columns(columns: Mapping[str, Any], texts: Collection[str]) -> Any:
-    """Build a polars dataframe of results from columns, which is faster than from rows; ``texts`` names the text
-    columns.
+    """Build a polars dataframe of results from a mapping of names to values, which is faster than from rows.
+
+    ``texts`` names the text columns. Lone surrogates in texts are written as escapes; see `results_frame`.
     """
     import polars as pl
 
     def frame_from(columns: Mapping[str, Any]) -> Any:
+        """Return the dataframe of columns whose texts polars can hold."""
         of_text = {name: pl.String if name in texts else None for name in columns}
         return pl.DataFrame([pl.Series(name, values, dtype=of_text[name]) for name, values in columns.items()])
 
@@ -348,8 +362,8 @@ def frame_of_columns(columns: Mapping[str, Any], texts: Collection[str]) -> Any:
 
 
 def library_of(X: Any) -> str:
-    """Return the dataframe library in which results for ``X`` are returned: that of ``X`` if it is "pandas" or
-    "pyarrow", otherwise "polars".
+    """Return the dataframe library for results about ``X``: "pandas" or "pyarrow" if ``X`` is theirs, otherwise
+    "polars".
     """
     X = nw.to_native(X, pass_through=True)
     return next((name for name, is_of_library in _LIBRARIES.items() if is_of_library(X)), "polars")
@@ -408,8 +422,9 @@ def fit_table(estimator: Any, X: Any, *, kinds: Mapping[str, Any] | None = None)
 
 
 def new_table(estimator: Any, X: Any) -> Table:
-    """Read new rows; ValueError unless the columns of ``X`` are those that ``estimator`` was fitted to, in the same
-    order.
+    """Read new rows for an estimator.
+
+    Raise ValueError unless the columns of ``X`` are those that ``estimator`` was fitted to, in the same order.
     """
     fitted_names = getattr(estimator, "feature_names_in_", None)
     table = as_table(X)
@@ -443,8 +458,9 @@ def require_table(estimator: Any, X: Any) -> None:
 
 
 def _other_names(fitted: list[str], given: list[str], owner: str) -> str:
-    """Return the error message of the estimator ``owner`` for column names (``given``) that differ from those of the
-    fit (``fitted``).
+    """Return the error message for column names that differ from those of the fit.
+
+    ``fitted`` and ``given`` are the names, ``owner`` the name of the estimator's class.
     """
     message = "The feature names should match those that were passed during fit.\n"
     unexpected = sorted(set(given) - set(fitted))
@@ -461,5 +477,6 @@ def _other_names(fitted: list[str], given: list[str], owner: str) -> str:
 
 
 def _names_in_lines(names: list[str]) -> str:
+    """Return up to five names as the lines of a list, and a line "- ..." if there are more."""
     lines = [f"- {name}\n" for name in names[:5]]
     return "".join(lines) + ("- ...\n" if len(names) > 5 else "")

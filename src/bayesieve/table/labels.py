@@ -1,4 +1,4 @@
-"""Short labels of levels: intervals and groups as text."""
+"""Short labels of levels: intervals of numbers and groups of values as text."""
 
 from __future__ import annotations
 
@@ -30,10 +30,12 @@ def interval_labels(
     patterns: Sequence[str] = AS_SIGNS,
     unit: str = "",
 ) -> tuple[str, ...]:
-    """Return labels of the intervals between cut points, such as ``"3.5 < .. <= 7"``.
+    """Return a label of each interval between cut points, such as ``"3.5 < .. <= 7"``.
 
     Parameters
     ----------
+    cut_points : ascending cut points, shape (n_levels - 1,); see `FeatureLevels`.
+    type_ : `Column.type` of the column, which decides how cut points are printed.
     missing_code : code of the level of missing values; None if there is none.
     special : names of special values; they label the first intervals.
     patterns : templates of the labels of the first interval of ordinary numbers, of intervals between two cut points,
@@ -53,8 +55,9 @@ def interval_labels(
 
 
 def cut_texts(cut_points: np.ndarray, type_: str) -> list[str]:
-    """Return a text for each cut point of a column of type ``type_``: exact if that is short, otherwise with enough
-    digits to differ from its neighbours.
+    """Return a text for each cut point of a column of type ``type_`` (see `Column.type`).
+
+    The text is exact if that is short, otherwise it has enough digits to differ from its neighbours.
     """
     cuts = [float(cut) for cut in cut_points]
     if type_ == "date":
@@ -67,8 +70,9 @@ def cut_texts(cut_points: np.ndarray, type_: str) -> list[str]:
 
 
 def _date_texts(cuts: Sequence[float]) -> list[str]:
-    """Return the text of each cut of a column of dates. A cut between two days is shown as the earlier day, because no
-    date lies between them.
+    """Return the text of each cut point of a column of dates, in days since 1970.
+
+    A cut between two days is shown as the earlier day, because no date lies between them.
     """
     days = [math.floor(cut) for cut in cuts]
     distinct = len(set(days)) == len(days)
@@ -76,15 +80,16 @@ def _date_texts(cuts: Sequence[float]) -> list[str]:
 
 
 def _short_temporal(cut: float, type_: str, gap: float) -> str:
-    """Return the text of a date or time, without fractions of a second if ``gap``, the distance to the nearest other
-    cut, is large.
+    """Return the text of a cut point of dates or times, in microseconds, of type ``type_`` (see `Column.type`).
+
+    Fractions of a second are dropped if ``gap``, the distance to the nearest other cut, is large.
     """
     seconds = round(cut / 1e6) * 1e6
     return format_temporal(seconds if abs(cut - seconds) <= gap / 100 else cut, type_)
 
 
 def _short_number(number: float, gap: float) -> str:
-    """Return the text of a cut point: with up to 7 digits if they are exact (5119.5 rounded to 5120 would misplace
+    """Return the text of a cut point, with up to 7 digits if they are exact (5119.5 rounded to 5120 would misplace
     5120).
 
     Other cut points are rounded to a hundredth of ``gap``, the distance to the nearest other cut point.
@@ -110,7 +115,7 @@ def _plain_digits(text: str) -> str:
 
 
 def group_labels(groups: Sequence[Sequence[object]], *, full: bool) -> tuple[str, ...]:
-    """Return labels of groups of values, such as ``"{a, b, +12 more}"``; the label of a single value is the value
+    """Return a label for each group of values, such as ``"{a, b, +12 more}"``; that of a single value is the value
     itself.
 
     With ``full``, labels list all values.
@@ -119,6 +124,7 @@ def group_labels(groups: Sequence[Sequence[object]], *, full: bool) -> tuple[str
 
 
 def _group_label(group: Sequence[object], full: bool) -> str:
+    """Return the label of one group of values, in which None stands for missing values; with ``full``, it lists all."""
     texts = [canonical_text(value) for value in group if value is not None]
     suffix = " or missing" if len(texts) < len(group) else ""
     if not texts:
@@ -135,14 +141,18 @@ def _group_label(group: Sequence[object], full: bool) -> str:
 
 
 def cell_labels(parts: Sequence[Any], grid: np.ndarray, n_levels: int, *, full: bool) -> tuple[str, ...]:
-    """Return a label for each level of a pair, such as ``"age <= 32.5 & job in {a, b} | age > 32.5 & job = c"``.
+    """Return a label for each level of a pair of columns, such as ``"age <= 32.5 & job in {a, b} | age > 32.5 & job =
+    c"``.
+
+    Here a cell is a combination of a level of the first column and a level of the second; a level of the pair is a
+    group of cells.
 
     Parameters
     ----------
     parts : the `FeatureLevels` of both columns.
     grid : array of shape (levels of the first column, levels of the second): the level of each cell. Cells without
-        training rows have the entry ``n_levels``; a label may include them if that
-        makes it shorter.
+        training rows have the entry ``n_levels``; a label may include them if that makes it shorter.
+    n_levels : number of levels of the pair.
     full : whether labels list all values and cells.
     """
     named = [functools.cache(functools.partial(_named_levels, part, full)) for part in parts]
@@ -162,12 +172,11 @@ def cell_labels(parts: Sequence[Any], grid: np.ndarray, n_levels: int, *, full: 
 
 
 def _terms(inside: np.ndarray, free: np.ndarray) -> list[tuple[tuple[int, ...] | None, tuple[int, ...] | None]]:
-    """Split a group of cells of a pair into rectangles, for a short label.
+    """Split a group of cells of a pair of columns into rectangles, for a short label.
 
-    Rows of the grid in which the group has the same columns form one rectangle.
-
-    Returns the rows and columns of each rectangle, None for all rows or all columns. ``inside`` is a mask of the cells
-    of the group, ``free`` of cells without training rows, which may be included.
+    ``inside`` and ``free``, both (levels of the first column, levels of the second), are masks of the cells of the
+    group, and of cells without training rows, which may be included. Rows in which the group has the same columns form
+    one rectangle. Return the rows and columns of each rectangle, None for all rows or all columns.
     """
     rows: dict[tuple[int, ...] | None, list[int]] = {}
     for i, row in enumerate(inside):
@@ -179,10 +188,10 @@ def _terms(inside: np.ndarray, free: np.ndarray) -> list[tuple[tuple[int, ...] |
 
 
 def _named_levels(part: Any, full: bool, codes: tuple[int, ...] | None) -> str:
-    """Return the condition, such as ``"age <= 32.5"``, that a column, given by its `FeatureLevels`, has one of some
-    levels.
+    """Return the condition that a column has one of some levels as text, such as ``"age <= 32.5"``.
 
-    ``codes`` are the levels; None, for all levels, gives an empty text. With ``full``, all values are listed.
+    ``part`` is the `FeatureLevels` of the column, and ``codes`` are the levels; None, for all levels, gives an empty
+    text. With ``full``, all values are listed.
     """
     if codes is None:
         return ""

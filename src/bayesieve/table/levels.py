@@ -145,18 +145,20 @@ class FeatureLevels(ShortRepr):
             self._check_rest(len(groups), n_values, any(len(groups[code]) == 1 for code in with_missing))
 
     def _facts(self) -> dict[str, Any]:
+        """Return the fields that the ``repr`` shows, by name."""
         hidden = {"counts"} if self.column != self.name else {"counts", "column"}
         return {name: value for name, value in super()._facts().items() if name not in hidden}
 
     def _head(self) -> dict[str, Any]:
+        """Return the first ten levels for the ``repr``, as columns by name."""
         return {"level": self.labels[:10]} | ({} if self.counts is None else {"counts": [*self.counts[:10]]})
 
     def _invalid(self, what: str) -> ValueError:
-        """Return the error about a parameter that names the feature."""
+        """Return an error that names the feature and says ``what`` is wrong with its parameters."""
         return ValueError(f"Feature {self.name!r}: {what}.")
 
     def _check_rest(self, n_levels: int, n_values: int, has_missing_level: bool) -> None:
-        """Check the parameters that features of all kinds have, and set the attributes given as arguments."""
+        """Check the parameters that features of all kinds have, and set the three attributes given as arguments."""
         missing = self.missing_code
         if missing is not None:
             whole = isinstance(missing, (int, np.integer)) and not isinstance(missing, bool)
@@ -179,6 +181,9 @@ class FeatureLevels(ShortRepr):
             self._check_texts()
 
     def _check_texts(self) -> None:
+        """Raise ValueError unless ``renamed`` has one label, or None, for each level, and no two labels are the
+        same.
+        """
         if len(self.renamed) != self.n_levels:
             raise self._invalid("renamed must have one text, or None, for each level")
         texts = [text for text in self.renamed if text is not None]
@@ -217,11 +222,13 @@ class FeatureLevels(ShortRepr):
         return self._with_texts(self._generated_labels(full=True))
 
     def _with_texts(self, labels: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the labels, (n_levels), with those that ``renamed`` replaces."""
         if not self.renamed:
             return labels
         return tuple(label if text is None else text for text, label in zip(self.renamed, labels, strict=True))
 
     def _generated_labels(self, *, full: bool) -> tuple[str, ...]:
+        """Return a label for each level from its interval or values; with ``full``, with every value."""
         if self.cut_points is not None:
             return interval_labels(self.cut_points, self.type, self.missing_code, [*dict(self.special)])
         assert self.groups is not None
@@ -319,7 +326,9 @@ class FeatureLevels(ShortRepr):
         return texts
 
     def code_numbers(self, values: np.ndarray) -> np.ndarray:
-        """Return `code` of a numeric feature, (n_rows,), from numbers already converted (float64, NaN = missing)."""
+        """Return the code of the level of every row, (n_rows,), for a column of numbers (float64, NaN = missing); see
+        `code`.
+        """
         from bayesieve.table._kernels import code_numbers
 
         assert self.cut_points is not None
@@ -330,7 +339,7 @@ class FeatureLevels(ShortRepr):
         return codes[0]
 
     def code_categories(self, categories: Categories) -> np.ndarray:
-        """Return `code` of a categorical feature, (n_rows,), from categories already converted."""
+        """Return the code of the level of every row, (n_rows,), for a column of categories; see `code`."""
         unseen, code_of_text = self.n_levels, self.code_of_text
         missing = unseen if self.missing_code is None else self.missing_code
         lookup = np.empty(len(categories.values) + 1, dtype=np.min_scalar_type(unseen))
@@ -370,8 +379,9 @@ class FeatureLevels(ShortRepr):
 
     @cached_property
     def code_of_word(self) -> dict[str, int]:
-        """Code by canonical text of each category. In a boolean column, words such as "yes" have the code of their
-        boolean.
+        """Code of the level of each category, by the category's canonical text.
+
+        In a boolean column, words such as "yes" have the code of their boolean.
         """
         words = {word: self.category(word) for word in TRUTH_WORDS}
         words |= {"true": self.category(True), "false": self.category(False)}  # as databases write booleans
@@ -380,6 +390,7 @@ class FeatureLevels(ShortRepr):
 
     @cached_property
     def _value_types(self) -> frozenset[Any]:
+        """Python types of the values of the groups."""
         assert self.groups is not None
         return frozenset(type(canonical_value(value)) for group in self.groups for value in group if value is not None)
 
@@ -423,7 +434,7 @@ class FeatureLevels(ShortRepr):
 
     @staticmethod
     def from_saved(saved: SavedLevels) -> FeatureLevels:
-        """Convert levels as read from a model file; ValueError if their parts contradict each other."""
+        """Convert levels as read from a model file; raise ValueError if they contradict each other."""
         counts = counts_of(saved.counts)
         if saved.sizes is not None:
             facts = (saved.name, saved.kind, saved.type, None, None, saved.missing_code, counts, saved.level_score)
@@ -469,11 +480,13 @@ class WithheldLevels(FeatureLevels):
         self._check_rest(len(self.sizes), sum(self.sizes), is_alone)
 
     def _generated_labels(self, *, full: bool) -> tuple[str, ...]:
+        """Return a label for each level with its number of values, whether ``full`` or not."""
         return tuple(f"group {k} of {n:,} {'value' if n == 1 else 'values'}" for k, n in enumerate(self.sizes, 1))
 
     def code(self, column: Column, complaints: list[str] | None = None) -> np.ndarray:
-        """Return code 0 for every row if there is only one level, otherwise the code of unseen values: the values are
-        not known.
+        """Return a code for every row, (n_rows,), without looking at the values, which are not known.
+
+        It is 0 if there is only one level, otherwise the code of unseen values.
         """
         return np.full(len(column), 0 if self.n_levels == 1 else self.unseen_code, dtype=self.code_dtype)
 
@@ -503,8 +516,9 @@ class SavedLevels(msgspec.Struct, forbid_unknown_fields=True):
 
 @contextmanager
 def saved_levels(data: Any, what: str) -> Iterator[None]:
-    """Convert errors about damaged saved levels into a ValueError with one sentence; ``what`` names the damaged
-    part.
+    """Convert errors about damaged saved levels in the ``with`` block into a ValueError with one sentence.
+
+    ``data`` is the saved content, from which the name of the feature is taken; ``what`` names the damaged part.
     """
     try:
         yield
@@ -515,8 +529,9 @@ def saved_levels(data: Any, what: str) -> Iterator[None]:
 
 
 def counts_of(rows: Counts) -> np.ndarray | None:
-    """Return saved counts as an array of shape (n_levels, n_classes), of integers if all are whole; None if there are
-    none.
+    """Return saved counts, one list per level, as an array of shape (n_levels, n_classes), or None.
+
+    It has integers if all counts are whole.
     """
     if rows is None:
         return None
@@ -526,6 +541,7 @@ def counts_of(rows: Counts) -> np.ndarray | None:
 
 
 def _value_to_json(value: object) -> Any:
+    """Return a value of a group as a plain value for JSON."""
     plain = None if value is None else canonical_value(value)
     # Compare infinite categories by their text, because JSON has no infinity.
     return str(plain) if isinstance(plain, float) and not math.isfinite(plain) else plain
@@ -645,7 +661,9 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
 
     def replaced(self, pairs: Sequence[PairLevels] | None = None, by_chance: np.ndarray | None = None) -> TableLevels:
         """Return a copy with other ``pairs``, or other positions ``by_chance`` of columns whose cuts may be due to
-        chance; None keeps the current ones.
+        chance.
+
+        None keeps the current ones.
         """
         n = self.n_columns
         existing = {i: level for i, level in self.created.items() if i < n}
@@ -673,6 +691,9 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
         finer: dict[int, np.ndarray] = {}
 
         def of(part: FeatureLevels) -> np.ndarray:
+            """Return the codes of a column, (n_rows,), by the levels that it has in a pair, which may be finer than its
+            own.
+            """
             i = position[part.name]
             if part is self[i]:
                 return codes(i)
@@ -684,23 +705,27 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
             put(k, pair.code_parts(*map(of, pair.parts)))
 
     def _facts(self) -> dict[str, Any]:
+        """Return the numbers that the ``repr`` shows, by name."""
         return {"features": len(self), "levels": int(self.n_levels.sum())}
 
     def class_counts(self, i: int) -> np.ndarray | None:
-        """Return rows (or weight) by level and class of one feature, shape (n_levels, n_classes)."""
+        """Return rows (or weight) by level and class of the feature at position ``i``, (n_levels, n_classes); None if
+        unknown.
+        """
         if i in self.created or self._counts is None:
             return self[i].counts
         return self._counts[self._starts[i] : self._starts[i + 1]]
 
     def cut_points(self, first: int, stop: int) -> np.ndarray:
-        """Cut points of the features ``first`` to ``stop - 1``, one feature after the other; ``cut_starts`` has where
-        each begins.
+        """Return the cut points of the features ``first`` to ``stop - 1``, one feature after the other.
+
+        The cut points of feature i begin at position ``cut_starts[i] - cut_starts[first]``.
         """
         return self._cuts[self.cut_starts[first] : self.cut_starts[stop]]
 
 
 def columns_of(levels: Sequence[FeatureLevels]) -> Sequence[FeatureLevels]:
-    """Return the leading levels, which are those of columns, without the pairs after them."""
+    """Return the leading levels of a table, which are those of columns, without the pairs of columns after them."""
     n_columns = getattr(levels, "n_columns", None)  # an attribute of `TableLevels`, which creates levels on access
     if n_columns is None:
         n_columns = next((k for k, level in enumerate(levels) if level.kind == "pair"), None)

@@ -1,4 +1,8 @@
-"""Levels of pairs of columns."""
+"""Levels of pairs of columns.
+
+A *cell* is a combination of a level of the first column and a level of the second; a level of the pair is a group of
+cells. The *grid* holds the level of each cell.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +54,10 @@ class PairLevels(FeatureLevels):
         name: str = "",
         **more: Any,
     ) -> PairLevels:
-        """Return a pair of columns; the default name combines both names. For the parameters, see the class."""
+        """Return the levels of a pair of columns; the default name combines both names.
+
+        For the parameters, see the class; ``more`` are further fields, such as ``renamed``.
+        """
         name = name or pair_name(*(part.name for part in parts))
         return cls(name, "pair", "pair", level_score=level_score, parts=tuple(parts), grid=grid, cells=cells, **more)
 
@@ -84,20 +91,25 @@ class PairLevels(FeatureLevels):
 
     @cached_property
     def _level_of_codes(self) -> np.ndarray:
-        """Level of each combination of codes, shape (n_levels + 1 of the first column, of the second); the last codes
-        are unseen.
+        """Level of each combination of codes, unseen values included.
+
+        The shape is (n_levels + 1 of the first column, n_levels + 1 of the second); the last row and column are for
+        unseen values.
         """
         return np.pad(self.grid, ((0, 1), (0, 1)), constant_values=self.n_levels).astype(self.code_dtype)
 
     def code_parts(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """Return the level of every row, (n_rows,), from the codes of both columns."""
+        """Return the level of every row, (n_rows,), from the codes of its levels in the first and the second column,
+        (n_rows,).
+        """
         cells = np.minimum(first, self.parts[0].n_levels).astype(np.intp) * (self.grid.shape[1] + 1)
         cells += np.minimum(second, self.parts[1].n_levels)
         return self._level_of_codes.ravel()[cells]
 
     def code(self, column: Any, complaints: list[str] | None = None) -> np.ndarray:
-        """Return the level of every row, (n_rows,), from its values in both columns; ``column`` is a pair of
-        columns.
+        """Return the level of every row, (n_rows,), from its values in both columns.
+
+        ``column`` is a pair of `Column`; ``complaints`` is as in `FeatureLevels.code`.
         """
         return self.code_parts(*(part.code(one, complaints) for part, one in zip(self.parts, column, strict=True)))
 
@@ -131,10 +143,11 @@ class PairLevels(FeatureLevels):
     def of_saved(
         cls, saved: SavedPair, columns: Sequence[FeatureLevels], shared: dict[str, FeatureLevels]
     ) -> PairLevels:
-        """Return the levels that a file holds; ValueError if they contradict each other.
+        """Return the levels of a pair that a file holds; raise ValueError if they contradict each other.
 
         Parameters
         ----------
+        saved : content of the file.
         columns : levels of single columns, to which parts of a saved pair may refer by name.
         shared : parts of the pairs read so far; new parts are added. Pairs with equal parts share one object, so that
             its column is coded once.

@@ -21,8 +21,9 @@ _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 
 def files_of(paths: Sequence[str | os.PathLike[str]]) -> list[Path]:
-    """Return the files that paths name: files, patterns with ``*``, ``?`` or ``[``, and folders. Folders are searched
-    at any depth; names that start with a point or an underscore are skipped.
+    """Return the files that paths name: files, patterns with ``*``, ``?`` or ``[``, and folders.
+
+    Folders are searched at any depth; names that start with a point or an underscore are skipped.
 
     Raises
     ------
@@ -56,6 +57,7 @@ def files_of(paths: Sequence[str | os.PathLike[str]]) -> list[Path]:
 
 
 def _inside(folder: Path) -> list[Path]:
+    """Return the tables in a folder at any depth, sorted by name; raise ValueError if there are none."""
     tables = [path for path in sorted(folder.rglob("*")) if _counts(path.relative_to(folder)) and path.is_file()]
     if not tables:
         raise ValueError(f"The folder {folder} holds no table; name one with files that end in {KNOWN}.")
@@ -63,6 +65,7 @@ def _inside(folder: Path) -> list[Path]:
 
 
 def _counts(path: Path) -> bool:
+    """Return whether a path inside a folder is a table: it has a known extension and is not hidden."""
     hidden = any(part.startswith((".", "_")) and "=" not in part for part in path.parts)
     return format_of(path) is not None and not hidden
 
@@ -186,7 +189,11 @@ def scan_parquet_files(paths: Sequence[Path], levels: Collection[str] | None = N
 def with_partitions(
     inside: pl.Schema, paths: Sequence[Path], levels: Collection[str] | None
 ) -> tuple[pl.Schema, list[tuple[tuple[str, Any], ...]]]:
-    """Return the schema of the files extended by columns from folder names, and the values of these for each file."""
+    """Extend the schema of files by the columns in their folder names, such as ``year=2024``.
+
+    ``inside`` is the schema of the files, and ``levels`` names the columns that a model reads (see `partitions`).
+    Return the extended schema and, for each file, pairs of the name and value of these columns.
+    """
     folders = partitions(paths, levels)
     folders = folders[:, [name for name in folders.columns if name not in inside]]  # `drop` takes some for patterns
     constants = folders.rows(named=True) if folders.width else [{} for _ in paths]

@@ -15,13 +15,18 @@ if TYPE_CHECKING:
 
 
 def plain_labels(labels: pl.Series, dtype: Any) -> pl.Series:
-    """Convert labels to ``dtype``, the type in which labels are compared; NaN becomes null."""
+    """Convert labels to ``dtype``, the type in which labels are compared; NaN becomes null. The series is named
+    "label".
+    """
     labels = labels.cast(dtype).alias("label")
     return labels.fill_nan(None) if labels.dtype.is_float() else labels
 
 
 def label_positions(labels: pl.Series, distinct: pl.Series) -> np.ndarray:
-    """Return the position of each label in the series ``distinct``; labels must not be null."""
+    """Return the position of each label in ``distinct``, shape (n_rows,).
+
+    Both series are named "label" and have the same type; labels must not be null.
+    """
     import polars as pl
 
     position = distinct.to_frame().with_columns(code=pl.int_range(pl.len(), dtype=pl.Int32))
@@ -45,7 +50,7 @@ class KnownRows:
     weights: np.ndarray | None
 
     def restricted_to(self, chosen: np.ndarray) -> KnownRows:
-        """Return the classes and weights of the rows in the mask ``chosen``, (n_rows,), which must have known
+        """Return the classes and weights of some rows: those in the mask ``chosen``, (n_rows,), which must have known
         targets.
         """
         inside = chosen if self.mask is None else chosen[self.mask]
@@ -102,7 +107,8 @@ class RowLabels:
     def reader_of(self, target: Target, weights: np.ndarray | None) -> LabelReader | None:
         """Return a reader of other classes and weights of the same rows; None if they do not follow from the columns.
 
-        A fit may drop classes whose rows have weight 0, and divide weights by their mean.
+        A fit may drop classes whose rows have weight 0, and divide weights by their mean. ``target`` and ``weights``
+        (n_rows,) are the classes and weights that the fit uses.
         """
         if self.target.codes.shape != target.codes.shape:
             return None

@@ -36,8 +36,8 @@ class RowSample:
     frame: pl.DataFrame
 
     def at(self, rows: np.ndarray) -> np.ndarray | None:
-        """Return the positions in the frame of ascending table positions ``rows``; None if the frame lacks one of
-        them.
+        """Return the positions in ``frame`` of the rows at ascending positions ``rows`` in the table; None if one is
+        missing.
         """
         at = np.searchsorted(self.rows, rows)
         if not self.rows.size or (rows.size and at[-1] == self.rows.size):
@@ -132,8 +132,9 @@ class ScannedTable(Table):
         return self._in_memory(self.frame(np.flatnonzero(positions) if positions.dtype == bool else positions))
 
     def frame(self, positions: np.ndarray) -> pl.DataFrame:
-        """Return the rows at some positions as a dataframe; they are read from the sample in memory if it has all of
-        them.
+        """Return the rows at some positions as a dataframe, in the order of ``positions``.
+
+        They are taken from the sample in memory if it has all of them, otherwise read from the files.
         """
         import polars as pl
 
@@ -158,6 +159,9 @@ class ScannedTable(Table):
         return pl.concat(frames)
 
     def _in_memory(self, frame: pl.DataFrame, first_row: int = 0) -> Table:
+        """Return rows of the source as a table in memory; ``first_row`` is the position of the first one, for error
+        messages.
+        """
         return table_of_frame(frame, self.given_kinds, partial(self._row_in_source, first_row))
 
     def _row_in_source(self, first_row: int, row: int) -> int:
@@ -166,11 +170,13 @@ class ScannedTable(Table):
         return row if self.row_mask is None else int(np.flatnonzero(self.row_mask)[row])
 
     def read_as(self, names: Sequence[str], kinds: Mapping[str, Any]) -> Table:
+        """Return the table with columns in ``kinds`` read as the given kind. Raise ValueError for other ``names``."""
         if tuple(names) != self.names:
             raise ValueError("feature_names cannot rename the columns of a scan; rename them in its files or query.")
         return self._with(given_kinds={**self.given_kinds, **kinds})
 
     def select(self, positions: Sequence[int]) -> ScannedTable:
+        """Return the table restricted to the columns at some positions."""
         return self._with(source=self.source.select([self.names[i] for i in positions]))
 
     def restricted_to(self, rows: np.ndarray) -> ScannedTable:
@@ -194,6 +200,7 @@ class ScannedTable(Table):
         given_kinds: Mapping[str, Any] | None = None,
         sample: RowSample | None = None,
     ) -> ScannedTable:
+        """Return a copy with some attributes replaced; None keeps the current one."""
         return ScannedTable(
             self.source if source is None else source,
             self.row_mask,
@@ -204,6 +211,7 @@ class ScannedTable(Table):
         )
 
     def read_once(self) -> ScannedTable:
+        """Return the table itself, because its rows are not kept in memory."""
         return self
 
 
@@ -216,6 +224,7 @@ def table_of_frame(frame: pl.DataFrame, kinds: Mapping[str, Any], row_number: Ca
 
 
 def _columns_of(frame: pl.DataFrame, kinds: Mapping[str, Any], row_number: Callable[[int], int] = int) -> list[Column]:
+    """Return the columns of a dataframe; for ``kinds`` and ``row_number``, see `Column`."""
     return [
         Column(name, series, kinds.get(name), row_number)
         for name, series in zip(frame.columns, frame.get_columns(), strict=True)
@@ -223,7 +232,14 @@ def _columns_of(frame: pl.DataFrame, kinds: Mapping[str, Any], row_number: Calla
 
 
 class ScannedRows(NamedTuple):
-    """Training data of a scan: columns, classes, weights and groups of the rows whose target is known."""
+    """Training data of a scan: the rows whose target is known.
+
+    Attributes
+    ----------
+    table : columns of the features.
+    target : class of each row.
+    weights, groups : weight and group of each row, (n_rows,), or None.
+    """
 
     table: ScannedTable
     target: Target
@@ -266,10 +282,19 @@ def scanned_rows(X: Any, target: Any, weight: Any = None, groups: Any = None) ->
 def _labels(
     source: Scan, name: str, weight: str | None, others: Sequence[str]
 ) -> tuple[RowLabels, np.ndarray | None, dict[Any, Any]]:
-    """Read the target ``name`` and other columns in one pass over the files.
+    """Read the target and other columns of a scan in one pass over the files.
 
-    Returns the target and weights, a mask of the rows with known target (None for all), and the values of the columns
-    ``others`` in these rows.
+    Parameters
+    ----------
+    source : the scan.
+    name, weight : names of the column of the target, and of the row weights (or None).
+    others : names of further columns to read, including ``weight``.
+
+    Returns
+    -------
+    labels : the target and weights of the rows with known target, and a reader for later passes.
+    row_mask : mask of these rows, (source.n_rows,); None for all.
+    columns : values of the columns ``others`` in these rows, by name.
     """
     import polars as pl
 

@@ -94,8 +94,9 @@ def scan(
 def scan_to_score(source: Any, levels: Mapping[str, FeatureLevels], progress: CopyProgress | None = None) -> Scan:
     """Scan rows to be scored: values are read by the levels of a model, and no types are inferred from the rows.
 
-    If ``source`` is a scan whose types were inferred, its files are read again if a text column of the model was
-    inferred as another type: the number 7 does not show whether it was written as 007.
+    ``levels`` maps names of columns to their levels. If ``source`` is a scan whose types were inferred, its files are
+    read again if a text column of the model was inferred as another type: the number 7 does not show whether it was
+    written as 007.
     """
     if not isinstance(source, Scan):
         return _scanned(source, None, None, progress, levels)
@@ -120,8 +121,9 @@ def _scanned(
     progress: CopyProgress | None,
     levels: Mapping[str, FeatureLevels] | None,
 ) -> Scan:
-    """Return a scan of a source other than a scan: Parquet files in place, others after copying. ``levels``: see
-    `scan_to_score`.
+    """Return a scan of a source other than a scan: Parquet files in place, others after copying.
+
+    ``levels`` are as in `scan_to_score`, or None; the other arguments are those of `scan`.
     """
     from bayesieve.table import to_parquet
 
@@ -148,6 +150,9 @@ def _scanned(
 def _scanned_paths(
     paths: Sequence[str | os.PathLike[str]], copies: Any, levels: Mapping[str, FeatureLevels] | None
 ) -> Scan:
+    """Return a scan of files or of a database; ``copies`` writes the Parquet files, and ``levels`` are as in
+    `scan_to_score`.
+    """
     from bayesieve.table.parquet_files import files_of, scan_parquet_files, scannable_format
 
     if len(paths) == 1 and (database := database_in(paths[0])):
@@ -167,7 +172,7 @@ def _scanned_paths(
 
 
 def refuse_removed(source: Any) -> None:
-    """Raise TypeError for frames of Dask and Spark and for pyarrow datasets, with the line that writes them as
+    """Raise TypeError for frames of Dask and Spark and for pyarrow datasets; the message has the line that writes
     Parquet.
     """
     for kind, (name, line) in _REMOVED.items():
@@ -227,6 +232,7 @@ def _copy_files(paths: Sequence[Path], format: str, copies: Copies, levels: Mapp
 
 
 def _cast(query: pl.LazyFrame, schema: pl.Schema) -> pl.LazyFrame:
+    """Return a query for the columns of a schema, converted to its types."""
     from polars import selectors
 
     return query.select(selectors.by_name(name).cast(dtype) for name, dtype in schema.items())

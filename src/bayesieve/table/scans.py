@@ -53,8 +53,9 @@ class FileState:
         return cls(path.absolute(), state.st_size, state.st_mtime_ns)
 
     def check_unchanged(self) -> None:
-        """Raise ValueError, which names the file, if it is gone or was modified since, judging by size and modification
-        time.
+        """Raise ValueError, which names the file, if it is gone or was modified since its state was recorded.
+
+        Size and modification time are compared.
         """
         try:
             now = self.path.stat()
@@ -201,9 +202,7 @@ class Scan:
         return {name: n / rows.height for name, n in n_bytes.items()}
 
     def check_unchanged(self) -> None:
-        """Raise ValueError, which names the file, if a file of the scan, or a file that was copied for it, has
-        changed.
-        """
+        """Raise ValueError, which names the file, if a file of the scan has changed, or one that was copied for it."""
         for file in self.files:
             (file.origin or file).check_unchanged()
 
@@ -242,6 +241,7 @@ def read_rows(slices: Sequence[FileRows], schema: Mapping[str, pl.DataType]) -> 
 
 
 def _read_file_rows(rows: FileRows, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
+    """Read consecutive rows of one file, with the columns and types of a schema; see `read_rows`."""
     import polars as pl
     from polars import selectors
 

@@ -139,8 +139,9 @@ def as_target(y: Any) -> Target:
 
 
 def class_position(classes: Any, label: Any, option: str) -> int:
-    """Return the position of the class with a label; ValueError, which names ``option`` and lists the classes, if there
-    is none.
+    """Return the position of the class with a label.
+
+    Raise ValueError, which names ``option`` and lists the classes, if there is none.
     """
     labels = np.asarray(classes).tolist()
     try:
@@ -155,6 +156,7 @@ def positive_position(classes: Any, rows: np.ndarray, positive: Any) -> int:
 
     Parameters
     ----------
+    classes : array of shape (n_classes,): labels.
     rows : array of shape (n_classes,): number of rows (or weight) of each class.
     positive : label of the positive class. "majority" stands for the one of two classes with more rows, unless it is a
         label.
@@ -199,7 +201,7 @@ def require_classes(owner: Any, classes: np.ndarray | None) -> None:
 
 
 def sign_of_positive(classes: Any, positive: int | None) -> int:
-    """Return -1 if the positive class is the first of two, otherwise 1.
+    """Return -1 if the positive class is the first of two, otherwise 1; ``positive`` is its position, or None.
 
     Users give signs (of monotone effects) for the positive class, while contributions have the sign of the second
     class.
@@ -208,8 +210,9 @@ def sign_of_positive(classes: Any, positive: int | None) -> int:
 
 
 def refuse_identifiers(target: Target) -> None:
-    """Raise ValueError for a target with very many classes, before a fit runs out of memory with one number per row and
-    class.
+    """Raise ValueError for a target with very many classes, which may be an identifier.
+
+    Otherwise the fit would run out of memory, because it needs one number per row and class.
     """
     n_rows, n_classes = len(target.codes), len(target.classes)
     gibibytes = n_rows * n_classes * 8 / 2**30
@@ -260,6 +263,7 @@ def _label_array(y: Any) -> np.ndarray:
 
 
 def _warn_column_vector(stacklevel: int) -> None:
+    """Issue scikit-learn's warning that labels are a column vector."""
     from sklearn.exceptions import DataConversionWarning
 
     warnings.warn(
@@ -271,6 +275,10 @@ def _warn_column_vector(stacklevel: int) -> None:
 
 
 def _numeric_labels(column: NumberValues) -> tuple[np.ndarray, np.ndarray]:
+    """Return the distinct labels, (n_classes,), of a column of numbers, and the code of each row, (n_rows,).
+
+    Raise ValueError for missing, infinite and fractional numbers.
+    """
     values = column.numbers
     dtype = values.dtype
     missing = np.isnan(values) if column.missing is None and dtype.kind == "f" else column.missing
@@ -288,6 +296,11 @@ def _numeric_labels(column: NumberValues) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _category_labels(column: Column, as_unicode: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Return the distinct labels, (n_classes,), of a column of categories, and the code of each row, (n_rows,).
+
+    With ``as_unicode``, labels of text are an array of NumPy text, otherwise of objects. Raise ValueError for missing
+    labels and for labels of several types.
+    """
     categories = column.categories()
     if (categories.codes < 0).any():
         raise _missing_error(categories.codes < 0)
@@ -323,6 +336,7 @@ def _refuse_other_labels(column: Column) -> None:
 
 
 def _missing_error(missing: np.ndarray) -> ValueError:
+    """Return the error about missing labels; ``missing`` is their mask, (n_rows,)."""
     return ValueError(
         f"Input y contains NaN or missing labels (first in row {int(np.argmax(missing))}); "
         f"remove these rows or give them a label."
@@ -381,8 +395,8 @@ def as_sample_weight(sample_weight: Any, n_rows: int) -> np.ndarray | None:
 
 
 def normalized_weights(sample_weight: Any) -> np.ndarray | None:
-    """Return row weights divided by their mean over the rows of positive weight; None if all rows have the same weight
-    1.
+    """Return row weights divided by their mean over the rows of positive weight; None if all rows have the same
+    weight.
     """
     weights = as_sample_weight(sample_weight, np.size(sample_weight))
     if weights is None or np.ndim(sample_weight) == 0:
@@ -436,8 +450,9 @@ class Rows:
         return self.class_codes is not None and bool(np.all(self.class_codes[:-1] <= self.class_codes[1:]))
 
     def class_order(self) -> np.ndarray:
-        """Return the positions of the rows sorted by class; rows of a class keep their order. ValueError without
-        classes.
+        """Return the positions of the rows sorted by class, (n_rows,); rows of a class keep their order.
+
+        Raise ValueError without classes.
         """
         if self.class_codes is None:
             raise ValueError("The rows have no classes; code the table together with its target.")

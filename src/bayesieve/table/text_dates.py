@@ -119,7 +119,9 @@ class DayMonthOrder:
 
 
 def _parts(texts: pl.Series, pattern: str) -> pl.DataFrame:
-    """Return the year, month, day and time of each text that matches ``pattern``; null for other texts."""
+    """Return the groups of ``pattern`` (year, two numbers, separators, time) in each text, as columns; null for other
+    texts.
+    """
     import polars as pl
 
     parts = texts.str.extract_groups(pattern).struct.unnest()
@@ -139,21 +141,21 @@ def _named_iso(texts: pl.Series, pattern: str) -> pl.Series:
 
 
 def _iso(month: pl.Expr, day: pl.Expr) -> pl.Expr:
-    """Return a polars expression that writes dates of numbers with equal separators as ISO 8601; null for other
-    texts.
-    """
+    """Return a polars expression that writes dates of numbers as ISO 8601; null if the two separators differ."""
     import polars as pl
 
     return pl.when(pl.col("mark") == pl.col("mark_again")).then(_iso_text(month, day)).alias("iso")
 
 
 def _iso_text(month: pl.Expr, day: pl.Expr) -> pl.Expr:
-    """Return a polars expression that writes a date, and its time if any, as text in ISO 8601; null if a part of the
-    date is null.
+    """Return a polars expression that writes a date, and its time if any, as ISO 8601; null if the date is incomplete.
+
+    The year and the time are columns of that name; see `_parts`.
     """
     import polars as pl
 
     def padded(number: pl.Expr) -> pl.Expr:
+        """Return a number with two digits as text."""
         return number.cast(pl.String).str.zfill(2)
 
     half = pl.col("half").str.to_lowercase()
@@ -169,8 +171,9 @@ def dates(column: pl.Series) -> pl.Series:
 
 
 def datetimes(column: pl.Series) -> pl.Series:
-    """Return texts in ISO 8601 with a time as polars datetimes (microseconds; UTC if they have an offset); null for
-    others.
+    """Return texts in ISO 8601 with a time as polars datetimes in microseconds; null for other texts.
+
+    Times with an offset are converted to UTC.
     """
     import polars as pl
 

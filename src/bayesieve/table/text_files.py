@@ -63,7 +63,8 @@ def read_csv(
         Name of the file in error messages.
     source : Path or bytes
         The file, or its content.
-    levels : mapping from the names of a model's columns to their levels, optional
+    levels : mapping from str to FeatureLevels, optional
+        Levels of the columns of a fitted model by name, for rows to be scored.
     date_orders : dict, optional
         Receives, for columns of dates that prove an order of day and month, whether the day comes first.
     """
@@ -100,13 +101,10 @@ def line_of(path: Path, column: str, is_it: Callable[[str], bool], labelled: str
 def text_blocks(
     paths: Sequence[Path], folder: Path, levels: Mapping[str, FeatureLevels] | None = None
 ) -> tuple[pl.Schema, list[Iterator[pl.DataFrame]], dict[str, bool]]:
-    """Open text tables for reading in blocks: return their common schema, the blocks of each, and orders of day and
-    month.
+    """Open text tables for reading in blocks.
 
-    Separators, encodings and types are inferred as in `read_table`. The orders map columns of dates to whether the day
-    comes first, if the tables prove one order.
-
-    The type of a column fits all its values; integers in one file and other numbers in another are numbers.
+    Separators, encodings and types are inferred as in `read_table`. The type of a column fits all its values; integers
+    in one file and other numbers in another are numbers.
 
     Parameters
     ----------
@@ -115,6 +113,12 @@ def text_blocks(
         Folder for copies of texts that are not in UTF-8.
     levels : mapping from the names of a model's columns to their levels, optional
         If given, no types are inferred, as in `read_csv`: the levels read texts value by value.
+
+    Returns
+    -------
+    schema : names and types of the columns, common to all tables.
+    blocks : for each table, an iterator over its rows in blocks.
+    date_orders : for columns of dates whose texts prove one order of day and month, whether the day comes first.
 
     Raises
     ------
@@ -234,6 +238,11 @@ class TextTable:
         self.date_orders = {name: day_first for name, day_first in orders.items() if day_first is not None}
 
     def _text_type(self, name: str, numbers: Collection[str]) -> TextType | ScoredText:
+        """Return an object that infers the type of a text column or, for rows to be scored, reads it as its levels
+        require.
+
+        ``numbers`` are the columns that a model reads as numbers.
+        """
         decimal_comma = self._text.separator != ","
         if self._levels is None:
             return TextType(decimal_comma=decimal_comma)
@@ -246,6 +255,7 @@ class TextTable:
         )
 
     def _blocks(self) -> Iterator[pl.DataFrame]:
+        """Yield the rows in blocks, as the query reads them; a single block if the table is held in memory."""
         if self._is_whole:
             return iter([self._query.collect()])
         return batches_of(self._query)
@@ -268,7 +278,7 @@ class TextTable:
         return frame.filter(~blank) if blank.any() else frame
 
     def blocks(self, schema: pl.Schema) -> Iterator[pl.DataFrame]:
-        """Yield the rows in blocks, with the inferred types."""
+        """Yield the rows in blocks, with the types of ``schema``, without blank lines."""
         blank, first = self._blank_lines(), 0
         for block in self._blocks():
             rows = block.filter(~blank[first : first + block.height])
@@ -277,6 +287,7 @@ class TextTable:
             yield pl.DataFrame([column.alias(name) for name, column in zip(self.schema, columns, strict=True)])
 
     def _typed(self, column: pl.Series, name: str, dtype: pl.DataType) -> pl.Series:
+        """Return a block of values of the column ``name`` as ``dtype``."""
         if self.schema[name] == pl.Null:
             return pl.repeat(None, len(column), dtype=dtype, eager=True)
         return (self._texts[name].read(column) if name in self._texts else column).cast(dtype)
@@ -284,7 +295,15 @@ class TextTable:
 
 @dataclass(frozen=True)
 class Text:
-    """Text table in UTF-8: its location (a path, or bytes in memory), separator and header."""
+    """Text table in UTF-8.
+
+    Attributes
+    ----------
+    path : name of the file in error messages.
+    source : the file that is read, or its content in memory.
+    separator : character between fields.
+    header : names of the columns; "" for a column without a name.
+    """
 
     path: Path
     source: Path | bytes
@@ -297,12 +316,14 @@ class Text:
         return [name or f"column_{i + 1}" for i, name in enumerate(self.header)]
 
     def rows(self) -> Iterator[tuple[int, list[str]]]:
-        """Yield the number of the first line (from 1) and the fields of each row. It is slow and used only to locate
-        errors.
+        """Yield the number of the first line (from 1) and the fields of each row.
+
+        It is slow and used only to locate errors.
         """
         n_read = 0
 
         def counted(lines: Iterable[str]) -> Iterator[str]:
+            """Yield the lines, and count them."""
             nonlocal n_read
             for n_read, line in enumerate(lines, 1):  # noqa: B007  # read below
                 yield line
@@ -339,6 +360,7 @@ def open_text(path: Path, source: Path | bytes, keep: Keep, names: Collection[st
     path : Path
         Name of the file in error messages; its extension shows compression and the preferred separator.
     source : Path or bytes
+        The file, or its content.
     keep : function
         Stores decoded text: `in_memory`, or `in_folder` for a file.
     names : collection of str, optional
@@ -383,15 +405,18 @@ def in_folder(folder: Path, chunks: Iterable[bytes]) -> Path:
 
 
 def opened(source: Path | bytes) -> IO[bytes]:
+    """Open a file, or its content in memory, for reading bytes."""
     return io.BytesIO(source) if isinstance(source, bytes) else source.open("rb")
 
 
 def _beginning(source: Path | bytes) -> bytes:
+    """Return the first 256 KiB of a file or of its content."""
     with opened(source) as file:
         return file.read(SAMPLE_BYTES)
 
 
 def _chunks(source: Path | bytes) -> Iterator[bytes]:
+    """Yield the bytes of a file, or of its content, in chunks of 16 MiB."""
     with opened(source) as file:
         while chunk := file.read(_CHUNK):
             yield chunk
@@ -405,6 +430,7 @@ def _western(source: Path | bytes) -> Iterator[bytes]:
 
 
 def _line_in_utf8(line: bytes) -> bytes:
+    """Return a line in UTF-8, which was in UTF-8 or in the Western European encoding of Windows."""
     for encoding in ("utf-8", "cp1252"):
         with contextlib.suppress(UnicodeDecodeError):
             return line.decode(encoding).encode()
@@ -412,7 +438,10 @@ def _line_in_utf8(line: bytes) -> bytes:
 
 
 def _first_lines(source: Path | bytes) -> tuple[bytes, bool]:
-    """Return the beginning of a text, including the whole header, and whether more follows."""
+    """Return the beginning of a text, including the whole header, and whether more follows.
+
+    ``source`` is the file, or its content.
+    """
     size = SAMPLE_BYTES
     with opened(source) as file:
         sample = file.read(size)
@@ -423,7 +452,10 @@ def _first_lines(source: Path | bytes) -> tuple[bytes, bool]:
 
 
 def look_at(path: Path, source: Path | bytes, names: Collection[str] = ()) -> Text:
-    """Infer the separator and the header from the first lines, and from the expected column ``names`` if given."""
+    """Infer the separator and the header of a text in UTF-8 from its first lines.
+
+    ``path`` names the file in messages, ``source`` is the text, and ``names`` are the expected column names, if any.
+    """
     sample, is_cut = _first_lines(source)
     if not sample.strip(b" \t\r\n\xef\xbb\xbf"):
         raise ValueError(f"{path} is empty; a table needs a header line and at least one row.")
@@ -443,7 +475,7 @@ def look_at(path: Path, source: Path | bytes, names: Collection[str] = ()) -> Te
 
 
 def refuse_binary(path: Path, sample: bytes) -> None:
-    """Raise ValueError if the first bytes are not text."""
+    """Raise ValueError if ``sample``, the first bytes of the file ``path``, is not text."""
     for start, what in _BINARY_STARTS.items():
         if sample.startswith(start):
             raise ValueError(f"{path} is not a text table but {what}.")
@@ -453,6 +485,7 @@ def refuse_binary(path: Path, sample: bytes) -> None:
 
 
 def _rows(text: str, separator: str) -> Iterator[list[str]]:
+    """Yield the fields of each row of a text; stop at the first row that is not well formed."""
     with contextlib.suppress(csv.Error):
         yield from _fields(io.StringIO(text, newline=""), separator)
 
@@ -467,8 +500,9 @@ def _fields(lines: Iterable[str], separator: str) -> Iterator[list[str]]:
 
 
 def _separator_of(text: str, names: Collection[str], prefer: str) -> str | None:
-    """Return the separator that finds most of the expected ``names`` in the header, ``prefer`` on ties; None if none
-    finds any.
+    """Return the separator that finds most of the expected ``names`` in the header of ``text``, ``prefer`` on ties.
+
+    Return None if none finds any.
     """
     wanted = set(names)
     counts = {}
@@ -480,8 +514,9 @@ def _separator_of(text: str, names: Collection[str], prefer: str) -> str | None:
 
 
 def sniff_separator(text: str, prefer: str = ",") -> str:
-    """Return the separator that splits most lines of ``text`` into as many fields as the header; on ties the one with
-    more fields, and then ``prefer``.
+    """Return the separator that splits most lines of ``text`` into as many fields as the header.
+
+    On ties, it is the one with more fields, and then ``prefer``.
     """
     best, best_score = prefer, (0.0, 0, False)
     for separator in _SEPARATORS:
@@ -497,6 +532,7 @@ def sniff_separator(text: str, prefer: str = ",") -> str:
 
 
 def _checked_header(path: Path, header: list[str]) -> list[str]:
+    """Return column names without outer blanks; raise ValueError, which names the file, if one occurs twice."""
     # Remove byte order marks: one may begin the file, and others column names if a tool joined files or reordered
     # columns.
     names = [name.strip().lstrip("\ufeff") for name in header]

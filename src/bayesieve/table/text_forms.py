@@ -44,7 +44,8 @@ class TextForm:
 
 
 def form_of(texts: Sequence[str]) -> TextForm | None:
-    """Return the form of a text column from its distinct texts, if they are numbers or dates; None for plain text.
+    """Return the form of a text column from its distinct texts, if most of them are numbers or dates; None for plain
+    text.
 
     Columns of codes of digits, such as 007, are plain text unless a mark of a missing number is among them.
     """

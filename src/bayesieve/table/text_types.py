@@ -1,4 +1,8 @@
-"""Type inference for text columns: numbers, booleans, dates, or text."""
+"""Type inference for text columns: numbers, booleans, dates, or text.
+
+A *reader* converts a polars series of texts to values of one type; texts that do not fit become null. *Marks* are texts
+such as NA that stand for missing numbers.
+"""
 
 from __future__ import annotations
 
@@ -61,8 +65,9 @@ class TextType:
         self.has_values = False
 
     def add(self, column: pl.Series) -> pl.Series:
-        """Convert the next values of the column to the type that fits all values so far; from text, only outer blanks
-        are removed.
+        """Convert the next values of the column to the type that fits all values so far.
+
+        If no type fits, only outer blanks are removed.
         """
         trimmed = _trimmed(column)
         if trimmed.null_count() == len(trimmed):
@@ -206,8 +211,9 @@ def numbers_of_texts(column: pl.Series, type_: str, day_first: bool | None = Non
 
 
 def other_order(column: pl.Series, day_first: bool) -> str | None:
-    """Return the first text that proves the order of day and month opposite to that of training; None if there is
-    none.
+    """Return the first text that proves the order of day and month opposite to that of training; None if there is none.
+
+    ``day_first`` says whether the day came first in training.
     """
     return DayMonthOrder(day_first).contradiction(trimmed_values(column))
 
@@ -215,7 +221,7 @@ def other_order(column: pl.Series, day_first: bool) -> str | None:
 def other_texts(
     value: Scalar, type_: str, among: frozenset[type], day_first: bool | None = None
 ) -> Iterator[str | None]:
-    """Yield other canonical texts under which a value may be a category, if its own text is not one; None stands for
+    """Yield other canonical texts under which a value may be a category, if its own text is not one; None means
     missing.
 
     Files, databases and dataframes write one value in many ways: 1 as "1.0" or "01", True as "true", "yes" or 1.
@@ -254,6 +260,7 @@ def truth_of(value: Scalar) -> bool | None:
 
 
 def _of_number(value: float, among: frozenset[type]) -> Iterator[str]:
+    """Yield other texts of a number, such as "7.0" for 7, or "True" for 1 if ``among`` has bool; see `other_texts`."""
     with contextlib.suppress(OverflowError):  # whole numbers of hundreds of digits
         yield repr(float(value))  # 7.0 where the text was "7.0"
     if bool in among and value in (0, 1):
@@ -261,6 +268,7 @@ def _of_number(value: float, among: frozenset[type]) -> Iterator[str]:
 
 
 def _of_text(text: str, among: frozenset[type]) -> Iterator[str]:
+    """Yield other texts of a text that is a number or boolean, such as "7" for "07"; see `other_texts`."""
     if text in (*_TRUE, *_FALSE) or (bool in among and text in (*_YES, *_NO)):
         yield str(text in _YES)
     try:
@@ -278,7 +286,10 @@ def _of_text(text: str, among: frozenset[type]) -> Iterator[str]:
 
 
 def number_of(value: Any, type_: str, day_first: bool | None = None) -> float:
-    """Return the number of a value of any type in a column of ``type_``; NaN if it is not a number."""
+    """Return the number of a value of any type in a column of ``type_`` (see `Column.type`); NaN if it is not a number.
+
+    Dates and times have the units of `Column.numbers`. ``day_first`` is as in `numbers_of_texts`.
+    """
     number = (
         value if is_number(value) else _number_of_text(canonical_text(value).strip(), number_type(type_), day_first)
     )
@@ -286,7 +297,10 @@ def number_of(value: Any, type_: str, day_first: bool | None = None) -> float:
 
 
 def _number_of_text(text: str, type_: str, day_first: bool | None = None) -> float | None:
-    """Return the number in a trimmed text that `_fast_numbers` could not read; None if it is not a number."""
+    """Return the number in a trimmed text that `_fast_numbers` could not read; None if it is not a number.
+
+    ``type_`` and ``day_first`` are as in `numbers_of_texts`.
+    """
     import polars as pl
 
     if type_ == "number" and text in (*_TRUE, *_FALSE):
@@ -303,7 +317,10 @@ def _number_of_text(text: str, type_: str, day_first: bool | None = None) -> flo
 
 
 def _fast_numbers(cleaned: pl.Series, type_: str) -> np.ndarray:
-    """Convert trimmed texts to numbers by polars, which is fast; NaN for null and for texts that polars cannot read."""
+    """Convert trimmed texts to numbers of type ``type_`` by polars, which is fast.
+
+    Return an array (n_rows,) of floats; NaN for null and for texts that polars cannot read.
+    """
     if type_ not in _READERS:
         return np.full(len(cleaned), np.nan)
     values = _READERS[type_](cleaned)
@@ -321,11 +338,13 @@ def trimmed_values(column: pl.Series) -> pl.Series:
 
 
 def _trimmed(column: pl.Series) -> pl.Series:
+    """Return texts without surrounding blanks; blank texts become null."""
     trimmed = column.str.strip_chars()
     return trimmed.set(trimmed == "", None)
 
 
 def _without_marks(trimmed: pl.Series) -> pl.Series:
+    """Return texts with marks of missing numbers, such as NA, replaced by null."""
     import polars as pl
 
     marked = trimmed.is_in(pl.Series(_MISSING_NUMBERS, dtype=pl.String).implode())
@@ -344,14 +363,17 @@ def _read_all(column: pl.Series, reader: Reader) -> pl.Series | None:
 
 
 def _integers(column: pl.Series) -> pl.Series:
+    """Read texts as integers; null for others."""
     return column.cast(int, strict=False)
 
 
 def _floats(column: pl.Series) -> pl.Series:
+    """Read texts as floats; null for others."""
     return column.cast(float, strict=False)
 
 
 def _booleans(column: pl.Series) -> pl.Series:
+    """Read true and false as booleans; null for other texts."""
     import polars as pl
 
     texts = dict.fromkeys(_TRUE, True) | dict.fromkeys(_FALSE, False)
@@ -359,6 +381,7 @@ def _booleans(column: pl.Series) -> pl.Series:
 
 
 def _times(column: pl.Series) -> pl.Series:
+    """Read texts such as 12:30:00 as times of day; null for others."""
     return column.str.to_time("%H:%M:%S%.f", strict=False)
 
 

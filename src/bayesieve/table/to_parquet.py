@@ -83,8 +83,10 @@ class Copies:
             raise
 
     def write(self, frames: Iterable[pl.DataFrame], schema: pl.Schema, origin: FileState | None = None) -> DataFile:
-        """Write frames of one schema to a new Parquet file. A generator of frames is closed afterwards, which ends its
-        query. ``origin`` is the state of the source file, if the rows come from one.
+        """Write frames of one schema to a new Parquet file.
+
+        A generator of frames is closed afterwards, which ends its query. ``origin`` is the state of the source file, if
+        the rows come from one.
 
         Raises
         ------
@@ -116,19 +118,22 @@ class Copies:
         return self._written(path, look_at(path)[1], None)
 
     def scan(self, files: Sequence[DataFile], schema: pl.Schema, date_orders: Mapping[str, bool] | None = None) -> Scan:
-        """Return the scan of the written files."""
+        """Return the scan of the written files, which keeps their folder; for the arguments, see `Scan`."""
         return Scan(tuple(files), schema, self.folder, date_orders=date_orders or {})
 
     def _new_path(self) -> Path:
+        """Return the path of the next file in the folder."""
         return self.folder.path / f"{len(list(self.folder.path.glob('*.parquet'))):06}.parquet"
 
     def _written(self, path: Path, n_rows: int, origin: FileState | None) -> DataFile:
+        """Report progress and return the description of a file that has been written."""
         state = FileState.of(path)
         self._show(n_rows, state.size)
         self._n_rows, self._n_bytes = self._n_rows + n_rows, self._n_bytes + state.size
         return DataFile(state.path, state.size, state.changed, n_rows, origin=origin)
 
     def _check_room(self) -> None:
+        """Raise ValueError if the disk is nearly full."""
         if shutil.disk_usage(self.folder.path).free < _BYTES_LEFT:
             raise ValueError(
                 f"The copy of the rows in Parquet would fill the disk of {self.folder.path.parent}; give a folder= on "
@@ -136,6 +141,7 @@ class Copies:
             )
 
     def _show(self, n_rows: int, n_bytes: int) -> None:
+        """Report the rows and bytes written: those of earlier files, and those of the current one."""
         if self._progress is not None:
             self._progress(self._n_rows + n_rows, self._n_bytes + n_bytes)
 
@@ -188,7 +194,9 @@ def batches_of(query: pl.LazyFrame) -> Iterator[pl.DataFrame]:
 
 
 def copy_object(source: Any, columns: Sequence[str] | None, copies: Copies) -> Scan:
-    """Copy a query, or a dataframe in memory, to Parquet; ``columns`` are the columns to copy, None for all.
+    """Copy a query, or a dataframe in memory, to Parquet, and return the scan of the copy.
+
+    ``columns`` are the names of the columns to copy, None for all.
 
     Raises
     ------
@@ -256,6 +264,7 @@ def _from_pandas(frame: Any) -> pl.DataFrame:
 
 
 def _schema_of_relation(relation: Any) -> pl.Schema:
+    """Return the schema of a DuckDB relation, without running it."""
     none = relation.limit(0)
     try:
         return none.pl().schema

@@ -75,6 +75,10 @@ def canonical_text(value: Any) -> str:
 
 
 def _canonical_float(value: float | np.floating[Any]) -> Scalar:
+    """Return a float as an equal int if it is whole, otherwise as a float with the shortest text in its precision.
+
+    Floats longer than 64 bits become text if they have more digits.
+    """
     number = float(value)
     if isinstance(value, np.floating) and value.itemsize > 8 and number != value:
         return str(value)  # more digits than a float has
@@ -87,6 +91,9 @@ def _canonical_float(value: float | np.floating[Any]) -> Scalar:
 
 
 def _text_of_object(value: Any) -> str:
+    """Return the canonical text of a date, time, duration, bytes or any other object; raise ValueError if it
+    has none.
+    """
     for types, type_ in TYPES_OF_MOMENTS:
         if isinstance(value, types):
             return text_of_moment(value, type_)
@@ -99,8 +106,9 @@ def _text_of_object(value: Any) -> str:
 
 
 def text_of_bytes(value: bytes) -> str:
-    """Return bytes read as UTF-8; bytes that are not UTF-8 show as ``\\xff``, and different bytes never get the same
-    text.
+    r"""Return bytes read as UTF-8; bytes that are not UTF-8 show as ``\xff``.
+
+    Different bytes never get the same text.
     """
     try:
         text = value.decode("utf-8")
@@ -154,8 +162,9 @@ _MIDNIGHT = dt.datetime(1970, 1, 1)
 
 
 def count_moments(moments: np.ndarray, unit: str) -> np.ndarray:
-    """Convert moments (datetime64, since 1970-01-01) or durations (timedelta64) to whole days ("D") or microseconds
-    ("us").
+    """Convert moments or durations to whole days or microseconds.
+
+    ``moments`` has the type datetime64 (counted from 1970-01-01) or timedelta64; ``unit`` is "D" or "us".
 
     Returns
     -------
@@ -196,6 +205,7 @@ def datetime_to_microseconds(moment: dt.datetime) -> int:
 
 
 def _moment_to_microseconds(value: Any) -> int:
+    """Return the microseconds since 1970-01-01 of a date or datetime of Python, NumPy or pandas."""
     value = getattr(value, "asm8", value)  # of pandas, whose own arithmetic has other limits and errors
     if isinstance(value, np.datetime64):
         return int(count_moments(np.array([value]), "us")[0])
@@ -205,6 +215,7 @@ def _moment_to_microseconds(value: Any) -> int:
 
 
 def _duration_to_microseconds(value: Any) -> int:
+    """Return the microseconds of a duration of Python, NumPy or pandas."""
     value = getattr(value, "asm8", value)
     if isinstance(value, np.timedelta64):
         return int(count_moments(np.array([value]), "us")[0])
@@ -247,10 +258,10 @@ def shorten_iso(text: str) -> str:
 
 
 def format_temporal(number: float, type_: str) -> str:
-    """Return the text of a "date", "datetime", "duration" or "time" given as a number; a fraction of a day is shown as
-    time.
+    """Return the text of a "date", "datetime", "duration" or "time" given as a number.
 
-    The units are those of `Column.numbers`: days for dates, otherwise microseconds.
+    The units are those of `Column.numbers`: days for dates, otherwise microseconds. A fraction of a day is shown as
+    time.
     """
     if abs(number) * (MICROSECONDS_PER_DAY if type_ == "date" else 1) >= 2**63:
         return f"{number:g}"  # beyond any calendar
@@ -269,6 +280,7 @@ def format_temporal(number: float, type_: str) -> str:
 
 
 def _format_duration(microseconds: int) -> str:
+    """Return the text of a duration, such as "2d 03:00:00"."""
     sign = "-" if microseconds < 0 else ""
     days, rest = divmod(abs(microseconds), MICROSECONDS_PER_DAY)
     clock = (dt.datetime.min + dt.timedelta(microseconds=rest)).time().isoformat() if rest else ""
@@ -276,6 +288,9 @@ def _format_duration(microseconds: int) -> str:
 
 
 def _parse_duration(text: str) -> float:
+    """Return the microseconds of a duration as Python, pandas or `format_temporal` write it; ValueError for other
+    texts.
+    """
     if "day" in text:  # as Python and pandas write them: "-1 day, 23:00:00" is an hour before zero
         whole, _, clock = text.partition("day")
         clock = clock.lstrip("s, +")
@@ -290,10 +305,12 @@ def _parse_duration(text: str) -> float:
 
 
 def _parse_datetime(text: str) -> float:
+    """Return the microseconds since 1970-01-01 of a date or datetime in ISO 8601; ValueError for other texts."""
     return float(datetime_to_microseconds(dt.datetime.fromisoformat(text)))
 
 
 def _parse_number(text: str) -> float:
+    """Return the number in a text; ValueError for other texts, and for underscores, which Python allows."""
     if "_" in text:
         raise ValueError(text)
     return float(text)
@@ -309,16 +326,14 @@ _PARSERS: dict[str, Callable[[str], float]] = {
 
 
 def number_type(type_: str) -> str:
-    """Return the type of the numbers to which a numeric column of type ``type_`` is converted, such as "number" for
-    "text".
-    """
+    """Return the type of number that a numeric column of type ``type_`` holds: a temporal type, otherwise "number"."""
     return type_ if type_ in TEMPORAL else "number"
 
 
 def parse_number(text: str, type_: str) -> float:
     """Read one text as a number of type "number", "date", "datetime", "duration" or "time"; blank means missing (NaN).
 
-    ValueError if it cannot be read.
+    The units are those of `Column.numbers`. Raise ValueError if it cannot be read.
     """
     text = text.strip()
     if not text:

@@ -1,5 +1,6 @@
-"""Reading of the first sheet of Excel and LibreOffice workbooks as text, and checks against sheets too large for
-memory.
+"""Reading of the first sheet of Excel and LibreOffice workbooks as text.
+
+Sheets that are too large for memory are refused before they are read.
 """
 
 from __future__ import annotations
@@ -112,7 +113,10 @@ def refuse_far_cells(path: Path, content: bytes) -> bytes:
 
 
 def _refuse_formulas(path: Path, sheet: bytes, names: list[str]) -> None:
-    """Raise ValueError if formulas of a sheet have no stored values, as in files that no spreadsheet program saved."""
+    """Raise ValueError if formulas of a sheet have no stored values, as in files that no spreadsheet program saved.
+
+    ``sheet`` is the XML of the sheet of the workbook ``path``, ``names`` are its column names.
+    """
     if b"<f" not in sheet or (formula := _FORMULA.search(sheet)) is None:
         return
     first = min(map(_column_number, {letters.decode() for letters in _VALUED.findall(sheet)}))
@@ -125,8 +129,9 @@ def _refuse_formulas(path: Path, sheet: bytes, names: list[str]) -> None:
 
 
 def _refuse_bomb(path: Path, archive: zipfile.ZipFile, size: int) -> None:
-    """Raise HugeWorkbook for an archive of ``size`` bytes that unpacks to far more bytes than a table of this size
-    would.
+    """Raise HugeWorkbook for an archive that unpacks to far more bytes than a table of its size would.
+
+    ``size`` is the number of bytes of the file ``path``.
     """
     parts = archive.infolist()
     n_bytes = sum(part.file_size for part in parts)
@@ -151,9 +156,8 @@ def _most_cells(n_values: int) -> int:
 def _is_dense(sheet: bytes) -> bool:
     """Return whether the XML of an Excel sheet certainly has no cells far from the others.
 
-    It is judged by the number of rows and the lengths of column names.
-
-    This takes a tenth of the time of parsing the XML. Returns False for XML in an unusual form.
+    It is judged by the number of rows and the lengths of column names, which takes a tenth of the time of parsing the
+    XML. Return False for XML in an unusual form.
     """
     n_named = sheet.count(b'<c r="')
     if sheet.count(b"<c ") + sheet.count(b"<c>") != n_named or sheet.count(b":c ") or sheet.count(b":c>"):
@@ -238,10 +242,12 @@ class _Cells:
 
     @property
     def n_rows(self) -> int:
+        """Number of rows of the rectangle around the values."""
         return max(0, self._last_row - self._first_row + 1)
 
     @property
     def n_columns(self) -> int:
+        """Number of columns of the rectangle around the values."""
         return max(0, self._last_column - self._first_column + 1)
 
     def read(self, file: IO[bytes]) -> None:
@@ -262,6 +268,9 @@ class _Cells:
         """Process the end of an XML element, for the parser."""
 
     def _add(self, row: int, column: int, n_rows: int = 1, n_columns: int = 1) -> None:
+        """Count a cell with a value at a row and column (from 0); it may stand for a rectangle of ``n_rows`` x
+        ``n_columns``.
+        """
         self.n_values += 1
         self._first_row, self._last_row = min(self._first_row, row), max(self._last_row, row + n_rows - 1)
         self._first_column = min(self._first_column, column)
@@ -269,11 +278,13 @@ class _Cells:
 
 
 def _chunks(file: IO[bytes]) -> Iterator[bytes]:
+    """Yield the bytes of an open file in chunks of 1 MiB."""
     while chunk := file.read(_CHUNK):
         yield chunk
 
 
 def _refuse_entities(*_: Any) -> None:
+    """Raise ValueError: entities, which could expand to very long texts, are not allowed."""
     raise ValueError("a workbook declares no entities")
 
 
@@ -281,6 +292,7 @@ class _XlsbCells(_Cells):
     """Parser of a binary Excel sheet, which has a record for each row, followed by records of its cells."""
 
     def read(self, file: IO[bytes]) -> None:
+        """Read the records of a sheet and count its cells."""
         row = 0
         for kind, content in _records(file):
             at = int.from_bytes(content[:4], "little")
@@ -300,6 +312,7 @@ class _XlsxCells(_Cells):
         self._row = self._column = -1
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
+        """Process the start of a row, a cell or a value, for the parser."""
         name = name.rpartition(":")[2]
         if name == "row":
             number = attributes.get("r", "")
@@ -315,6 +328,7 @@ class _XlsxCells(_Cells):
 
 
 def _column_number(letters: str) -> int:
+    """Return the position, from 0, of a column named by letters, such as 27 for "AB"."""
     number = 0
     for letter in letters:
         number = 26 * number + ord(letter) - 64
@@ -332,6 +346,7 @@ class _OdsCells(_Cells):
         self._n_rows = 1
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
+        """Process the start of a row or a cell, for the parser."""
         if name == "table:table-row":
             self._n_rows, self._column = int(attributes.get("table:number-rows-repeated", 1)), 0
         elif name in ("table:table-cell", "table:covered-table-cell"):
@@ -341,6 +356,7 @@ class _OdsCells(_Cells):
             self._column += n_columns
 
     def end(self, name: str) -> None:
+        """Process the end of a row or of the table, for the parser."""
         if name == "table:table-row":
             self._row += self._n_rows
         elif name == "table:table":

@@ -63,8 +63,9 @@ _OTHERS = (  # formats other than those of models and text tables
 
 
 def check_html(path: object) -> None:
-    """Raise ValueError if the name of an HTML page has the extension of another kind of file; called before any work is
-    done.
+    """Raise ValueError if the name of an HTML page has the extension of another kind of file.
+
+    Callers check it before any work is done.
     """
     suffix = checked_path(path).suffix
     if suffix[1:2].isalpha() and suffix.lower() not in HTML:  # `report-1.2` has no ending
@@ -168,8 +169,9 @@ _MARK = "bayesieve"  # key of the metadata of a Parquet file
 
 
 def is_folder(path: str | os.PathLike[str]) -> bool:
-    """Return whether a path to write is a folder: it has no extension, or is an existing folder without the extension
-    of a file.
+    """Return whether a path to write is a folder.
+
+    It is one if it has no extension, or is an existing folder without the extension of a table.
     """
     kind = ending_of(Path(path))
     return not kind or (os.path.isdir(path) and kind not in (*SEPARATORS, *PARQUET, *ARROW))
@@ -209,7 +211,9 @@ def csv_text(frame: pl.DataFrame, *, include_header: bool = True, **options: Any
 
 
 def _guarded(column: pl.Series) -> pl.Series:
-    """Prefix texts that spreadsheets would read as formulas, and that are not numbers, with an apostrophe."""
+    """Return a column in which an apostrophe precedes texts that spreadsheets would read as formulas, except
+    numbers.
+    """
     import polars as pl
 
     if column.dtype not in (pl.String, pl.Categorical, pl.Enum):
@@ -293,17 +297,22 @@ class FrameFile:
 
 
 class _Text:
-    """Text file in which no text is read as a formula by spreadsheet programs."""
+    """Text table that is written frame by frame, in which spreadsheet programs read no text as a formula.
+
+    ``zipped`` compresses it with gzip.
+    """
 
     def __init__(self, file: IO[bytes], separator: str, zipped: bool) -> None:
         self._file, self._separator, self._has_header = file, separator, False
         self._to: Any = gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) if zipped else file
 
     def write(self, frame: pl.DataFrame) -> None:
+        """Append rows; the first ones are preceded by the header."""
         self._to.write(csv_text(frame, separator=self._separator, include_header=not self._has_header).encode())
         self._has_header = True
 
     def close(self, *, whole: bool) -> None:
+        """End the compressed stream, if any; ``whole`` is False after an error."""
         if whole and self._to is not self._file:
             self._to.close()
 
@@ -338,6 +347,7 @@ class ColumnWriter:
         self._thread.start()
 
     def write(self, frame: pl.DataFrame) -> None:
+        """Append rows; wait while the thread has not taken the previous ones. Raise the error of the thread, if any."""
         while self._thread.is_alive():
             with contextlib.suppress(queue.Full):
                 self._frames.put(frame, timeout=0.2)
@@ -345,6 +355,7 @@ class ColumnWriter:
         self._raise()
 
     def close(self, *, whole: bool) -> None:
+        """End the file and wait for the thread; ``whole`` is False if the file is to be abandoned after an error."""
         self._abandoned = not whole
         while self._thread.is_alive():
             with contextlib.suppress(queue.Full):
@@ -355,16 +366,19 @@ class ColumnWriter:
             self._raise()
 
     def _raise(self) -> None:
+        """Raise the error with which the thread ended, if any."""
         if self._error is not None:
             raise self._error
 
     def _given(self, *_: Any) -> Iterator[pl.DataFrame]:
+        """Yield the frames as they arrive, to polars in the thread."""
         while (frame := self._frames.get()) is not None:
             yield frame
         if self._abandoned:
             raise InterruptedError("the file was abandoned")
 
     def _sink(self, schema: pl.Schema) -> None:
+        """Write the frames that arrive; this is the function of the thread."""
         from polars.io.plugins import register_io_source
 
         lazy = register_io_source(self._given, schema=schema)

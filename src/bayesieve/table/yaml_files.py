@@ -45,7 +45,8 @@ def read_yaml(path: str | os.PathLike[str], *, with_null: bool = False) -> dict[
 
 
 def write_yaml(content: dict[str, Any]) -> str:
-    """Write a mapping so that `read_yaml` reads the same texts; numbers and booleans are not quoted, None is null.
+    """Return a mapping as YAML from which `read_yaml` reads the same texts; numbers and booleans are not quoted, None
+    is null.
 
     Raises
     ------
@@ -58,10 +59,12 @@ def write_yaml(content: dict[str, Any]) -> str:
         pass
 
     def represent_text(dumper: Any, text: str) -> Any:
+        """Return the YAML node of a text."""
         # In single quotes, a line break such as U+0085 would be read back as a blank.
         return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=None if text.isprintable() else '"')
 
     def represent_number(dumper: Any, number: float) -> Any:
+        """Return the YAML node of a float."""
         # YAML reads 1e+300 as text, so it needs neither quotes nor a tag.
         text = repr(number)
         return dumper.represent_scalar(f"tag:yaml.org,2002:{'float' if '.' in text else 'str'}", text)
@@ -95,6 +98,7 @@ class _NodeReader:
         self._values: dict[int, Any] = {}  # values of nodes, which aliases share; None while a node is being read
 
     def value(self, node: Any) -> Any:
+        """Return the value of a YAML node: a dict, list or text, or None."""
         import yaml
 
         if node.tag not in _TAGS:
@@ -113,6 +117,7 @@ class _NodeReader:
         return value
 
     def _mapping(self, node: Any) -> dict[str, Any]:
+        """Return the dict in a YAML mapping; raise an error for names that are not plain, or occur twice."""
         import yaml
 
         mapping: dict[str, Any] = {}
@@ -128,8 +133,9 @@ class _NodeReader:
 
 
 def _size(node: Any, sizes: dict[int, float]) -> float:
-    """Return the number of values in a YAML node; the values of an alias count at each use. ``sizes`` stores the
-    results by `id` of the node.
+    """Return the number of values in a YAML node; the values of an alias count at each use.
+
+    ``sizes`` stores the results by `id` of the node.
     """
     if id(node) not in sizes:
         sizes[id(node)] = 1.0  # a node inside of itself is refused when it is read
@@ -140,4 +146,5 @@ def _size(node: Any, sizes: dict[int, float]) -> float:
 
 
 def _no_yaml(place: object, problem: str) -> ValueError:
+    """Return the error that ``place``, a file and perhaps a line, is not valid YAML."""
     return ValueError(f"{place} is not valid YAML of columns and their options: {problem:.100}.")
