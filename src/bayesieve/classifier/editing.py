@@ -14,7 +14,7 @@ from bayesieve.counts.contingency import Shrinkage
 from bayesieve.evidence.fitting import FeatureEvidence, fit_around
 from bayesieve.parts import is_number
 from bayesieve.scorecard import edits
-from bayesieve.scorecard.combining import with_neutral
+from bayesieve.scorecard.combining import with_mean_for_unseen
 from bayesieve.scorecard.edits import Edit
 from bayesieve.scorecard.probabilities import log_probabilities
 from bayesieve.scorecard.record import Feature, Scorecard, centred, with_importances
@@ -149,7 +149,7 @@ class ModelEditor:
             by = {"contributions": new.table, "standard_errors": new.errors, "factors": new.factors}
             old, features[k] = features[k], replace(features[k], **by)
             if not old.unseen.any():
-                features[k] = with_neutral(features[k], old.contributions, shrinks=shrinks)
+                features[k] = with_mean_for_unseen(features[k], old.contributions, shrinks=shrinks)
         provenance = {**self._card.provenance}
         provenance["evidence"] = "cells" if any(f.cells is not f.levels for f in features) else "levels"
         shares = np.bincount(labels, weights, self._card.classes.size) / weights.sum()

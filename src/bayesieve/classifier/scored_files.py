@@ -20,7 +20,7 @@ from bayesieve.classifier.scoring import columns_to_read, prediction_names
 from bayesieve.engine.files import bytes_of
 from bayesieve.engine.progress import RowProgress
 from bayesieve.scorecard.model_file import card_to_plain
-from bayesieve.scorecard.unseen import unseen_said_once
+from bayesieve.scorecard.unseen import one_unseen_warning
 from bayesieve.table.cautions import silenced
 from bayesieve.table.columns import rows_from
 from bayesieve.table.parquet_files import files_of
@@ -122,7 +122,7 @@ class PredictedRows:
 
     def write(self, write: Callable[[pl.DataFrame], None], progress: RowProgress) -> None:
         """Pass all blocks to the function ``write``, one after another."""
-        with unseen_said_once(self.model.scorecard_, self.source.n_rows, self.max_named):
+        with one_unseen_warning(self.model.scorecard_, self.source.n_rows, self.max_named):
             for block in self.blocks():
                 write(block)
                 progress(block.height)
@@ -148,7 +148,7 @@ class PredictedRows:
             else:
                 left.append((target, at, rows.n_rows, mark or "?"))
             at += rows.n_rows
-        with unseen_said_once(self.model.scorecard_, sum(n_rows for _, _, n_rows, _ in left), self.max_named):
+        with one_unseen_warning(self.model.scorecard_, sum(n_rows for _, _, n_rows, _ in left), self.max_named):
             for target, first, n_rows, mark in left:
                 _make(target.parent)
                 with FrameFile(target, mark=mark) as file:

@@ -17,11 +17,11 @@ from sklearn.utils.validation import check_is_fitted
 from bayesieve.classifier.fit_steps import offset_of
 from bayesieve.counts import CodedTable
 from bayesieve.discretize.table_coding import drawn_from_scan
-from bayesieve.scorecard.explaining import checked_way, explain_cells
+from bayesieve.scorecard.explaining import explain_cells, explanation_kind
 from bayesieve.scorecard.explanation import Explanation
 from bayesieve.scorecard.look_up import Cell, is_row, one_row
 from bayesieve.scorecard.record import Scorecard
-from bayesieve.scorecard.unseen import EXAMPLE_ROWS, unseen_said_once, warn_of_unseen
+from bayesieve.scorecard.unseen import EXAMPLE_ROWS, one_unseen_warning, warn_of_unseen
 from bayesieve.table import FeatureLevels, Table
 from bayesieve.table.cautions import Caution, silenced
 from bayesieve.table.columns import rows_from
@@ -124,7 +124,7 @@ def value_rows(
     if is_scan(X, ""):
         source = scan_for(model, X)
         values: list[np.ndarray] = []
-        with unseen_said_once(card, source.n_rows), silenced():
+        with one_unseen_warning(card, source.n_rows), silenced():
             for frame in source.blocks(columns_to_read(model, source)):
                 with rows_from(sum(map(len, values))):
                     values.append(value_rows(model, training_columns(model, frame), of_cells, of_row))
@@ -234,6 +234,6 @@ def prediction_names(model: SelectiveNB) -> list[str]:
 def explain_rows(model: SelectiveNB, X: Any, by: Any) -> Explanation:
     """Explain rows in memory by the columns of the fit, as documented in `Scorecard.explain`."""
     card = model.scorecard_
-    by = checked_way(card, by)
+    by = explanation_kind(card, by)
     cells = cells_of_row(model, X) if by == "feature" else None
     return card.explain(table_of_rows(model, X), by) if cells is None else explain_cells(card, cells)

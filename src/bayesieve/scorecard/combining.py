@@ -1,4 +1,10 @@
-"""Arithmetic of merging scorecards that have the same levels, and of updating a scorecard with further rows."""
+"""Arithmetic of merging scorecards that have the same levels, and of updating a scorecard with further rows.
+
+Levels are intervals or groups of values. Cells are levels or pieces of levels, and have one contribution for each
+class. Counted contributions follow from counts and weights; fitted ones were estimated jointly and are averaged over
+models. Unseen values have no cell. A contribution has error factors, standard normal variables that the errors of
+several features share, and an error of its own.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +25,7 @@ from bayesieve.evidence.neutral import filled, mean_line, neutral_cells, start_o
 from bayesieve.evidence.problem import N_FACTORS
 from bayesieve.evidence.shapes import cosines_over
 from bayesieve.evidence.terms import coarser_codes
-from bayesieve.scorecard.probabilities import chance, number_variances
+from bayesieve.scorecard.probabilities import intercept_variances, logit_variances
 from bayesieve.scorecard.record import Feature, Scorecard, scorecard_of
 from bayesieve.scorecard.withheld import with_known_values
 from bayesieve.table import FeatureLevels
@@ -46,21 +52,22 @@ class Note:
 
     @classmethod
     def now(cls, n_rows: int) -> Note:
+        """Return a record of ``n_rows`` training rows with the current time."""
         return cls(int(n_rows), utc_now())
 
 
 @dataclass(frozen=True, eq=False)
 class _FeaturePart:
-    """One feature of one of the models that are merged.
+    """One feature in one of the models that are merged.
 
     Attributes
     ----------
     model : position of the model
-    share : share of the model among all rows, times the factor that compensates for shrinkage
-    smoothing : smoothing of the model's counts
+    share : share of the model among all rows, times the factor `_SHARPER` explains
+    smoothing : smoothing of the probabilities that the model counted
     feature : the feature in this model
-    line : (n_cells of the merged feature,) cell of this model that contains each merged cell, or the number of cells of
-        this model if there is no such cell
+    source_cell : (n_cells of the merged feature,) cell of this model that contains each merged cell, or the number of
+        cells of this model if there is no such cell
     counts : (n_levels, n_classes) rows of all models that have the feature, by level of this model
     """
 
@@ -68,20 +75,21 @@ class _FeaturePart:
     share: float
     smoothing: Smoothing
     feature: Feature
-    line: np.ndarray
+    source_cell: np.ndarray
     counts: np.ndarray
 
-    def looked_up(self, of_cells: np.ndarray) -> np.ndarray:
-        """Rearrange an array over the cells of this model, shape (n_cells, ...), to the cells of the merged feature.
+    def to_merged_cells(self, of_cells: np.ndarray) -> np.ndarray:
+        """Rearrange an array over the cells of this model, shape (n_cells, ...), to the cells of the merged feature,
+        shape (n_merged_cells, ...).
 
         Merged cells that this model lacks get 0.
         """
-        return np.concatenate([of_cells, np.zeros((1, *of_cells.shape[1:]))])[self.line]
+        return np.concatenate([of_cells, np.zeros((1, *of_cells.shape[1:]))])[self.source_cell]
 
     @property
     def table(self) -> np.ndarray:
-        """Contributions minus those of unseen values, (n_cells, n_classes) in nats, recomputed with the counts of all
-        models.
+        """Contributions minus those of unseen values, (n_cells, n_classes) in nats. Counted contributions are
+        recomputed from the counts of all models.
         """
         feature = self.feature
         return feature.contributions - feature.unseen + _recounted(feature, self.counts, self.smoothing)
@@ -103,18 +111,18 @@ def merged(cards: Sequence[Scorecard]) -> Scorecard:
         levels = _summed([feature.levels for _, feature in group])
         columns[levels.name] = levels
         cells = _refined([feature.cells for _, feature in group], levels)
-        parts = [_part(cards, times * shares, m, f, levels, cells) for m, f in group]
+        parts = [_feature_part(cards, times * shares, m, f, levels, cells) for m, f in group]
         features.append(_merged_feature(parts, levels, cells))
     names = set(columns)
     for group in _same_pairs(cards, n):
         levels = _merged_pair([feature.levels for _, feature in group], columns, names)
         names.add(levels.name)
-        parts = [_part(cards, times * shares, m, f, levels, levels) for m, f in group]
+        parts = [_feature_part(cards, times * shares, m, f, levels, levels) for m, f in group]
         features.append(_merged_feature(parts, levels, levels))
     tables, intercept_factors = _shared_errors(features, cards, times * shares)
     prior = shares @ [card.class_shares for card in cards]
     with np.errstate(divide="ignore", invalid="ignore"):
-        offsets = [_base(card) - np.log(card.class_shares) for card in cards]
+        offsets = [_unseen_row(card) - np.log(card.class_shares) for card in cards]
         intercept = np.log(prior) + times * shares @ np.nan_to_num(offsets, posinf=0.0, neginf=0.0)
     facts = {
         "classes": cards[0].classes,
@@ -156,7 +164,9 @@ def _check_alike(cards: Sequence[Scorecard]) -> None:
 
 
 def _facts(levels: Any) -> dict[str, Any]:
-    """Return the attributes that must be equal for two levels of a column to match; counts and texts may differ."""
+    """Return the attributes of ``levels`` that must be equal for the levels of two models to match, by name. Counts and
+    texts may differ.
+    """
     content = levels.to_json()
     return {
         name: content[name]
@@ -166,6 +176,9 @@ def _facts(levels: Any) -> dict[str, Any]:
 
 
 def _summed(levels: Sequence[FeatureLevels]) -> FeatureLevels:
+    """Return the levels of one column with the counts of several models added up. The ``levels`` differ only in their
+    counts.
+    """
     counts = np.sum([np.asarray(level.counts) for level in levels], axis=0)
     level_score = float(np.mean([level.level_score for level in levels]))
     orders = {level.day_first for level in levels} - {None}
@@ -174,8 +187,10 @@ def _summed(levels: Sequence[FeatureLevels]) -> FeatureLevels:
 
 
 def _refined(cells: Sequence[FeatureLevels], levels: FeatureLevels) -> FeatureLevels:
-    """Return the coarsest common refinement of the ``cells`` of several models, which all divide the same
-    ``levels``.
+    """Return the coarsest division of a feature that contains all cut points and groups of several models.
+
+    ``cells`` are the cells of the feature in each model; all divide the same ``levels``, which are returned if no model
+    divides them.
     """
     if all(one.n_levels == levels.n_levels for one in cells):
         return levels
@@ -196,7 +211,7 @@ def _refined(cells: Sequence[FeatureLevels], levels: FeatureLevels) -> FeatureLe
     return replace(levels, groups=parts, missing_code=missing, counts=None, level_score=0.0, renamed=())
 
 
-def _part(
+def _feature_part(
     cards: Sequence[Scorecard],
     shares: np.ndarray,
     m: int,
@@ -204,13 +219,21 @@ def _part(
     levels: FeatureLevels,
     cells: FeatureLevels,
 ) -> _FeaturePart:
+    """Return the feature of model ``m`` prepared for merging. ``shares`` (n_models,) are the weights of the models;
+    ``levels`` and ``cells`` are those of the merged feature.
+    """
     n = feature.cells.n_levels
-    line = np.arange(n) if cells.n_levels == n else coarser_codes(cells, feature.cells)
-    return _FeaturePart(m, float(shares[m]), cards[m].provenance["smoothing"], feature, line, np.asarray(levels.counts))
+    source_cell = np.arange(n) if cells.n_levels == n else coarser_codes(cells, feature.cells)
+    return _FeaturePart(
+        m, float(shares[m]), cards[m].provenance["smoothing"], feature, source_cell, np.asarray(levels.counts)
+    )
 
 
 def _same_pairs(cards: Sequence[Scorecard], n: int) -> Iterable[list[tuple[int, Feature]]]:
-    """Group the pairs of columns of all models. Pairs of different models match if they differ only in their counts."""
+    """Group the pairs of columns of all models; pairs match if they differ only in their counts.
+
+    Return lists of (position of the model, feature). In each model, pairs follow the ``n`` features of single columns.
+    """
     groups: dict[str, list[tuple[int, Feature]]] = {}
     for m, card in enumerate(cards):
         for feature in card.features[n:]:
@@ -221,10 +244,10 @@ def _same_pairs(cards: Sequence[Scorecard], n: int) -> Iterable[list[tuple[int, 
 
 
 def _merged_pair(pairs: Sequence[Any], columns: Mapping[str, FeatureLevels], names: Collection[str]) -> PairLevels:
-    """Return a pair with the counts of all models.
+    """Return the levels of a pair of columns with the counts of all models added up.
 
-    Its columns share the level objects in ``columns`` if these are equal. ``names`` are the feature names already in
-    use.
+    ``pairs`` are its levels in each model. ``columns`` holds the merged levels by column; they are shared with the pair
+    if equal to its own. ``names`` are the feature names already in use, from which the name of the pair must differ.
     """
     parts = [columns.get(part.name, part) for part in pairs[0].parts]
     parts = [
@@ -239,16 +262,18 @@ def _merged_pair(pairs: Sequence[Any], columns: Mapping[str, FeatureLevels], nam
 def _merged_feature(
     parts: list[_FeaturePart], levels: FeatureLevels, cells: FeatureLevels
 ) -> tuple[Feature, list[_FeaturePart]]:
-    """Return the mean of a feature over models, weighted by rows, and its ``parts``. The rows of a cell that is divided
-    are split equally among its parts.
+    """Return the mean of a feature over models, weighted by rows, together with ``parts``, one entry for each model.
+
+    ``levels`` and ``cells`` are those of the merged feature. The rows of a cell that is divided are split equally among
+    its pieces.
     """
     table, variances, counts = np.zeros((3, cells.n_levels, parts[0].counts.shape[1]))
     for part in parts:
         feature = part.feature
-        table += part.share * part.looked_up(part.table)
-        variances += part.looked_up(part.share * feature.standard_errors) ** 2
-        times = np.bincount(part.line, minlength=len(feature.counts) + 1)[: len(feature.counts)]
-        counts += part.looked_up(feature.counts / np.maximum(times, 1)[:, None])
+        table += part.share * part.to_merged_cells(part.table)
+        variances += part.to_merged_cells(part.share * feature.standard_errors) ** 2
+        times = np.bincount(part.source_cell, minlength=len(feature.counts) + 1)[: len(feature.counts)]
+        counts += part.to_merged_cells(feature.counts / np.maximum(times, 1)[:, None])
     if levels.kind == "pair":
         counts = np.asarray(levels.counts)
     if cells is not levels:
@@ -263,16 +288,20 @@ def _merged_feature(
     weights = min(1.0, weight), min(1.0, searched)
     mean = Feature(levels, cells, table, unseen, counts, errors, factors, *weights, sign)
     if not any(part.feature.unseen.any() for part in parts):
-        contributions = np.sum([part.share * part.looked_up(part.feature.contributions) for part in parts], axis=0)
-        mean = with_neutral(mean, contributions, shrinks=all(isinstance(part.smoothing, Shrinkage) for part in parts))
+        contributions = np.sum(
+            [part.share * part.to_merged_cells(part.feature.contributions) for part in parts], axis=0
+        )
+        mean = with_mean_for_unseen(
+            mean, contributions, shrinks=all(isinstance(part.smoothing, Shrinkage) for part in parts)
+        )
     return mean, parts
 
 
-def with_neutral(feature: Feature, additions: np.ndarray, *, shrinks: bool) -> Feature:
-    """Return an uncentred feature whose unseen values contribute the feature's mean over the training rows.
+def with_mean_for_unseen(feature: Feature, additions: np.ndarray, *, shrinks: bool) -> Feature:
+    """Return a feature whose unseen values contribute the mean of its contributions over the training rows.
 
-    With ``shrinks`` (counts are shrunk), levels without rows contribute this mean plus ``additions``, shape (n_cells,
-    n_classes) in nats.
+    The contributions need not be centred. If ``shrinks`` is True (the fit shrinks counts to the mean), levels without
+    rows contribute this mean plus ``additions``, shape (n_cells, n_classes) in nats.
     """
     table, rows = feature.contributions, feature.counts.sum(axis=1)
     mean = mean_line(table, rows)
@@ -289,9 +318,12 @@ def with_neutral(feature: Feature, additions: np.ndarray, *, shrinks: bool) -> F
 def _shared_errors(
     features: Sequence[tuple[Feature, list[_FeaturePart]]], cards: Sequence[Scorecard], shares: np.ndarray
 ) -> tuple[list[np.ndarray], np.ndarray]:
-    """Return the shared error factors of the merged features, and those of the intercept.
+    """Return the error factors of the merged features, a list of arrays (n_cells, n_logits, n_factors) in nats, and
+    those of the intercept, shape (n_logits, n_factors).
 
-    Models are independent, so their factors are concatenated, then reduced to the directions with the largest variance.
+    Errors of different models are independent, so that factors are concatenated; if there are too many, they are
+    projected on the directions of largest variance. ``features`` pairs each merged feature with its parts; ``shares``
+    (n_models,) are the weights of the models.
     """
     widths = [card.intercept_factors.shape[1] for card in cards]
     starts = np.concatenate([[0], np.cumsum(widths)])
@@ -301,7 +333,7 @@ def _shared_errors(
         factors_of_all = np.zeros((len(feature.counts), n_logits, starts[-1]))
         for part in parts:
             factors, at = part.feature.factors, starts[part.model]
-            factors_of_all[:, :, at : at + factors.shape[2]] = part.share * part.looked_up(factors)
+            factors_of_all[:, :, at : at + factors.shape[2]] = part.share * part.to_merged_cells(factors)
         tables.append(factors_of_all)
     both = [share * card.intercept_factors for share, card in zip(shares, cards, strict=True)]
     tables.append(np.concatenate(both, axis=1)[None])
@@ -312,14 +344,14 @@ def _shared_errors(
     return tables[:-1], tables[-1][0]
 
 
-def _base(card: Scorecard) -> np.ndarray:
+def _unseen_row(card: Scorecard) -> np.ndarray:
     """Return the log joint probabilities, shape (n_classes,), of a row in which all values are unseen."""
     return card.intercept + np.sum([feature.unseen for feature in card.features], axis=0)
 
 
 def _recounted(feature: Feature, counts: np.ndarray, smoothing: Smoothing) -> np.ndarray:
-    """Return the change of the counted contributions, (n_cells, n_classes) in nats, if new ``counts`` (n_levels,
-    n_classes) replace the feature's counts.
+    """Return the change of a feature's counted contributions, (n_cells, n_classes) in nats, if ``counts`` (n_levels,
+    n_classes) replace its counts.
     """
     old = np.asarray(feature.levels.counts, dtype=float)
     if feature.weight == 0 or np.array_equal(old, counts):
@@ -330,7 +362,9 @@ def _recounted(feature: Feature, counts: np.ndarray, smoothing: Smoothing) -> np
 
 
 def _logs(levels: FeatureLevels, counts: np.ndarray, smoothing: Smoothing) -> np.ndarray:
-    """Return log P(level | class), shape (n_levels, n_classes). Levels without rows are treated as in the fit."""
+    """Return log P(level | class), shape (n_levels, n_classes), from ``counts`` of the same shape. Levels without rows
+    are treated as in the fit.
+    """
     logs, rows = log_probabilities_of_tables([counts], float(counts.sum()), smoothing)[0], counts.sum(axis=1)
     return filled(logs, rows, rows == 0, levels.n_levels) if isinstance(smoothing, Shrinkage) else logs
 
@@ -338,6 +372,12 @@ def _logs(levels: FeatureLevels, counts: np.ndarray, smoothing: Smoothing) -> np
 def _provenance(
     cards: Sequence[Scorecard], prior: np.ndarray, shares: np.ndarray, features: Sequence[tuple[Feature, Any]]
 ) -> dict[str, Any]:
+    """Return the provenance of a merged model: that of the first one, with rows, weights, class shares and edits of
+    all.
+
+    ``prior`` (n_classes,) are the class shares of all rows, ``shares`` (n_models,) the shares of the models, and
+    ``features`` pairs of a merged feature and its parts.
+    """
     all_of = [card.provenance for card in cards]
     split = any(feature.cells is not feature.levels for feature, _ in features)
     kinds = {one["evidence"] for one in all_of}
@@ -379,7 +419,7 @@ def updated(
     n_old, before, rows = card.class_counts.sum(), card.class_shares, coded.counts.class_counts
     shares = (before * n_old + rows) / (n_old + rows.sum())
     with np.errstate(divide="ignore", invalid="ignore"):
-        beyond = np.where(before > 0, _base(card) - np.log(before), 0.0)
+        beyond = np.where(before > 0, _unseen_row(card) - np.log(before), 0.0)
     features = [replace(f, contributions=f.contributions - f.unseen, unseen=0.0 * f.unseen) for f in counted]
     shared = card.intercept_factors
     if card.provenance["evidence"] == "counted":
@@ -393,8 +433,8 @@ def updated(
         with np.errstate(divide="ignore"):
             start, drift = beyond + np.log(now), np.where(before > 0, np.log(now) - np.log(before), 0.0)
         offset = replace(card, intercept=start, features=tuple(features))
-        features, change, left = _fit_again(offset, features, cells, classes, coded.weights, drift)
-        beyond, shared = beyond + change * rows.sum() / (n_old + rows.sum()), shared * left[:, None]
+        features, change, remaining_errors = _refit(offset, features, cells, classes, coded.weights, drift)
+        beyond, shared = beyond + change * rows.sum() / (n_old + rows.sum()), shared * remaining_errors[:, None]
     with np.errstate(divide="ignore"):
         base = beyond + np.log(shares)
     provenance = {**card.provenance, "n_rows": card.provenance["n_rows"] + classes.size}
@@ -405,17 +445,17 @@ def updated(
     shrinks = isinstance(provenance["smoothing"], Shrinkage)
     for k, old in enumerate(card.features):
         if not old.unseen.any():
-            features[k] = with_neutral(features[k], old.contributions, shrinks=shrinks)
+            features[k] = with_mean_for_unseen(features[k], old.contributions, shrinks=shrinks)
     return scorecard_of(features, base, **facts)
 
 
 def _with_rows(
     feature: Feature, rows: np.ndarray, grid: np.ndarray | None, levels_by_id: dict[int, FeatureLevels]
 ) -> Feature:
-    """Return the feature with the counts of new rows added: ``rows`` to its cells and, for a pair, ``grid`` to its
-    grid.
+    """Return the feature with the counts of new rows added.
 
-    ``levels_by_id`` stores the updated levels of columns, so that pairs share them.
+    ``rows`` (n_cells, n_classes) are the new rows by cell; for a pair, ``grid`` holds them by combination of the levels
+    of its columns. ``levels_by_id`` collects the updated levels of columns, so that pairs share them.
     """
     old: Any = feature.levels
     if isinstance(old, PairLevels):
@@ -435,7 +475,8 @@ def _with_rows(
 
 @dataclass(frozen=True, eq=False)
 class _Prior:
-    """Normal prior of the changes of contributions and intercept when a scorecard is refitted to new rows.
+    """Normal prior of the changes of contributions and intercept when a scorecard is refitted to new rows, and the loss
+    to minimise.
 
     Arrays over cells hold the cells of all features in the model, one feature after the other, then the intercept.
 
@@ -446,8 +487,9 @@ class _Prior:
     offset : (n_rows, n_logits) logits of the new rows by the scorecard
     classes, weights : (n_rows,) class positions and weights of the new rows
     spread : (n_cells + 1, n_logits) standard deviations of the changes that are independent between features
-    shared : (n_cells + 1, n_logits, n_factors) loadings of the changes on factors shared by features
-    basis : (n_cells + 1, n_directions) directions in which the cells of a single feature change
+    shared : (n_cells + 1, n_logits, n_factors) coefficients of the error factors by which several features change
+        together
+    basis : (n_cells + 1, n_basis) basis functions of the changes of a single feature
     shares : (n_cells,) share of each cell among the training rows of its feature, by which changes are centred; 0 for
         features with a cell for every new row. Centring keeps rows without a cell at the mean contribution.
     """
@@ -463,7 +505,9 @@ class _Prior:
     shares: np.ndarray
 
     def joint(self, table: np.ndarray) -> np.ndarray:
-        """Return the logits of the new rows, (n_rows, n_logits), after the given changes of cells and intercept."""
+        """Return the logits of the new rows, (n_rows, n_logits), after the changes in ``table``, shape (n_cells + 1,
+        n_logits) in nats.
+        """
         from bayesieve.evidence._kernels import add_log_probabilities
 
         joint, lines = self.offset + table[-1], np.append(table[:-1].ravel(), np.zeros(table.shape[1]))
@@ -486,11 +530,15 @@ class _Prior:
 
     @property
     def _starts(self) -> np.ndarray:
+        """Position of the first number of each feature in a flat array over cells and logits, shape (n_used,)."""
         return (np.cumsum(self.sizes) - self.sizes) * self.spread.shape[1]
 
     def deviations(self, point: np.ndarray) -> np.ndarray:
-        """Convert standard normal parameters (those of shared factors last) to changes, shape (n_cells + 1, n_logits),
-        in nats.
+        """Convert the parameters of the optimiser to changes of contributions and intercept, (n_cells + 1, n_logits) in
+        nats.
+
+        ``point`` is a flat array of standard normal parameters: n_basis x n_logits of single features, then one for
+        each error factor.
         """
         single, shared = np.split(point, [point.size - self.shared.shape[2]])
         table = self.spread * (self.basis @ single.reshape(self.basis.shape[1], -1)) + self.shared @ shared
@@ -499,11 +547,17 @@ class _Prior:
         return table
 
     def _of_feature(self, of_cells: np.ndarray) -> np.ndarray:
-        """Return, for each cell, the sum over all cells of its feature, shape (n_cells, n_logits)."""
+        """Return, for each cell, the sum of ``of_cells`` over all cells of its feature; both have shape (n_cells,
+        n_logits).
+        """
         return np.repeat(np.add.reduceat(of_cells, np.cumsum(self.sizes) - self.sizes), self.sizes, axis=0)
 
     def loss(self, point: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return the log loss of the rows plus half the sum of squared parameters, in nats, and its gradient."""
+        """Return the penalised log loss of the new rows in nats (plus half the sum of squared parameters) and its
+        gradient.
+
+        ``point`` is the flat array of parameters described in `deviations`.
+        """
         from bayesieve.evidence._kernels import residuals
 
         errors = self.joint(self.deviations(point))
@@ -514,15 +568,17 @@ class _Prior:
         single, shared = self.basis.T @ (self.spread * slope), np.einsum("cnf,cn->f", self.shared, slope)
         return value + point @ point / 2.0, np.append(single, shared) + point
 
-    def left(self, table: np.ndarray) -> np.ndarray:
-        """Return the posterior standard errors, as shares of the prior ones, shape (n_cells + 1, n_logits)."""
+    def remaining_errors(self, table: np.ndarray) -> np.ndarray:
+        """Return the standard errors after the update as shares of those before, shape (n_cells + 1, n_logits).
+        ``table`` holds the fitted changes, of the same shape.
+        """
         joint = self.joint(table)
         shares = expit(joint) if joint.shape[1] == 1 else softmax(joint, axis=1)
         variances = (self.spread**2 + (self.shared**2).sum(axis=2)) / _VARIANCES_TIMES
         return 1.0 / np.sqrt(1.0 + variances * self.summed(self.weights[:, None] * shares * (1.0 - shares)))
 
 
-def _fit_again(
+def _refit(
     card: Scorecard,
     features: Sequence[Feature],
     codes: np.ndarray,
@@ -530,11 +586,20 @@ def _fit_again(
     weights: np.ndarray | None,
     drift: np.ndarray,
 ) -> tuple[list[Feature], np.ndarray, np.ndarray]:
-    """Refit contributions to new rows, with the contributions of ``card`` and their errors as prior.
+    """Refit the contributions of a scorecard to new rows, with its contributions and their errors as prior.
 
-    Returns the ``features`` with new contributions and errors, the change of the intercept (n_classes,), and the share
-    of its error that remains (n_logits,). ``drift`` (n_classes,) is the change of the log class shares in the new rows;
-    features may explain part of it.
+    Parameters
+    ----------
+    card : scorecard that predicts the new rows before the refit.
+    features : its features, with the counts of the new rows added.
+    codes : (n_features, n_rows) cell of each feature in the new rows.
+    classes, weights : (n_rows,) class positions and weights of the new rows; None for equal weights.
+    drift : (n_classes,) change of the log class shares in the new rows; features may explain part of it.
+
+    Returns
+    -------
+    tuple The features with new contributions and errors, the change of the intercept (n_classes,) in nats, and the
+        remaining share of the intercept's error (n_logits,).
     """
     from scipy.optimize import minimize
 
@@ -542,8 +607,8 @@ def _fit_again(
     sizes = np.array([len(features[k].counts) for k in used], dtype=np.int64)
     joint = card.tables.joint(codes[used])
     n_logits, n_factors = (1 if card.classes.size == 2 else card.classes.size), card.intercept_factors.shape[1]
-    variances_of_features = [number_variances(features[k].standard_errors ** 2) for k in used]
-    free = chance(card.class_counts) + (np.diff(drift) if n_logits == 1 else drift) ** 2
+    variances_of_features = [logit_variances(features[k].standard_errors ** 2) for k in used]
+    free = intercept_variances(card.class_counts) + (np.diff(drift) if n_logits == 1 else drift) ** 2
     variances = np.concatenate([*variances_of_features, free[None]])
     shared, ends = np.zeros((len(variances), n_logits, n_factors)), np.cumsum(sizes)
     for end, k in zip(ends.tolist(), used, strict=True):
@@ -565,30 +630,38 @@ def _fit_again(
     options = {"maxiter": 500, "ftol": 1e-7}
     with one_blas_thread():  # a fixed order of sums makes the result reproducible
         table = prior.deviations(minimize(prior.loss, start, jac=True, method="L-BFGS-B", options=options).x)
-    left, sides = prior.left(table), np.array([[-0.5, 0.5]]) if n_logits == 1 else np.eye(n_logits)
+    remaining_errors, sides = (
+        prior.remaining_errors(table),
+        np.array([[-0.5, 0.5]]) if n_logits == 1 else np.eye(n_logits),
+    )
     fitted = list(features)
     for end, k in zip(ends.tolist(), used, strict=True):
         old, cells = features[k], slice(end - len(features[k].counts), end)
         contributions = old.contributions + table[cells] @ sides
         if old.sign:
             contributions = monotone(contributions, rising_cells(old.cells, old.sign), old.counts.sum(axis=1))
-        errors, factors = old.standard_errors * left[cells], old.factors * left[cells][:, :, None]
+        errors, factors = (
+            old.standard_errors * remaining_errors[cells],
+            old.factors * remaining_errors[cells][:, :, None],
+        )
         fitted[k] = replace(old, contributions=contributions, standard_errors=errors, factors=factors)
-    return fitted, table[-1] @ sides, left[-1]
+    return fitted, table[-1] @ sides, remaining_errors[-1]
 
 
 def _shares(feature: Feature, codes: np.ndarray) -> np.ndarray:
-    """Return the share of the training rows in each cell, (n_cells,), if some new row has no cell; otherwise zeros."""
+    """Return the share of a feature's training rows in each cell, (n_cells,). If all new rows, whose cells are
+    ``codes`` (n_rows,), have a cell, return zeros.
+    """
     rows = feature.counts.sum(axis=1)
     inside = not codes.size or int(codes.max()) < rows.size
     return np.zeros(rows.size) if inside else rows / max(float(rows.sum()), np.finfo(float).tiny)
 
 
 def _directions(feature: Feature) -> Any:
-    """Return a basis for the changes of a feature's cells, shape (n_cells, n_directions).
+    """Return basis functions for the changes of a feature's contributions, a sparse matrix (n_cells, n_basis).
 
-    Each cell is a direction; for a curve there are also cosines, which change neighbouring cells together. The rows of
-    the basis have length 1.
+    Each cell has one of its own; a curve (numeric feature with cells finer than levels) also has cosines, which change
+    neighbouring cells together. The rows of the matrix have length 1.
     """
     alone = np.ones(len(feature.counts))
     if feature.cells is feature.levels or feature.kind != "numeric":

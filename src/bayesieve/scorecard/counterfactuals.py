@@ -39,7 +39,7 @@ _BEYOND = 1e-9  # nats by which log odds must exceed the goal, so that rounding 
 
 
 @dataclass(frozen=True)
-class Wish:
+class SearchGoal:
     """Goal of a counterfactual search, and limits on the changes.
 
     Attributes
@@ -58,20 +58,32 @@ class Wish:
     signs: np.ndarray
 
     def certainty(self, margins: np.ndarray) -> np.ndarray:
-        """Return the log odds of the wanted class, shape (...,), from its margins over the other classes, (...,
-        n_margins).
+        """Return the log odds of the wanted class, shape (...,), from ``margins`` (..., n_classes - 1): its log joint
+        minus that of each other class, in nats.
         """
         with np.errstate(invalid="ignore"):
             return np.asarray(-np.logaddexp.reduce(-margins, axis=-1))
 
     def holds(self, margins: np.ndarray) -> np.ndarray:
+        """Return whether ``margins`` (..., n_classes - 1), described in `certainty`, reach the goal: a bool array of
+        shape (...).
+        """
         least = margins.min(axis=-1) if self.log_odds is None else self.certainty(margins) - self.log_odds
         return np.asarray(least >= _BEYOND)
 
 
 @dataclass(frozen=True, order=True)
 class ChangeOption:
-    """One way to flip a decision: the new part of each changed column, and the keys by which options are sorted."""
+    """One way to flip a decision. Options are sorted by their attributes in this order, except ``certainty``.
+
+    Attributes
+    ----------
+    cost : sum of the costs of the changed columns
+    steps : number of parts that the columns move over
+    doubt : minus the certainty, rounded, so that smaller is better
+    columns, parts : positions of the changed columns and, for each, the number of its new part
+    certainty : log odds of the wanted class after the change, in nats
+    """
 
     cost: float
     steps: int
@@ -82,8 +94,8 @@ class ChangeOption:
 
 
 class Parts:
-    """Parts (intervals or groups) of the values of each column of a model. Part 0 is for missing values, the last part
-    for unseen values.
+    """Division of the values of each column of a model into parts (intervals or groups) that no feature distinguishes
+    further. Part 0 holds missing values, the last part unseen values.
     """
 
     def __init__(self, card: Scorecard) -> None:
@@ -96,10 +108,11 @@ class Parts:
         self.names = [level.name for level in self.levels]
 
     def gains(self, of_class: int) -> tuple[list[np.ndarray], dict[tuple[int, int], np.ndarray]]:
-        """Return the contributions to the margins of a class over each other class, by part, in nats.
+        """Return the contributions of the parts to the margins of a class over each other class, in nats.
 
-        The first result holds an array (n_parts + 2, n_margins) per column. The second holds, for each pair of columns,
-        an array (n_parts + 2, n_parts + 2, n_margins).
+        ``of_class`` is the position of the class. The first result is a list with an array (n_parts, n_classes - 1) for
+        each column. The second is a dict with an array (n_parts of one, n_parts of the other, n_classes - 1) for each
+        pair of columns that is a feature, by the positions of both columns.
         """
         position = {name: i for i, name in enumerate(self.names)}
         n_margins = self.card.classes.size - 1
@@ -120,7 +133,11 @@ class Parts:
 
 
 def refined(name: str, uses: Sequence[FeatureLevels]) -> FeatureLevels:
-    """Return the coarsest common refinement of several levels of a column; missing values are its first level."""
+    """Return the coarsest division of the values of a column that contains all cut points and groups of several others.
+
+    ``name`` is the column; ``uses`` are the levels in which the features of the model use it. Missing values are the
+    first level of the result.
+    """
     first = uses[0]
     if first.groups is None:
         cuts = np.unique(np.concatenate([np.asarray(level.cut_points) for level in uses]))
@@ -137,23 +154,24 @@ def refined(name: str, uses: Sequence[FeatureLevels]) -> FeatureLevels:
     return FeatureLevels(name, "categorical", first.type, None, groups, 0, day_first=first.day_first)
 
 
-def codes_in(part: FeatureLevels, levels: FeatureLevels) -> np.ndarray:
-    """Return the code in ``part`` of each of the finer ``levels``, shape (n_levels + 1,); the last entry is for unseen
-    values.
+def codes_in(coarse: FeatureLevels, fine: FeatureLevels) -> np.ndarray:
+    """Return the code in ``coarse`` of each level of ``fine``, which divides the same column further; shape (n_levels +
+    1,). The last entry is for unseen values.
     """
-    if levels.groups is None:
-        inner = np.asarray(levels.cut_points)[1:]
-        codes = part.code_numbers(np.array([np.nan, *inner, np.nextafter(inner[-1], np.inf) if inner.size else 0.0]))
+    if fine.groups is None:
+        inner = np.asarray(fine.cut_points)[1:]
+        codes = coarse.code_numbers(np.array([np.nan, *inner, np.nextafter(inner[-1], np.inf) if inner.size else 0.0]))
     else:
-        codes = part.code_categories(levels.first_values())
-    return np.append(codes.astype(np.int64), part.n_levels)
+        codes = coarse.code_categories(fine.first_values())
+    return np.append(codes.astype(np.int64), coarse.n_levels)
 
 
 def moves_of(levels: FeatureLevels, code: int, sign: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the parts to which a column may move from part ``code``, and the number of steps to each.
+    """Return the parts to which a column may move from the part ``code``, and the number of steps to each; two arrays
+    (n_moves,).
 
-    If ``sign`` is 1 (or -1), only higher (or lower) parts are allowed; 0 allows both. Missing and special values are
-    never targets, and a move away from them counts as one step.
+    ``levels`` are the parts of the column. If ``sign`` is 1 (or -1), only higher (or lower) parts are allowed; 0 allows
+    both. Missing and special values are never targets, and a move away from them counts as one step.
     """
     parts = np.arange(max(1, levels.n_special_levels), levels.n_levels)
     is_ordered = levels.groups is None and levels.n_special_levels <= code < levels.n_levels
@@ -163,22 +181,28 @@ def moves_of(levels: FeatureLevels, code: int, sign: int) -> tuple[np.ndarray, n
 
 
 class ChangeSearch:
-    """Branch and bound search for the counterfactuals of one row.
+    """Branch and bound search for the cheapest changes of one row that reach a goal.
 
-    Attributes
+    Parameters
     ----------
     row_parts : (n_columns,) part of the row's value in each column
-    margins : (n_margins,) log joint of the wanted class minus that of each other class, in nats
-    gains : contributions by part, as returned by `Parts.gains`
-    moves : allowed moves of each column, as returned by `moves_of`
+    margins : (n_classes - 1,) log joint of the wanted class minus that of each other class, in nats
+    gains : contributions of the parts to the margins, as returned by `Parts.gains`
+    moves : for each column, the result of `moves_of`: parts to which it may move, and steps to each
+    search_goal : goal and limits of the search
     """
 
     def __init__(
-        self, row_parts: Sequence[int], margins: np.ndarray, gains: tuple[Any, Any], moves: Sequence[Any], wish: Wish
+        self,
+        row_parts: Sequence[int],
+        margins: np.ndarray,
+        gains: tuple[Any, Any],
+        moves: Sequence[Any],
+        search_goal: SearchGoal,
     ) -> None:
-        self.row_parts, self.margins, self.wish, (alone, self.together) = row_parts, margins, wish, gains
+        self.row_parts, self.margins, self.search_goal, (alone, self.together) = row_parts, margins, search_goal, gains
         # Half of the tolerance, because bounds are summed in another order than the margins that they bound.
-        self.need = _BEYOND / 2 + (wish.log_odds or 0.0) - margins
+        self.need = _BEYOND / 2 + (search_goal.log_odds or 0.0) - margins
         sums = [line - line[part] for line, part in zip(alone, row_parts, strict=True)]
         for (a, b), grid in self.together.items():
             i, j = row_parts[a], row_parts[b]
@@ -194,8 +218,8 @@ class ChangeSearch:
 
     @cached_property
     def joint(self) -> dict[tuple[int, int], np.ndarray]:
-        """Interaction of two columns of a pair: the effect of moving both minus the sum of the single effects,
-        (n_parts, n_parts, n_margins) in nats, by pair of columns.
+        """Interaction of the two columns of a pair, by their positions: the change of the margins if both move, minus
+        the changes if each moves alone; arrays (n_moves of one, n_moves of the other, n_classes - 1) in nats.
         """
         joints = {}
         for (a, b), grid in self.together.items():
@@ -206,33 +230,38 @@ class ChangeSearch:
 
     @cached_property
     def most_joint(self) -> np.ndarray:
-        """Upper bound of the interaction of each two columns, shape (n_columns, n_columns, n_margins), in nats."""
+        """Upper bound of the interaction of any two columns, shape (n_columns, n_columns, n_classes - 1), in nats."""
         most = np.zeros((len(self.row_parts), *self.most.shape))
         for (a, b), grid in self.joint.items():
             most[a, b] = most[b, a] = grid.max(axis=(0, 1))
         return most
 
     def run(self) -> list[ChangeOption]:
-        """Return the best options. An option is omitted if a better option changes a proper subset of its columns."""
-        cheapest = np.sort(self.wish.costs[list(self.parts)])
-        for k in range(1, min(self.wish.max_changes, len(self.parts)) + 1):
+        """Return the best options, sorted. An option is omitted if a better option changes a proper subset of its
+        columns.
+        """
+        cheapest = np.sort(self.search_goal.costs[list(self.parts)])
+        for k in range(1, min(self.search_goal.max_changes, len(self.parts)) + 1):
             if self._is_beyond(round(float(cheapest[:k].sum()), DECIMALS), k):
                 break
             for cost, least, columns in self._worth(k):
                 if self._is_beyond(cost, least):
                     break
                 if not any(set(option.columns) < set(columns) for option in self.best):
-                    self.best = sorted([*self.best, *self._best_of(columns, cost)])[: self.wish.n]
+                    self.best = sorted([*self.best, *self._best_of(columns, cost)])[: self.search_goal.n]
         return self.best
 
     def _is_beyond(self, cost: float, steps: int) -> bool:
-        return len(self.best) == self.wish.n and (cost, steps) > (self.best[-1].cost, self.best[-1].steps)
+        """Return whether enough options are known, and any option of this cost and number of steps would be worse than
+        all of them.
+        """
+        return len(self.best) == self.search_goal.n and (cost, steps) > (self.best[-1].cost, self.best[-1].steps)
 
     def _worth(self, k: int) -> Iterator[tuple[float, int, tuple[int, ...]]]:
-        """Yield the sets of k columns that may flip the decision according to the upper bounds, in ascending order of
+        """Yield the sets of k columns that may reach the goal according to the upper bounds, in ascending order of
         cost.
 
-        Each is a tuple of cost, smallest number of steps, and columns.
+        Each is a tuple of the cost, the smallest number of steps, and the positions of the columns.
         """
         pieces = []
         for sets in sets_of(np.array(list(self.parts)), k):
@@ -242,17 +271,18 @@ class ChangeSearch:
             fine = (reach >= self.need).all(axis=1)
             pieces.append((sets[fine], reach[fine]))
         sets, reach = (np.concatenate(part) for part in zip(*pieces, strict=True))
-        costs = self.wish.costs[sets].sum(axis=1).round(DECIMALS)
+        costs = self.search_goal.costs[sets].sum(axis=1).round(DECIMALS)
         for s in np.lexsort((-reach.min(axis=1), costs)).tolist():
             yield float(costs[s]), k, tuple(sets[s].tolist())
 
     def _best_of(self, columns: tuple[int, ...], cost: float) -> list[ChangeOption]:
-        """Return the option that changes exactly ``columns`` and flips the decision in the fewest steps, as a list.
+        """Return the option that changes exactly ``columns`` and reaches the goal in the fewest steps, as a list; empty
+        if there is none.
 
-        Of options with equally many steps, the most certain one is returned. The list is empty if no option flips the
-        decision.
+        ``columns`` are positions and ``cost`` is their cost. Of options with equally many steps, the most certain one
+        is returned.
         """
-        is_bound = len(self.best) == self.wish.n and self.best[-1].cost == cost
+        is_bound = len(self.best) == self.search_goal.n and self.best[-1].cost == cost
         limit = self.best[-1].steps if is_bound else np.iinfo(np.int64).max
         moves = {c: self._promising_moves(c, columns, limit) for c in columns}
         first = min(columns, key=lambda c: moves[c].size)
@@ -265,10 +295,11 @@ class ChangeSearch:
         return options
 
     def _promising_moves(self, c: int, columns: tuple[int, ...], limit: int) -> np.ndarray:
-        """Return the moves of column c (positions in its list of moves) that can belong to an option within ``limit``
-        steps.
+        """Return the moves of column c, as positions in its list of moves, that can be part of an option within
+        ``limit`` steps.
 
-        A move is excluded if the decision cannot flip even with the best moves of the other ``columns``.
+        ``columns`` are all columns that change together. A move is excluded if the goal cannot be reached even with the
+        best moves of the other columns.
         """
         reach = self.gains[c] + self.most[[d for d in columns if d != c]].sum(axis=0)
         for a, b in combinations(columns, 2):
@@ -276,8 +307,10 @@ class ChangeSearch:
         return np.flatnonzero((reach >= self.need).all(axis=1) & (self.steps[c] + len(columns) - 1 <= limit))
 
     def _best_on_grid(self, moves: Mapping[int, np.ndarray], cost: float, limit: int) -> list[ChangeOption]:
-        """Return the best option among all combinations of the given moves of each column, as a list; empty if none
-        flips the decision.
+        """Return the best option among all combinations of some moves, as a list; empty if none reaches the goal.
+
+        ``moves`` holds, by column, positions in its list of moves; ``cost`` is the cost of these columns; options of
+        more than ``limit`` steps are excluded.
         """
         columns = tuple(sorted(moves))
         grid = dict(zip(columns, np.ix_(*(moves[c] for c in columns)), strict=True))
@@ -286,19 +319,19 @@ class ChangeSearch:
         for a, b in combinations(columns, 2):
             if (a, b) in self.joint:
                 margins = margins + self.joint[a, b][grid[a], grid[b]]
-        places = np.argwhere(self.wish.holds(margins) & (steps <= limit))
+        places = np.argwhere(self.search_goal.holds(margins) & (steps <= limit))
         few = steps[tuple(places.T)]
         options = []
         for place in places[few == few.min(initial=limit)].tolist():
-            sure = float(self.wish.certainty(margins[tuple(place)]))
+            sure = float(self.search_goal.certainty(margins[tuple(place)]))
             parts = tuple(int(self.parts[c][moves[c][i]]) for c, i in zip(columns, place, strict=True))
             options.append(ChangeOption(cost, int(few.min()), round(-sure, DECIMALS), columns, parts, sure))
         return sorted(options)[:1]
 
 
 def fixed_columns(card: Scorecard) -> list[str]:
-    """Return the columns that the labels of a model mark as fixed, such as protected attributes: no change is proposed
-    for them.
+    """Return the columns for which no change is proposed, because the labels of the model (`SelectiveNB.with_labels`)
+    mark them as fixed; protected attributes, for example.
     """
     labels = card.provenance.get("labels", {})
     return [name for name, label in labels.items() if label.get("fixed")]
@@ -319,12 +352,14 @@ def sets_of(columns: np.ndarray, k: int) -> Iterator[np.ndarray]:
 def counterfactuals_of(
     card: Scorecard, table: Table, target: Any, probability: float | None, n: int, max_changes: int, **by_column: Any
 ) -> Any:
-    """Return the frame documented in `SelectiveNB.counterfactuals`; ``by_column`` holds its options ``fixed``,
-    ``directions`` and ``costs``.
+    """Return the dataframe of changes documented in `SelectiveNB.counterfactuals`.
+
+    ``table`` holds the rows, and ``by_column`` the options ``fixed``, ``directions`` and ``costs``; all other
+    parameters are those of that method.
     """
     import polars as pl
 
-    parts, wish = _checked(card, probability, n, max_changes, **by_column)
+    parts, search_goal = _checked(card, probability, n, max_changes, **by_column)
     joint, codes = card.tables.joint(card.cells(table)), code_by(card, table, parts.levels)
     goals = _goals(card, joint, target, probability)
     gains = {j: parts.gains(j) for j in sorted({j for goal in goals for j in goal})}
@@ -335,13 +370,15 @@ def counterfactuals_of(
         row_codes = codes[:, row].tolist()
         for c, at in enumerate(row_codes):
             if (c, at) not in moves:
-                moves[c, at] = moves_of(parts.levels[c], at, wish.signs[c]) if np.isfinite(wish.costs[c]) else _NONE
+                moves[c, at] = (
+                    moves_of(parts.levels[c], at, search_goal.signs[c]) if np.isfinite(search_goal.costs[c]) else _NONE
+                )
         options = []
         for j in goal:
             margins = joint[row, j] - np.delete(joint[row], j)
-            if not np.isnan(margins).any() and not wish.holds(margins):
+            if not np.isnan(margins).any() and not search_goal.holds(margins):
                 search = ChangeSearch(
-                    row_codes, margins, gains[j], [moves[c, at] for c, at in enumerate(row_codes)], wish
+                    row_codes, margins, gains[j], [moves[c, at] for c, at in enumerate(row_codes)], search_goal
                 )
                 options += [(option, j) for option in search.run()]
         for number, (option, j) in enumerate(sorted(options)[:n], start=1):
@@ -360,8 +397,11 @@ _NONE = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
 
 
 def _goals(card: Scorecard, joint: np.ndarray, target: Any, probability: float | None) -> list[list[int]]:
-    """Return, for each row, the positions of the classes that a change may lead to: the class ``target`` or, if it is
-    None, all classes but the predicted one.
+    """Return, for each row, the positions of the classes to which a change may lead.
+
+    ``joint`` (n_rows, n_classes) are the log joint probabilities. Without ``target`` and ``probability``, these are all
+    classes but the predicted one, otherwise the class ``target`` or, if it is None, the positive class. Raise
+    ValueError if ``probability`` is set and there is no such class.
     """
     every = range(card.classes.size)
     if target is None and probability is None:
@@ -374,9 +414,10 @@ def _goals(card: Scorecard, joint: np.ndarray, target: Any, probability: float |
 
 def _checked(
     card: Scorecard, probability: Any, n: Any, max_changes: Any, fixed: Any, directions: Any, costs: Any
-) -> tuple[Parts, Wish]:
-    """Check the options of a search, and return the parts of the columns and the goal. Raise ValueError if an option is
-    invalid.
+) -> tuple[Parts, SearchGoal]:
+    """Check the options of `SelectiveNB.counterfactuals`. Return the parts of the columns, and the goal of the search.
+
+    Raise ValueError, naming the option and the column, if an option is invalid.
     """
     fixed = [*([fixed] if isinstance(fixed, str) else fixed), *fixed_columns(card)]
     directions, costs = directions or {}, costs or {}
@@ -395,4 +436,4 @@ def _checked(
     cost_of_column = np.array([np.inf if name in fixed else float(costs.get(name, 1.0)) for name in parts.names])
     signs = np.array([directions.get(name, 0) for name in parts.names], dtype=np.int64)
     log_odds = None if probability is None else float(logit(float(probability)))
-    return parts, Wish(log_odds, int(n), int(max_changes), cost_of_column, signs)
+    return parts, SearchGoal(log_odds, int(n), int(max_changes), cost_of_column, signs)

@@ -23,6 +23,7 @@ def in_date_orders(card: Scorecard, date_orders: Mapping[str, bool]) -> Scorecar
     levels_by_id: dict[int, FeatureLevels] = {}
 
     def ordered(level: FeatureLevels) -> FeatureLevels:
+        """Return levels that read dates in the order of their column; the same object if that changes nothing."""
         # Several features may share one level object, as may pairs and their columns. Replace each object once, so
         # that it remains shared.
         if id(level) in levels_by_id:

@@ -17,7 +17,9 @@ _MAX_FEATURES = 3
 
 
 def describe(card: Scorecard) -> str:
-    """Return the paragraph documented in `Scorecard.describe`."""
+    """Return a paragraph about a model: its training rows, merges and updates, the features in use, and the columns
+    without cuts. See `Scorecard.describe`.
+    """
     n_features, n_used, provenance = len(card.features), int(card.used.size), card.provenance
     sentences = [
         f"Trained on {provenance['n_rows']:,} rows with {plural(n_features, 'feature')} and {card.classes.size} "
@@ -55,6 +57,7 @@ def describe(card: Scorecard) -> str:
 
 
 def _class_shares(card: Scorecard) -> str:
+    """Return the shares of the most frequent classes in the training rows as text: "good 70.0 %, bad 30.0 %"."""
     counts = card.class_counts
     order = np.argsort(-counts, kind="stable")
     texts = [f"{card.classes[j]} {100 * counts[j] / counts.sum():.1f} %" for j in order[:_MAX_CLASSES]]

@@ -1,4 +1,8 @@
-"""Statements about the class that reasons and points refer to, and a warning if by default it is a rare class."""
+"""Statements about the class that reasons and points refer to, and a warning if by default it is a rare class.
+
+Reasons are the columns that speak against a class in a row; points are the rounded scores of a scorecard, of which more
+make the positive class more likely.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +24,7 @@ def class_in_words(label: Any, target: str | None) -> str:
 def directions(
     card: Scorecard, results: Collection[str], target_class: Any = None, target: str | None = None
 ) -> dict[str, str]:
-    """Return a sentence for each result about its class: the class that a high score or points favour, or reasons
-    oppose.
+    """Return sentences that state which class points favour and which class reasons oppose, by result.
 
     Parameters
     ----------
@@ -45,7 +48,9 @@ def directions(
 def warn_of_direction(card: Scorecard, results: Collection[str], target_class: Any = None) -> None:
     """Warn if points or reasons refer by default to the rarer of two classes.
 
-    Often class 1 means a bad outcome: reasons against class 1 would then list the strengths of an applicant.
+    ``results`` are the results in a report or file, `POINTS`, `REASONS` or both; ``target_class`` is the class that the
+    caller chose for reasons, or None. Often class 1 means a bad outcome: reasons against class 1 would then list the
+    strengths of an applicant.
     """
     concerned = [name for name in (POINTS, REASONS) if name in results and (name == POINTS or target_class is None)]
     if not concerned or card.classes.size != 2 or "positive" in card.provenance:

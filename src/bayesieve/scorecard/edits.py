@@ -1,8 +1,8 @@
 """Edits of a fitted model by hand: pure functions from one `Feature` to another, and the record of each edit.
 
-Users name levels. A level may be divided into several cells; an edit of a level then sets all its cells. Each function
-returns the new feature, and descriptions of the edited item before and after. The new contributions are not centred
-here; `centred` does that after the last edit.
+Users name levels (intervals or groups of values). A level may be divided into several cells, each with a contribution;
+an edit of a level then sets all its cells. Functions for edits return the new feature and two texts that describe the
+edited item before and after. The new contributions are not centred here; `centred` does that after the last edit.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from bayesieve.evidence.monotone import monotone as risen, rising_cells
 from bayesieve.evidence.problem import class_variances
 from bayesieve.parts import is_number, is_sign
 from bayesieve.scorecard.explanation import UNSEEN
-from bayesieve.scorecard.probabilities import number_variances
+from bayesieve.scorecard.probabilities import logit_variances
 from bayesieve.scorecard.record import Feature, Scorecard, centred
 from bayesieve.table import FeatureLevels
 from bayesieve.table.labels import cut_texts
@@ -61,9 +61,12 @@ class Edit:
     log_loss_after: float | None = None
 
 
-def found(feature: Feature, which: Any) -> tuple[int | None, np.ndarray]:
-    """Return the level with the given label or position, and the codes of its cells. If the label is that of a cell,
-    return None and the code of the cell.
+def find_level(feature: Feature, which: Any) -> tuple[int | None, np.ndarray]:
+    """Return the position of a level, and the codes of its cells, shape (n,). ``which`` is a label, a value or a
+    position.
+
+    If only a cell has this label, return None and the code of the cell. Raise ValueError if nothing matches, or several
+    levels do.
     """
     levels, name = feature.levels, feature.name
     if which is None and levels.missing_code is not None:
@@ -86,12 +89,14 @@ def found(feature: Feature, which: Any) -> tuple[int | None, np.ndarray]:
 
 
 def merged(feature: Feature, which: Sequence[Any]) -> tuple[Feature, str, str]:
-    """Return the feature with several levels, or several cells of one level, merged. They get their mean contribution
-    over the training rows.
+    """Merge several levels of a feature, or several cells of one level. Return the new feature, and texts for before
+    and after.
+
+    ``which`` lists labels or positions. The merged levels get their mean contribution over the training rows.
     """
     if isinstance(which, str) or not isinstance(which, Sequence):
         raise ValueError(f"merge needs a list of labels or positions of levels, got {which!r:.80}.")
-    places = [found(feature, one) for one in which]
+    places = [find_level(feature, one) for one in which]
     codes = sorted({level for level, _ in places if level is not None})
     cells = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *(cells_of_level for _, cells_of_level in places)]))
     by_level = bool(places) and all(level is not None for level, _ in places)
@@ -100,25 +105,27 @@ def merged(feature: Feature, which: Sequence[Any]) -> tuple[Feature, str, str]:
     if not by_level and np.unique(feature.level_of_cell[cells]).size > 1:
         raise ValueError(f"The cells belong to different levels of {feature.name!r}; merge the levels instead.")
     levels = joined(feature.levels, np.array(codes))[0] if by_level else feature.levels
-    joined_cells, line = joined(feature.cells, cells)
-    result = _with_levels(_averaged(feature, line), levels, joined_cells, same=feature.cells is feature.levels)
+    joined_cells, new_codes = joined(feature.cells, cells)
+    result = _with_levels(_averaged(feature, new_codes), levels, joined_cells, same=feature.cells is feature.levels)
     cells_of_level = result.levels if by_level else result.cells
     part = feature.levels if by_level else feature.cells
     texts = [part.labels[code] for code in (codes if by_level else cells.tolist())]
-    after = line[cells[0]] if not by_level else result.level_of_cell[line[cells[0]]]
+    after = new_codes[cells[0]] if not by_level else result.level_of_cell[new_codes[cells[0]]]
     return result, " | ".join(texts), cells_of_level.labels[after]
 
 
 def joined(level: FeatureLevels, codes: np.ndarray) -> tuple[FeatureLevels, np.ndarray]:
-    """Return the levels with those at the ascending ``codes`` merged, and the new code of each old level,
-    (n_levels,).
+    """Return levels in which those at the ascending positions ``codes`` are one level, and the new code of each old
+    level, shape (n_levels,).
+
+    Raise ValueError for special values, and for numeric levels that are not neighbours.
     """
-    line, missing = np.arange(level.n_levels), level.missing_code
+    new_codes, missing = np.arange(level.n_levels), level.missing_code
     if np.isin(codes, np.arange(level.n_special_levels - len(level.special), level.n_special_levels)).any():
         raise ValueError(f"Special values of {level.name!r} cannot be merged; set their contributions instead.")
     if level.cut_points is None:
-        line[codes] = codes[0]
-        line = np.unique(line, return_inverse=True)[1]
+        new_codes[codes] = codes[0]
+        new_codes = np.unique(new_codes, return_inverse=True)[1]
     else:
         alone = level.has_level_below_numbers and codes[0] == 0
         inside, is_kept = codes[int(alone) :], np.ones(level.cut_points.size, dtype=bool)
@@ -126,26 +133,26 @@ def joined(level: FeatureLevels, codes: np.ndarray) -> tuple[FeatureLevels, np.n
             raise ValueError(f"Only neighbouring levels of the numeric feature {level.name!r} can be merged.")
         is_kept[inside[:-1]] = False
         is_kept[:1] &= not alone
-        line = np.append(0, np.cumsum(is_kept))
-        line[0] = line[inside[0]] if alone else 0
+        new_codes = np.append(0, np.cumsum(is_kept))
+        new_codes[0] = new_codes[inside[0]] if alone else 0
     if isinstance(level, PairLevels):
-        grid = np.append(line, line.max() + 1)[level.grid]
+        grid = np.append(new_codes, new_codes.max() + 1)[level.grid]
         levels: FeatureLevels = PairLevels.of(level.parts, grid, level.cells, level.level_score, level.name)
-        return _with_texts_of(levels, level), line
-    parts: dict[str, Any] = {"counts": None if level.counts is None else summed(np.asarray(level.counts), line)}
+        return _with_texts_of(levels, level), new_codes
+    parts: dict[str, Any] = {"counts": None if level.counts is None else summed(np.asarray(level.counts), new_codes)}
     if level.groups is not None:
-        parts["groups"] = [[] for _ in range(int(line.max()) + 1)]
-        for code, group in zip(line.tolist(), level.groups, strict=True):
+        parts["groups"] = [[] for _ in range(int(new_codes.max()) + 1)]
+        for code, group in zip(new_codes.tolist(), level.groups, strict=True):
             parts["groups"][code] += group
     elif level.cut_points is not None:
         parts["cut_points"] = level.cut_points[is_kept]
-    levels = replace(level, missing_code=None if missing is None else int(line[missing]), renamed=(), **parts)
-    return _with_texts_of(levels, level), line
+    levels = replace(level, missing_code=None if missing is None else int(new_codes[missing]), renamed=(), **parts)
+    return _with_texts_of(levels, level), new_codes
 
 
 def _with_texts_of(changed: FeatureLevels, level: FeatureLevels) -> FeatureLevels:
-    """Return the levels ``changed``, with the texts that a user gave in ``level`` to levels whose content is
-    unchanged.
+    """Return ``changed`` with the texts that a user gave to levels in ``level``, as far as the content of these levels
+    is unchanged.
     """
     if not level.renamed:
         return changed
@@ -154,8 +161,8 @@ def _with_texts_of(changed: FeatureLevels, level: FeatureLevels) -> FeatureLevel
 
 
 def _contents(level: FeatureLevels) -> list[Any]:
-    """Return a value that identifies the content of each level: its interval, its group, or the grid cells of a
-    pair.
+    """Return a value for each level that identifies its content: the bounds of its interval, its group of values, or a
+    mask of the grid of a pair. It serves to recognise unchanged levels after an edit.
     """
     if isinstance(level, PairLevels):
         return [(level.grid == code).tobytes() for code in range(level.n_levels)]
@@ -164,37 +171,41 @@ def _contents(level: FeatureLevels) -> list[Any]:
     return [*(level.groups or ())]
 
 
-def _averaged(feature: Feature, line: np.ndarray) -> Feature:
-    """Return the feature with contributions averaged over groups of cells, weighted by rows. ``line`` is the group of
-    each cell.
+def _averaged(feature: Feature, group_of_cell: np.ndarray) -> Feature:
+    """Return the feature with the cells of each group replaced by one that has their mean contribution, weighted by
+    rows.
 
-    Error components that cells share with other features are averaged before they are squared. Cells and levels stay
-    unchanged.
+    ``group_of_cell`` (n_cells,) is the group of each cell. Error components that cells share with other features are
+    averaged before they are squared. The attributes ``levels`` and ``cells`` stay unchanged; the caller replaces them.
     """
-    rows, size = feature.counts.sum(axis=1), np.bincount(line)
-    total = np.bincount(line, rows)[line]
-    share = np.where(total > 0, rows, 1.0) / np.where(total > 0, total, size[line])
-    variances = number_variances(feature.standard_errors**2)
+    rows, size = feature.counts.sum(axis=1), np.bincount(group_of_cell)
+    total = np.bincount(group_of_cell, rows)[group_of_cell]
+    share = np.where(total > 0, rows, 1.0) / np.where(total > 0, total, size[group_of_cell])
+    variances = logit_variances(feature.standard_errors**2)
     single = np.maximum(variances - (feature.factors**2).sum(axis=2), 0.0)
-    factors = summed(share[:, None, None] * feature.factors, line)
-    variances = summed(share[:, None] ** 2 * single, line) + (factors**2).sum(axis=2)
+    factors = summed(share[:, None, None] * feature.factors, group_of_cell)
+    variances = summed(share[:, None] ** 2 * single, group_of_cell) + (factors**2).sum(axis=2)
     errors = np.sqrt(class_variances(variances, feature.counts.shape[1]))
-    alone = size[line] == 1
-    errors[line[alone]] = feature.standard_errors[alone]
-    contributions, counts = summed(share[:, None] * feature.contributions, line), summed(feature.counts, line)
+    alone = size[group_of_cell] == 1
+    errors[group_of_cell[alone]] = feature.standard_errors[alone]
+    contributions, counts = (
+        summed(share[:, None] * feature.contributions, group_of_cell),
+        summed(feature.counts, group_of_cell),
+    )
     return replace(feature, contributions=contributions, counts=counts, standard_errors=errors, factors=factors)
 
 
 def _with_levels(feature: Feature, levels: FeatureLevels, cells: FeatureLevels, *, same: bool) -> Feature:
-    """Return the feature with new levels and cells. With ``same``, or if both are equal, the levels are also the
-    cells.
+    """Return the feature with other levels and cells. If ``same`` is True, or both divide the column alike, the levels
+    are also used as cells.
     """
     same = same or (cells.n_levels == levels.n_levels and cells.missing_code == levels.missing_code)
     return replace(feature, levels=levels, cells=levels if same else replace(cells, counts=feature.counts))
 
 
 def cut(feature: Feature, old: Any, new: Any) -> tuple[Feature, str, str]:
-    """Move a cut point of a feature; add one if ``old`` is None, or remove one if ``new`` is None.
+    """Move a cut point from ``old`` to ``new``; add one if ``old`` is None, remove one if ``new`` is None. Return the
+    new feature, and the cut points before and after as texts.
 
     If a cut moves, the growing cell keeps its contribution. The rows of a divided cell are split in proportion to the
     widths, because the model has no rows to count.
@@ -226,13 +237,14 @@ def cut(feature: Feature, old: Any, new: Any) -> tuple[Feature, str, str]:
 
 
 def _cut_text(feature: Feature, at: float | None) -> str:
+    """Return the cut point ``at`` as labels show it; an empty text for None."""
     cuts = feature.cells.number_cuts
     return "" if at is None else cut_texts(cuts, feature.levels.type)[int(np.searchsorted(cuts, at))]
 
 
 def _existing_cut(feature: Feature, old: Any) -> float:
-    """Return the cut point of the levels or cells that equals ``old``, or is printed like it. Raise ValueError if there
-    is none.
+    """Return the cut point of a feature that equals the user's value ``old``, or is printed like it. Raise ValueError
+    if there is none.
     """
     value, parts = _number_in(feature.levels, old), (feature.levels, feature.cells)
     if any(value in part.number_cuts for part in parts):
@@ -254,7 +266,9 @@ def _number_in(level: FeatureLevels, value: Any) -> float:
 
 
 def _split(feature: Feature, at: float) -> Feature:
-    """Return the feature with the cell that contains the number ``at`` divided there; levels stay unchanged."""
+    """Return the feature with the cell that contains the number ``at`` divided there into two cells with its
+    contribution; levels stay unchanged.
+    """
     cells, old = feature.cells, feature.cells.cut_points
     assert old is not None
     if at in old:
@@ -271,9 +285,11 @@ def _split(feature: Feature, at: float) -> Feature:
     return _with_cells(feature, line, _with_texts_of(split_cells, cells), counts)
 
 
-def _with_cells(feature: Feature, line: np.ndarray, cells: FeatureLevels, counts: np.ndarray) -> Feature:
-    """Return the feature with new cells and counts. New cell i gets the contribution of old cell ``line[i]``."""
-    arrays = {name: getattr(feature, name)[line] for name in ("contributions", "standard_errors", "factors")}
+def _with_cells(feature: Feature, source_cell: np.ndarray, cells: FeatureLevels, counts: np.ndarray) -> Feature:
+    """Return the feature with other ``cells`` and their ``counts``, shape (n_cells, n_classes). New cell i gets the
+    contributions and errors of old cell ``source_cell[i]``.
+    """
+    arrays = {name: getattr(feature, name)[source_cell] for name in ("contributions", "standard_errors", "factors")}
     return replace(feature, cells=cells, counts=counts, **arrays)
 
 
@@ -295,10 +311,11 @@ def _moved(feature: Feature, at: float, to: float) -> Feature:
 
 
 def _with_cut(feature: Feature, before: Feature, at: float | None, to: float) -> Feature:
-    """Return the feature with the cut point ``to`` added to its levels. It replaces the cut point ``at``, unless that
-    is None.
+    """Return the feature with the cut point ``to`` among those of its levels, in place of the cut point ``at`` (None to
+    add it).
 
-    Levels keep their cut points if ``at`` divides only cells, not the levels of ``before``.
+    ``before`` is the feature before the edit; the cells of ``feature`` are already cut. Levels keep their cut points if
+    ``at`` divides only cells.
     """
     level, cells = before.levels, feature.cells
     cuts, missing = level.cut_points, level.missing_code
@@ -316,7 +333,11 @@ def _with_cut(feature: Feature, before: Feature, at: float | None, to: float) ->
 
 
 def with_values(feature: Feature, card: Scorecard, values: Mapping[Any, Any]) -> tuple[Feature, str, str]:
-    """Return the feature with contributions set by hand, in nats, from a dict by level. Their standard errors are 0."""
+    """Set contributions by hand. Return the new feature, and the contributions before and after as texts.
+
+    ``values`` maps labels or positions of levels to contributions in nats, as described in `_nats`. Their standard
+    errors become 0.
+    """
     if not isinstance(values, Mapping) or not values:
         raise ValueError(f"set needs a dict from levels of {feature.name!r} to contributions, got {values!r:.80}.")
     table, errors, factors = feature.table.copy(), feature.standard_errors.copy(), feature.factors.copy()
@@ -324,11 +345,12 @@ def with_values(feature: Feature, card: Scorecard, values: Mapping[Any, Any]) ->
     before, after = [], []
 
     def text(label: str, cells: np.ndarray) -> str:
+        """Return a label with the mean contribution of these cells as text."""
         weights = rows[cells] if rows[cells].any() else None
         return f"{label}: {_nats_text(np.average(table[cells], axis=0, weights=weights), card)}"
 
     for which, value in values.items():
-        level, cells = (None, np.array([len(errors)])) if which == UNSEEN else found(feature, which)
+        level, cells = (None, np.array([len(errors)])) if which == UNSEEN else find_level(feature, which)
         label = feature.levels.labels[level] if level is not None else [*feature.labels, UNSEEN][cells[0]]
         if done[cells].any():
             raise ValueError(f"set names the level {label!r} of {feature.name!r} twice; remove one of the two.")
@@ -343,10 +365,11 @@ def with_values(feature: Feature, card: Scorecard, values: Mapping[Any, Any]) ->
 
 
 def _nats(value: Any, card: Scorecard, old: np.ndarray, name: str) -> np.ndarray:
-    """Return contributions in nats, shape (n, n_classes), from the values that a user set; they add up to 0 over the
+    """Return contributions in nats, shape (n, n_classes), from a value that a user set; they add up to 0 over the
     classes.
 
-    Classes that the user did not name get equal shares of the remainder. ``old`` holds the contributions before.
+    ``value`` is a number for the positive class or a dict by class. Other classes share the remainder equally, starting
+    from ``old``, the contributions before the edit, of the same shape. ``name`` is the feature that messages name.
     """
     labels = card.classes.tolist()
     if not isinstance(value, Mapping):
@@ -373,6 +396,9 @@ def _nats(value: Any, card: Scorecard, old: np.ndarray, name: str) -> np.ndarray
 
 
 def _nats_text(nats: np.ndarray, card: Scorecard) -> str:
+    """Return contributions (n_classes,) in nats as text: of the positive class for two classes, otherwise of each
+    class.
+    """
     if nats.size == 2:
         return f"{nats[card.positive or 0]:+.4g}"
     return ", ".join(
@@ -381,7 +407,9 @@ def _nats_text(nats: np.ndarray, card: Scorecard) -> str:
 
 
 def without(feature: Feature, total: float) -> tuple[Feature, str, str]:
-    """Return the feature with one contribution in all cells: its mean over ``total`` training rows."""
+    """Drop a feature: give all its cells one contribution, the mean over ``total`` training rows. Return the new
+    feature, and its importance before and after as texts.
+    """
     _, mean = centred(feature, total)
     mean = np.where(np.abs(mean) < _NOTHING, 0.0, mean)  # rounding errors of a centred feature
     table, nothing = np.tile(mean, (len(feature.contributions), 1)), np.zeros_like(feature.standard_errors)
@@ -390,7 +418,8 @@ def without(feature: Feature, total: float) -> tuple[Feature, str, str]:
 
 
 def rising(feature: Feature, sign: int, side: int) -> tuple[Feature, str, str]:
-    """Return the feature with the nearest monotone contributions, in weighted least squares over training rows.
+    """Make a feature monotone: replace its contributions by the nearest monotone ones (least squares weighted by
+    training rows). Return the new feature, and the number of violations before and after as texts.
 
     Contributions to the positive class never fall (``sign`` 1) or never rise (-1). ``side`` is `Scorecard.side`.
     """
@@ -412,7 +441,10 @@ def keeps_sign(feature: Feature) -> bool:
 
 
 def renamed(feature: Feature, texts: Mapping[Any, str | None]) -> tuple[Feature, str, str]:
-    """Return the feature with new texts for levels or cells, from a dict by level; None restores the original label."""
+    """Give new texts to levels or cells. Return the new feature, and the texts before and after.
+
+    ``texts`` maps labels or positions to texts; None restores the original label.
+    """
     if not isinstance(texts, Mapping) or not texts:
         raise ValueError(f"rename needs a dict from levels of {feature.name!r} to texts, got {texts!r:.80}.")
     of_levels, of_cells = ([*(part.renamed or (None,) * part.n_levels)] for part in (feature.levels, feature.cells))
@@ -420,7 +452,7 @@ def renamed(feature: Feature, texts: Mapping[Any, str | None]) -> tuple[Feature,
     for which, text in texts.items():
         if text is not None and (not isinstance(text, str) or text == UNSEEN or not text.isprintable()):
             raise ValueError(f"A label of {feature.name!r} must be printable text, got {text!r:.80}.")
-        level, cells = found(feature, which)
+        level, cells = find_level(feature, which)
         before.append(feature.cells.labels[cells[0]] if level is None else feature.levels.labels[level])
         if level is not None:
             of_levels[level] = text
@@ -433,6 +465,7 @@ def renamed(feature: Feature, texts: Mapping[Any, str | None]) -> tuple[Feature,
 
 
 def _demand_numbers(feature: Feature, what: str) -> None:
+    """Raise ValueError unless the feature is numeric; ``what`` is the edit that the message names."""
     if feature.levels.cut_points is None:
         kind = "a pair" if feature.kind == "pair" else "made of groups of values"
         raise ValueError(f"{what} is for columns of numbers, and {feature.name!r} is {kind}; merge or set its levels.")

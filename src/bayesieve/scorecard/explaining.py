@@ -1,4 +1,8 @@
-"""Explanations of rows by a scorecard: by feature, by column, or by score (all indicators of a column together)."""
+"""Explanations of rows by a scorecard: by feature, by column, or by score (all indicators "x <= threshold" of a column
+together).
+
+A cell is a level of a feature (interval or group of values) or a piece of one, and has one contribution for each class.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ import numpy as np
 from bayesieve.parts import is_choice
 from bayesieve.scorecard.explanation import EXPLAINED_LEVEL, UNSEEN, Explanation, columns_of_texts
 from bayesieve.scorecard.look_up import Cell, is_row, table_of, text_of
-from bayesieve.scorecard.reasons import code_by, columns_in_use, part_texts, told_apart
+from bayesieve.scorecard.reasons import code_by, columns_in_use, distinguishing_levels, part_texts
 from bayesieve.scorecard.wording import Wording, described
 from bayesieve.table import Table
 
@@ -20,8 +24,8 @@ if TYPE_CHECKING:
 
 
 def explain(card: Scorecard, X: Any, by: str) -> Explanation:
-    """Return the explanation of rows documented in `Scorecard.explain`."""
-    by = checked_way(card, by)
+    """Return the contributions that explain the predictions of rows, as documented in `Scorecard.explain`."""
+    by = explanation_kind(card, by)
     if is_row(X, "Scorecard"):
         cells = card.reader.read_row(X) if by == "feature" else None
         if cells is not None:
@@ -33,10 +37,11 @@ def explain(card: Scorecard, X: Any, by: str) -> Explanation:
     return described(card, _by_score(card, table, explanation) if by == "score" else explanation)
 
 
-def checked_way(card: Scorecard, by: Any) -> str:
-    """Return the kind of explanation. "score" becomes "feature" if the scorecard has no indicators.
+def explanation_kind(card: Scorecard, by: Any) -> str:
+    """Return ``by`` if it is a kind of explanation: "feature", "score" or "column". "score" becomes "feature" if the
+    scorecard has no indicators.
 
-    Raise ValueError unless ``by`` is a supported kind.
+    Raise ValueError for anything else.
     """
     if not is_choice(by, ("feature", "score", "column")):
         raise ValueError(f"by must be 'feature', 'score' or 'column', got {by!r}.")
@@ -45,16 +50,22 @@ def checked_way(card: Scorecard, by: Any) -> str:
 
 
 def explain_cells(card: Scorecard, cells: Sequence[Cell]) -> Explanation:
-    """Return the explanation of one row, given as the cells that the reader of the scorecard returns."""
+    """Return the explanation of one row, given as one (code of the cell, value) for each feature in the model."""
     codes = np.array([[code] for code, _ in cells], dtype=np.int64).reshape(-1, 1)
     return described(card, _explained(card, codes, [[text_of(cell)] for cell in cells]))
 
 
 def _by_feature(card: Scorecard, table: Table) -> Explanation:
+    """Return the explanation of the rows of a table with one entry for each feature in the model."""
     return _explained(card, card.cells(table), card.reader.texts(table))
 
 
 def _explained(card: Scorecard, codes: np.ndarray, texts: Sequence[Any]) -> Explanation:
+    """Return the explanation by feature of rows that are already coded.
+
+    ``codes`` (n_used, n_rows) are the cells of the features in the model; ``texts`` holds, for each feature, the values
+    of the rows as texts.
+    """
     used, n_rows = card.used_features, codes.shape[1]
     codes = np.minimum(codes, card.tables.n_lines[:, None] - 1).astype(np.int64)  # unseen values come last
     labels = [feature.level_labels[of_rows] for feature, of_rows in zip(used, codes, strict=True)]
@@ -75,8 +86,8 @@ def _explained(card: Scorecard, codes: np.ndarray, texts: Sequence[Any]) -> Expl
 
 
 def _by_score(card: Scorecard, table: Table, explanation: Explanation) -> Explanation:
-    """Return the explanation with the contributions of all indicators of a column added up. Its level is the interval
-    between the cuts of all indicators.
+    """Add up the contributions of all indicators of a column in an explanation by feature. The level of the column is
+    the interval between the cut points of all its indicators.
     """
     read, levels = card.reader.read(table), card.reader.column_levels
     values = [level.texts(read.column(i)) for i, level in enumerate(levels)]
@@ -92,7 +103,7 @@ def _by_score(card: Scorecard, table: Table, explanation: Explanation) -> Explan
 
 
 def _by_column(card: Scorecard, table: Table) -> Explanation:
-    """Return the explanation with one entry per column.
+    """Return the explanation of the rows of a table with one entry for each column in use.
 
     Each column gets an equal share of the contributions and weights of every feature that uses it. Levels are described
     by the texts of reasons.
@@ -101,7 +112,7 @@ def _by_column(card: Scorecard, table: Table) -> Explanation:
     shares, errors = np.zeros((len(by_feature.features), len(names))), np.asarray(by_feature.standard_errors)
     for k, columns in enumerate(feature.columns for feature in card.used_features):
         shares[k, [names.index(name) for name in columns]] = 1.0 / len(columns)
-    levels_of_columns, read = told_apart(card, names), card.reader.read(table)
+    levels_of_columns, read = distinguishing_levels(card, names), card.reader.read(table)
     parts = [part_texts(card, level) for level in levels_of_columns]
     codes = code_by(card, table, [single for single, _ in parts])
     texts = [np.array(of, dtype=object)[row] for (_, of), row in zip(parts, codes, strict=True)]

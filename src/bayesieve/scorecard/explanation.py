@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesieve.scorecard.probabilities import number_variances, probabilities
+from bayesieve.scorecard.probabilities import logit_variances, probabilities
 from bayesieve.table.frames import frame_of_columns
 from bayesieve.table.target import class_position
 from bayesieve.words import ShortRepr
@@ -60,10 +60,14 @@ class Explanation(ShortRepr):
     probabilities: np.ndarray | None = None
 
     def _facts(self) -> dict[str, Any]:
+        """Return the facts for the short text of the object."""
         facts = {"n_rows": len(self.rows), "features": [*(self.names or self.features)], "classes": self.classes}
         return facts | {f"first_{name}": values[0] for name, values in self._head().items() if len(values)}
 
     def _head(self) -> dict[str, Any]:
+        """Return the first ten rows with the predicted class and the largest contributions to it, as columns of the
+        table by which notebooks show the object.
+        """
         first = slice(10)
         probabilities = None if self.probabilities is None else self.probabilities[first]
         few = replace(self, rows=self.rows[first], contributions=self.contributions[first], probabilities=probabilities)
@@ -130,7 +134,7 @@ class Explanation(ShortRepr):
         errors = self.standard_errors
         if errors is not None:
             shape, n = errors.shape, len(labels)
-            of_numbers = number_variances(errors.reshape(-1, n) ** 2)
+            of_numbers = logit_variances(errors.reshape(-1, n) ** 2)
             of_numbers = of_numbers[:, [0, 0]] / 2 if n == 2 else of_numbers
             errors = np.sqrt(of_numbers[:, others] + of_numbers[:, [at]]).reshape(*shape[:2], n - 1)
         numbers: dict[str, Any] = {"prior": (self.prior - self.prior[at])[others], "standard_errors": errors}

@@ -1,4 +1,7 @@
-"""Scorecards whose counts of few rows are hidden, for model files that leave a protected environment."""
+"""Scorecards whose counts of few rows are hidden, for model files that leave a protected environment.
+
+Levels are the intervals or groups of a feature, with their training rows by class; cells are levels or pieces of them.
+"""
 
 from __future__ import annotations
 
@@ -36,6 +39,7 @@ def with_hidden_counts(card: Scorecard, min_count: int) -> Scorecard:
     levels_by_id: dict[int, FeatureLevels] = {}
 
     def hidden(levels: FeatureLevels) -> FeatureLevels:
+        """Return levels with rounded counts. Levels that several features share remain one object."""
         if id(levels) not in levels_by_id:
             levels_by_id[id(levels)] = _hidden(levels, min_count, [*map(hidden, getattr(levels, "parts", ()))])
         return levels_by_id[id(levels)]
@@ -62,6 +66,7 @@ def rounded(counts: Any, min_count: int) -> np.ndarray:
 
 
 def _hidden(levels: FeatureLevels, min_count: int, parts: Sequence[FeatureLevels]) -> FeatureLevels:
+    """Return levels with rounded counts and level score. ``parts`` are the rounded levels of both columns of a pair."""
     score = min(round(levels.level_score, 3), 0.999)
     if not isinstance(levels, PairLevels):
         counts = None if levels.counts is None else rounded(levels.counts, min_count)

@@ -1,4 +1,8 @@
-"""Prediction by look-up: from the values of rows to cells of features, and from cells to contributions."""
+"""Prediction by look-up: from the values of rows to cells of features, and from cells to contributions.
+
+A cell is an interval or group of values of a feature, the unit that has a contribution; its code is its position. Codes
+from the number of cells on stand for unseen values, which no cell contains.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +31,7 @@ Cell = tuple[int, float | str | None]
 
 @dataclass(frozen=True, eq=False)
 class CellTables:
-    """Contributions of several features, concatenated in one table.
+    """Contributions of several features, concatenated in one table with a line for each cell.
 
     Parameters
     ----------
@@ -44,12 +48,13 @@ class CellTables:
 
     @classmethod
     def of(cls, tables: Sequence[np.ndarray], intercept: np.ndarray) -> CellTables:
+        """Return the concatenation of the tables of several features, each (n_cells + 1, n_classes) in nats."""
         nothing, n_lines = np.zeros((1, intercept.size)), np.array([*map(len, tables)], dtype=np.int64)
         return cls(np.concatenate([*tables, nothing]), n_lines, np.cumsum(n_lines) - n_lines, intercept)
 
     def joint(self, codes: np.ndarray) -> np.ndarray:
-        """Return log joint probabilities, shape (n_rows, n_classes), of rows given as cells, shape (n_features,
-        n_rows).
+        """Return log joint probabilities, shape (n_rows, n_classes) in nats. ``codes`` (n_features, n_rows) are the
+        cells of the rows.
         """
         from bayesieve.evidence._kernels import add_log_probabilities
 
@@ -62,21 +67,21 @@ class CellTables:
         return joint
 
     def joint_of_row(self, codes: Sequence[int]) -> np.ndarray:
-        """Return the log joint probabilities of one row, shape (n_classes,), faster than `joint` and equal to the last
-        bit.
+        """Return the log joint probabilities of one row, shape (n_classes,), given the cell of each feature. Faster
+        than `joint`, and equal to the last bit.
         """
         lines = self.lines[self.first + np.array(codes, dtype=np.int64)]
         return np.add.reduce(np.concatenate([self.intercept[None], lines]), axis=0)
 
     def contributions(self, codes: np.ndarray) -> np.ndarray:
-        """Return the contributions, shape (n_rows, n_features, n_classes), of rows given as cells, shape (n_features,
-        n_rows).
+        """Return contributions in nats, shape (n_rows, n_features, n_classes). ``codes`` (n_features, n_rows) are the
+        cells of the rows.
         """
         at = self.first[:, None] + np.minimum(codes, self.n_lines[:, None] - 1)
         return np.ascontiguousarray(self.lines[at].transpose(1, 0, 2))
 
 
-def intervals_of(joint: np.ndarray, variances: np.ndarray, level: float) -> np.ndarray:
+def probability_intervals(joint: np.ndarray, variances: np.ndarray, level: float) -> np.ndarray:
     """Return confidence intervals of class probabilities, shape (n_rows, n_classes, 2), from normal errors of the log
     odds.
 
@@ -102,12 +107,12 @@ def intervals_of(joint: np.ndarray, variances: np.ndarray, level: float) -> np.n
 
 
 class RowReader:
-    """Reader that turns rows into cells of features. Rows are tables with the training columns, or single mappings.
+    """Reader that turns rows into cells of features. Rows are tables with the training columns, or dicts of one row.
 
     Parameters
     ----------
-    levels : levels of the columns that features use, then those of pairs.
-    picked : (n_features,) position in ``levels`` of each feature.
+    levels : division into cells of each column that features use, then of each pair.
+    picked : (n_features,) position in ``levels`` of each feature; columns that only pairs use are not picked.
     columns : names of the columns of the training table.
     """
 
@@ -119,8 +124,8 @@ class RowReader:
 
     @cached_property
     def column_levels(self) -> Sequence[FeatureLevels]:
-        """Levels that distinguish the values of each needed column: the levels of its feature or, if several features
-        use the column, the union of their cuts.
+        """Levels that distinguish the values of each needed column: the cells of its feature or, if several features
+        use the column, the intervals between the cut points of all of them.
         """
         several: list[list[FeatureLevels]] = [[] for _ in self.needed]
         for level in self.levels[: self.levels.n_columns]:
@@ -129,7 +134,9 @@ class RowReader:
 
     @classmethod
     def of(cls, cells: Sequence[FeatureLevels], used: np.ndarray, columns: Sequence[str]) -> RowReader:
-        """Return a reader for the features at the ascending positions ``used`` in ``cells``."""
+        """Return a reader for some features. ``cells`` are the cells of all features, ``used`` the ascending positions
+        of those to read, and ``columns`` the names of the training columns.
+        """
         marked = np.isin(np.arange(len(cells)), used)
         columns_in_use = columns_behind(cells, marked)
         pairs = used[used >= columns_in_use.size]
@@ -155,7 +162,7 @@ class RowReader:
         return table.select([position[name] for name in self.needed])
 
     def check(self, names: Sequence[str]) -> None:
-        """Raise ValueError, naming the column, if a needed column is missing."""
+        """Raise ValueError, naming the columns, unless ``names`` contains all columns that the model needs."""
         existing = set(names)
         lacking = [name for name in self.needed if name not in existing]
         if lacking:
@@ -186,10 +193,13 @@ class RowReader:
 
     @cached_property
     def _single(self) -> list[Callable[[Mapping[str, Any]], Cell | None]]:
-        """Functions, one per feature, that return the cell of the feature in a single row, or None if it has none."""
+        """Functions, one per feature, that return the cell and the value of a row given as a dict; None if the value is
+        in no cell.
+        """
         readers: dict[int, _ValueReader] = {}
 
         def reader(level: FeatureLevels) -> _ValueReader:
+            """Return the reader of a column's values; features with the same levels share one."""
             return readers.setdefault(id(level), _ValueReader(level))
 
         return [
@@ -198,9 +208,11 @@ class RowReader:
         ]
 
     def read_row(self, row: Mapping[str, Any]) -> list[Cell] | None:
-        """Return the cells of the features in one row without building a table, which is much faster.
+        """Return the cell of each feature in one row, and the value in it, without building a table, which is much
+        faster.
 
-        Return None if the row can only be read, or its error only be explained, by way of a table.
+        Return None if the row has to be read as a table: a value is in no cell, a column is missing, or a value is
+        invalid.
         """
         cells = []
         try:
@@ -215,7 +227,7 @@ class RowReader:
 
 
 def joint_levels(levels: Sequence[FeatureLevels]) -> FeatureLevels:
-    """Return the levels of a column with the cuts of all features that use it, under the name of the column."""
+    """Return the levels of a column with the cut points of all features that use it, under the name of the column."""
     first = levels[0]
     if len(levels) == 1 and first.name == first.column:
         return first
@@ -224,7 +236,9 @@ def joint_levels(levels: Sequence[FeatureLevels]) -> FeatureLevels:
 
 
 class _ValueReader:
-    """Reader that returns the cell of a single value of one column."""
+    """Function that returns the cell of a column's value in a row given as a dict. Results are stored for repeated
+    values.
+    """
 
     def __init__(self, level: FeatureLevels) -> None:
         self._level, self.name, self.n_levels = level, level.column, level.n_levels
@@ -234,7 +248,7 @@ class _ValueReader:
         self._cells: dict[tuple[type, Any], Cell | None] = {}
 
     def __call__(self, row: Mapping[str, Any]) -> Cell | None:
-        """Return the cell of the row's value, or None if it has none."""
+        """Return the code and the value of the cell that contains the row's value; None if no cell does."""
         value = row[self.name]
         if value is None or value != value:
             return self._missing
@@ -250,6 +264,9 @@ class _ValueReader:
         return self._cells[key]
 
     def _read(self, value: Any) -> Cell | None:
+        """Return the code and the value of the cell of any value, by way of a table of one value; None if no cell
+        contains it.
+        """
         cell = np.empty((1, 1), dtype=object)
         cell[0, 0] = value
         try:
@@ -261,9 +278,11 @@ class _ValueReader:
 
 
 def _of_pair(pair: PairLevels, first: _ValueReader, second: _ValueReader) -> Callable[[Mapping[str, Any]], Cell | None]:
+    """Return a function from a row, given as a dict, to its cell of a pair, composed of the readers of both columns."""
     grid = pair.grid.tolist()
 
     def read(row: Mapping[str, Any]) -> Cell | None:
+        """Return the code of the cell, and both values as one text; None if the pair has no cell for them."""
         one, other = first(row), second(row)
         code = pair.n_levels if one is None or other is None else grid[one[0]][other[0]]
         if code == pair.n_levels:
@@ -275,7 +294,9 @@ def _of_pair(pair: PairLevels, first: _ValueReader, second: _ValueReader) -> Cal
 
 
 def text_of(cell: Cell) -> str | None:
-    """Return the value of a cell as text, in the form in which the model reads it; None if it is missing."""
+    """Return the value in a cell as text, in the form in which the model reads it; None if it is missing. ``cell`` is a
+    pair of code and value.
+    """
     return canonical_text(cell[1]) if isinstance(cell[1], float) else cell[1]
 
 
@@ -283,7 +304,7 @@ def is_row(X: Any, owner: str = "SelectiveNB") -> bool:
     """Return whether ``X`` is one row, given as a mapping from column names to values.
 
     Sparse matrices that are mappings from positions are not rows. Raise TypeError if a column of the mapping holds
-    several values; ``owner`` is the class that the message names.
+    several values; the message names the class ``owner``.
     """
     if not isinstance(X, Mapping) or hasattr(X, "shape"):
         return False

@@ -1,5 +1,9 @@
 """Schema of model files, and exact conversion between scorecards and plain values. All values read from a file are
 checked.
+
+Levels are the intervals or groups of values of a feature; cells are levels or pieces of them, and have contributions.
+Invalid content raises `Damaged`, whose message is half a sentence ("its class counts are all 0") that the caller
+completes with the name of the file.
 """
 
 from __future__ import annotations
@@ -138,6 +142,9 @@ def card_to_plain(card: Scorecard) -> dict[str, Any]:
 
 
 def _feature_to_plain(feature: Feature, columns: Mapping[int, str]) -> dict[str, Any]:
+    """Return a feature as plain values, by the names of `SavedFeature`. ``columns`` gives the name of a column by the
+    identity of its levels, to which pairs refer.
+    """
     levels = feature.levels
     more: dict[str, Any] = {}
     if isinstance(levels, PairLevels):
@@ -165,7 +172,7 @@ def _feature_to_plain(feature: Feature, columns: Mapping[int, str]) -> dict[str,
 
 
 def card_from_file(file: ModelFile) -> Scorecard:
-    """Return the scorecard of a parsed file. Raise `Damaged` if its values contradict each other."""
+    """Return the scorecard of a parsed model file. Raise `Damaged` if its values contradict each other."""
     classes = _classes_of(file.classes)
     n_classes, n_logits = classes.size, 1 if classes.size == 2 else classes.size
     class_counts = numbers(file.class_counts, (n_classes,), "class counts", 0.0, _MAX_WEIGHT)
@@ -190,6 +197,9 @@ def card_from_file(file: ModelFile) -> Scorecard:
 
 
 def _checked_provenance(provenance: Provenance, columns: Sequence[str], class_counts: np.ndarray) -> Provenance:
+    """Return the provenance of a file, with labels in the form that `read_labels` returns. Raise `Damaged` if it
+    contradicts the ``columns`` or the ``class_counts`` (n_classes,) of the file.
+    """
     n_classes, smoothing = class_counts.size, provenance["smoothing"]
     if provenance.get("positive", 0) >= n_classes:
         raise Damaged("its positive class is not one of its classes")
@@ -210,7 +220,9 @@ def _checked_provenance(provenance: Provenance, columns: Sequence[str], class_co
 
 
 def _levels_of(file: ModelFile) -> list[FeatureLevels]:
-    """Return the levels of all features of a file: those of columns first, then those of pairs."""
+    """Return the levels of all features of a file: those of columns first, then those of pairs. Raise `Damaged` if they
+    are invalid, or contradict each other or the columns.
+    """
     levels: list[FeatureLevels] = []
     shared: dict[str, FeatureLevels] = {}
     for feature in file.features:
@@ -236,7 +248,9 @@ def _levels_of(file: ModelFile) -> list[FeatureLevels]:
 
 
 def _check_indicators(indicators: Sequence[FeatureLevels]) -> None:
-    """Raise `Damaged` unless the indicators of a column have the same type and the same level for missing values."""
+    """Raise `Damaged` unless the indicators ("x <= threshold") of a column have the same type and the same level for
+    missing values.
+    """
     first: dict[str, FeatureLevels] = {}
     for level in indicators:
         same = first.setdefault(level.column, level)
@@ -246,7 +260,11 @@ def _check_indicators(indicators: Sequence[FeatureLevels]) -> None:
 
 
 def _feature_of(saved: SavedFeature, level: FeatureLevels, n_classes: int, n_factors: int) -> Feature:
-    """Return a feature from its saved arrays. Raise `Damaged` if their shapes or values are invalid."""
+    """Return a feature from its saved arrays and its ``level``, its division into levels. Raise `Damaged` if shapes or
+    values are invalid.
+
+    ``n_classes`` and ``n_factors`` are the numbers of classes and of error factors of the model.
+    """
     name, cells = repr(level.name), level
     if saved.cells is not None:
         cells = _cells_of(saved.cells, level)
@@ -279,7 +297,9 @@ def _feature_of(saved: SavedFeature, level: FeatureLevels, n_classes: int, n_fac
 
 
 def _cells_of(saved: SavedLevels, level: FeatureLevels) -> FeatureLevels:
-    """Return the saved cells of a feature. Raise `Damaged` unless they are nested in its levels."""
+    """Return the saved cells of a feature. Raise `Damaged` unless each of them lies within one of the feature's
+    levels.
+    """
     cells = read_by(FeatureLevels.from_saved, saved)
     alike = all(getattr(cells, part) == getattr(level, part) for part in ("name", "kind", "type", "special"))
     if not alike or (cells.missing_code is None) != (level.missing_code is None) or not _is_nested(cells, level):
@@ -288,6 +308,7 @@ def _cells_of(saved: SavedLevels, level: FeatureLevels) -> FeatureLevels:
 
 
 def _is_nested(cells: FeatureLevels, level: FeatureLevels) -> bool:
+    """Return whether each cell lies within one level. Both divide the same column."""
     if cells.cut_points is not None and level.cut_points is not None:
         return bool(np.isin(level.cut_points[np.isfinite(level.cut_points)], cells.cut_points).all())
     if cells.groups is None or level.groups is None:
@@ -313,6 +334,9 @@ def _classes_to_plain(labels: np.ndarray) -> dict[str, Any]:
 
 
 def _classes_of(saved: SavedClasses) -> np.ndarray:
+    """Return the class labels of a file as an array of the type that it had when it was saved. Raise `Damaged` if they
+    are invalid.
+    """
     values, type_ = saved.values, saved.type
     if not all(type(value) is _LABELS[saved.kind] for value in values):
         raise Damaged("its classes must be at least two labels of one type")

@@ -1,4 +1,7 @@
-"""Conversion of log joint probabilities to probabilities, and of variances between contributions and logits."""
+"""Conversion of log joint probabilities to probabilities, and of variances between contributions and logits.
+
+There is one logit for two classes, the log odds of the second class; otherwise one for each class.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,8 @@ from bayesieve.parts import is_number
 
 
 def log_probabilities(joint: np.ndarray) -> np.ndarray:
-    """Return the log probabilities of the classes from log joint probabilities, shape (n_rows, n_classes), which are
-    overwritten.
+    """Return the log probabilities of the classes, shape (n_rows, n_classes). The log joint probabilities in ``joint``,
+    of the same shape, are overwritten.
     """
     joint -= joint.max(axis=1, keepdims=True)
     joint -= np.log(np.exp(joint).sum(axis=1, keepdims=True))
@@ -19,8 +22,8 @@ def log_probabilities(joint: np.ndarray) -> np.ndarray:
 
 
 def probabilities(joint: np.ndarray) -> np.ndarray:
-    """Return the probabilities of the classes from log joint probabilities, shape (n_rows, n_classes), which are
-    overwritten.
+    """Return the probabilities of the classes, shape (n_rows, n_classes). The log joint probabilities in ``joint``, of
+    the same shape, are overwritten.
     """
     joint -= joint.max(axis=1, keepdims=True)
     np.exp(joint, out=joint)
@@ -28,28 +31,28 @@ def probabilities(joint: np.ndarray) -> np.ndarray:
     return joint
 
 
-def chance(class_counts: np.ndarray) -> np.ndarray:
-    """Return the sampling variances of the logits, shape (n_logits,) in squared nats, of an intercept fitted to rows
-    with these class counts.
+def intercept_variances(class_counts: np.ndarray) -> np.ndarray:
+    """Return the sampling variances of the logits of an intercept fitted to rows with these class counts, (n_classes,);
+    shape (n_logits,) in squared nats.
     """
     rows, others = np.maximum(class_counts, 0.5), np.maximum(class_counts.sum() - class_counts, 0.5)
     variances: np.ndarray = 1.0 / rows + 1.0 / others
     return variances[:1] if rows.size == 2 else variances
 
 
-def number_variances(of_classes: np.ndarray) -> np.ndarray:
-    """Return the variances of the logits of each cell, shape (n_cells, n_logits), from those of its contributions.
+def logit_variances(contribution_variances: np.ndarray) -> np.ndarray:
+    """Return the variances of the logits of each cell, shape (n_cells, n_logits), from those of its contributions to
+    the classes, shape (n_cells, n_classes).
 
-    ``of_classes`` (n_cells, n_classes) are the variances of contributions that are centred over the classes; the
-    contributions before centring are taken as independent. For two classes, the logit is the contribution to the second
-    class minus that to the first.
+    Contributions are centred over the classes; before centring they are taken as independent. For two classes, the
+    logit is the contribution to the second class minus that to the first.
     """
-    n_classes = of_classes.shape[1]
+    n_classes = contribution_variances.shape[1]
     if n_classes == 2:
-        return 4.0 * of_classes[:, :1]
+        return 4.0 * contribution_variances[:, :1]
     share = 1.0 / n_classes
-    total = of_classes.sum(axis=1, keepdims=True) / (1.0 - share)
-    return np.maximum(of_classes - share**2 * total, 0.0) / (1.0 - 2.0 * share)
+    total = contribution_variances.sum(axis=1, keepdims=True) / (1.0 - share)
+    return np.maximum(contribution_variances - share**2 * total, 0.0) / (1.0 - 2.0 * share)
 
 
 def check_level(level: Any) -> float:

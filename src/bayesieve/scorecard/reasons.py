@@ -1,10 +1,11 @@
 """Reasons for scores, column by column, by a rule simple enough to repeat in SQL, PMML and spreadsheets.
 
 1. The score of a class is log P(class) minus the mean log probability of the other classes; for two classes, the log
-   odds. With J classes, a cell with contributions c adds (J c[class] - sum(c)) / (J - 1) to the score.
+   odds. With J classes, a cell with contributions c adds (J c[class] - sum(c)) / (J - 1) to the score. (A cell is an
+   interval or group of values of a feature, the unit that has contributions.)
 2. Against "mean", the score is compared with the average training row, to which features add 0. Against "best", it is
    compared with the cell of the feature that adds most; this may be the cell of missing values, but not values without
-   a cell. All indicators of a column count as one feature here.
+   a cell. All indicators ("x <= threshold") of a column count as one feature here.
 3. The difference of a feature is divided equally between its columns: a pair adds half of it to each column. The sums
    of the columns therefore add up to the score minus that of the reference row.
 4. Columns below the reference are reasons, the largest shortfall first. Sums are compared after rounding to 9
@@ -59,7 +60,12 @@ def reasons_of(
     values: bool = False,
     codes_by_column: Mapping[str, str] | None = None,
 ) -> Any:
-    """Return the frame documented in `SelectiveNB.reasons`."""
+    """Return the dataframe documented in `SelectiveNB.reasons`: the reasons of each row of ``table``, the strongest
+    first.
+
+    ``target`` is the class that reasons speak against (None for the positive class), ``values`` adds the row's values
+    to the texts, and ``codes_by_column`` are reason codes; otherwise those of the model's labels are used.
+    """
     import polars as pl
 
     check_allowed({"n": n, "against": against, "values": values}, _ALLOWED)
@@ -96,8 +102,8 @@ def reasons_of(
 
 
 def _checked_codes(card: Scorecard, codes: Mapping[str, str] | None) -> Mapping[str, str]:
-    """Return reason codes by column; if none are given, those of the model's labels. Raise ValueError for a name that
-    is not a column.
+    """Return reason codes by column; if ``codes`` is None, those of the model's labels. Raise ValueError for a name
+    that is not a column.
     """
     if codes is None:
         return Wording.of(card).codes
@@ -113,11 +119,15 @@ def _checked_codes(card: Scorecard, codes: Mapping[str, str] | None) -> Mapping[
 
 
 def _with_values(card: Scorecard, table: Table, names: Sequence[str], reasons: Any) -> Any:
-    """Insert the value of the row into the texts of reasons for numeric columns: "amount 7,500 (more than 6,420)"."""
+    """Insert the value of the row into the texts of reasons for numeric columns: "amount 7,500 (more than 6,420)".
+
+    ``names`` are the columns in use; ``reasons`` is the polars dataframe of `reasons_of`, which is returned with new
+    texts.
+    """
     import polars as pl
 
     numbers, words, read = dict[str, Any](), Wording.of(card), card.reader.read(table)
-    for name, level in zip(names, told_apart(card, names), strict=True):
+    for name, level in zip(names, distinguishing_levels(card, names), strict=True):
         if level.cut_points is not None:
             column = read.column(card.reader.needed.index(name))
             cells = code_by(card, table, [level])[0]
@@ -164,7 +174,9 @@ def shortfalls(
 
 def reference_scores(card: Scorecard, against: str, sign: float = 1.0) -> np.ndarray:
     """Return the contribution of each feature to the score of each class in the reference row, shape (n_used,
-    n_classes).
+    n_classes) in nats.
+
+    ``against`` is the reference row, "mean" or "best"; ``sign`` is -1 if the score is minus the score of the class.
     """
     if against == "best" and card.used.size:
         return _best(card.used_features, sign)
@@ -172,15 +184,16 @@ def reference_scores(card: Scorecard, against: str, sign: float = 1.0) -> np.nda
 
 
 def class_scores(table: np.ndarray) -> np.ndarray:
-    """Convert contributions to each class, (n_lines, n_classes), to contributions to the score of each class (rule 1 of
-    the module).
+    """Convert contributions to each class, (n_lines, n_classes) in nats, to contributions to the score of each class
+    (rule 1 of the module).
     """
     n_classes = table.shape[1]
     return np.asarray((n_classes * table - table.sum(axis=1, keepdims=True)) / (n_classes - 1))
 
 
 def _best(features: Sequence[Feature], sign: float) -> np.ndarray:
-    """Return the largest contribution of each feature to the score of each class, shape (n_features, n_classes).
+    """Return the largest contribution of each feature to the score of each class, shape (n_features, n_classes) in
+    nats; ``sign`` -1 inverts the score.
 
     Indicators of one column are maximised together: their largest sum is assigned to the first of them, and 0 to the
     others.
@@ -202,10 +215,13 @@ def _best(features: Sequence[Feature], sign: float) -> np.ndarray:
 
 
 def _texts(card: Scorecard, table: Table, names: Sequence[str]) -> tuple[np.ndarray, np.ndarray, list[list[str]]]:
-    """Return three results: the position of each column's levels, the codes of the rows by each of these levels, shape
-    (n_levels, n_rows), and the texts of the codes.
+    """Return the parts of the texts of reasons for the rows of a table: which levels each column uses, the level of
+    each row, and the text of each level.
+
+    ``names`` are the columns in use. The results are the position of the levels of each column, shape (n_columns,), the
+    codes of the rows by each of these levels, shape (n_levels, n_rows), and the list of texts of each.
     """
-    levels_of_columns = told_apart(card, names)
+    levels_of_columns = distinguishing_levels(card, names)
     levels = list({id(level): level for level in levels_of_columns}.values())
     parts, texts = zip(*(reason_texts(card, level) for level in levels), strict=True) if levels else ((), ())
     position = {id(level): i for i, level in enumerate(levels)}
@@ -214,8 +230,10 @@ def _texts(card: Scorecard, table: Table, names: Sequence[str]) -> tuple[np.ndar
 
 
 def reason_texts(card: Scorecard, level: FeatureLevels) -> tuple[FeatureLevels, list[str]]:
-    """Return the levels that distinguish a column's values in reasons, and the text of each code, such as "age: over
-    40".
+    """Return the levels that distinguish a column's values in reasons, and the text of each, such as "age: over 40";
+    the last text is for unseen values.
+
+    ``level`` is a division of the column. Of categories, each value becomes a level of its own.
     """
     single, texts = part_texts(card, level)
     name = Wording.of(card).named(level)
@@ -223,15 +241,17 @@ def reason_texts(card: Scorecard, level: FeatureLevels) -> tuple[FeatureLevels, 
 
 
 def part_texts(card: Scorecard, level: FeatureLevels) -> tuple[FeatureLevels, list[str]]:
-    """Return the levels that distinguish a column's values in reasons, and the text of each code without the column
-    name.
+    """Return the levels that distinguish a column's values in reasons, and the text of each without the name of the
+    column. See `reason_texts`.
     """
     words, single = Wording.of(card), level if level.groups is None else level.by_value()
     return single, [*_texts_of(card, level, single, words), UNSEEN[1:-1]]
 
 
 def code_by(card: Scorecard, table: Table, levels: Sequence[FeatureLevels]) -> np.ndarray:
-    """Return the codes of the rows by any levels of the columns of a scorecard, shape (n_levels, n_rows)."""
+    """Return the codes of the rows by ``levels``, any divisions of columns that the scorecard reads; shape (n_levels,
+    n_rows).
+    """
     if not levels:
         return np.zeros((0, table.n_rows), dtype=np.int64)
     columns = card.reader.read(table).select([card.reader.needed.index(level.column) for level in levels])
@@ -240,8 +260,8 @@ def code_by(card: Scorecard, table: Table, levels: Sequence[FeatureLevels]) -> n
 
 
 def _texts_of(card: Scorecard, level: FeatureLevels, single: FeatureLevels, words: Wording) -> list[str]:
-    """Return a text for each level of ``single``: the text that a user gave to it or its level, otherwise its label in
-    words.
+    """Return a text for each level of ``single``, which divides the column into single values or as ``level`` does: the
+    text that a user gave to it or its level, otherwise its label in words.
     """
     around = np.arange(level.n_levels) if single is level else level.code_categories(single.first_values())
     texts = words.given(level)
@@ -252,8 +272,8 @@ def _texts_of(card: Scorecard, level: FeatureLevels, single: FeatureLevels, word
     return [texts[k] or text for k, text in zip(around.tolist(), words.spoken(single), strict=True)]
 
 
-def told_apart(card: Scorecard, names: Sequence[str]) -> list[FeatureLevels]:
-    """Return the levels that distinguish the values of each column in texts.
+def distinguishing_levels(card: Scorecard, names: Sequence[str]) -> list[FeatureLevels]:
+    """Return, for each column in ``names``, the levels that distinguish its values in texts.
 
     They are the levels by which the scorecard reads the column or, if it reads a single level, those of a pair.
     """

@@ -1,4 +1,11 @@
-"""`Scorecard`: a fitted model as plain arrays. Predictions, explanations, reports and exports read nothing else."""
+"""`Scorecard`: a fitted model as plain arrays. Predictions, explanations, reports and exports read nothing else.
+
+A level is an interval of numbers or a group of categories of a feature. A cell is a level or a piece of one, and the
+unit that has a contribution. Its code is its position; the code after the last cell stands for unseen values (those
+without a cell). A curve is a numeric feature whose levels are divided into many cells, fitted together. There is one
+logit for two classes (the log odds of the second class), otherwise one for each class; the log joint is log P(class,
+row) up to a constant.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +26,8 @@ from bayesieve.evidence.neutral import mean_line
 from bayesieve.evidence.problem import class_variances
 from bayesieve.evidence.terms import coarser_codes
 from bayesieve.scorecard.explanation import UNSEEN, Explanation
-from bayesieve.scorecard.look_up import CellTables, RowReader, intervals_of, table_of
-from bayesieve.scorecard.probabilities import chance, check_level, number_variances, probabilities
+from bayesieve.scorecard.look_up import CellTables, RowReader, probability_intervals, table_of
+from bayesieve.scorecard.probabilities import check_level, intercept_variances, logit_variances, probabilities
 from bayesieve.table import FeatureLevels
 from bayesieve.table.frames import results_frame
 from bayesieve.table.target import class_position, sign_of_positive
@@ -83,14 +90,17 @@ class Feature(ShortRepr):
     log_bayes: float = math.nan
 
     def _facts(self) -> dict[str, Any]:
+        """Return the facts for the short text of the object."""
         facts = {"name": self.levels.name, "kind": self.levels.kind, "n_cells": self.cells.n_levels}
         return facts | {name: getattr(self, name) for name in ("weight", "search_weight", "sign", "importance")}
 
     def _head(self) -> dict[str, Any]:
+        """Return the first ten cells, as columns of the table by which notebooks show the object."""
         cells = self.cells.labels[:10]
         return {"cell": cells, **{name: [*getattr(self, name)[:10]] for name in ("counts", "contributions")}}
 
     def __getstate__(self) -> dict[str, Any]:
+        """Return the fields of the dataclass for pickling, without cached properties."""
         return {field.name: getattr(self, field.name) for field in fields(self)}  # not what follows from these
 
     @property
@@ -120,7 +130,7 @@ class Feature(ShortRepr):
 
     @cached_property
     def level_of_cell(self) -> np.ndarray:
-        """Code of the level that contains each cell, shape (n_cells,)."""
+        """Position of the level that contains each cell, shape (n_cells,)."""
         return coarser_codes(self.cells, self.levels)
 
     @cached_property
@@ -140,11 +150,15 @@ class Feature(ShortRepr):
 
     @cached_property
     def errors(self) -> tuple[np.ndarray, np.ndarray]:
-        """Errors of the logits of each cell: loadings on factors shared with other features, shape (n_cells + 1,
-        n_logits, n_factors) in nats, and remaining variances, shape (n_cells + 1, n_logits) in squared nats.
+        """Errors of the contributions to the logits, by cell: the part shared with other features and the variance of
+        the rest.
 
-        The last row is for unseen values; its variance is the variance of the contribution over the training rows. A
-        weight w below 1 shrinks counted contributions, which is optimal if w (1 - w) of the counting variance is
+        Returns two arrays. The first, shape (n_cells + 1, n_logits, n_factors) in nats, holds the coefficients of error
+        factors: independent standard normal variables that the errors of all features share. The second, shape (n_cells
+        + 1, n_logits) in squared nats, holds the variances that remain. The last row of both is for unseen values; its
+        variance is that of the contribution over the training rows.
+
+        A weight w below 1 shrinks counted contributions, which is optimal if w (1 - w) of the counting variance is
         squared bias; that bias is added. The fewer rows a level has, the more of its counting variance is added,
         because the weight is hardly affected by rare levels. Contributions set by hand have no error.
         """
@@ -157,7 +171,7 @@ class Feature(ShortRepr):
         by_hand = (of_classes == 0).all(axis=1)
         bias_of_classes = bias[level, None] * counting_variances(of_level)[level]
         of_classes = np.where(by_hand[:, None], 0.0, of_classes + bias_of_classes)
-        variances = np.maximum(number_variances(of_classes) - (self.factors**2).sum(axis=2), 0.0)
+        variances = np.maximum(logit_variances(of_classes) - (self.factors**2).sum(axis=2), 0.0)
         numbers = np.diff(self.contributions, axis=1) if variances.shape[1] == 1 else self.contributions
         typical = (rows @ numbers**2) / max(rows.sum(), np.finfo(float).tiny)
         nothing = np.zeros((1, *self.factors.shape[1:]))
@@ -228,15 +242,18 @@ class Scorecard(ShortRepr):
     library: str = "polars"
 
     def _facts(self) -> dict[str, Any]:
+        """Return the facts for the short text of the object."""
         names = [self.features[k].levels.name for k in self.by_importance[:100].tolist()]
         return {"classes": self.classes, "features": len(self.features), "used": len(self.used), "first": names}
 
     def _head(self) -> dict[str, Any]:
+        """Return the ten most important features, as columns of the table by which notebooks show the object."""
         first = [self.features[k] for k in self.by_importance[:10].tolist()]
         names = {"feature": [one.levels.name for one in first], "cells": [one.cells.n_levels for one in first]}
         return names | {name: [getattr(one, name) for one in first] for name in ("weight", "importance")}
 
     def __getstate__(self) -> dict[str, Any]:
+        """Return the fields of the dataclass for pickling, without cached properties."""
         return {field.name: getattr(self, field.name) for field in fields(self)}  # not what follows from these
 
     def __getitem__(self, name: str) -> Feature:
@@ -244,10 +261,12 @@ class Scorecard(ShortRepr):
         return self.features[self._position[name]]
 
     def __contains__(self, name: object) -> bool:
+        """Return whether the scorecard has a feature with this name, whether in the model or not."""
         return name in self._position
 
     @cached_property
     def _position(self) -> dict[str, int]:
+        """Position of each feature in `features`, by name."""
         return {feature.name: k for k, feature in enumerate(self.features)}
 
     @property
@@ -272,22 +291,22 @@ class Scorecard(ShortRepr):
 
     @property
     def side(self) -> int:
-        """Factor that makes the signs of features refer to the positive class: -1 if the positive class is the first of
-        two, otherwise 1.
+        """Factor from signs that refer to the second class to signs that refer to the positive class: -1 if the
+        positive class is the first of two, otherwise 1.
         """
         return sign_of_positive(self.classes, self.positive)
 
     def position(self, label: Any, option: str = "target") -> int | None:
-        """Return the position of a class; None stands for the positive class, and is returned if there is none. Raise
-        ValueError for an unknown label.
+        """Return the position of the class with this label. For None, return that of the positive class, or None if
+        there is none.
 
-        ``option`` is the name of the option that the message names.
+        Raise ValueError for an unknown label; the message names the caller's ``option``.
         """
         return self.positive if label is None else class_position(self.classes, label, option)
 
     def log_odds(self, table: np.ndarray) -> np.ndarray:
-        """Return contributions to the log odds of the positive class, shape (...,), from contributions to two classes,
-        (..., 2), in nats.
+        """Convert contributions to two classes, shape (..., 2) in nats, to contributions to the log odds of the
+        positive class, shape (...,).
         """
         positive = 1 if self.positive is None else self.positive
         return np.asarray(table[..., positive] - table[..., 1 - positive])
@@ -323,20 +342,21 @@ class Scorecard(ShortRepr):
 
     @cached_property
     def tables(self) -> CellTables:
-        """Contributions of the features in the model, concatenated in one table."""
+        """Contributions of the features in the model, in nats, concatenated in one table."""
         return CellTables.of([feature.table for feature in self.used_features], self.intercept)
 
     @cached_property
     def standard_errors(self) -> CellTables:
-        """Standard errors of the contributions of the features in the model, concatenated in one table."""
+        """Standard errors of the contributions of the features in the model, in nats, concatenated in one table."""
         return CellTables.of([feature.total_errors for feature in self.used_features], np.zeros(self.classes.size))
 
     @cached_property
     def errors(self) -> CellTables:
-        """Errors of the features in the model, concatenated in one table.
+        """Errors of the features in the model, concatenated in one table, in which `predict_interval` looks up cells.
 
-        Each line holds the variances of the logits, which add up over features, then the loadings on shared factors,
-        which add up over features before they are squared.
+        Each line holds the n_logits variances of a cell, in squared nats, which add up over features, then its n_logits
+        x n_factors coefficients of the shared error factors, in nats, which add up over features before they are
+        squared.
         """
         n_logits, n_factors = self.intercept_factors.shape
         tables = []
@@ -344,7 +364,7 @@ class Scorecard(ShortRepr):
             lines = np.zeros((len(variances), n_logits, n_factors))
             lines[..., : shared.shape[2]] = shared
             tables.append(np.column_stack([variances, lines.reshape(len(variances), -1)]))
-        of_intercept = chance(self.class_counts) + self.omitted_variances
+        of_intercept = intercept_variances(self.class_counts) + self.omitted_variances
         return CellTables.of(tables, np.append(of_intercept, self.intercept_factors))
 
     @cached_property
@@ -353,25 +373,27 @@ class Scorecard(ShortRepr):
         return RowReader.of([feature.cells for feature in self.features], self.used, self.columns)
 
     def cells(self, X: Any) -> np.ndarray:
-        """Return the cell of each feature in the model for each row, shape (n_used, n_rows).
+        """Return the code of the row's cell for each feature in the model, shape (n_used, n_rows).
 
         Parameters
         ----------
-        X : dataframe or array
-            Rows with the training columns by name, in any order; columns that the model does not use may be missing.
-            Also accepted: one row as a mapping from columns to values, or a `CodedTable` with the codes of all
-            features.
+        X : dataframe or array Rows with the training columns by name, in any order; columns that the model does not use
+            may be missing. Also accepted: one row as a mapping from columns to values, or a `CodedTable` with the codes
+            of all features.
 
         Raises
         ------
-        ValueError
-            If a column is missing, or if codes of levels are passed but the cells of the model are finer.
+        ValueError If a column is missing, or if codes of levels are passed but the cells of the model are finer.
         """
         if isinstance(X, CodedTable):
             return self._cells_of_codes(X)
         return self.reader.code(table_of(X))[0]
 
     def _cells_of_codes(self, coded: CodedTable) -> np.ndarray:
+        """Return the codes of the features in the model, shape (n_used, n_rows), from a table that is already coded.
+
+        Raise ValueError unless it was coded by the cells of this model.
+        """
         cells_of_features = [feature.cells for feature in self.features]
         split = any(feature.cells is not feature.levels for feature in self.features)
         matches = np.array_equal(coded.n_levels, [cells.n_levels for cells in cells_of_features])
@@ -401,13 +423,13 @@ class Scorecard(ShortRepr):
         return self.interval_of_cells(self.cells(X), check_level(level))
 
     def interval_of_cells(self, cells: np.ndarray, level: float) -> np.ndarray:
-        """Return confidence intervals of the class probabilities, shape (n_rows, n_classes, 2), of rows given as cells,
-        shape (n_used, n_rows).
+        """Return confidence intervals of class probabilities, shape (n_rows, n_classes, 2). ``cells`` are the codes
+        returned by `cells`, shape (n_used, n_rows); ``level`` is the confidence level.
         """
         n_logits, n_factors = self.intercept_factors.shape
         single, shared = np.split(self.errors.joint(cells), [n_logits], axis=1)
         variances = single + (shared.reshape(len(single), n_logits, n_factors) ** 2).sum(axis=2)
-        return intervals_of(self.tables.joint(cells), variances, level)
+        return probability_intervals(self.tables.joint(cells), variances, level)
 
     def explain(self, X: Any, by: Literal["feature", "score", "column"] = "feature") -> Explanation:
         """Explain rows by the contribution of each feature in the model.
@@ -511,8 +533,8 @@ class Scorecard(ShortRepr):
         return results_frame(rows, self.library, infer_schema_length=None)
 
     def _few(self, feature: Feature, min_count: int) -> list[dict[str, Any]]:
-        """Return the line of `to_frame` that stands for all cells of fewer than ``min_count`` rows, as a list; empty if
-        there are none.
+        """Return the line of `to_frame` that stands for all cells of a feature with fewer than ``min_count`` rows, as a
+        list; empty if there are none.
         """
         n_rows = feature.counts.sum(axis=1)
         few = n_rows < min_count
@@ -525,6 +547,11 @@ class Scorecard(ShortRepr):
     def _line(
         self, feature: Feature | None, cell: str, contributions: np.ndarray, errors: np.ndarray, **parts: Any
     ) -> dict[str, Any]:
+        """Return a line of `to_frame` as a dict by column.
+
+        ``cell`` is the text of the cell; ``contributions`` and ``errors`` are arrays (n_classes,) in nats; ``parts``
+        are further columns, such as bounds and rows. Without a ``feature``, it is the line of the intercept.
+        """
         of_classes = zip(self.classes.tolist(), contributions.tolist(), errors.tolist(), strict=True)
         name, columns = (None, None) if feature is None else (feature.name, list(feature.columns))
         line = {"feature": name, "columns": columns, "cell": cell, **dict.fromkeys(("low", "high", "values"))}
@@ -536,8 +563,8 @@ class Scorecard(ShortRepr):
 
 
 def bounds_of(cells: FeatureLevels, code: int) -> dict[str, Any]:
-    """Return the content of a cell by name: ``low`` (exclusive) and ``high`` (inclusive) of an interval, or the
-    ``values`` of a group as texts.
+    """Return what the cell with this code contains, as a dict: ``low`` (exclusive) and ``high`` (inclusive) of an
+    interval, ``values`` (texts) of a group; empty for a cell of missing values or of a pair.
     """
     if cells.groups is not None:
         return {"values": [canonical_text(value) for value in cells.groups[code] if value is not None]}
@@ -553,13 +580,14 @@ def bounds_of(cells: FeatureLevels, code: int) -> dict[str, Any]:
 def scorecard_of_fit(
     evidence: Evidence, search_weights: np.ndarray, signs: Mapping[int, int], **facts: Any
 ) -> Scorecard:
-    """Return the scorecard of fitted contributions.
+    """Return the scorecard of contributions that were just fitted.
 
     Parameters
     ----------
-    evidence : fitted contributions.
-    search_weights : weights of the features in the search; surfaces come after these features and have no weight.
-    signs : 1 or -1 for each monotone feature, by position.
+    evidence : contributions of all features, their errors, and the intercept.
+    search_weights : (n_features,) weights that the search gave to columns and pairs. Surfaces (pairs with contributions
+        on a fine grid) follow them in ``evidence`` and have none.
+    signs : 1 or -1 for each feature whose contributions must rise or fall, by position.
     **facts : ``classes``, ``columns``, ``provenance`` and ``library`` of the `Scorecard`.
     """
     search_weights, features = search_weights.astype(float).tolist(), []
@@ -598,10 +626,10 @@ def scorecard_of(parts: Sequence[Feature], intercept: np.ndarray, **facts: Any) 
 
 
 def centred(feature: Feature, total: float) -> tuple[Feature, np.ndarray]:
-    """Return the feature with contributions that have mean 0 over the classes and over ``total`` training rows, and the
-    mean that was subtracted, shape (n_classes,) in nats.
+    """Shift the contributions of a feature to mean 0 over the classes and over ``total`` training rows.
 
-    Cells without rows, and unseen values, that contribute exactly this mean get 0 without rounding errors.
+    Returns the feature and the mean that was subtracted, shape (n_classes,) in nats; the caller adds it to the
+    intercept. Cells without rows, and unseen values, that contribute exactly this mean get 0 without rounding errors.
     """
     if not feature.is_used:  # saves time, because most features of a wide table are not used
         return feature, np.zeros(feature.unseen.size)
@@ -624,7 +652,8 @@ def centred(feature: Feature, total: float) -> tuple[Feature, np.ndarray]:
 
 
 def with_importances(features: Sequence[Feature], class_counts: np.ndarray) -> tuple[Feature, ...]:
-    """Return the features with their importances, which add up to 1.
+    """Return the features with their importances, which add up to 1. ``class_counts`` are the training rows of each
+    class.
 
     The importance of a feature is proportional to the mean, over training rows and classes, of the absolute difference
     between its contribution to a class and its mean contribution to the other classes.

@@ -1,4 +1,4 @@
-"""Detection of cells with large contributions but few training rows."""
+"""Detection of cells (intervals or groups of values) with large contributions but few training rows."""
 
 from __future__ import annotations
 
@@ -40,4 +40,7 @@ def weakly_supported(feature: Feature) -> list[tuple[int, int]]:
 
 
 def _signs_if_large(contributions: np.ndarray) -> np.ndarray:
+    """Return the sign of each contribution in nats, shape (n_cells,), or 0 if it is at most `LARGE` in absolute
+    value.
+    """
     return np.where(np.abs(contributions) > LARGE, np.sign(contributions), 0.0).astype(int)

@@ -1,4 +1,7 @@
-"""Warnings about values without a level: never seen in training, or missing in a column that was complete then."""
+"""Warnings about values without a level: never seen in training, or missing in a column that was complete then.
+
+A level is an interval or group of values of a column.
+"""
 
 from __future__ import annotations
 
@@ -44,8 +47,11 @@ _collected: ContextVar[_Unseen | None] = ContextVar("unseen", default=None)
 
 
 @contextmanager
-def unseen_said_once(card: Scorecard, n_rows: int, most: int = 5) -> Iterator[None]:
-    """Issue one warning at the end of the context for all blocks of rows that are predicted in it."""
+def one_unseen_warning(card: Scorecard, n_rows: int, most: int = 5) -> Iterator[None]:
+    """Collect the unseen values of all rows that are predicted in this context, and issue one warning at its end.
+
+    ``n_rows`` is the number of rows that will be predicted; the warning names up to ``most`` columns.
+    """
     unseen = _Unseen(np.zeros(len(card.reader.needed), dtype=np.int64))
     token = _collected.set(unseen)
     try:
@@ -56,7 +62,7 @@ def unseen_said_once(card: Scorecard, n_rows: int, most: int = 5) -> Iterator[No
 
 
 def warn_of_unseen(card: Scorecard, table: Table, counts: np.ndarray, rows: str = "") -> None:
-    """Warn about unseen values; within `unseen_said_once`, collect the counts instead.
+    """Warn about unseen values; within `one_unseen_warning`, collect their counts instead.
 
     Parameters
     ----------
@@ -73,7 +79,9 @@ def warn_of_unseen(card: Scorecard, table: Table, counts: np.ndarray, rows: str 
 
 
 def _contents(card: Scorecard, table: Table, counts: np.ndarray) -> dict[str, str]:
-    """Return a description of the values now and in training, for each column with almost only unseen values."""
+    """Return a description of the values now and in training, by column, for columns with almost only unseen values.
+    ``counts`` (n_columns,) are the rows of ``table`` with unseen values.
+    """
     reader, contents = card.reader, {}
     for k in np.flatnonzero(counts >= max(1, _NEARLY_ALL * table.n_rows)).tolist():
         level = reader.column_levels[k]
@@ -89,6 +97,7 @@ def _contents(card: Scorecard, table: Table, counts: np.ndarray) -> dict[str, st
 
 
 def _training_values(level: FeatureLevels) -> str:
+    """Return a description of a column's values in training, for a sentence: "numbers", or examples of categories."""
     if level.groups is None:
         return "numbers" if level.type == "number" else f"values of type {level.type}"
     values = [canonical_text(value) for group in level.groups for value in group if value is not None]
@@ -96,11 +105,14 @@ def _training_values(level: FeatureLevels) -> str:
 
 
 def _examples(texts: Sequence[str]) -> str:
+    """Return the first few texts in quotes, as a list for a sentence."""
     return listed([quoted_text(text) for text in texts], _MAX_EXAMPLES)
 
 
 def _caution(card: Scorecard, unseen: _Unseen, n_rows: int, most: int = 5, rows: str = "") -> Caution | None:
-    """Return a caution that names up to ``most`` columns with many unseen values; None if there are none."""
+    """Return a warning that names up to ``most`` columns with many unseen values; None if there are none. ``rows`` are
+    the rows in words, by default ``n_rows``.
+    """
     if n_rows < _FEWEST_ROWS:
         return None
     rows, names = rows or f"{n_rows:,} rows", card.reader.needed

@@ -1,4 +1,8 @@
-"""Removal of the categories of unused columns from model files, and their restoration when models are merged."""
+"""Removal of the categories of unused columns from model files, and their restoration when models are merged.
+
+Levels are intervals or groups of values of a column; cells are levels or pieces of them. Withheld levels store only
+sizes, counts and a hash of their categories.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +24,9 @@ def without_unused_values(card: Scorecard) -> list[Feature]:
     withheld: dict[int, FeatureLevels] = {}
 
     def hidden(levels: FeatureLevels) -> FeatureLevels:
+        """Return levels without their categories if the model does not use the column, otherwise the levels
+        themselves.
+        """
         if levels.groups is None or levels.column in columns_in_use:
             return levels
         return withheld.setdefault(id(levels), WithheldLevels.of(levels))
@@ -41,7 +48,9 @@ def without_unused_values(card: Scorecard) -> list[Feature]:
 
 
 def joined_cells(feature: Feature, levels: FeatureLevels, level_of_cell: np.ndarray) -> Feature:
-    """Return an unused feature with its cells merged into ``levels``; ``level_of_cell`` is the level of each cell."""
+    """Return an unused feature with its cells merged into ``levels``; ``level_of_cell`` (n_cells,) is the new level of
+    each cell.
+    """
     shape = (levels.n_levels, feature.counts.shape[1])
     counts, errors = np.zeros(shape), np.zeros(shape)
     np.add.at(counts, level_of_cell, feature.counts)
@@ -100,6 +109,7 @@ def _is_closed(feature: Feature) -> bool:
 
 
 def _sealed(levels: FeatureLevels) -> WithheldLevels:
+    """Return levels without their categories, so that they can be compared with withheld levels."""
     if levels.groups is None:
         return WithheldLevels(levels.name, "categorical", levels.type, sizes=(1,) * levels.n_levels)
     return WithheldLevels.of(levels)

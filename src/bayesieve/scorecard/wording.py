@@ -39,7 +39,7 @@ class Label(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 
 def read_labels(source: Any, columns: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Return labels as plain values, by column.
+    """Check the labels that a user gives to columns, and return them as a dict of plain values by column.
 
     Parameters
     ----------
@@ -50,8 +50,7 @@ def read_labels(source: Any, columns: Sequence[str]) -> dict[str, dict[str, Any]
 
     Raises
     ------
-    ValueError
-        If the source has another form, or names another column; the message names the place.
+    ValueError If the source has another form, or names another column; the message names the place.
     """
     where = "The labels" if isinstance(source, Mapping) else str(source)
     if isinstance(source, (str, os.PathLike)):
@@ -90,7 +89,9 @@ def unknown_levels(card: Scorecard, labels: Mapping[str, Mapping[str, Any]]) -> 
 
 
 def _levels_of(card: Scorecard, column: str) -> list[FeatureLevels]:
-    """Return all levels and cells of a column that features use; the levels of the column itself come first."""
+    """Return all divisions of a column into levels or cells by which features use it; the levels of the column itself
+    come first.
+    """
     levels: list[FeatureLevels] = []
     for feature in card.features:
         parts = (*feature.levels.by_column, feature.cells)
@@ -111,6 +112,7 @@ class Wording:
 
     @classmethod
     def of(cls, card: Scorecard) -> Wording:
+        """Return the wording of a scorecard, from its stored labels."""
         return cls(card.provenance.get("labels", {}))
 
     def name(self, column: str) -> str:
@@ -123,7 +125,9 @@ class Wording:
         return {column: label["code"] for column, label in self.labels.items() if label.get("code")}
 
     def named(self, level: FeatureLevels) -> str:
-        """Return the readable name of a feature, given by its levels."""
+        """Return the readable name of a feature, given by its levels: of a column, a pair, or an indicator with its
+        threshold.
+        """
         if isinstance(level, PairLevels):
             plain_name = pair_name(*(part.name for part in level.parts))
             return pair_name(*map(self.named, level.parts)) + level.name.removeprefix(plain_name)
@@ -135,7 +139,7 @@ class Wording:
     def levels(self, level: FeatureLevels, full: bool = False) -> tuple[str, ...]:
         """Return the text of each level: the one that a user gave, otherwise its label with readable values and unit.
 
-        With ``full``, long labels are not shortened.
+        If ``full`` is True, long labels are not shortened.
         """
         labels = level.all_labels if full else level.labels
         if isinstance(level, PairLevels):
@@ -160,6 +164,7 @@ class Wording:
         return [given or text for given, text in zip(self.given(level), texts, strict=True)]
 
     def _intervals(self, level: FeatureLevels, patterns: Sequence[str]) -> list[str]:
+        """Return the texts of the intervals of a numeric column. ``patterns`` write them with signs or in words."""
         unit = self.labels.get(level.column, {}).get("unit", "")
         cuts, names, unit = np.asarray(level.cut_points), [*dict(level.special)], f" {unit}" if unit else ""
         return [*interval_labels(cuts, level.type, level.missing_code, names, patterns, unit)]
@@ -172,11 +177,13 @@ class Wording:
         return [texts.get(label, texts.get(whole, text)) for text, label, whole in every]
 
     def _groups(self, level: FeatureLevels) -> list[list[str | None]]:
+        """Return the values of each group of categories as readable texts; None for missing values."""
         texts = self.labels.get(level.name, {}).get("levels", {})
         of = [[None if value is None else canonical_text(value) for value in group] for group in level.groups or ()]
         return [[text if text is None else texts.get(text, text) for text in group] for group in of]
 
     def _part(self, part: FeatureLevels) -> Any:
+        """Return the levels of one column of a pair with readable name and categories, as input of `cell_labels`."""
         groups = None if part.groups is None else self._groups(part)
         names = ("cut_points", "type", "missing_code", "n_special_levels", "special", "labels")
         return SimpleNamespace(name=self.named(part), groups=groups, **{name: getattr(part, name) for name in names})

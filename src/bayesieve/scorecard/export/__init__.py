@@ -18,7 +18,7 @@ from bayesieve.words import listed, named
 
 @cache
 def targets() -> Registry[Any]:
-    """Return all export targets by name, including those that other packages add by entry points of the group
+    """Return all export targets by name, with those that other packages add by entry points of the group
     ``bayesieve.exports``.
     """
     from bayesieve.scorecard.export.excel import Excel
@@ -34,7 +34,11 @@ def targets() -> Registry[Any]:
 def export(
     card: Scorecard, to: str | None, path: Any, head: Mapping[str, str], options: Mapping[str, Any]
 ) -> str | bytes:
-    """Return the content of an export file as text or bytes; parameters are those of `SelectiveNB.export`."""
+    """Return the content of an export file as text or bytes.
+
+    ``head`` holds facts about the model to write into the file, and ``options`` the options of the target; all other
+    parameters are those of `SelectiveNB.export`.
+    """
     kind, suffix = _target(to, path)
     allowed, options = arguments(kind), {**kind.suffixes.get(suffix, {}), **options}
     with_counts = options.pop("counts", False)
@@ -56,7 +60,9 @@ def export(
 
 
 def _target(to: Any, path: Any) -> tuple[Any, str]:
-    """Return the export target that ``to`` or the suffix of the path selects, and the suffix."""
+    """Return the class of the export target that ``to`` or, if it is None, the suffix of the path selects, and the
+    suffix.
+    """
     kinds, suffix = targets(), "" if path is None else Path(os.fspath(path)).suffix.lower()
     if to is None:
         to = next((name for name, kind in kinds.items() if suffix in kind.suffixes), None)

@@ -21,7 +21,7 @@ _ZERO = 0.5  # rows added to both classes of a level with rows of one class, for
 
 
 def card_table(points: Points) -> Any:
-    """Return the frame documented in `Points.table`."""
+    """Return the table of a point scorecard as a dataframe with one line per level, as documented in `Points.table`."""
     card = points.card
     empty = dict.fromkeys(
         ("feature", "level", "kind", "low", "high", "values", "rows", "share", "events", "event_rate", "woe", "iv")
@@ -62,14 +62,17 @@ def _lines(feature: Feature, points: Points) -> Iterator[dict[str, Any]]:
 
 
 def _rows_and_events(counts: np.ndarray, points: Points) -> tuple[np.ndarray, np.ndarray]:
-    """Return the number of rows and of events (rows of the negative class) from counts by class, (n, 2); both have
-    shape (n,).
+    """Return the number of rows and of events (rows of the negative class), two arrays (n,), from ``counts`` by class,
+    (n, 2).
     """
     rows: np.ndarray = counts.sum(axis=1)
     return rows, rows - counts[:, points.card.positive]
 
 
 def _counted(rows: float, events: float, total: float) -> dict[str, Any]:
+    """Return the columns of a line that describe its rows: ``rows``, ``share`` of the ``total``, ``events`` and
+    ``event_rate``; None if undefined.
+    """
     return {
         "rows": float(rows),
         "share": float(rows / total) if total > 0 else None,
@@ -79,10 +82,11 @@ def _counted(rows: float, events: float, total: float) -> dict[str, Any]:
 
 
 def _weights_of_evidence(rows: np.ndarray, events: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the weight of evidence of each level in nats, and its part of the feature's information value; both have
-    shape (n_levels,).
+    """Return the weight of evidence of each level in nats, and its part of the feature's information value; two arrays
+    (n_levels,).
 
-    Half a row is added to both classes of a level that has rows of one class only, so that logarithms stay finite.
+    ``rows`` and ``events`` (n_levels,) are the training rows of each level, and those of the negative class. Half a row
+    is added to both classes of a level that has rows of one class only, so that logarithms stay finite.
     """
     others = rows - events
     more = _ZERO * ((events <= 0) | (others <= 0))
@@ -93,7 +97,9 @@ def _weights_of_evidence(rows: np.ndarray, events: np.ndarray) -> tuple[np.ndarr
 
 
 def _kind(cells: FeatureLevels, code: int) -> str:
-    """Return the kind of a level. A level is "missing" only if it contains no other values."""
+    """Return the kind of the level with this code: "level", "special" or "missing". A level is "missing" only if it
+    contains no other values.
+    """
     if code == cells.missing_code and cells.has_missing_level:
         return "missing"
     return "special" if cells.n_special_levels - len(cells.special) <= code < cells.n_special_levels else "level"

@@ -1,8 +1,8 @@
 """Excel workbooks that score typed or pasted values by formulas.
 
-Each row of values is scored on one line of the hidden sheet "Work": codes of the values, contributions and sums.
-Formulas use only functions that behave alike in all spreadsheet programs. Texts are compared one by one with EXACT,
-because look-ups in lists ignore case.
+Each row of values is scored on one line of the hidden sheet "Work": codes of the values (the numbers of their levels,
+from 1), contributions and sums. Formulas use only functions that behave alike in all spreadsheet programs. Texts are
+compared one by one with EXACT, because look-ups in lists ignore case.
 """
 
 from __future__ import annotations
@@ -95,6 +95,7 @@ class Excel(Export):
     base_odds: float = 30
 
     def results(self, card: Scorecard) -> Collection[str]:
+        """Return which of ``"points"`` and ``"reasons"`` the workbook contains."""
         has_reasons = self.reasons > 0 and card.position(self.target_class) is not None
         return [POINTS] * (card.classes.size == 2) + [REASONS] * has_reasons
 
@@ -122,7 +123,9 @@ class _Line:
         self.results: dict[str, Any] = {}
 
     def put(self, formula: str, result: Any) -> str:
-        """Write a formula with its result into the next cell of the line, and return the address of that cell."""
+        """Write a formula, and its ``result`` for an empty applicant, into the next cell of the line. Return the
+        address of the cell.
+        """
         self._sheet.write_formula(self._at, self._width, f"={formula}", None, result)
         address = f"Work!${_letters(self._width)}${self._at + 1}"
         self._width, self.results[address] = self._width + 1, result
@@ -130,6 +133,8 @@ class _Line:
 
 
 class _Sheets:
+    """Builder of the sheets of a workbook from a `Plan` and the options of an `Excel` export."""
+
     def __init__(self, book: Any, plan: Plan, export: Excel) -> None:
         self.plan, self.export, self.is_binary = plan, export, len(plan.classes) == 2
         self.target = plan.head.get("target")
@@ -173,7 +178,8 @@ class _Sheets:
         return self.column([*map(_held, reader.cuts or ())]), self.column([*reader.keys]), codes
 
     def _lines(self, k: int) -> list[str]:
-        """Write the contributions of a term by code, and return the addresses of their ranges.
+        """Write the contributions of term ``k`` (a feature in the model) by code, and return the addresses of their
+        ranges.
 
         With points, these are the ranges of log odds and of points; otherwise there is one range for each class.
         """
@@ -185,7 +191,10 @@ class _Sheets:
         return [self.column(table.ravel().tolist()) for table in (self.plan.log_odds[1][k], by_code)]
 
     def code(self, line: _Line, at: int, cells: Mapping[str, str]) -> str:
-        """Write the formula that computes the code + 1 of a value, and return its address."""
+        """Write the formula that computes the code + 1 of a value, and return its address.
+
+        ``at`` is the position of the reader; ``cells`` gives the address of the value of each column.
+        """
         reader, (first, keys, codes) = self.plan.readers[at], self.keys[at]
         x, missing, unseen = cells[reader.column], reader.missing + 1, str(reader.unseen + 1)
         if reader.type == "boolean":
@@ -207,11 +216,12 @@ class _Sheets:
         return line.put(formula, missing)
 
     def _text(self, line: _Line, reader: Reader, x: str, keys: str, squeezed: str) -> str:
-        """Return the formula that computes the code + 1 of a text: the code of the equal key or, if there is none, of
-        the key that is equal except for surrounding blanks.
+        """Return the formula that computes the code + 1 of a text: the code of the equal category or, if there is none,
+        of the category that is equal except for surrounding blanks.
 
-        TRIM also shortens blanks within a text. A text that contains a key, and equals it once both are trimmed, is
-        that key with surrounding blanks.
+        ``x`` is the address of the text; ``keys`` and ``squeezed`` are the ranges of the categories, as they are and as
+        TRIM returns them. TRIM also shortens blanks within a text. A text that contains a category, and equals it once
+        both are trimmed, is that category with surrounding blanks.
         """
         text = f'{x}&""'
         for blank in _HELD:
@@ -235,8 +245,10 @@ class _Sheets:
         return formula
 
     def scored(self, at: int, cells: Mapping[str, str]) -> tuple[_Line, list[str], list[str]]:
-        """Write the line that scores a row. Returns the line, the addresses of its results, and the addresses of the
-        codes + 1 of the terms.
+        """Write the line of the sheet "Work" at the position ``at``, which scores the row whose values are in ``cells``
+        (addresses by column).
+
+        Return the line, the addresses of its results, and the addresses of the codes + 1 of the features.
         """
         line, plan = _Line(self.work, at), self.plan
         codes, of_terms, missing = [self.code(line, k, cells) for k in range(len(plan.readers))], [], []
@@ -279,7 +291,9 @@ class _Sheets:
         return float(self.points.points[term.feature.name][at] if j else self.plan.card.log_odds(term.table[at]))
 
     def reasons(self, line: _Line, codes: Sequence[str]) -> list[tuple[str, str]]:
-        """Return the formulas of the reasons for a row, each with its result for an empty row."""
+        """Return the formulas of the reasons for a row, each with its result for an empty row. ``codes`` are the
+        addresses of the codes + 1 of the features.
+        """
         parts = self.plan.reason_parts(self.export.target_class)
         n, keys = len(parts) + 1, []
         # Rank reasons by integers: contributions in units of the last decimal, combined with the position of the column
@@ -333,6 +347,7 @@ class _Sheets:
         self._write_card()
 
     def _write_rows(self) -> None:
+        """Write the sheet "Rows", in which each prepared line scores pasted values."""
         columns, sheet = self.plan.columns, self.rows
         for column, name in enumerate([*columns, *self.results]):
             kind = [*columns.values()][column] if column < len(columns) else None
@@ -351,10 +366,11 @@ class _Sheets:
                 sheet.write_formula(at, column, f"={formula}", self.look_of(name), result)
 
     def look_of(self, result: str) -> Any:
-        """Return the number format of the cells that hold a result: percent, except for points."""
+        """Return the number format of the cells that hold the named result: percent, except for points."""
         return None if result.startswith("Points") else self.percent
 
     def _write_card(self) -> None:
+        """Write the sheet "Scorecard": facts about the model, and the contributions of each cell."""
         plan, points = self.plan, self.points
         rows = [f"Rows of {label}" for label in plan.classes] if plan.with_counts else []
         head = [
@@ -387,6 +403,7 @@ class _Sheets:
 
 
 def _check(plan: Plan, reader: Reader) -> None:
+    """Raise ValueError if a workbook cannot represent the values of a column."""
     column = f"of column {quoted(reader.column)}"
     texts = [key for key in reader.keys if isinstance(key, str)]
     if reader.type == "mixed" or (texts and not reader.is_text):
@@ -402,17 +419,17 @@ def _check(plan: Plan, reader: Reader) -> None:
 
 
 def _held(cut_point: float) -> float:
-    """Return the largest number of 15 significant digits that is at most a cut.
+    """Return the largest number of 15 significant digits that is at most a cut point.
 
-    Spreadsheet cells hold 15 digits, and this number divides their values exactly as the cut does.
+    Spreadsheet cells hold 15 digits, and this number divides their values exactly as the cut point does.
     """
     near = float(f"{cut_point:.15g}")
     return near if near <= cut_point else float(Context(prec=15, rounding=ROUND_FLOOR).create_decimal(cut_point))
 
 
 def _interval(reader: Reader, number: str, cuts: str) -> str:
-    """Return the formula that computes the code + 1 of a number. A number equal to a cut belongs to the interval on its
-    left.
+    """Return the formula that computes the code + 1 of a number. ``number`` is its address and ``cuts`` the range of
+    the cut points. A number equal to a cut point belongs to the interval on its left.
     """
     return f"({reader.first + 1}+SUMPRODUCT(({cuts}<{number})*1))" if reader.cuts else str(reader.first + 1)
 
@@ -423,12 +440,14 @@ def _squeezed(text: str) -> str:
 
 
 def _cell(column: str, line: int) -> str:
-    """Return the address of a cell from its line and column."""
+    """Return the address of the cell on a line (from 1) of a column; ``column`` is the address of a range in it."""
     return f"{column.split(':')[0].rsplit('$', 1)[0]}${line}"
 
 
 def _letters(column: int) -> str:
-    """Return the letters of a spreadsheet column from its number."""
+    """Return the letters of a spreadsheet column from its number, from 0. Raise ValueError if there is no such
+    column.
+    """
     if column >= _MOST_COLUMNS:
         raise ValueError("A workbook cannot hold a model of so many features; fit fewer, or export to another target.")
     return (_letters(column // 26 - 1) if column >= 26 else "") + chr(65 + column % 26)

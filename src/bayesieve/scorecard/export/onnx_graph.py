@@ -1,6 +1,8 @@
 """`Onnx`: export to an ONNX graph in double precision, and a converter for pipelines.
 
-One node reads all numeric columns, so that the graph stays small; texts are looked up column by column.
+The graph turns each value into a code, the number of its level (interval or group of values), and looks up
+contributions by code. One node reads all numeric columns, so that the graph stays small; texts are looked up column by
+column.
 """
 
 from __future__ import annotations
@@ -99,6 +101,7 @@ class Onnx(Export):
 
 
 def _check(plan: Plan) -> None:
+    """Raise ValueError if ONNX cannot represent the model."""
     if not plan.terms:
         raise plan.refuse("ONNX", "a model that uses no columns", "its probabilities are `scorecard_.class_shares`")
     for name in plan.columns.keys() & {"", *_OUTPUTS}:
@@ -110,7 +113,9 @@ def _check(plan: Plan) -> None:
 
 
 class _Graph:
-    """Builder of an ONNX graph from nodes and constants. Results get names that no column has."""
+    """Builder of an ONNX graph from nodes and constants. Results get names that no column has; ``taken`` are the names
+    of columns and outputs.
+    """
 
     def __init__(self, onnx: Any, taken: Sequence[str]) -> None:
         self._onnx = onnx
@@ -119,22 +124,31 @@ class _Graph:
         self.constants: list[Any] = []
 
     def add(self, operator: str, *inputs: Any, **attributes: Any) -> str:
+        """Add a node. ``inputs`` are names of results, or values that become constants. Return the name of its
+        result.
+        """
         names = [item if isinstance(item, str) else self._constant(np.asarray(item)) for item in inputs]
         result = f"{self._stem}{len(self.nodes)}"
         self.nodes.append(self._onnx.helper.make_node(operator, names, [result], **attributes))
         return result
 
     def tensor(self, value: Any, name: str = "") -> Any:
+        """Return a value as an ONNX tensor."""
         return self._onnx.numpy_helper.from_array(np.asarray(value), name)
 
     def _constant(self, value: Any) -> str:
+        """Add a constant and return its name."""
         name = f"{self._stem}c{len(self.constants)}"
         self.constants.append(self.tensor(value, name))
         return name
 
 
 def _results(graph: _Graph, plan: Plan, texts: dict[str, str], labels: np.ndarray) -> tuple[str, str, str]:
-    """Add the nodes after the codes, and return the names of the outputs: label, probabilities and contributions."""
+    """Add the nodes from codes to predictions, and return the names of the outputs: label, probabilities and
+    contributions.
+
+    ``texts`` gives the text that stands for missing values in each text column; ``labels`` are the class labels.
+    """
     numbers = [reader for reader in plan.readers if reader.column not in texts]
     others = [reader for reader in plan.readers if reader.column in texts]
     codes = [_codes_of_numbers(graph, numbers, [reader.column for reader in numbers])] if numbers else []
@@ -159,7 +173,8 @@ def _results(graph: _Graph, plan: Plan, texts: dict[str, str], labels: np.ndarra
 def _codes_of_numbers(graph: _Graph, readers: Sequence[Reader], values: Sequence[str]) -> str:
     """Add nodes that compute the codes of numeric columns, and return the name of the result, shape (rows, readers).
 
-    Each reader is a tree of comparisons in one TreeEnsemble node.
+    ``values`` are the names of the inputs of the ``readers``. Each reader is a tree of comparisons in one TreeEnsemble
+    node.
     """
     nodes = [(tree, k, *node) for tree, reader in enumerate(readers) for k, node in enumerate(_tree(reader))]
     trees, ids, modes, numbers, yes, no = zip(*nodes, strict=True)
@@ -198,7 +213,8 @@ def _tree(reader: Reader) -> list[tuple[str, float, int, int]]:
 
 
 def _codes_of_text(graph: _Graph, reader: Reader, missing: str) -> str:
-    """Add nodes that compute the codes of a text column, (rows, 1), and return the name of the result.
+    """Add nodes that compute the codes of a text column, (rows, 1), and return the name of the result. ``missing`` is
+    the text of missing values.
 
     The exact text is looked up first; if it is unknown, the text without surrounding blanks.
     """
@@ -219,11 +235,12 @@ def _codes_of_text(graph: _Graph, reader: Reader, missing: str) -> str:
 
 
 def _patterns(keys: dict[str, int], unseen: int) -> Iterator[tuple[str, int]]:
-    """Yield regular expressions that match keys with surrounding blanks, because ONNX has no operator that strips
+    """Yield regular expressions that match categories with surrounding blanks, because ONNX has no operator that strips
     texts.
 
-    Each comes with a power of two. The code of a text is ``unseen`` minus the powers of all expressions that match it,
-    so that a few expressions suffice for thousands of codes.
+    ``keys`` gives the code of each category, ``unseen`` that of all other texts. Each expression comes with a power of
+    two. The code of a text is ``unseen`` minus the powers of all expressions that match it, so that a few expressions
+    suffice for thousands of codes.
     """
     for weight in (1 << bit for bit in range(unseen.bit_length())):
         escaped = [re.escape(key) for key, code in keys.items() if key == key.strip() and (unseen - code) & weight]
@@ -245,12 +262,14 @@ def _missing_texts(plan: Plan) -> dict[str, str]:
 
 
 def _labels(plan: Plan) -> np.ndarray:
+    """Return the class labels in a type that ONNX supports: int64, double, bool or texts."""
     labels = np.array(plan.classes)
     kind = {"b": np.bool_, "i": np.int64, "u": np.int64, "f": np.float64}.get(labels.dtype.kind)
     return labels.astype(kind) if kind else np.array([str(label) for label in plan.classes], dtype=object)
 
 
 def _metadata(plan: Plan, labels: np.ndarray) -> dict[str, str]:
+    """Return the metadata of the ONNX model, texts by name."""
     facts: dict[str, Any] = {"classes": labels.tolist(), "intercept": plan.card.intercept.tolist()}
     facts |= {"features": [term.feature.name for term in plan.terms], "counts": plan.counts_by_cell()}
     return {**plan.head, **{name: json.dumps(fact, ensure_ascii=False) for name, fact in facts.items() if fact}}
@@ -282,6 +301,7 @@ def register_converter(kind: type) -> None:
 
 
 def _set_types(operator: Any) -> None:
+    """Set the types of the outputs of a model in a pipeline; `skl2onnx` calls it."""
     from skl2onnx.common import data_types
 
     labels = _labels(Plan.of(operator.raw_operator.scorecard_, {}))
@@ -292,7 +312,9 @@ def _set_types(operator: Any) -> None:
 
 
 def _convert(scope: Any, operator: Any, container: Any) -> None:
-    """Insert the nodes of the export into the graph of a pipeline, under new names if their names are taken."""
+    """Insert the nodes of the export into the graph of a pipeline, under new names if their names are taken; `skl2onnx`
+    calls it.
+    """
     from onnx import TensorProto, load_from_string
 
     model, inputs = operator.raw_operator, operator.inputs
@@ -306,6 +328,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     names = {name: output.full_name for name, output in zip(_OUTPUTS, operator.outputs, strict=False)}
 
     def renamed(name: str) -> str:
+        """Return the name in the pipeline for a name in the export, an unused one when it is first requested."""
         return names[name] if name in names else names.setdefault(name, scope.get_unique_variable_name("sieve"))
 
     for node in graph.input:

@@ -1,9 +1,11 @@
 """`Plan`: the form of a scorecard that all exports write.
 
-code  = reader of a column: value -> code of a level
-line  = code of the one reader of a term, or ``cell[code, code]`` for the two readers of a pair
-joint = intercept + sum of ``table[line]`` over terms, the log joint probability of each class
-P     = softmax of joint
+    code  = position of the level (interval or group of values) that contains a value, computed by the column's reader
+    line  = code of the one reader of a term, or ``cell[code, code]`` for the two readers of a pair
+    joint = intercept + sum of ``table[line]`` over terms, the log joint probability of each class
+    P     = softmax of joint
+
+A term is a feature in the model. A cell is the unit that has contributions: one line of a term's table.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ Against = Literal["mean", "best"]
 
 @dataclass(frozen=True, eq=False)
 class Reader:
-    """Rule that turns a value of a column into a code.
+    """Rule that turns a value of a column into a code, the position of its level.
 
     A missing value (null, NaN, or a text of blanks unless "" is a key) has the code ``missing``. A value that is a key
     has the code of the key; texts are compared exactly, then without surrounding blanks. Any other number has the code
@@ -40,6 +42,7 @@ class Reader:
 
     Parameters
     ----------
+    level : levels of the column from which the rule was derived.
     column : name of the raw column.
     type : type of the column in training: "number", "boolean", "text", "category", "mixed", "date", "datetime",
         "duration" or "time".
@@ -100,6 +103,7 @@ class Reader:
 
 
 def _keys_of_groups(level: FeatureLevels) -> dict[Key, int]:
+    """Return the code of each category by value, in the form that `Reader.keys` documents."""
     values = [(value, code) for code, group in enumerate(level.groups or ()) for value in group if value is not None]
     if level.type in TEMPORAL:
         return {parse_number(canonical_text(value), level.type): code for value, code in values}
@@ -111,6 +115,9 @@ def _keys_of_groups(level: FeatureLevels) -> dict[Key, int]:
 
 
 def _special(value: Any, type_: str) -> Key:
+    """Return a special value as a key of `Reader`: a number in the unit of the column's type, or the text if it is
+    none.
+    """
     number = number_of(value, type_)
     return canonical_text(value).strip() if math.isnan(number) else number
 
@@ -121,10 +128,10 @@ class ExportedTerm:
 
     Parameters
     ----------
-    feature : Feature
+    feature : the feature.
     readers : position in `Plan.readers` of the reader, or of both readers of a pair.
     table : (n_lines, n_classes) contributions in nats; the last line is for unseen values.
-    cell : (codes of the first reader, codes of the second) line of each pair of codes; None for a single reader.
+    cell : (n_codes of the first reader, n_codes of the second) line of each pair of codes; None for a single reader.
     """
 
     feature: Feature
@@ -146,7 +153,7 @@ class Plan:
 
     Parameters
     ----------
-    card : Scorecard
+    card : the scorecard.
     readers, terms : readers of the columns, and terms in the order in which contributions are added.
     head : facts about the model by name, all texts: ``model``, ``exported`` (date), ``bayesieve`` (version), ``rows``,
         ``checksum`` (SHA-256 of the model's content).
@@ -166,6 +173,7 @@ class Plan:
         readers: list[Reader] = []
 
         def position(level: FeatureLevels) -> int:
+            """Return the position of the reader of these levels, which is added if it is new."""
             if id(level) not in positions:
                 positions[id(level)] = len(readers)
                 readers.append(Reader.of(level))
@@ -191,8 +199,8 @@ class Plan:
 
     @cached_property
     def log_odds(self) -> tuple[float, list[np.ndarray]]:
-        """Intercept, and contributions of each term by code, to the log odds of the positive class in nats, for two
-        classes.
+        """Intercept, and for each term its contributions by code, shape (n_codes,) or (n_codes, n_codes) for a pair, to
+        the log odds of the positive class; in nats, for two classes only.
         """
         assert len(self.classes) == 2
         return float(self.card.log_odds(self.card.intercept)), [self.card.log_odds(t.by_code) for t in self.terms]
@@ -233,11 +241,13 @@ class Plan:
         return parts
 
     def reason_texts(self) -> dict[str, tuple[Reader, list[str]]]:
-        """Return, for each column in use, the reader that distinguishes its values in reasons, and the text of each
-        code, unseen values last.
+        """Return, for each column in use, the reader that distinguishes its values in reasons, and the text for each of
+        its codes, unseen values last.
         """
         names = reasons.columns_in_use(self.card)
-        levels_and_texts = [reasons.reason_texts(self.card, level) for level in reasons.told_apart(self.card, names)]
+        levels_and_texts = [
+            reasons.reason_texts(self.card, level) for level in reasons.distinguishing_levels(self.card, names)
+        ]
         return {name: (Reader.of(level), texts) for name, (level, texts) in zip(names, levels_and_texts, strict=True)}
 
     @cached_property
@@ -246,8 +256,8 @@ class Plan:
         return Wording.of(self.card)
 
     def refuse(self, target: str, what: str, remedy: str) -> ValueError:
-        """Return a ValueError that states which part of the model a target cannot represent, and what to do
-        about it.
+        """Return the ValueError for a model that a target cannot represent. ``what`` is the part of the model,
+        ``remedy`` what the user can do, both as texts for the message.
         """
         return ValueError(f"{target} cannot hold {what}; {remedy}.")
 

@@ -82,6 +82,7 @@ class Pmml(Export):
     against: Against = "mean"
 
     def results(self, card: Scorecard) -> Collection[str]:
+        """Return which of ``"points"`` and ``"reasons"`` the file contains."""
         return [REASONS] * (self.reasons > 0)
 
     def write(self, plan: Plan) -> str:
@@ -98,6 +99,7 @@ class Pmml(Export):
 
 
 def _element(tag: str, *children: ET.Element, text: Any = None, **attributes: Any) -> ET.Element:
+    """Return an XML element with attributes (None is skipped), children and text."""
     element = ET.Element(tag, {name: str(value) for name, value in attributes.items() if value is not None})
     element.text = None if text is None else str(text)
     element.extend(children)
@@ -105,6 +107,7 @@ def _element(tag: str, *children: ET.Element, text: Any = None, **attributes: An
 
 
 def _constant(value: float | str) -> ET.Element:
+    """Return a Constant element of the type of the value."""
     return _element("Constant", text=value, dataType=_KINDS[type(value)])
 
 
@@ -142,8 +145,8 @@ def _discretize(field: str, bins: Iterable[tuple[Any, str, Any, Any]], kind: str
 
 
 def _bins(reader: Reader) -> Iterator[tuple[int, str, Any, Any]]:
-    """Yield the bins of a reader of numbers for `_discretize`. They cover all numbers, because evaluators treat gaps
-    differently.
+    """Yield the bins of a numeric column for `_discretize`: code of the level, closure, and ends. They cover all
+    numbers, because evaluators treat gaps differently.
     """
     cuts, left = reader.cuts, None
     for end in [*sorted({*(cuts or ()), *reader.keys}), None]:
@@ -157,11 +160,13 @@ def _bins(reader: Reader) -> Iterator[tuple[int, str, Any, Any]]:
 
 
 def _output(name: str, feature: str, kind: str, *expression: ET.Element, **attributes: Any) -> ET.Element:
+    """Return an OutputField element. ``kind`` is its data type, ``feature`` the kind of result that it holds."""
     optype = "continuous" if kind == "double" else "categorical"
     return _element("OutputField", *expression, name=name, optype=optype, dataType=kind, feature=feature, **attributes)
 
 
 def _data_field(name: str, type_: str, finite: bool) -> ET.Element:
+    """Return the DataField element of a column of type ``type_``; if ``finite``, infinite numbers are invalid."""
     if type_ in ("text", "category", "boolean"):
         kind = "boolean" if type_ == "boolean" else "string"
         return _element("DataField", name=name, optype="categorical", dataType=kind)
@@ -171,7 +176,10 @@ def _data_field(name: str, type_: str, finite: bool) -> ET.Element:
 
 
 class _Document:
-    """Builder of a PMML document. It gives new fields names that no column has."""
+    """Builder of a PMML document. It gives new fields names that no column has.
+
+    A code is the number of a value's level (interval or group of values); a term is a feature in the model.
+    """
 
     def __init__(self, plan: Plan) -> None:
         self.plan, self.names = plan, set(plan.columns)
@@ -221,7 +229,8 @@ class _Document:
         return _apply("if", _apply("equal", exact, _constant(_UNKNOWN)), second, exact)
 
     def line(self, term: ExportedTerm, codes: list[str]) -> str:
-        """Return the name of the field that selects the row of a term's table of contributions.
+        """Return the name of the field that selects the row of a term's table of contributions. ``codes`` are the
+        fields with the codes of its columns.
 
         For one column, it is the field with the code of its value; for a pair, a new field that combines the codes of
         both columns.
@@ -233,13 +242,16 @@ class _Document:
         return self.derive(f"cell of {term.feature.name}", "integer", _map(codes, rows, unseen, unseen))
 
     def added(self, k: int, label: str, nats: np.ndarray) -> str:
-        """Add the field that looks up the contribution of term k in ``nats`` (by line), and return its name."""
+        """Add the field that looks up the contribution of term ``k`` in ``nats`` (n_lines,), and return its name.
+        ``label`` is the class in that name.
+        """
         values = nats.tolist()
         table = _map([self.lines[k]], enumerate(values), values[-1], values[-1])
         return self.derive(f"{self.plan.terms[k].feature.name} for {label}", "double", table)
 
     def scorecard(self, reasons: int, against: Against) -> ET.Element:
         """Return the Scorecard element for two classes: the log odds as a sum of one Characteristic per column.
+        ``reasons`` is the number of reasons, and ``against`` their reference row.
 
         A pair of columns adds half of its contribution to each of them.
         """
@@ -299,7 +311,11 @@ class _Document:
     def root(
         self, tag: str, function: str, outputs: list[ET.Element], parts: list[ET.Element], options: dict[str, Any]
     ) -> ET.Element:
-        """Return the root element of the document, with header, data dictionary and the model around ``parts``."""
+        """Return the root element of the document, with header, data dictionary and the model.
+
+        ``tag`` and ``function`` name the kind of model; ``outputs``, ``parts`` and ``options`` are its output fields,
+        content and attributes.
+        """
         plan, target = self.plan, self.name("class")
         facts = list(plan.head.items())
         for feature, label, counts in plan.counts_by_cell():

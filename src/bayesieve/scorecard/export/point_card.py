@@ -110,13 +110,15 @@ class Points(ShortRepr):
         self.loss_of_rows = None if given.y is None else self.loss(given.X, given.y)
 
     def _sums(self, values: np.ndarray, ufunc: np.ufunc = np.add) -> Any:
-        """Sum, or otherwise reduce by ``ufunc``, values of all cells over the cells of each feature."""
+        """Reduce values of all cells, shape (..., n_cells of all features), over the cells of each feature; shape (...,
+        n_features). ``ufunc`` is the reduction, by default the sum.
+        """
         return ufunc.reduceat(values, self._first, axis=-1) if self._first.size else values
 
     def _round(self, scale: float, most: float) -> float:
         """Round the log odds multiplied by ``scale`` to points, and return the root mean squared error in nats.
 
-        If points are limited to ``most``, also set the meaning of a point (``slope`` and ``offset``).
+        ``most`` is the bound on the points of a cell; if it is finite, ``slope`` and ``offset`` are set, too.
         """
         exact, self._most, self.base = scale * self._odds, most, 0
         bounds = -most - self._sums(exact, np.minimum), most - self._sums(exact, np.maximum)
@@ -135,7 +137,8 @@ class Points(ShortRepr):
         return self.rounding_error
 
     def _descend(self, lines: np.ndarray) -> None:
-        """Round each cell up or down as long as that lowers the log loss that the exact model expects in the rows.
+        """Round each cell up or down as long as that lowers the log loss that the exact model expects in the rows,
+        given by `_lines`.
 
         True labels are not used, so that the rounding cannot follow noise.
         """
@@ -155,7 +158,9 @@ class Points(ShortRepr):
                 break
 
     def _lines(self, X: Any) -> Any:
-        """Return the position of the cell of each feature in the arrays over all cells, shape (n_features, n_rows)."""
+        """Return the position of the row's cell of each feature in the arrays over the cells of all features, shape
+        (n_features, n_rows).
+        """
         tables, codes = self.card.tables, self.card.cells(as_table(X)).astype(np.int64)
         return tables.first[:, None] + np.minimum(codes, tables.n_lines[:, None] - 1)
 
@@ -259,7 +264,9 @@ class Points(ShortRepr):
         return strategy_table(score, ~self._is_positive(y), weights, bands, self.card.library)
 
     def _is_positive(self, y: Any) -> np.ndarray:
-        """Return a mask of the rows of the positive class. Raise ValueError if a label is not a class of the model."""
+        """Return a mask (n_rows,) of the labels that are the positive class. Raise ValueError if a label is not a class
+        of the model.
+        """
         target = as_target(y)
         positions = [self.card.position(label) for label in target.classes.tolist()]
         return (np.array(positions) == self.card.positive)[target.codes]
@@ -288,6 +295,9 @@ class Points(ShortRepr):
         return results_frame(lines, self.card.library, infer_schema_length=None)
 
     def _of_feature(self, feature: Feature, counts: list[str]) -> Iterator[dict[str, Any]]:
+        """Yield the lines of `to_frame` for one feature. ``counts`` are the names of the columns of training rows by
+        class; empty without them.
+        """
         words, cells, points = Wording.of(self.card), feature.cells, self.points[feature.name]
         by_hand = self.card.provenance.get("by_hand", ())
         grid, rows = points[:-1], feature.counts
@@ -303,6 +313,7 @@ class Points(ShortRepr):
         yield {"feature": feature.name, "cell": UNSEEN, "is_unseen": True, "points": int(points[-1]), **missing}
 
     def _facts(self) -> dict[str, Any]:
+        """Return the facts for the short text of the object."""
         facts: dict[str, Any] = {"positive": self.card.classes.tolist()[self.card.positive or 0]}
         facts |= {name: getattr(self, name) for name in ("base", "slope", "offset", "rounding_error")}
         for line in [] if self.loss_of_rows is None else self.loss_of_rows.to_dicts():
@@ -320,8 +331,17 @@ def _combined(
 ) -> Iterator[tuple[list[str], dict[str, Any], int, list[float]]]:
     """Yield the texts, bounds, points and rows by class of each combination of levels of one or two columns.
 
-    Neighbouring levels with equal points are joined, unless a level of the column has a text by a user or the column is
-    in ``by_hand``, the columns whose levels were set by hand.
+    Neighbouring levels with equal points are joined, unless the user set the levels of the column or gave texts to
+    them.
+
+    Parameters
+    ----------
+    parts : levels of each column.
+    ends : suffix of the names of bounds for each column.
+    grid : (n_levels of each column) points.
+    rows : (n_levels of each column, n_classes) training rows.
+    words : texts of levels.
+    by_hand : columns whose levels the user set.
     """
     if not parts:
         yield [], {}, int(grid), rows.tolist()
@@ -383,9 +403,11 @@ class PointTable(Export):
     y: Any = None
 
     def results(self, card: Scorecard) -> Collection[str]:
+        """Return which of ``"points"`` and ``"reasons"`` the file contains."""
         return [POINTS]
 
     def write(self, plan: Plan) -> str:
+        """Return the table as CSV, HTML or Markdown text."""
         points = Points(replace(plan.card, library="polars"), **vars(self))
         facts = dict(plan.head)
         facts["score"] = "points of the base and of one cell of each feature"
@@ -412,6 +434,7 @@ def _plain(text: str) -> str:
 
 
 def _csv(frame: Any, facts: Mapping[str, str]) -> str:
+    """Return a dataframe as CSV, preceded by ``facts`` as lines of comments; lists are written as JSON."""
     import polars as pl
 
     comments = [f"# {visible(name)}: {visible(text)}" for name, text in facts.items()]

@@ -58,6 +58,8 @@ class _Syntax:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class _Program(Export):
+    """Base of exports to programming languages: a template of code in which the model is inserted as literals."""
+
     template: ClassVar[str] = ""
     syntax: ClassVar[_Syntax]
 
@@ -66,14 +68,19 @@ class _Program(Export):
     texts: bool = True
 
     def results(self, card: Scorecard) -> Collection[str]:
+        """Return which of ``"points"`` and ``"reasons"`` the file contains."""
         return [REASONS]
 
     def write(self, plan: Plan) -> str:
+        """Return the code of the program."""
         folder = resources.files("bayesieve.scorecard.export").joinpath("templates")
         before, after = folder.joinpath(self.template).read_text(encoding="utf-8").split("__MODEL__")
         return before + _written(self._model(plan), self.syntax) + after
 
     def _model(self, plan: Plan) -> dict[str, Any]:
+        """Return the model as plain values: facts, classes, intercept, columns with texts of reasons, readers and
+        terms.
+        """
         card, at = plan.card, plan.card.position(self.target_class)
         references = reference_scores(card, self.against, 1.0 if at is not None else -1.0).tolist()
         readers = [_reader(reader) for reader in plan.readers]
@@ -185,6 +192,7 @@ class JavaScript(_Program):
     module: bool = False
 
     def write(self, plan: Plan) -> str:
+        """Return the code of the program."""
         return super().write(plan) + "export const { score, model } = globalThis.scoring;\n" * self.module
 
 
@@ -219,6 +227,7 @@ class R(_Program):
     syntax = _Syntax(_in_r, ("list(", ")"), ("list(", ")"), ("c(", ")"), " = ", "")
 
     def write(self, plan: Plan) -> str:
+        """Return the code of the program. Raise ValueError if R cannot represent the categories of a column."""
         for reader in plan.readers:
             if any(isinstance(key, int) and abs(key) > _LARGEST for key in reader.keys):
                 raise ValueError(
@@ -229,7 +238,9 @@ class R(_Program):
 
 
 def _reader(reader: Reader) -> dict[str, Any]:
-    """Return the rule that turns a column into codes as plain values: the arguments of ``reader`` in the templates."""
+    """Return the rule from values of a column to codes (numbers of levels) as plain values: the arguments of ``reader``
+    in the templates.
+    """
     kind = reader.type if reader.is_moment else "number"
     values: list[list[Any]] = [[] for _ in range(1 + max(reader.keys.values(), default=-1))]
     for value, code in reader.keys.items():
@@ -250,7 +261,8 @@ def _reader(reader: Reader) -> dict[str, Any]:
 
 def _term(plan: Plan, term: ExportedTerm, reference: list[float]) -> dict[str, Any]:
     """Return the contributions of a feature as plain values: for each cell its label, the log odds of each other class
-    against the first and, if requested, the number of training rows.
+    against the first in nats and, if requested, the number of training rows. ``reference`` (n_classes,) are its scores
+    in the reference row of reasons.
     """
     feature = term.feature
     parts = [[*plan.words.levels(feature.cells), UNSEEN], (term.table[:, 1:] - term.table[:, :1]).tolist()]

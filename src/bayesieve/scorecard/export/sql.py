@@ -98,6 +98,7 @@ class Sql(Export):
     base_odds: float = 30
 
     def __post_init__(self) -> None:
+        """Check the options. Raise ValueError if one is invalid."""
         from sqlglot import Dialects
 
         super().__post_init__()
@@ -109,6 +110,7 @@ class Sql(Export):
         self.dialect, self.keep = dialect, [self.keep] if isinstance(self.keep, str) else self.keep
 
     def results(self, card: Scorecard) -> Collection[str]:
+        """Return which of ``"points"`` and ``"reasons"`` the query computes."""
         return [*[POINTS] * self.points, *[REASONS] * (self.reasons > 0)]
 
     def write(self, plan: Plan) -> str:

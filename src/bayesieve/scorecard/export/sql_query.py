@@ -1,4 +1,8 @@
-"""Builder of the SQL query that scores rows, in nested sub-selects: values, codes, sums and results."""
+"""Builder of the SQL query that scores rows, in nested sub-selects: values, codes, sums and results.
+
+A reader is the rule from a column's values to codes, the numbers of their levels; a term is a feature in the model,
+whose contributions are looked up by code.
+"""
 
 from __future__ import annotations
 
@@ -170,13 +174,16 @@ class Query:
         return exp.Case(this=of, ifs=whens, default=default) if whens else exp.null()
 
     def look_up(self, code: Any, table: np.ndarray) -> Any:
-        """Return an expression for the contribution in ``table`` of a code; NULL if the code is NULL."""
+        """Return an expression for the number in ``table``, an array over codes, at the position ``code``; NULL if the
+        code is NULL.
+        """
         return self.case(((self.number(k), self.number(x)) for k, x in enumerate(table.ravel().tolist())), of=code)
 
     def total(self, terms: Sequence[Any]) -> Any:
-        """Return the sum of terms in brackets. It has the type of the first term."""
+        """Return the sum of expressions in brackets. It has the type of the first one."""
 
         def add(group: Sequence[str]) -> str:
+            """Join texts by plus signs in brackets, with line breaks if they are long."""
             between = " + " if sum(map(len, group)) < _WIDTH else "\n    + "
             return f"({between.join(group)})"
 
@@ -212,7 +219,8 @@ class Query:
         return reader.is_text or (reader.type == "boolean" and self.dialect in _UNTYPED_TRUTH)
 
     def code(self, reader: Reader, value: Any, *others: Any, table: Sequence[float] | None = None) -> Any:
-        """Return an expression for the code of a reader, given its `values` as columns; NULL for an infinite number.
+        """Return an expression for the code of a reader; NULL for an infinite number. ``value`` and ``others`` are the
+        columns that hold the expressions of `values`.
 
         If ``table`` (n_codes,) is given, the expression returns its numbers in place of the codes, and allows infinite
         numbers.
@@ -320,6 +328,9 @@ class Query:
     ) -> None:
         """Add the stage that computes probabilities, the predicted class and reasons from the log odds of the positive
         class.
+
+        ``score`` is the column of the log odds; ``chances`` and ``predicted`` are the names of new columns; ``texts``
+        are the class labels as literals, and ``reasons`` the expressions of further columns by name.
         """
         first, zero = self._reference, self.number(0.0)
         one, most, least = self.number(1.0), self.number(700.0), self.number(-700.0)
@@ -342,6 +353,8 @@ class Query:
     ) -> None:
         """Add the stages that compute probabilities, the predicted class and reasons from the scores against the first
         class.
+
+        ``scores`` are the names of the columns of scores; all other parameters are those of `_two_classes`.
         """
         columns, low = [self.number(0.0), *map(self.column, scores)], self.number(-700.0)
         greatest = self.extreme("GREATEST", columns, self.column(scores[-1]))
@@ -369,7 +382,11 @@ class Query:
         return len(plan.classes) == 2 and single and not self.options.reasons
 
     def _flat_sums(self, score: str, points: Sequence[str]) -> dict[str, Any]:
-        """Add the stages of a short query: values, then sums of one CASE per column. Return the sums by name."""
+        """Add the stages of a short query: values, then sums of one CASE per column. Return an empty dict, because
+        results need no further expressions.
+
+        ``score`` and ``points`` name the columns of the sums.
+        """
         names, columns = dict[Any, str](), []
         for reader in self.plan.readers:
             values = self.values(reader)
@@ -384,6 +401,9 @@ class Query:
         ]
 
         def flat_sum(start: float, tables: Sequence[np.ndarray], type_: str) -> Any:
+            """Return the sum of ``start`` and one CASE per column; ``tables`` holds the contributions of each column by
+            code.
+            """
             first = self.case(infinite, self.number(start)) if infinite else self.number(start)
             rows = zip(self.plan.readers, columns, tables, strict=True)
             terms = [self.code(reader, *values, table=table.tolist()) for reader, values, table in rows]
@@ -395,7 +415,9 @@ class Query:
         return {}
 
     def _points(self) -> tuple[int, list[np.ndarray]]:
-        """Return the base of the points and, for each term, its whole points by code."""
+        """Return the base of the points and, for each term, its whole points by code, shape (n_codes,) or (n_codes,
+        n_codes).
+        """
         scale = {name: getattr(self.options, name) for name in ("pdo", "base_score", "base_odds")}
         card = Points(self.plan.card, **scale)
         tables = [(card.points[term.feature.name], term.cell) for term in self.plan.terms]
@@ -421,8 +443,10 @@ class Query:
         return lines
 
     def _sums(self, scores: Sequence[str], points: Sequence[str], reasons: Sequence[str]) -> dict[str, Any]:
-        """Add the stages of scores, and of reasons as ranked numbers. Return the expressions of scores and of the texts
-        of reasons, by name.
+        """Add the stages of scores, and of reasons as ranked numbers. Return the expressions of the texts of reasons,
+        by name.
+
+        ``scores``, ``points`` and ``reasons`` are the names of the columns.
         """
         plan, codes, sums, first = self.plan, self._codes() if self.plan.terms else [], {}, self._reference
         others = [k for k in range(len(plan.classes)) if k != first]
@@ -469,7 +493,9 @@ def filled(texts: Sequence[str], between: str) -> list[str]:
 
 
 def _in_groups(terms: Sequence[Any], join: Callable[[Sequence[Any]], Any]) -> Any:
-    """Join terms in nested groups of 30, because SQL parsers recurse once for each term of a flat sum."""
+    """Join terms in nested groups of 30 by the function ``join``, because SQL parsers recurse once for each term of a
+    flat sum.
+    """
     if len(terms) == 1:
         return terms[0]
     groups = [terms[first : first + 30] for first in range(0, len(terms), 30)]

@@ -37,6 +37,7 @@ class Export(ABC):
     }
 
     def __post_init__(self) -> None:
+        """Raise ValueError if an option has a value that ``_allowed`` excludes."""
         check_allowed(vars(self), self._allowed)
 
     @abstractmethod
