@@ -51,7 +51,7 @@ def table(seed: int, n_rows: int, n_features: int, n_classes: int, weights: np.n
 
 def loss_of(coded: CodedTable, smoothing: Smoothing = "m-estimate") -> LeaveOneOutLoss:
     model = DiscreteNB().fit(coded)
-    rows = CalibrationRows.of(coded, np.arange(coded.n_features)).few()
+    rows = CalibrationRows.of(coded, np.arange(coded.n_features)).small_sample()
     return LeaveOneOutLoss(rows, model.feature_count_, smoothing)
 
 
@@ -286,7 +286,7 @@ def test_groups_of_rare_values_are_weighed_by_rows_that_did_not_make_them() -> N
             tables[k].append(np.repeat(logs[:-1], counts.sum(axis=1).astype(int), axis=0))
     for k in range(4):  # values in no level add the mean
         expected[in_none[k]] += np.concatenate(tables[k]).mean(axis=0)
-    found = np.diff(loss.evidence(np.array([1.0, 1.0, 1.0, 1.0, 0.0])), axis=1)
+    found = np.diff(loss.contributions(np.array([1.0, 1.0, 1.0, 1.0, 0.0])), axis=1)
     np.testing.assert_allclose(found, np.diff(expected, axis=1), rtol=0, atol=1e-10)
 
 

@@ -14,7 +14,7 @@ from scipy.optimize import minimize
 
 from bayesieve import IndicatorEncoder, SelectiveNB, TableEncoder, load
 from bayesieve.evidence import calibration, solver
-from bayesieve.evidence.monotone import merged_evidence, monotone, rising_cells
+from bayesieve.evidence.monotone import monotone, pool_violators, rising_cells
 from bayesieve.evidence.shapes import Shape
 from bayesieve.table import FeatureLevels
 from tests.cases import mostly_slow
@@ -153,14 +153,14 @@ def test_the_nearest_monotone_evidence() -> None:
 def test_levels_in_the_wrong_order_are_merged() -> None:
     probabilities = np.array([[0.1, 0.3], [0.3, 0.1], [0.2, 0.3], [0.1, 0.0999], [0.3, 0.2001]])
     levels = np.array([1, 2, 3, 4])
-    merged = merged_evidence(np.log(probabilities), levels)
+    merged = pool_violators(np.log(probabilities), levels)
     contrast = merged[:, 1] - merged[:, 0]
     together = np.log(0.6 / 0.6)
     np.testing.assert_allclose(contrast, [np.log(3), -np.log(3), together, together, together], atol=1e-12)
     rising = np.log(probabilities[[1, 4, 2]])
-    as_counted = merged_evidence(rising, np.arange(3))
+    as_counted = pool_violators(rising, np.arange(3))
     np.testing.assert_allclose(as_counted[:, 1] - as_counted[:, 0], rising[:, 1] - rising[:, 0])
-    as_one = merged_evidence(rising, np.arange(3)[::-1])
+    as_one = pool_violators(rising, np.arange(3)[::-1])
     np.testing.assert_allclose(as_one[:, 1] - as_one[:, 0], np.log(0.6001 / 0.8))
 
 

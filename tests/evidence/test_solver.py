@@ -17,7 +17,7 @@ from scipy.special import log_softmax
 from bayesieve import MODLGrouper, SelectiveNB, TableEncoder, load
 from bayesieve.evidence import solver, terms
 from bayesieve.evidence.calibration import CalibrationRows
-from bayesieve.evidence.problem import Curvature, EvidenceProblem, Stop, find_mode, laplace_metric, logit_scale
+from bayesieve.evidence.problem import Curvature, EvidenceProblem, Stop, find_mode, laplace_covariance_root, logit_scale
 from bayesieve.evidence.shapes import Shape
 from bayesieve.evidence.solver import solve, start_with_fewer
 from tests.cases import mostly_slow
@@ -60,8 +60,8 @@ def prior_variances(of: EvidenceProblem, variances: np.ndarray) -> np.ndarray:
 
 def mode(of: EvidenceProblem, point: np.ndarray, variances: np.ndarray, steps: int) -> np.ndarray:
     """Return the point after some steps from another towards the optimum for these variances."""
-    metric = laplace_metric(of.design, curvature(of, point), variances)
-    return find_mode(of, of.evaluate(point), metric, Stop(steps, 1e-4, settle=True)).point
+    root = laplace_covariance_root(of.design, curvature(of, point), variances)
+    return find_mode(of, of.evaluate(point), root, Stop(steps, 1e-4, settle=True)).point
 
 
 def penalised(of: EvidenceProblem, point: np.ndarray, variances: np.ndarray) -> float:
@@ -152,7 +152,7 @@ def test_curvatures_of_two_classes_are_exact() -> None:
     of = problem(5, 2, shapes=[Shape.free(3), Shape.free(2)])
     variances = np.array([0.5, 0.1])
     point = np.random.default_rng(0).normal(scale=0.3, size=(of.design.n_parameters, 1))
-    steps = laplace_metric(of.design, curvature(of, point), variances).steps[0]
+    steps = laplace_covariance_root(of.design, curvature(of, point), variances).dense[0]
 
     def loss(numbers: np.ndarray) -> float:
         deviations = np.split(numbers[:, None] * [[-0.5, 0.5]], [3, 5])
@@ -440,7 +440,7 @@ def test_a_class_of_one_row_is_in_the_sample_that_contributions_are_fitted_to(li
     y[0] = 2
     X = pl.DataFrame({"x": x})
     coded, refitter = TableEncoder().fit_with_refitter(X, y)
-    few = CalibrationRows.of(coded, np.array([0]), refitter).few()
+    few = CalibrationRows.of(coded, np.array([0]), refitter).small_sample()
     assert few.n_of_classes.tolist() == [49, 49, 1]
     np.testing.assert_allclose(few.count_classes(coded.codes[0, few.positions], 99).sum(axis=0), np.bincount(y))
     model = SelectiveNB().fit(X, y)

@@ -82,7 +82,7 @@ def test_all_dropped_features_together_cost_no_more_than_the_limit() -> None:
 
     every = np.arange(3000), classes
     without = worth_keeping(contributions, rows, prices)
-    limited = worth_keeping(contributions, rows, prices, most_lost=10.0)
+    limited = worth_keeping(contributions, rows, prices, max_increase=10.0)
     assert lost(without) > 15.0
     assert 2.0 < lost(limited) <= 10.0
     assert without.sum() < limited.sum() < 30

@@ -1,4 +1,7 @@
-"""Compiled sums over coded rows for the fit of contributions: logits from tables of cells, and gradients by cell."""
+"""Compiled sums over coded rows for the fit of contributions: logits from tables of cells, and gradients by cell.
+
+Rows are given by ``codes`` (n_features, n_rows): the integers of their levels or cells.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +17,20 @@ _MOST_PRODUCT = 1e150  # product of factors at which its logarithm is taken, bef
 
 @jit
 def add_log_probabilities(codes, first, n_levels, starts, table, joint):
-    """Add the table entries of each row's codes: joint[i, j] += table[starts[k] + code * J + j] over features k, with J
-    classes.
+    """Add the log probabilities of each row's levels to its log joint: joint[i, j] += table[starts[k] + code * J + j],
+    summed over features k, with J classes.
 
-    Row i of ``joint`` is row ``first`` + i of ``codes``. Codes without a level read J zeros at the end of ``table``.
     Four features are added at a time, so that the sums of a row are read and written less often. Inner loops run over
     slices, because these compile to vector instructions and loops over positions in the table do not.
+
+    Parameters
+    ----------
+    codes : (n_features, n_rows) unsigned, the level of each row.
+    first : position of the first row in ``codes``.
+    n_levels, starts : (n_features,) number of levels, and first entry in ``table`` of each feature.
+    table : log probabilities of all features, level after level, J to a level; the last J entries are zeros, which
+        codes of ``n_levels`` or more read.
+    joint : (n_rows, J) sums to add to, for the rows from ``first`` on.
     """
     last = len(codes) - 1
     n_rows, n_classes = joint.shape
@@ -46,11 +57,16 @@ def add_log_probabilities(codes, first, n_levels, starts, table, joint):
 
 @jit
 def sum_by_level(codes, first, n_levels, starts, values, sums):
-    """Sum values of rows by code: sums[starts[k] + code * J + j] += values[i, j] for each feature k.
+    """Sum values of rows by level: sums[starts[k] + code * J + j] += values[i, j] for each feature k.
 
-    This is the transpose of `add_log_probabilities`. Row i of ``values`` is row ``first`` + i of ``codes``. Codes
-    without a level are added to J entries at the end of ``sums``. Four features are processed at a time: consecutive
-    rows often have the same level, and successive additions to one sum would wait for each other.
+    This is the transpose of `add_log_probabilities`. Four features are processed at a time: consecutive rows often have
+    the same level, and successive additions to one sum would wait for each other.
+
+    Parameters
+    ----------
+    codes, first, n_levels, starts : as in `add_log_probabilities`.
+    values : (n_rows, J) values of the rows from ``first`` on.
+    sums : one-dimensional result; values of rows without a level are added to its last J entries.
     """
     last = len(codes) - 1
     n_rows, n_classes = values.shape
@@ -96,6 +112,9 @@ def residuals(joint, classes, weights):
 
 @jit_inner
 def _residuals(joint, classes, weights):
+    """Replace log joint probabilities by gradients of the log loss, and return the log loss in nats; see
+    `residuals`.
+    """
     n_rows, n_classes = joint.shape
     loss, product = 0.0, 1.0  # for rows of weight 1, one logarithm of a product replaces many logarithms
     if n_classes == 1:
@@ -132,9 +151,10 @@ def _residuals(joint, classes, weights):
 
 @jit_inner
 def _curvatures(joint, weights):
-    """Replace log joint probabilities by the second derivative of each row's loss with respect to each logit.
+    """Replace log joint probabilities (n_rows, n_logits) by the second derivative of each row's loss with respect to
+    each logit, times the row weight.
 
-    The formula is documented in `EvidenceProblem.logits_and_curvature`.
+    The formula is documented in `EvidenceProblem.logits_and_curvature`. ``weights`` has shape (n_rows,).
     """
     n_rows, n_classes = joint.shape
     for i in range(n_rows):
@@ -165,6 +185,7 @@ def sum_slopes(codes, first_cell, table, intercept, offset, classes, weights, cu
     Parameters
     ----------
     codes : (n_features, n_rows) unsigned; first_cell[k] + code must be a row of ``table`` for every code of feature k.
+    first_cell : (n_features,) or longer, first row of each feature in ``table``.
     table, intercept : (n_cells, n_logits) and (n_logits,), added to the ``offset`` (n_rows, n_logits) of the rows.
     classes, weights : (n_rows,) positions of the true classes, and row weights.
     sums, of_intercept : results, shaped like ``table`` and ``intercept``.
@@ -190,9 +211,10 @@ def sum_slopes(codes, first_cell, table, intercept, offset, classes, weights, cu
 
 @jit_inner
 def _add_lines(codes, begin, first_cell, table, rows):
-    """Add the table row of each feature's cell to each row of ``rows``, four features at a time.
+    """Add the table row of each feature's cell to each row of ``rows`` (n, n_logits), four features at a time.
 
-    Row i of ``rows`` is row ``begin`` + i of ``codes``.
+    Row i of ``rows`` is row ``begin`` + i of ``codes`` (n_features, n_rows). The cells of feature k start at row
+    first_cell[k] of ``table`` (n_cells, n_logits).
     """
     n, n_logits = rows.shape
     whole = len(codes) - len(codes) % 4
@@ -220,7 +242,10 @@ def _add_lines(codes, begin, first_cell, table, rows):
 
 @jit_inner
 def _sum_lines(codes, begin, first_cell, rows, sums):
-    """Add each row of ``rows`` to the sums of its cells. This is the transpose of `_add_lines`."""
+    """Add each row of ``rows`` (n, n_logits) to the ``sums`` (n_cells, n_logits) of its cells.
+
+    This is the transpose of `_add_lines`, with the same ``codes``, ``begin`` and ``first_cell``.
+    """
     n, n_logits = rows.shape
     whole = len(codes) - len(codes) % 4
     for k in range(0, whole, 4):
@@ -252,11 +277,18 @@ def _sum_lines(codes, begin, first_cell, rows, sums):
 
 @jit
 def loss_by_factor(evidence, prior, factor, classes, weights):
-    """Return the log loss of the log joint prior + factor * evidence, and its first two derivatives by the factor.
+    """Return the log loss of the log joint prior + factor * evidence in nats, and its first two derivatives by the
+    factor.
 
     The first derivative is the sum over rows of the mean contribution under P(class) minus that of the true class; the
-    second is the sum of the variances under P(class). ``prior`` has shape (n_rows, n_classes), or (1, n_classes) if it
-    is equal for all rows.
+    second is the sum of the variances under P(class).
+
+    Parameters
+    ----------
+    evidence : (n_rows, n_classes) summed contributions of each row, in nats.
+    prior : (n_rows, n_classes) log prior, or (1, n_classes) if it is equal for all rows.
+    factor : factor on the contributions.
+    classes, weights : (n_rows,) positions of the true classes, and row weights.
     """
     n_rows, n_classes = evidence.shape
     loss, slope, curvature = 0.0, 0.0, 0.0
@@ -284,7 +316,12 @@ def sum_by_pairs_of_cells(codes, first_cell, values, sums):
     """Sum values of rows by pairs of cells of two features k <= l: sums[first_cell[k] + code, first_cell[l] + other
     code].
 
-    An additional last cell contains all rows.
+    Parameters
+    ----------
+    codes : (n_features, n_rows) cells of the rows.
+    first_cell : (n_features + 1,) first cell of each feature, then the number of all cells.
+    values : (n_rows,) values that are summed.
+    sums : (n_cells + 1, n_cells + 1) result; an additional last cell contains all rows.
     """
     n, n_rows = codes.shape
     last = first_cell[n]
@@ -306,8 +343,12 @@ def sum_by_pairs_of_cells(codes, first_cell, values, sums):
 def fill_design(codes, first_cell, starts, parameters, values, matrix):
     """Write the design matrix of rows: matrix[i, parameters[s]] = values[s] for all entries s of each cell of row i.
 
-    The entries of a cell, first_cell[k] + code, are starts[cell] to starts[cell + 1] - 1. Parameters beyond the last
-    column of ``matrix`` are skipped.
+    Parameters
+    ----------
+    codes : (n_features, n_rows) cells of the rows, numbered from first_cell[k] for feature k.
+    starts, parameters, values : sparse rows of the basis matrix: the entries of a cell are starts[cell] to starts[cell
+        + 1] - 1.
+    matrix : (n_rows, n_functions) result, initially zeros; parameters beyond its last column are skipped.
     """
     n_functions = matrix.shape[1]
     for k in range(len(codes)):
@@ -329,9 +370,10 @@ def pair_log_bayes(pairs, bins, n_bins, slopes, margins, bases, starts, n_functi
     ----------
     pairs : (n_pairs, 2) positions of features; pairs with the same second feature are adjacent.
     bins : (n, n_rows) bin of every row for each feature; n_bins[k] if a row has none.
+    n_bins, n_functions : (n,) numbers of bins and basis functions of each feature.
     slopes : (n_rows, 2 J) gradient, then curvature, of the loss of each row by its J logits.
     margins : (n, most bins + 1, 2 J) sums of ``slopes`` by bin of each feature, rows without a bin included.
-    bases : basis functions of all features in one array, (n_bins[k], n_functions[k]) from starts[k] on.
+    bases, starts : basis functions of all features in one array, (n_bins[k], n_functions[k]) from starts[k] on.
     variances : prior variances of the effect that are tried.
     logs : (n_pairs, 2, n_variances) results: for products of basis functions, and for single cells.
     """
@@ -379,9 +421,16 @@ def pair_log_bayes(pairs, bins, n_bins, slopes, margins, bases, starts, n_functi
 
 @jit_inner
 def _sum_products(grid, first, second):
-    """Return gradients and curvatures by products of two basis functions, from those by cell, (n, m, 2 J).
+    """Return gradients and curvatures by products of two basis functions, (n_functions, n_functions of the second, 2
+    J).
 
     Summing over the first feature before the second one needs far fewer operations than a loop over all products.
+
+    Parameters
+    ----------
+    grid : (n_bins, n_bins of the second, 2 J) gradients, then curvatures, of the loss by J logits, summed by cell of
+        the grid.
+    first, second : (n_bins, n_functions) basis functions of both features.
     """
     n_first, n_second, width = grid.shape
     n_logits = width // 2
@@ -406,9 +455,10 @@ def _sum_products(grid, first, second):
 
 @jit_inner
 def _sum_log_bayes(sums, variance):
-    """Return the sum of log Bayes factors of independent effects with the prior variance ``variance``.
+    """Return the sum of log Bayes factors of independent effects with the prior variance ``variance``, in nats.
 
-    ``sums`` (n, m, 2 J) are gradients and curvatures; the formula is documented in `inclusion.log_bayes_factors`.
+    ``sums`` (n, m, 2 J) are gradients, then curvatures, of the log loss by J logits; the formula is documented in
+    `inclusion.log_bayes_factors`.
     """
     n_first, n_second, width = sums.shape
     n_logits = width // 2

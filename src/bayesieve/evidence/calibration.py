@@ -1,5 +1,8 @@
 """Calibration of feature weights against overconfidence: the weights of the search are refitted so that every row is
 predicted well from all other rows (leave-one-out).
+
+A feature contributes weight * log P(level | class), the *counted contribution* of a level (an interval of numbers or a
+group of categories), to the log joint of a class. Naive Bayes with weights of 1 counts shared information repeatedly.
 """
 
 from __future__ import annotations
@@ -64,18 +67,18 @@ class CalibratedWeights:
     smoothing : smoothing of the probabilities that the weights multiply.
     loss : leave-one-out loss over a sample of the rows, as a function of the positive weights; None if the
         user or the time limit ended the fit early.
-    every : rows of the final fit, from which the sample of ``loss`` was drawn; None without ``loss``.
+    final_rows : rows of the final fit, from which the sample of ``loss`` was drawn; None without ``loss``.
     """
 
     weights: np.ndarray
     factor: float
     smoothing: Smoothing
     loss: LeaveOneOutLoss | None = None
-    every: CalibrationRows | None = None
+    final_rows: CalibrationRows | None = None
 
 
 class _TimeUp(Exception):
-    pass
+    """End of the time limit during the fit of weights."""
 
 
 def calibrate(
@@ -109,8 +112,8 @@ def calibrate(
     free = free if free.size else np.array([0])  # without positive weights, one feature of weight 0
     try:
         with one_blas_thread():
-            every = CalibrationRows.of(coded, free, refitter, n_jobs)
-            rows, least = every.few(), np.nan
+            final_rows = CalibrationRows.of(coded, free, refitter, n_jobs)
+            rows, least = final_rows.small_sample(), np.nan
             counts = [coded.counts.feature(k) for k in free.tolist()]
             # Naive Bayes counts information that features share several times, even after averaging. A factor on all
             # weights corrects this on average; it is fitted for each smoothing.
@@ -124,13 +127,13 @@ def calibrate(
                     return best
             weights = np.zeros_like(averaged)
             weights[free] = fit_weights(loss, averaged[free], factor, clock)
-            return CalibratedWeights(weights, factor, smoothing, loss=loss, every=every)
+            return CalibratedWeights(weights, factor, smoothing, loss=loss, final_rows=final_rows)
     except (KeyboardInterrupt, _TimeUp):
         return best
 
 
 def fit_weights(loss: LeaveOneOutLoss, averaged: np.ndarray, factor: float, clock: Clock | None = None) -> np.ndarray:
-    """Return the weights in [0, 1] with the highest posterior probability.
+    """Return the weights in [0, 1] with the highest posterior probability, shape (n_features,).
 
     They minimise the leave-one-out log loss plus sum_k (w_k - g a_k)^2 / (2 s^2), a convex problem.
 
@@ -207,8 +210,8 @@ class LeaveOneOutLoss:
         self._table, self._same = table.ravel(), same.ravel()
 
     def __call__(self, weights: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return the sum over rows of -log P(true class) in nats, and its gradient by the weights, shape
-        (n_features,).
+        """Return the sum over rows of -log P(true class) in nats, and its gradient (n_features,), for feature
+        ``weights`` (n_features,).
         """
         from bayesieve.evidence._kernels import residuals, sum_by_level
 
@@ -232,8 +235,9 @@ class LeaveOneOutLoss:
         return sum(losses), np.bincount(self._feature, weights=reduce(np.add, gradients), minlength=weights.size)
 
     def _logits(self, weights: np.ndarray, batch: slice) -> np.ndarray:
-        """Return the weighted log probabilities of a batch of rows, summed over the features, shape (n_rows,
-        n_logits).
+        """Return the weighted log probabilities of a slice of rows, summed over the features, shape (n_rows, n_logits).
+
+        ``weights`` (n_features,) are feature weights, ``batch`` the slice of rows.
         """
         from bayesieve.evidence._kernels import add_log_probabilities
 
@@ -247,17 +251,17 @@ class LeaveOneOutLoss:
         logits[np.arange(classes.size), classes] += sums[:, 0]
         return logits
 
-    def evidence(self, weights: np.ndarray) -> np.ndarray:
-        """Return the weighted counted contributions of each row, summed over the features, shape (n_rows, n_classes),
-        in nats.
+    def contributions(self, weights: np.ndarray) -> np.ndarray:
+        """Return the counted contributions of each row, summed over the features, shape (n_rows, n_classes), in nats.
 
-        Counts exclude the row itself. For two classes, the first column is 0 and the second holds the log odds.
+        ``weights`` (n_features,) are the feature weights. Counts exclude the row itself. For two classes, the first
+        column is 0 and the second holds the log odds.
         """
         logits = np.concatenate(map_in_threads(partial(self._logits, weights), self._slices, self.rows.n_jobs))
         return np.pad(logits, ((0, 0), (1, 0))) if self.rows.n_classes == 2 else logits
 
-    def evidence_of(self, k: int, positions: np.ndarray) -> np.ndarray:
-        """Return the unweighted counted contributions of feature k for the rows at the given positions, shape (n,
+    def contributions_of(self, k: int, positions: np.ndarray) -> np.ndarray:
+        """Return the unweighted counted contributions of feature ``k`` for the rows at ``positions`` (n,), shape (n,
         n_classes), in nats.
         """
         first, n_classes = int(self._starts[k]), self.rows.n_classes
@@ -272,21 +276,24 @@ class LeaveOneOutLoss:
             result[has_level, classes[has_level]] += self._same[at + classes[has_level]]
         return result
 
-    def over(self, rows: CalibrationRows, features: np.ndarray) -> LeaveOneOutLoss:
-        """Return the loss over the given rows, restricted to the features at the given ascending positions."""
+    def on_rows(self, rows: CalibrationRows, features: np.ndarray) -> LeaveOneOutLoss:
+        """Return the loss over other ``rows``, restricted to the features at the ascending positions ``features``
+        (n,).
+        """
         counts = [self._counts[k] for k in features.tolist()]
         return LeaveOneOutLoss(rows.of_features(features), counts, self._smoothing)
 
-    def weighing(self, weights: np.ndarray) -> LeaveOneOutLoss:
+    def with_row_weights(self, weights: np.ndarray) -> LeaveOneOutLoss:
         """Return the loss with other row weights, shape (n_rows,). The counts remain those of all rows."""
         other = copy(self)
         other.rows = replace(self.rows, weights=weights)
         return other
 
     def refitted(self, averaged: np.ndarray) -> tuple[np.ndarray, float]:
-        """Refit the weights of all features. Return them, shape (n_features,), and the common factor.
+        """Refit the weights of all features. Return them, shape (n_features,), and their common factor.
 
-        The prior mean of the weights is the factor times the weights of the search.
+        ``averaged`` (n_features,) are the weights of the search; the prior mean of the weights is the factor times
+        these.
         """
         free, weights = self.rows.features, np.zeros_like(averaged)
         _, factor = self.least_by_factor(averaged[free])
@@ -300,7 +307,7 @@ class LeaveOneOutLoss:
         """
         from bayesieve.evidence._kernels import loss_by_factor
 
-        rows, evidence, prior = self.rows, self.evidence(weights), np.atleast_2d(self.prior)
+        rows, evidence, prior = self.rows, self.contributions(weights), np.atleast_2d(self.prior)
         low, high, factor = _LEAST_FACTOR, 1.0, 1.0
         for _ in range(_MOST_STEPS):
             loss, slope, curvature = loss_by_factor(evidence, prior, factor, rows.classes, rows.weights)
@@ -322,7 +329,12 @@ def leave_one_out_logs(
     """Return two arrays of log P(level | class), (n_levels, n_classes), for a row that is left out of the counts: for
     classes other than the row's class, and for its own class.
 
-    ``left_out`` is the weight of the row, ``total`` the weight of all rows.
+    Parameters
+    ----------
+    counts : (n_levels, n_classes) number (or weight) of rows, with the row.
+    left_out : weight of the row.
+    total : weight of all rows.
+    smoothing : smoothing of the probabilities.
     """
     n_levels, n_classes = counts.shape
     without, of_class = np.maximum(counts - left_out, 0.0), np.maximum(counts.sum(axis=0) - left_out, 0.0)
@@ -355,7 +367,7 @@ class CalibrationRows:
     refitted : for features whose levels are refitted for each fold, (n_rows of the table,) codes by position among
         ``features``; the codes of each fold follow those of the fold before.
     counts_of_folds : (n_levels, n_classes) counts of these features for each fold, from the other folds.
-    most_few : largest number of rows in `few`.
+    most_few : largest number of rows in `small_sample`.
     is_sample : whether these rows are a sample of the table's rows of positive weight.
     n_jobs : number of threads.
     """
@@ -384,8 +396,15 @@ class CalibrationRows:
         refitter: LevelRefitter | None = None,
         n_jobs: int | None = None,
     ) -> CalibrationRows:
-        """Return the rows of a coded table for the given features: all rows, or a sample of `most_last_rows` if there
+        """Return the rows of a coded table for the fit of weights: all rows, or a sample of `most_last_rows` if there
         are more.
+
+        Parameters
+        ----------
+        coded : rows with classes.
+        features : positions of the features whose weights are fitted.
+        refitter : refitter of the levels; None without raw values.
+        n_jobs : number of threads.
 
         Raises
         ------
@@ -427,10 +446,10 @@ class CalibrationRows:
 
     @cached_property
     def codes(self) -> tuple[np.ndarray, np.ndarray]:
-        """Two arrays of shape (n_features, n_rows): the level of each row, and the combination of level and class,
-        numbered level by level.
+        """Two arrays of shape (n_features, n_rows): the level of each row, and the combination level * n_classes +
+        class.
 
-        Levels that are refitted for each fold are included.
+        Levels that are refitted for each fold are included, numbered fold after fold.
         """
         codes = self.coded.codes_at(self.features, self.positions)
         highest = max((int(of_table.max()) for of_table in self.refitted.values()), default=0)
@@ -440,8 +459,8 @@ class CalibrationRows:
         kind = np.min_scalar_type((int(codes.max(initial=0)) + 1) * self.n_classes)
         return codes, codes.astype(kind) * kind.type(self.n_classes) + self.classes.astype(kind)
 
-    def few(self) -> CalibrationRows:
-        """Return a sample that is large enough to choose features: 50,000 rows, or fewer for many features; see
+    def small_sample(self) -> CalibrationRows:
+        """Draw a sample that is large enough to choose features: 50,000 rows, or fewer for many features; see
         `RowSamples.drawn_by_class`.
         """
         drawn = np.searchsorted(self.positions, self.coded.sampler.drawn_by_class(self.most_few))
@@ -470,6 +489,8 @@ class CalibrationRows:
     def count_classes(self, codes: np.ndarray, n_cells: int) -> np.ndarray:
         """Return the weight of the table's rows by cell and class, shape (n_cells, n_classes), estimated from these
         rows.
+
+        ``codes`` (n_rows,) are the cells of the rows; codes of ``n_cells`` or more (no cell) are not counted.
         """
         counts = self.effective_counts(codes, n_cells)
         if not self.is_sample:
@@ -498,8 +519,8 @@ class CalibrationRows:
         return class_log_prior(self.weights_of_classes)
 
     def codes_by(self, cells: Mapping[int, FeatureLevels | None]) -> dict[int, np.ndarray]:
-        """Return the codes of the rows, (n_rows,), by the cells of each feature position in ``cells``; None stands for
-        the levels.
+        """Return the code of each row, (n_rows,), for each feature position in ``cells``: by the given cells, or by the
+        feature's levels if they are None.
         """
         whole = sorted(k for k, of_feature in cells.items() if of_feature is None)
         fine = {k: of_feature for k, of_feature in sorted(cells.items()) if of_feature is not None}
@@ -512,12 +533,12 @@ class CalibrationRows:
         return codes
 
     def raw_columns(self, features: Sequence[int]) -> list[list[Column]]:
-        """Return the raw values of these rows in the columns of each feature."""
+        """Return the raw values of these rows in the columns of each feature: two columns for a pair, otherwise one."""
         assert self.refitter is not None
         return self.refitter.raw_columns(features, self.coded.rows.in_table(self.positions))
 
     def of_features(self, features: np.ndarray) -> CalibrationRows:
-        """Return the rows restricted to the features at the given ascending positions."""
+        """Return the rows restricted to some of their features, given by ascending positions (n,) among them."""
         at = {k: i for i, k in enumerate(features.tolist())}
         counts = {at[k]: tables for k, tables in self.counts_of_folds.items() if k in at}
         refitted = {at[k]: codes for k, codes in self.refitted.items() if k in at}
@@ -527,7 +548,8 @@ class CalibrationRows:
 def share_of_effective_rows(weights: np.ndarray) -> float:
     """Return the effective number of rows (Kish 1965) divided by their weight or their number, whichever is larger.
 
-    It is 1 for equal weights. It is also 1 for whole weights, which stand for repeated rows.
+    ``weights`` (n_rows,) are row weights. The share is 1 for equal weights. It is also 1 for whole weights, which stand
+    for repeated rows.
     """
     positive = weights[weights > 0]
     if not positive.size or np.ptp(positive) == 0.0 or np.array_equal(positive, np.rint(positive)):
@@ -537,12 +559,12 @@ def share_of_effective_rows(weights: np.ndarray) -> float:
     return float(f"{share:.{_DIGITS_OF_SHARE}g}")
 
 
-def row_slices(n_rows: int, n_numbers: int) -> list[slice]:
-    """Divide rows into slices for work in threads; ``n_numbers`` is the number of values computed per row.
+def row_slices(n_rows: int, n_values: int) -> list[slice]:
+    """Divide ``n_rows`` rows into slices for work in threads; ``n_values`` is the number of values computed per row.
 
     The slices depend on the sizes only, not on the number of threads, so sums over them are reproducible.
     """
-    size = max(1, min(_MOST_ROWS_AT_ONCE, _MOST_NUMBERS_AT_ONCE // n_numbers))
+    size = max(1, min(_MOST_ROWS_AT_ONCE, _MOST_NUMBERS_AT_ONCE // n_values))
     return [slice(at, min(at + size, n_rows)) for at in range(0, max(1, n_rows), size)]
 
 
@@ -590,11 +612,18 @@ def _refit_rare_values(
     A group of rare values depends on every single row, so that removing the row from the counts is not enough; see
     `LEAST_ROWS_PER_VALUE`.
 
+    Parameters
+    ----------
+    coded : rows with classes.
+    features : positions of the features of the fit.
+    refitter : refitter of the levels; None without raw values.
+
     Returns
     -------
     tuple
-        Codes of all rows by the levels of their folds, and the counts of these levels, by position in ``features``.
-        Both are empty if there are no such features, or if the levels cannot be refitted.
+        Codes (n_rows,) of all rows by the levels of their folds, and for each fold the counts (n_levels, n_classes) of
+        these levels, by position in ``features``. Both are empty if there are no such features, or if the levels cannot
+        be refitted.
     """
     if refitter is None or coded.levels is None:
         return {}, {}
@@ -622,10 +651,10 @@ def _refit_rare_values(
 
 
 def _folds(coded: CodedTable, features: np.ndarray, refitter: LevelRefitter) -> np.ndarray | None:
-    """Distribute the distinct rows of each class over the folds in turn; return the fold of every row, -1 for rows
-    without weight.
+    """Distribute the distinct rows of each class over the folds in turn; return the fold of every row, (n_rows,), -1
+    for rows without weight.
 
-    Rows are ordered by their values in the columns of these features, then in all columns. Constant columns, units,
+    Rows are ordered by their values in the columns of ``features``, then in all columns. Constant columns, units,
     names, and the orders of columns, classes and rows therefore make no difference, nor do weights in place of repeated
     rows. Return None if distinct rows are so few that a fold would hold all rows of a value.
     """

@@ -1,4 +1,9 @@
-"""`fit_evidence`: the contributions of all features to the log joint, from counts, codes and weights."""
+"""`fit_evidence`: the contributions of all features to the log joint, from counts, codes and weights.
+
+A *level* is an interval or group of values of a feature, a *cell* a level or a finer piece of one. *Counted*
+contributions are weight times log P(level | class); *fitted* ones add deviations that are fitted to the rows, all
+features jointly.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +29,7 @@ from bayesieve.evidence.calibration import (
 )
 from bayesieve.evidence.inclusion import log_bayes_of_cells
 from bayesieve.evidence.joint_fit import JointFit, fit_jointly
-from bayesieve.evidence.monotone import merged_evidence, monotone, rising_cells
+from bayesieve.evidence.monotone import monotone, pool_violators, rising_cells
 from bayesieve.evidence.neutral import filled, start_of_curve
 from bayesieve.evidence.problem import EvidenceProblem, PosteriorErrors, class_variances
 from bayesieve.evidence.shapes import Shape
@@ -79,7 +84,8 @@ class FeatureEvidence:
         """Return the contributions with the cells of empty levels filled in: on a curve by interpolation between their
         neighbours, elsewhere by the mean contribution of the feature.
 
-        ``is_empty`` (n_levels,) marks the levels without training rows.
+        ``levels`` are the levels that the cells divide; ``is_empty`` (n_levels,) marks the levels without training
+        rows.
         """
         empty = is_empty[coarser_codes(self.cells, levels)]
         first = start_of_curve(levels, self.cells)
@@ -131,6 +137,7 @@ def fit_evidence(
     ----------
     coded : the rows, coded by ``levels``.
     refitter : refitter of the levels, which also splits them into cells; None without raw values.
+    levels : levels of all features.
     averaged : (n_features,) weights of the search, by any selector.
     options : what to fit.
     clock : time limit of the whole fit; when it is over, the best result so far is kept.
@@ -173,12 +180,12 @@ def fit_evidence(
     terms, importance = list[Term](), np.where(by_value, averaged, weights)
     if options.drop or weights.any():
         terms = collect_terms(coded, levels, logs, importance, calibration, options)
-    if terms and calibration.loss is not None and calibration.every is not None:
+    if terms and calibration.loss is not None and calibration.final_rows is not None:
         # Constant and excluded columns do not count as candidates, so that adding them changes no model.
         n_out = TableLevels.of(levels).n_constant + len(set(options.excluded))
         n_candidates = max(len(levels) - n_out, len(terms))
         fit = JointFit(terms, {}, calibration.loss, averaged * ~by_value, factor, n_candidates, omitted)
-        fit, solution = fit_jointly(fit, levels, calibration.every, options, clock)
+        fit, solution = fit_jointly(fit, levels, calibration.final_rows, options, clock)
         weights, factor, is_fitted, omitted = fit.weights, fit.factor, True, fit.omitted_variances
         if fit.terms or fit.surfaces:
             fitted = _fitted_contributions(fit, solution, TableLevels.of(levels), counts)
@@ -262,6 +269,9 @@ def values_explain_more(level: FeatureLevels, column: Column, rows: Rows, n_clas
 
 
 def _warn_of_end(fit: str, clock: Clock, consequence: str) -> None:
+    """Warn that the time limit or Ctrl-C ended a fit early. ``fit`` names the fit, ``consequence`` what it means for
+    the model.
+    """
     reason = "ran out of time (max_seconds)" if clock.is_up and not clock.interrupted else "was interrupted"
     warn_caller(f"{fit} {reason}: {consequence}.")
 
@@ -269,10 +279,14 @@ def _warn_of_end(fit: str, clock: Clock, consequence: str) -> None:
 def _fitted_contributions(
     fit: JointFit, solution: Solution, levels: TableLevels, counts: Sequence[np.ndarray]
 ) -> dict[int, FeatureEvidence]:
-    """Return the contributions of the terms and surfaces that have an effect, by position; surfaces come after all
-    ``levels``.
+    """Return the contributions of the terms and surfaces that have an effect, by feature position; surfaces come after
+    all ``levels``.
 
-    ``counts`` holds, for each feature, the number of rows by level and class.
+    Parameters
+    ----------
+    fit, solution : terms (features of the table) and surfaces (joint contributions of two columns), and their fit.
+    levels : levels of all features of the table.
+    counts : for each feature, (n_levels, n_classes) number (or weight) of rows.
     """
     assert solution.errors is not None
     tables, n_terms = solution.tables, len(fit.terms)
@@ -296,9 +310,9 @@ def _fitted_contributions(
         cells = levels[k] if term.cells is None else replace(term.cells, counts=rows)
         counting = term.weight**2 * counting_variances(counts[k])[term.of_level]
         errors, factors = errors_of_deviations(solution.errors, i, counting)
-        price = log_pairs if isinstance(levels[k], PairLevels) else 0.0
+        log_candidates = log_pairs if isinstance(levels[k], PairLevels) else 0.0
         table = term.weight * term.counted + tables[i]
-        fitted[k] = FeatureEvidence(cells, table, rows, errors, factors, term.weight, log_bayes[i] - price)
+        fitted[k] = FeatureEvidence(cells, table, rows, errors, factors, term.weight, log_bayes[i] - log_candidates)
 
     pairs: list[PairLevels] = []
     for i, surface in enumerate(fit.surfaces, n_terms):
@@ -322,8 +336,14 @@ def _all_contributions(
 ) -> list[FeatureEvidence]:
     """Return the contributions of all features: fitted if they are in ``fitted``, otherwise counted.
 
-    Contributions of features in ``signs`` are made monotone. With ``fills_empty``, levels without rows are neutral, as
-    with shrinkage.
+    Parameters
+    ----------
+    fitted : fitted contributions, by feature position.
+    levels : levels of all features.
+    counts, logs : for each feature, (n_levels, n_classes) number (or weight) of rows, and log P(level | class).
+    weights : (n_features,) weights of the features.
+    signs : for positions of monotone features, 1 (never falling) or -1 (never rising).
+    fills_empty : whether levels without rows are neutral, as with shrinkage.
     """
     features = []
     for k, level in enumerate(levels):
@@ -332,7 +352,7 @@ def _all_contributions(
             feature = fitted[k]
         else:  # a monotone feature only has a weight if calibration ended early
             merge = sign and weights[k] > 0
-            of_levels = merged_evidence(logs[k], rising_cells(level, sign)) if merge else logs[k]
+            of_levels = pool_violators(logs[k], rising_cells(level, sign)) if merge else logs[k]
             rows, weight = counts[k], float(weights[k])
             table, errors = np.zeros_like(of_levels), np.zeros_like(of_levels)
             if weight != 0.0:  # saves time, because most features of a wide table have weight 0
@@ -374,8 +394,8 @@ def fit_around(
     Returns
     -------
     tuple
-        New contributions, change of the intercept (n_classes,) in nats, and loadings of its errors (n_logits,
-        n_factors).
+        New contributions, change of the intercept (n_classes,) in nats, and loadings of its errors on the factors that
+        features share, (n_logits, n_factors).
     """
     terms = []
     for k, (level, feature, _) in enumerate(features):
@@ -403,7 +423,7 @@ def fit_around(
 
 def counting_variances(counts: np.ndarray) -> np.ndarray:
     """Return the sampling variances, shape (n_levels, n_classes), of log P(level | class) minus its mean over the
-    classes, in squared nats.
+    classes, in squared nats. ``counts`` (n_levels, n_classes) are numbers (or weights) of rows.
     """
     of_logs = 1.0 / np.maximum(counts, 0.5) - 1.0 / np.maximum(counts.sum(axis=0), 1.0)
     return class_variances(np.maximum(of_logs, 0.0), counts.shape[1])
@@ -412,6 +432,9 @@ def counting_variances(counts: np.ndarray) -> np.ndarray:
 def slope_variances(counts: np.ndarray, logs: np.ndarray) -> np.ndarray:
     """Return the variances, (n_levels, n_classes), of contributions w * ``logs`` due to the error of the weight w, if w
     is fitted to all rows.
+
+    ``counts`` (n_levels, n_classes) are numbers (or weights) of rows, ``logs`` (n_levels, n_classes) log P(level |
+    class).
     """
     rows, total = counts.sum(axis=1), float(counts.sum())
     if total <= 0.0 or not np.isfinite(logs).all():

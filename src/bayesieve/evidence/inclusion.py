@@ -44,46 +44,52 @@ class Effects(NamedTuple):
     squares: np.ndarray
 
 
-def log_bayes_factors(pulls: np.ndarray, precisions: np.ndarray, variances: np.ndarray | float) -> np.ndarray:
+def log_bayes_factors(gradients: np.ndarray, precisions: np.ndarray, variances: np.ndarray | float) -> np.ndarray:
     """Return log Bayes factors, in nats, of normal deviations against no deviation, for a quadratic log likelihood.
 
     Parameters
     ----------
-    pulls, precisions : gradient (at no deviation) and negative second derivative of the log likelihood along
+    gradients, precisions : gradient (at no deviation) and negative second derivative of the log likelihood along
         independent axes, in arrays that broadcast together.
     variances : prior variances of the deviations, in squared nats.
     """
     spread = 1.0 + variances * precisions
-    return np.asarray(0.5 * (variances * pulls**2 / spread - np.log(spread)))
+    return np.asarray(0.5 * (variances * gradients**2 / spread - np.log(spread)))
 
 
-def expected_squares(pulls: np.ndarray, precisions: np.ndarray, variances: np.ndarray) -> np.ndarray:
-    """Return, for each prior variance, the posterior expectation of the squared deviations times their precision,
-    summed over axes.
-    """
-    of_axes = precisions[:, None]
-    posterior = variances / (1.0 + variances * of_axes)
-    return np.asarray((of_axes * (posterior + (posterior * pulls[:, None]) ** 2)).sum(axis=0))
-
-
-def log_evidence(roots: np.ndarray, mode: np.ndarray, factors: np.ndarray) -> np.ndarray:
-    """Return the log marginal likelihood under changed prior variances of coefficients, minus that with all
-    coefficients 0, in nats.
+def expected_squares(gradients: np.ndarray, precisions: np.ndarray, variances: np.ndarray) -> np.ndarray:
+    """Return the posterior expectation of the squared deviations times their precision, summed over axes, for each
+    prior variance; shape (n_variances,).
 
     Parameters
     ----------
-    roots : (n, any) root of the posterior covariance, in units of the prior standard deviations.
+    gradients, precisions : (n_axes,) gradient (at no deviation) and negative second derivative of the log likelihood
+        along independent axes.
+    variances : (n_variances,) prior variances of the deviations, in squared nats.
+    """
+    of_axes = precisions[:, None]
+    posterior = variances / (1.0 + variances * of_axes)
+    return np.asarray((of_axes * (posterior + (posterior * gradients[:, None]) ** 2)).sum(axis=0))
+
+
+def log_evidence(roots: np.ndarray, mode: np.ndarray, factors: np.ndarray) -> np.ndarray:
+    """Return the log marginal likelihood of coefficients under changed prior variances, minus that with all
+    coefficients 0, shape (n_trials,), in nats.
+
+    Parameters
+    ----------
+    roots : (n, any) root of the posterior covariance of n coefficients, in units of the prior standard deviations.
     mode : (n,) posterior mode, in the same units.
-    factors : (n_lines, n) factors on the prior variances; the result has shape (n_lines,).
+    factors : (n_trials, n) factors on the prior variances.
     """
     posterior, axes = np.linalg.eigh((roots @ roots.T).astype(float))
     total = 1.0 / np.clip(posterior, _LEAST_POSTERIOR, 1.0)
     # Divide the posterior by the prior to get the likelihood. The precision of the prior is 1 in these units.
-    likelihood, pull = (axes * (total - 1.0)) @ axes.T, axes @ (total * (axes.T @ mode))
+    likelihood, gradient = (axes * (total - 1.0)) @ axes.T, axes @ (total * (axes.T @ mode))
     spread = np.sqrt(factors)
     precisions = np.eye(mode.size) + likelihood * spread[:, :, None] * spread[:, None]
-    pulls = (spread * pull)[..., None]
-    explained = (pulls * np.linalg.solve(precisions, pulls)).sum(axis=(1, 2))
+    gradients = (spread * gradient)[..., None]
+    explained = (gradients * np.linalg.solve(precisions, gradients)).sum(axis=(1, 2))
     return np.asarray(0.5 * (explained - np.linalg.slogdet(precisions)[1]))
 
 
@@ -106,8 +112,8 @@ def omitted_variances(effects: Effects, squares: np.ndarray, probabilities: np.n
 
 
 def averaged_log_bayes(logs: np.ndarray) -> np.ndarray:
-    """Return the logarithm of the mean Bayes factor over the tried variances, shape (...,), from log Bayes factors
-    (..., n_variances).
+    """Return the logarithm of the mean Bayes factor over the tried prior variances, shape (...,), from log Bayes
+    factors (..., n_variances).
     """
     largest = logs.max(axis=-1, keepdims=True)
     shares = np.exp(logs - largest).sum(axis=-1)
@@ -131,8 +137,8 @@ def log_bayes_of_curve(counts: np.ndarray, basis: np.ndarray) -> float:
     logs, (square, share) = np.zeros(TRIED_VARIANCES.size), logit_scale(n_logits)
     for j in range(n_classes - n_logits, n_classes):
         precisions, axes = eigh((basis * (shares[j] * (1.0 - shares[j]) * rows)[:, None]).T @ basis)
-        pulls, precisions = axes.T @ (basis.T @ (counts[:, j] - shares[j] * rows)), np.maximum(precisions, 0.0)
-        logs += log_bayes_factors(pulls[:, None], precisions[:, None], TRIED_VARIANCES / square).sum(axis=0)
+        gradients, precisions = axes.T @ (basis.T @ (counts[:, j] - shares[j] * rows)), np.maximum(precisions, 0.0)
+        logs += log_bayes_factors(gradients[:, None], precisions[:, None], TRIED_VARIANCES / square).sum(axis=0)
     return float(averaged_log_bayes(logs * share))
 
 
@@ -178,9 +184,10 @@ def expected_squares_of_cells(counts: np.ndarray) -> np.ndarray:
 
 
 def _log_bayes_by_size(counts: np.ndarray) -> np.ndarray:
-    """Return the log Bayes factor of `log_bayes_of_cells` for each prior in `TRIED_ROWS_PER_CLASS`.
+    """Return the log Bayes factor of `log_bayes_of_cells` for each prior in `TRIED_ROWS_PER_CLASS`, shape (n_priors,),
+    in nats.
 
-    ``counts`` must have rows in every cell and of every class.
+    ``counts`` (n_cells, n_classes) must have rows in every cell and of every class.
     """
     rows, of_classes = counts.sum(axis=1), counts.sum(axis=0)
     weights, shares = rows / rows.sum(), of_classes / rows.sum()

@@ -1,4 +1,8 @@
-"""Joint fit: search for surfaces, select features, and fit the contributions of all features together."""
+"""Joint fit: search for surfaces, select features, and fit the contributions of all features together.
+
+A *term* is a feature of the table in the fit; a *surface* is a pair of columns with joint contributions over a grid. A
+*cell* is the finest unit with a contribution. Counted contributions follow from counts; the fit adds *deviations*.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +32,7 @@ from bayesieve.evidence.offset import intercept_for
 from bayesieve.evidence.problem import EvidenceProblem
 from bayesieve.evidence.shapes import N_COSINES, Shape, most_functions
 from bayesieve.evidence.solver import FEW_ROWS, Solution, deal_folds, solve, start_with_fewer, start_with_more
-from bayesieve.evidence.surfaces import Surface, find_surfaces, surface_parts
+from bayesieve.evidence.surfaces import Surface, find_surfaces, surface_axes
 from bayesieve.evidence.terms import FitOptions, Term
 from bayesieve.table import FeatureLevels
 
@@ -89,10 +93,10 @@ class JointFit:
 
     def problem(self, n_jobs: int | None) -> EvidenceProblem:
         """Return the problem of fitting deviations from the counted contributions, where the counts for each row
-        exclude the row itself.
+        exclude the row itself. ``n_jobs`` is the number of threads.
         """
         rows = self.loss.rows
-        offset = self.loss.evidence(self.weights[rows.features]) + self.loss.prior
+        offset = self.loss.contributions(self.weights[rows.features]) + self.loss.prior
         codes = [*(term.codes for term in self.terms), *self.surfaces.values()]
         shapes = [*(term.shape for term in self.terms), *(surface.shape for surface in self.surfaces)]
         shapes = [shape.of_rows(of_rows, rows.weights) for shape, of_rows in zip(shapes, codes, strict=True)]
@@ -114,7 +118,7 @@ class JointFit:
 
 
 def fit_jointly(
-    fit: JointFit, levels: Sequence[FeatureLevels], every: CalibrationRows, options: FitOptions, clock: Clock
+    fit: JointFit, levels: Sequence[FeatureLevels], final_rows: CalibrationRows, options: FitOptions, clock: Clock
 ) -> tuple[JointFit, Solution]:
     """Fit the contributions of all terms together.
 
@@ -122,7 +126,7 @@ def fit_jointly(
     ----------
     fit : terms, and a sample of the rows.
     levels : levels of all features of the table.
-    every : rows of the final fit: all rows of the table, or a large sample.
+    final_rows : rows of the final fit: all rows of the table, or a large sample.
     options : options of the fit; without ``drop``, all terms stay and there are no surfaces.
     clock : time limit; when it is over, the best result so far is returned.
 
@@ -131,12 +135,12 @@ def fit_jointly(
     tuple
         Remaining terms and surfaces, and their solution.
     """
-    followed = every.positions.size > fit.loss.rows.positions.size
-    best, solution = fit_to_sample(fit, levels, every, options, clock, followed=followed)
+    followed = final_rows.positions.size > fit.loss.rows.positions.size
+    best, solution = fit_to_sample(fit, levels, final_rows, options, clock, followed=followed)
     if not (solution.complete and (best.terms or best.surfaces)):
         return best, solution
     if followed:
-        return fit_to_every_row(best, solution, every, options.n_jobs, clock)
+        return fit_to_every_row(best, solution, final_rows, options.n_jobs, clock)
     # Features selected from very many columns look better than they are (winner's curse): shrink their contributions.
     n_dropped = fit.n_candidates - len(best.terms)
     if options.drop and fit.loss.rows.total < ROWS_PER_WEIGHT * n_dropped:
@@ -149,17 +153,20 @@ def fit_jointly(
 def fit_to_sample(
     fit: JointFit,
     levels: Sequence[FeatureLevels],
-    every: CalibrationRows,
+    final_rows: CalibrationRows,
     options: FitOptions,
     clock: Clock,
     *,
     followed: bool,
 ) -> tuple[JointFit, Solution]:
-    """Search for surfaces, select terms, and fit the contributions to a sample of rows. Parameters are those of
-    `fit_jointly`.
+    """Search for surfaces, select terms, and fit the contributions to a sample of rows. Return the remaining terms and
+    surfaces, and their solution.
 
-    ``followed`` says that only contributions are used, as the start of another fit or to predict other rows: errors are
-    not computed, and the fit need not converge fully.
+    Parameters
+    ----------
+    fit, levels, final_rows, options, clock : as in `fit_jointly`.
+    followed : whether only contributions are used, as the start of another fit or to predict other rows. Errors are
+        then not computed, and the fit need not converge fully.
     """
     # Rough fit: estimate which terms have an effect, and the residuals in which surfaces are searched.
     problem = fit.problem(options.n_jobs)
@@ -167,9 +174,9 @@ def fit_to_sample(
     drop = options.drop and (len(fit.terms) > 1 or not fit.weights.any())
     has_room = problem.design.intercept < most_functions(problem.n_classes)
     if solution.complete and drop and has_room and options.most_surfaces > 0:
-        parts = surface_parts(fit.terms, levels, options)
+        axes = surface_axes(fit.terms, levels, options)
         codes = [term.codes for term in fit.terms]
-        surfaces = find_surfaces(parts, options.most_surfaces, problem, solution.point, codes, fit.loss.rows)
+        surfaces = find_surfaces(axes, options.most_surfaces, problem, solution.point, codes, fit.loss.rows)
         if surfaces:
             fit, before = replace(fit, surfaces=surfaces), problem.design
             problem = fit.problem(options.n_jobs)
@@ -181,7 +188,7 @@ def fit_to_sample(
     # Selection: keep features whose Bayes factors show an effect for which the other features cannot compensate.
     stays = np.ones(len(problem.shapes), dtype=bool)
     if drop:
-        fit, stays = select_features(fit, problem, solution, every, options.included)
+        fit, stays = select_features(fit, problem, solution, final_rows, options.included)
         if not stays.any():  # no feature has an effect
             return fit, solution
 
@@ -208,7 +215,13 @@ def held_out_factor(fit: JointFit, levels: Sequence[FeatureLevels], options: Fit
     """Return the factor of at most 1 on all contributions that predicts held-out rows best, with features selected on
     the other rows.
 
-    One standard error is added to the factor, because models of fewer rows are more overconfident.
+    One standard error is added to the factor, because models of fewer rows are more overconfident. The factor is 1 if
+    the time limit ends a fit.
+
+    Parameters
+    ----------
+    fit : all candidate terms, before their selection, and the rows.
+    levels, options, clock : as in `fit_jointly`.
     """
     loss, rows = fit.loss, fit.loss.rows
     fold = np.concatenate(deal_folds(fit.problem(options.n_jobs)))
@@ -217,7 +230,7 @@ def held_out_factor(fit: JointFit, levels: Sequence[FeatureLevels], options: Fit
         held_out = fold == number
         if held_out.all():  # all rows of each class are equal, so that no rows remain for training
             continue
-        others = replace(fit, loss=loss.weighing(np.where(held_out, 0.0, rows.weights)))
+        others = replace(fit, loss=loss.with_row_weights(np.where(held_out, 0.0, rows.weights)))
         best, solution = fit_to_sample(others, levels, others.loss.rows, options, clock, followed=True)
         if not solution.complete:
             return 1.0
@@ -241,7 +254,7 @@ def held_out_factor(fit: JointFit, levels: Sequence[FeatureLevels], options: Fit
 
 
 def shrink(fit: JointFit, solution: Solution, factor: float, n_jobs: int | None) -> tuple[JointFit, Solution]:
-    """Multiply all contributions by ``factor``, and adjust the intercept."""
+    """Multiply all contributions by ``factor``, adjust the intercept, and return the changed fit and solution."""
     rows, loss, errors = fit.loss.rows, fit.loss, solution.errors
     offset = factor * fit.contributions(solution, n_jobs) + loss.prior - rows.log_prior
     intercept = factor * solution.intercept + intercept_for(offset, rows.classes, rows.weights)
@@ -255,14 +268,14 @@ def shrink(fit: JointFit, solution: Solution, factor: float, n_jobs: int | None)
 
 
 def select_features(
-    fit: JointFit, problem: EvidenceProblem, solution: Solution, every: CalibrationRows, included: Collection[int]
+    fit: JointFit, problem: EvidenceProblem, solution: Solution, final_rows: CalibrationRows, included: Collection[int]
 ) -> tuple[JointFit, np.ndarray]:
     """Drop terms without an effect, and terms and surfaces for which other features can compensate.
 
     Parameters
     ----------
     fit, problem, solution : terms and surfaces, and their rough fit.
-    every : rows of the final fit, on which each term is tested by itself.
+    final_rows : rows of the final fit, on which each term is tested by itself.
     included : positions of the features that must stay.
 
     Returns
@@ -277,14 +290,14 @@ def select_features(
     # Test each term alone and given all others, and take the mean of both Bayes factors. Like each of them, the mean
     # reaches B in at most one of B tables if there is no effect. Surfaces are only tested given the terms.
     log_bayes = solution.log_bayes.copy()
-    codes = codes_of_terms(fit, every)
+    codes = codes_of_terms(fit, final_rows)
     counts = [
-        every.effective_counts(of_rows, term.shape.n_cells) for term, of_rows in zip(fit.terms, codes, strict=True)
+        final_rows.effective_counts(of_rows, term.shape.n_cells) for term, of_rows in zip(fit.terms, codes, strict=True)
     ]
     alone = np.array([log_bayes_alone(term.shape, table) for term, table in zip(fit.terms, counts, strict=True)])
     log_bayes[:n] = np.logaddexp(alone, log_bayes[:n]) - math.log(2.0)
     probabilities = inclusion_probabilities(log_bayes[:n], fit.n_candidates)
-    is_kept = save_their_price(fit, problem, solution)
+    is_kept = useful_features(fit, problem, solution)
     is_kept[:n] &= probabilities >= LEAST_PROBABILITY
     is_kept[:n] |= np.isin(features, list(included))
     dropped = np.flatnonzero(~is_kept[:n])
@@ -299,7 +312,7 @@ def select_features(
 
     # Refit the weights to compensate for the dropped features.
     terms = [
-        replace(term, codes_of_every=of_rows)  # the last fit needs them again
+        replace(term, codes_of_final_rows=of_rows)  # the last fit needs them again
         for term, of_rows, stays in zip(fit.terms, codes, is_kept, strict=False)
         if stays
     ]
@@ -313,12 +326,12 @@ def select_features(
     return replace(smaller, omitted_variances=omitted), is_kept
 
 
-def codes_of_terms(fit: JointFit, every: CalibrationRows) -> list[np.ndarray]:
-    """Return the cell of each row of ``every``, (n_rows,), by each term."""
-    if every.positions.size == fit.loss.rows.positions.size:
+def codes_of_terms(fit: JointFit, final_rows: CalibrationRows) -> list[np.ndarray]:
+    """Return the cell of each row of ``final_rows``, (n_rows,), for each term of ``fit``."""
+    if final_rows.positions.size == fit.loss.rows.positions.size:
         return [term.codes for term in fit.terms]
-    codes = every.codes_by({term.feature: term.cells for term in fit.terms if term.codes_of_every is None})
-    return [codes[term.feature] if term.codes_of_every is None else term.codes_of_every for term in fit.terms]
+    codes = final_rows.codes_by({term.feature: term.cells for term in fit.terms if term.codes_of_final_rows is None})
+    return [codes[term.feature] if term.codes_of_final_rows is None else term.codes_of_final_rows for term in fit.terms]
 
 
 def log_bayes_alone(shape: Shape, counts: np.ndarray) -> float:
@@ -340,12 +353,17 @@ def log_bayes_alone(shape: Shape, counts: np.ndarray) -> float:
     return float(np.logaddexp(of_curve, log_bayes_of_cells(counts))) - math.log(2.0)
 
 
-def save_their_price(fit: JointFit, problem: EvidenceProblem, solution: Solution) -> np.ndarray:
+def useful_features(fit: JointFit, problem: EvidenceProblem, solution: Solution) -> np.ndarray:
     """Return a mask of the terms and surfaces worth keeping, shape (n,).
 
-    A feature is dropped if it saves fewer nats than the price of its effective coefficients; the other features are
-    rescaled to compensate for it. Many weak features together may be worth more than their price. All dropped features
-    together may therefore save only a small share of the nats that all features save.
+    A feature is dropped if it saves fewer nats than the penalty of its effective coefficients; the other features are
+    rescaled to compensate for it. Many weak features together may be worth more than their penalty. All dropped
+    features together may therefore save only a small share of the nats that all features save.
+
+    Parameters
+    ----------
+    fit : terms and surfaces.
+    problem, solution : their fitting problem, and its solution.
     """
     loss, n_terms, n = fit.loss, len(fit.terms), len(solution.tables)
     rows = loss.rows
@@ -362,19 +380,19 @@ def save_their_price(fit: JointFit, problem: EvidenceProblem, solution: Solution
             table = table + term.weight * term.correction
         contributions[i] = shape.look_up(table, codes[i][sample])
         if term is not None and term.weight > 0:
-            contributions[i] += term.weight * loss.evidence_of(position[term.feature], sample)
+            contributions[i] += term.weight * loss.contributions_of(position[term.feature], sample)
 
     # Prices in nats, by effective coefficients; those of surfaces also grow with the number of features.
     total = rows.weights.sum()
     null = loss_without_features(rows)
-    prices = np.minimum(_NATS_PER_DEVIATION * (1.0 + solution.effective), _MOST_PRICE * null)
-    prices[n_terms:] = 1.0 + solution.effective[n_terms:] + _NATS_PER_CHOICE * np.log(n)
+    penalties = np.minimum(_NATS_PER_DEVIATION * (1.0 + solution.effective), _MOST_PRICE * null)
+    penalties[n_terms:] = 1.0 + solution.effective[n_terms:] + _NATS_PER_CHOICE * np.log(n)
     prior = loss.prior if rows.offset is None else loss.prior[sample]
     joint = contributions.sum(axis=0) + prior + solution.intercept
     weights = rows.weights[sample] * (total / rows.weights[sample].sum())
     explained = null + float(weights @ log_softmax(joint, axis=1)[np.arange(sample.size), rows.classes[sample]])
     predicted = JointRows(joint, rows.classes[sample], weights, few)
-    return worth_keeping(contributions, predicted, prices, _MOST_LOST * max(0.0, explained))
+    return worth_keeping(contributions, predicted, penalties, _MOST_LOST * max(0.0, explained))
 
 
 def loss_without_features(rows: CalibrationRows) -> float:
@@ -389,22 +407,26 @@ def loss_without_features(rows: CalibrationRows) -> float:
 
 
 def fit_to_every_row(
-    fit: JointFit, solution: Solution, every: CalibrationRows, n_jobs: int | None, clock: Clock
+    fit: JointFit, solution: Solution, final_rows: CalibrationRows, n_jobs: int | None, clock: Clock
 ) -> tuple[JointFit, Solution]:
-    """Fit the terms and surfaces of ``fit`` to all rows, starting from their solution for a sample."""
+    """Fit the terms and surfaces of ``fit`` to all rows, starting from their solution for a sample.
+
+    ``final_rows`` are the rows, ``n_jobs`` the number of threads, and ``clock`` the time limit. Return the terms and
+    surfaces with the codes of these rows, and their solution.
+    """
     cells = {term.feature: term.cells for term in fit.terms}
-    codes = dict(zip(cells, codes_of_terms(fit, every), strict=True))
+    codes = dict(zip(cells, codes_of_terms(fit, final_rows), strict=True))
 
     # Parts of surfaces whose term was dropped, or whose steps are cells of their own, are coded in addition.
-    of_parts = {}
-    for part in dict.fromkeys(part for surface in fit.surfaces for part in surface.parts):
-        is_coded = part.feature in cells and part.cells is cells[part.feature]
-        of_parts[part] = (codes if is_coded else every.codes_by({part.feature: part.cells}))[part.feature]
-    terms = [replace(term, codes=codes[term.feature], codes_of_every=None) for term in fit.terms]
-    grids = {surface: surface.codes(*(of_parts[part] for part in surface.parts)) for surface in fit.surfaces}
-    weighing = np.flatnonzero(fit.weights[every.features])
+    codes_of_axes = {}
+    for axis in dict.fromkeys(axis for surface in fit.surfaces for axis in surface.axes):
+        is_coded = axis.feature in cells and axis.cells is cells[axis.feature]
+        codes_of_axes[axis] = (codes if is_coded else final_rows.codes_by({axis.feature: axis.cells}))[axis.feature]
+    terms = [replace(term, codes=codes[term.feature], codes_of_final_rows=None) for term in fit.terms]
+    grids = {surface: surface.codes(*(codes_of_axes[axis] for axis in surface.axes)) for surface in fit.surfaces}
+    weighing = np.flatnonzero(fit.weights[final_rows.features])
     # Without positive weights, one feature of weight 0: a loss needs one.
-    loss = fit.loss.over(every, weighing if weighing.size else np.array([0]))
+    loss = fit.loss.on_rows(final_rows, weighing if weighing.size else np.array([0]))
     more = replace(fit, terms=terms, surfaces=grids, loss=loss)
     problem = more.problem(n_jobs)
     wider = np.maximum(solution.deviations, _LEAST_DEVIATION)
@@ -430,9 +452,9 @@ class JointRows(NamedTuple):
 
 
 def worth_keeping(
-    contributions: np.ndarray, rows: JointRows, prices: np.ndarray, most_lost: float = np.inf
+    contributions: np.ndarray, rows: JointRows, penalties: np.ndarray, max_increase: float = np.inf
 ) -> np.ndarray:
-    """Return a mask of the features worth more than their price, shape (n_features,).
+    """Return a mask of the features worth more than their penalty, shape (n_features,).
 
     Features are dropped one after the other, starting with the one that is worth least. The worth of a feature is the
     increase of the log loss without it, with all other features rescaled to compensate for it. It is estimated from the
@@ -443,8 +465,8 @@ def worth_keeping(
     ----------
     contributions : (n_features, n_rows, n_classes) contributions in nats.
     rows : predictions with all features.
-    prices : (n_features,) prices in nats.
-    most_lost : largest increase of the log loss, in nats, by all dropped features together.
+    penalties : (n_features,) nats that each feature must save.
+    max_increase : largest increase of the log loss, in nats, by all dropped features together.
     """
     from bayesieve.evidence._kernels import residuals
 
@@ -457,10 +479,10 @@ def worth_keeping(
         centred -= centred.mean(axis=1, keepdims=True)
     others = joint - centred.sum(axis=0).T
     share = float(weights[few_positions].sum() / max(float(weights.sum()), 1e-300))
-    few, prices = np.ascontiguousarray(centred[:, :, few_positions]), prices.astype(np.float64)
+    few, penalties = np.ascontiguousarray(centred[:, :, few_positions]), penalties.astype(np.float64)
     left, factors = np.arange(len(centred)), np.ones(len(centred))
     loss, at_once = residuals(joint.astype(np.float64, order="C"), classes, weights), max(1, left.size // _AT_ONCE)
-    highest = loss + most_lost
+    highest = loss + max_increase
     inverse: np.ndarray | None = None
     with one_blas_thread():  # a fixed order of sums makes the result reproducible
         while left.size > 1:
@@ -468,18 +490,18 @@ def worth_keeping(
                 inverse = _inverse_curvature(
                     few[left], factors[left], joint[few_positions], weights[few_positions], share
                 )
-            dropped, changes = _cheapest(inverse, prices[left], at_once)
+            dropped, changes = _cheapest(inverse, penalties[left], at_once)
             if dropped.size == 0:
                 break
             following = factors.copy()
             following[left] *= changes
             without = others + np.tensordot(following.astype(few.dtype), centred, axes=1).T
             higher = residuals(without.astype(np.float64, order="C"), classes, weights)
-            if higher - loss <= prices[left[dropped]].sum() and higher <= highest:
+            if higher - loss <= penalties[left[dropped]].sum() and higher <= highest:
                 joint, loss, inverse, factors = without, higher, None, following
                 left = np.delete(left, dropped)
             elif dropped.size == 1:
-                prices[left[dropped]] = 0.0  # the feature stays
+                penalties[left[dropped]] = 0.0  # the feature stays
             else:
                 at_once = dropped.size // 2
     return np.isin(np.arange(len(contributions)), left)
@@ -496,7 +518,8 @@ def _inverse_curvature(
     centred : (n_features, n_classes, n_rows) contributions to the log joint, or to the logit of two classes;
         overwritten.
     factors : (n_features,) current factors on the contributions.
-    joint, weights : log joint and weights of the rows.
+    joint : (n_rows, n_classes) log joint of the rows, or (n_rows, 1) logit of two classes.
+    weights : (n_rows,) row weights.
     share : share of these rows in the weight of all rows.
     """
     largest = max(float(weights.max()), 1e-300)  # scaled, because weights may exceed the range of single precision
@@ -514,9 +537,15 @@ def _inverse_curvature(
     return inv(curvature, overwrite_a=True)
 
 
-def _cheapest(inverse: np.ndarray, prices: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return up to ``most`` features worth less than their prices, and the changes of the factors on all other features
-    that compensate for them.
+def _cheapest(inverse: np.ndarray, penalties: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the positions of up to ``most`` features worth less than their penalties, and factors (n_features,) by
+    which all other features compensate for them.
+
+    Parameters
+    ----------
+    inverse : (n_features, n_features) inverse curvature of the loss by a factor on each feature's contributions.
+    penalties : (n_features,) nats that each feature must save.
+    most : largest number of features.
     """
     variances, factors = np.diag(inverse).copy(), np.ones(len(inverse))
     most = min(most, len(inverse) - 1)
@@ -525,7 +554,7 @@ def _cheapest(inverse: np.ndarray, prices: np.ndarray, most: int) -> tuple[np.nd
     # Updating the whole inverse after each feature would take quadratic time.
     lines = np.empty((most, len(inverse)))
     for n in range(most):
-        profit = prices - factors**2 / (2.0 * np.maximum(variances, 1e-300))
+        profit = penalties - factors**2 / (2.0 * np.maximum(variances, 1e-300))
         profit[dropped] = -np.inf
         k = int(np.argmax(profit))
         if profit[k] < 0.0:

@@ -1,4 +1,8 @@
-"""Neutral contributions, which favour no class, for values without a level and for levels without training rows."""
+"""Neutral contributions, which favour no class, for values without a level and for levels without training rows.
+
+A level is an interval or group of values; cells are finer pieces of levels. On numeric columns with cells,
+contributions form a curve, over which missing entries are interpolated.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ from bayesieve.table import FeatureLevels
 
 
 def mean_line(table: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Return the mean row of a table (n_cells, n), weighted by ``rows`` (n_cells,).
+    """Return the mean row of a table (n_cells, n), shape (n,), weighted by ``rows`` (n_cells,).
 
     The mean is exact, without rounding errors, if all rows of the table are equal.
     """
@@ -44,7 +48,8 @@ def filled(table: np.ndarray, rows: np.ndarray, empty: np.ndarray, first: int) -
     ----------
     table : (n_cells, n) entries, such as contributions in nats.
     rows : (n_cells,) number (or weight) of the rows of each cell.
-    empty, first : as in `neutral_cells`.
+    empty : (n_cells,) bool, whether the level of each cell has no training rows.
+    first : first cell of the curve; the number of cells if there is no curve.
     """
     if not empty.any() or empty.all():
         return table

@@ -43,8 +43,13 @@ def offset_of_gaps(coded: CodedTable, features: Sequence[int], rows: np.ndarray)
 
 
 def intercept_for(offset: np.ndarray, classes: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return the intercept, shape (n_classes,) in nats, at which mean probabilities equal the observed class shares,
-    given ``offset`` (n_rows, n_classes).
+    """Return the intercept, shape (n_classes,) in nats, at which mean probabilities equal the observed class shares.
+
+    Parameters
+    ----------
+    offset : (n_rows, n_classes) log joint of the rows without the intercept, apart from the log class shares.
+    classes : (n_rows,) positions of the true classes.
+    weights : (n_rows,) row weights.
     """
     shares = np.bincount(classes, weights, offset.shape[1]) / weights.sum()
     present = np.flatnonzero(shares)

@@ -1,8 +1,10 @@
-"""The fitting problem of contributions: rows, coefficients of deviations, the log loss, and its curvature.
+"""Fitting problem of contributions: rows, coefficients of deviations, the log loss, and its curvature.
 
-Contributions are counted first. The fit adds a deviation to each: coefficients times the basis functions of the
-feature's `Shape`. Coefficients have normal priors. For given prior variances, this module computes the mode of their
-posterior and its Laplace approximation; the module `solver` searches for the variances.
+Contributions of cells (levels or finer pieces of them) are counted first. The fit adds a deviation to each:
+coefficients times the basis functions of the feature's `Shape`. Coefficients have normal priors; those of a *group*
+share a prior variance. For given prior variances, this module computes the mode of their posterior and its Laplace
+approximation; the module `solver` searches for the variances. *Logits* are the log odds of the second class for two
+classes (n_logits = 1), otherwise the log joint of each class.
 """
 
 from __future__ import annotations
@@ -43,24 +45,32 @@ _SIDES = np.array([-0.5, 0.5])
 
 
 class LogitScale(NamedTuple):
-    """Factors that convert between logits and contributions to classes; see `logit_scale`."""
+    """Factors that convert between logits and contributions to classes, from `logit_scale`.
+
+    Parameters
+    ----------
+    square : sum over the classes of the squared contributions that a logit of 1 stands for.
+    share : factor on sums over logits, which corrects for logits that add up to 0.
+    """
 
     square: float
     share: float
 
 
 def logit_scale(n_logits: int) -> LogitScale:
-    """Return two constants for a number of logits: the sum over classes of squared contributions that a logit of 1
-    stands for, and the factor on sums over logits.
+    """Return the factors `square` and `share` that convert between logits and contributions to classes.
 
-    Two classes share one logit, the difference of their contributions. With more classes, each has a logit. These
-    logits add up to zero, so that sums over them count one too many.
+    Two classes share one logit, the difference of their contributions, so that a logit of 1 stands for contributions of
+    -1/2 and 1/2: `square` is 0.5. With more classes, each has a logit. These logits add up to zero, so that sums over
+    them count one too many: `share` is (n_logits - 1) / n_logits.
     """
     return LogitScale(0.5, 1.0) if n_logits == 1 else LogitScale(1.0, (n_logits - 1) / n_logits)
 
 
 class DesignRows(NamedTuple):
-    """Rows of a fit: codes (n_features, n_rows), offset (n_rows, n_logits), classes and weights (n_rows,)."""
+    """Rows of a fit: codes (n_features, n_rows) of the cells of each row, offset (n_rows, n_logits) to which deviations
+    are added, classes (n_rows,) as positions, and weights (n_rows,).
+    """
 
     codes: np.ndarray
     offset: np.ndarray
@@ -80,7 +90,9 @@ class CurvatureSample(NamedTuple):
 
 
 class LossAtPoint(NamedTuple):
-    """Log loss of the rows in nats at a point (n_parameters, n_logits), and its gradient of the same shape."""
+    """Log loss of the rows in nats at the parameters ``point`` (n_parameters, n_logits), and its gradient of the same
+    shape.
+    """
 
     point: np.ndarray
     loss: float
@@ -91,7 +103,7 @@ class Curvature(NamedTuple):
     """Second derivatives of the log loss with respect to the parameters, separately for each logit.
 
     ``dense`` (n_logits, n, n) are matrices for the n basis functions and the intercept; ``single`` (n_single, n_logits)
-    are diagonals for the coefficients of single cells.
+    are diagonals for coefficients that belong to one cell each.
     """
 
     dense: np.ndarray
@@ -99,11 +111,12 @@ class Curvature(NamedTuple):
 
 
 class RisingNeighbours(NamedTuple):
-    """Pairs of neighbouring cells over which contributions to the second of two classes must not fall.
+    """Pairs of neighbouring cells of monotone features, over which contributions to the second of two classes must not
+    fall.
 
     Parameters
     ----------
-    lower, upper : (n,) both cells of each pair.
+    lower, upper : (n,) both cells of each pair, numbered over all features.
     counted : (n,) rise of the counted contributions from the lower to the upper cell, in nats.
     by_functions : (n, intercept + 1) rise of each basis function from the lower to the upper cell.
     """
@@ -114,8 +127,10 @@ class RisingNeighbours(NamedTuple):
     by_functions: np.ndarray
 
     def falls(self, table: np.ndarray) -> np.ndarray:
-        """Return the forbidden decreases between the neighbours, (n,), at most 0 and in nats, given the deviations
-        (n_cells, 1) of all cells.
+        """Return the forbidden decreases of contributions between the neighbours, (n,), in nats: negative, or 0 if
+        there is none.
+
+        ``table`` (n_cells, 1) holds the deviations of all cells, feature after feature.
         """
         return np.minimum(self.counted + table[self.upper, 0] - table[self.lower, 0], 0.0)
 
@@ -169,7 +184,7 @@ class Design:
 def build_design(shapes: Sequence[Shape], n_logits: int) -> Design:
     """Number the parameters of all features, and return them with the sparse matrix from parameters to deviations.
 
-    A deviation is the correction, in nats, of the contribution that counts give to a cell: a level or a part of one.
+    A deviation is the correction, in nats, of the contribution that counts give to a cell: a level or a piece of one.
     ``shapes`` hold the basis functions of each feature; ``n_logits`` is 1 for two classes, otherwise their number.
     """
     n_cells = np.array([shape.n_cells + 1 for shape in shapes], dtype=np.int64)
@@ -231,8 +246,13 @@ def build_design(shapes: Sequence[Shape], n_logits: int) -> Design:
 
 
 def rising_neighbours(shapes: Sequence[Shape], first_cell: np.ndarray, basis: csr_array) -> RisingNeighbours:
-    """Return the pairs of neighbouring cells over which contributions must not fall, from `Shape.rising` of each
-    feature.
+    """Return the pairs of neighbouring cells of monotone features, over which contributions must not fall.
+
+    Parameters
+    ----------
+    shapes : basis functions of each feature; ``Shape.rising`` lists the cells in the required order.
+    first_cell : (n_features + 1,) first row of each feature in ``basis``.
+    basis : sparse matrix (n_cells, intercept + 1) of the values of all basis functions in all cells.
     """
     orders = [shape.rising + begin for shape, begin in zip(shapes, first_cell[:-1], strict=True)]
     lower, upper = (np.concatenate([cells[part] for cells in orders]) for part in (slice(-1), slice(1, None)))
@@ -248,8 +268,8 @@ class EvidenceProblem:
     ----------
     chunks : rows of the fit, in chunks. A code of ``shape.n_cells`` stands for no cell: it adds the mean deviation over
         the rows if the shape has ``shares``, otherwise 0.
-    shapes : shape of each feature.
-    design : parameters of the shapes.
+    shapes : basis functions of each feature.
+    design : parameters of all features, and the sparse matrix that maps them to deviations of cells.
     n_classes : number of classes.
     n_rows, total : number and weight of the rows.
     n_informative : number of rows that would be as informative if all classes had equal size.
@@ -277,12 +297,12 @@ class EvidenceProblem:
         weights: np.ndarray,
         n_jobs: int | None = None,
     ) -> EvidenceProblem:
-        """Return the fitting problem for the given rows.
+        """Return the problem of fitting deviations to the given rows.
 
         Parameters
         ----------
-        codes : unsigned array, shape (n_features, n_rows).
-        shapes : shape of each feature.
+        codes : unsigned array, shape (n_features, n_rows), the cell of each row.
+        shapes : basis functions of each feature.
         offset : (n_rows, n_classes) log joint by the counted contributions, preferably with each row excluded from its
             own counts.
         classes : (n_rows,) positions of the classes.
@@ -312,7 +332,8 @@ class EvidenceProblem:
     def logits(self, table: np.ndarray, intercept: np.ndarray, rows: DesignRows) -> np.ndarray:
         """Return the logits of rows, shape (n_rows, n_logits): offset + intercept + the deviations of their cells.
 
-        ``table`` (n_cells, n_logits) holds the deviations of all cells.
+        ``table`` (n_cells, n_logits) holds the deviations of all cells, feature after feature; ``intercept`` has shape
+        (n_logits,).
         """
         from bayesieve.evidence._kernels import add_log_probabilities
 
@@ -328,8 +349,9 @@ class EvidenceProblem:
         """Return the `logits` of rows, and the second derivative of each row's loss by each logit, both (n_rows,
         n_logits).
 
-        Second derivatives by two different logits are ignored; the factor J / (J - 1) compensates for them. For two
-        classes, this is exact.
+        ``table`` (n_cells, n_logits) holds the deviations of all cells, ``intercept`` has shape (n_logits,). Second
+        derivatives by two different logits are ignored; the factor J / (J - 1) for J classes compensates for them. For
+        two classes, this is exact.
         """
         logits = self.logits(table, intercept, rows)
         if self.design.n_logits == 1:
@@ -339,8 +361,9 @@ class EvidenceProblem:
         return logits, probability * (1.0 - probability) * (factor * rows.weights)[:, None]
 
     def evaluate(self, point: np.ndarray) -> LossAtPoint:
-        """Return the log loss and its gradient at a point. A quadratic penalty is added for forbidden decreases of
-        contributions.
+        """Return the log loss of all rows and its gradient, at the parameters ``point`` (n_parameters, n_logits).
+
+        A quadratic penalty is added if contributions of monotone features decrease where they must not.
         """
         design = self.design
         table = design.basis @ point
@@ -357,9 +380,10 @@ class EvidenceProblem:
     def _sum_slopes(
         self, table: np.ndarray, intercept: np.ndarray, *, curved: bool
     ) -> tuple[float, np.ndarray, np.ndarray]:
-        """Return the log loss of all rows, and its gradient by logit, summed over the rows of each cell and over all
-        rows.
+        """Return the log loss of all rows in nats, and its gradient by logit: summed over the rows of each cell,
+        (n_cells, n_logits), and over all rows, (n_logits,).
 
+        ``table`` (n_cells, n_logits) and ``intercept`` (n_logits,) are the deviations at which the loss is evaluated.
         If ``curved``, return 0 and the sums of second derivatives instead.
         """
         from bayesieve.evidence._kernels import sum_slopes
@@ -375,7 +399,9 @@ class EvidenceProblem:
         return float(reduce(np.add, losses)), of_cells, of_intercept
 
     def slopes(self, point: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the gradient and the second derivative of each row's loss by its logits, both (n_rows, n_logits)."""
+        """Return the gradient and the second derivative of each row's loss by its logits, both (n_rows, n_logits), at
+        the parameters ``point`` (n_parameters, n_logits).
+        """
         from bayesieve.evidence._kernels import residuals
 
         gradients, curvatures = [], []
@@ -388,10 +414,11 @@ class EvidenceProblem:
         return np.concatenate(gradients), np.concatenate(curvatures)
 
     def whole_curvature(self, point: np.ndarray) -> Curvature | None:
-        """Return the curvature of the log loss over all rows, including single cells; None if it takes too long or
-        there are several logits.
+        """Return the curvature of the log loss over all rows at the parameters ``point`` (n_parameters, 1), with single
+        cells in the dense matrix.
 
-        It is computed from sums over the rows of each pair of cells, which basis functions convert to parameters.
+        Return None if there are several logits or so many parameters that it takes too long. The curvature is computed
+        from sums over the rows of each pair of cells, which basis functions convert to parameters.
         """
         from bayesieve.evidence._kernels import sum_by_pairs_of_cells
 
@@ -415,7 +442,9 @@ class EvidenceProblem:
         return Curvature(dense[None], np.zeros((0, 1)))
 
     def curvature(self, point: np.ndarray, sample: CurvatureSample) -> Curvature:
-        """Return the curvature of the log loss at a point: for basis functions over a sample of rows, for single cells
+        """Return the curvature of the log loss at the parameters ``point`` (n_parameters, n_logits).
+
+        Matrices for basis functions are estimated from the rows of ``sample``; diagonals for single cells are summed
         over all rows.
         """
         design, rows = self.design, sample.rows
@@ -430,10 +459,11 @@ class EvidenceProblem:
         """Return the curvature of the log loss by orthonormal combinations of the logits of several classes, and the
         combinations.
 
-        The first result has the shape of ``Curvature.dense``; the second, (n_logits, n_logits), holds the combinations
-        in its columns. Rows that are uncertain between two classes curve the loss along the difference of their logits
-        and hardly along their sum, which curvatures by logit cannot express. The combinations are chosen so that the
-        mean curvature over the rows is diagonal.
+        ``point`` (n_parameters, n_logits) are the parameters, ``sample`` the rows from which the curvature is
+        estimated. The first result has the shape of ``Curvature.dense``; the second, (n_logits, n_logits), holds the
+        combinations in its columns. Rows that are uncertain between two classes curve the loss along the difference of
+        their logits and hardly along their sum, which curvatures by logit cannot express. The combinations are chosen
+        so that the mean curvature over the rows is diagonal.
         """
         table = self.design.basis @ point
         logits = self.logits(table, point[self.design.intercept], sample.rows)
@@ -444,10 +474,14 @@ class EvidenceProblem:
         return self._sum_squares(table, of_rows, sample), contrasts
 
     def _sum_squares(self, table: np.ndarray, of_rows: np.ndarray, sample: CurvatureSample) -> np.ndarray:
-        """Return the curvature by basis functions and the intercept, (n_logits, n, n), from second derivatives
-        ``of_rows`` (n_rows, n_logits) of sampled rows.
+        """Return the curvature of the loss by basis functions and the intercept, (n_logits, n, n).
 
-        Logits may be replaced by combinations of logits.
+        Parameters
+        ----------
+        table : (n_cells, n_logits) deviations of all cells, which decide where monotonicity is violated.
+        of_rows : (n_rows, n_logits) second derivatives of the sampled rows' losses by their logits, or by combinations
+            of logits.
+        sample : sampled rows with their design matrix.
         """
         design, (rows, matrix) = self.design, sample
         scale, precision = self.total / float(rows.weights.sum()), design.precision
@@ -498,7 +532,9 @@ class EvidenceProblem:
         return np.concatenate(hashes)
 
     def draw_sample(self) -> CurvatureSample:
-        """Return a sample of rows for computing curvatures, drawn by hashes of the rows."""
+        """Draw a sample of rows by hashes of their contents, for computing curvatures, and return it with its design
+        matrix.
+        """
         from bayesieve.evidence._kernels import fill_design
 
         design, rows = self.design, np.arange(self.n_rows)
@@ -520,14 +556,19 @@ class EvidenceProblem:
         return CurvatureSample(sampled, matrix)
 
     def narrowed(
-        self, worth: np.ndarray, sample: CurvatureSample
+        self, kept_groups: np.ndarray, sample: CurvatureSample
     ) -> tuple[EvidenceProblem, CurvatureSample, np.ndarray]:
-        """Return the problem and the sample restricted to the groups of coefficients marked in ``worth`` (n_groups,),
-        and a mask of the remaining parameters.
+        """Drop groups of coefficients, and return the smaller problem, the sample for it, and a mask (n_parameters,) of
+        the remaining parameters.
+
+        Parameters
+        ----------
+        kept_groups : (n_groups,) mask of the groups that remain; a group shares a prior variance.
+        sample : sample of rows with the design matrix of this problem.
         """
         design = self.design
-        is_kept = np.append(worth, True)[design.group]
-        if worth.all():
+        is_kept = np.append(kept_groups, True)[design.group]
+        if kept_groups.all():
             return self, sample, is_kept
         shapes, stays, single = [], [], design.intercept + 1
         for k, shape in enumerate(self.shapes):
@@ -560,9 +601,9 @@ class EvidenceProblem:
         matrix = np.compress(is_kept[: design.intercept + 1], sample.matrix, axis=1)
         return fewer, CurvatureSample(rows, matrix), is_kept
 
-    def of_chunks(self, masks: Sequence[np.ndarray]) -> EvidenceProblem:
-        """Return the problem restricted to the rows marked in ``masks``, one mask per chunk. The total weight stays
-        unchanged.
+    def restricted_to(self, masks: Sequence[np.ndarray]) -> EvidenceProblem:
+        """Return the problem restricted to the rows marked in ``masks``, one mask (n_rows of the chunk,) for each
+        chunk. The total weight stays unchanged.
         """
         chunks = [
             DesignRows(np.compress(mask, rows.codes, axis=1), rows.offset[mask], rows.classes[mask], rows.weights[mask])
@@ -571,7 +612,9 @@ class EvidenceProblem:
         return replace(self, chunks=chunks)
 
     def deviations(self, point: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
-        """Return the deviations of each feature, (n_cells, n_classes), and of the intercept, (n_classes,), in nats."""
+        """Convert parameters ``point`` (n_parameters, n_logits) to the deviations of each feature, (n_cells,
+        n_classes), and of the intercept, (n_classes,), in nats.
+        """
         cells, intercept = self.design.basis @ point, point[self.design.intercept]
         if self.design.n_logits == 1:
             cells, intercept = cells * _SIDES, intercept * _SIDES
@@ -580,36 +623,37 @@ class EvidenceProblem:
 
 
 @dataclass(frozen=True)
-class Metric:
-    """Inverse square root of the curvature of the penalised loss, separately for each logit: the scale of steps and
-    errors.
+class CovarianceRoot:
+    """Square root of the posterior covariance (inverse curvature of the penalised loss), separately for each logit.
+
+    It scales the steps of the optimiser and gives standard errors.
 
     Parameters
     ----------
     priors : (n_parameters,) prior variances of the parameters.
-    steps : (n_logits, n, n) roots of the inverse curvature matrices of the n basis functions and the intercept.
+    dense : (n_logits, n, n) roots of the inverse curvature matrices of the n basis functions and the intercept.
     single : (n_single, n_logits) roots of the inverse curvatures of single cells.
     effective : (n_parameters,) effective number of each parameter: the degree to which the rows determine it, from 0 to
         1, summed over logits.
-    contrasts : (n_logits, n_logits) orthonormal combinations of logits in columns, to which ``steps`` refer; None if
-        they refer to the logits themselves.
+    contrasts : (n_logits, n_logits) orthonormal combinations of logits in columns, to which ``dense`` refers; None if
+        it refers to the logits themselves.
     """
 
     priors: np.ndarray
-    steps: np.ndarray
+    dense: np.ndarray
     single: np.ndarray
     effective: np.ndarray
     contrasts: np.ndarray | None = None
 
-    def move(self, values: np.ndarray, transposed: bool = False) -> np.ndarray:
-        """Multiply values (n_parameters, n_logits) by the inverse square root of the curvature or, if ``transposed``,
-        by its transpose.
+    def apply(self, values: np.ndarray, transposed: bool = False) -> np.ndarray:
+        """Multiply values (n_parameters, n_logits) by the square root of the posterior covariance or, if
+        ``transposed``, by its transpose.
 
         The product maps steps in units of standard errors to parameters, and its transpose maps gradients to these
         units.
         """
-        n = self.steps.shape[1]
-        steps = self.steps.transpose(0, 2, 1) if transposed else self.steps
+        n = self.dense.shape[1]
+        steps = self.dense.transpose(0, 2, 1) if transposed else self.dense
         dense = values[:n]
         if self.contrasts is not None and transposed:
             dense = dense @ self.contrasts
@@ -619,11 +663,15 @@ class Metric:
         return np.concatenate([dense, values[n:] * self.single])
 
 
-def laplace_metric(design: Design, curvature: Curvature, variances: np.ndarray) -> Metric:
-    """Return roots of the inverse curvature of loss plus normal priors, separately for each logit (Laplace
-    approximation).
+def laplace_covariance_root(design: Design, curvature: Curvature, variances: np.ndarray) -> CovarianceRoot:
+    """Return the square root of the posterior covariance by the Laplace approximation: the inverse curvature of loss
+    plus normal priors, separately for each logit.
 
-    ``variances`` (n_groups,) are prior variances of contributions to the classes, in squared nats.
+    Parameters
+    ----------
+    design : parameters of all features, with their groups.
+    curvature : second derivatives of the log loss by the parameters.
+    variances : (n_groups,) prior variances of contributions to the classes, in squared nats.
     """
     scale = logit_scale(design.n_logits)
     priors = np.append(variances, _INTERCEPT_VARIANCE)[design.group] / scale.square
@@ -651,37 +699,39 @@ def laplace_metric(design: Design, curvature: Curvature, variances: np.ndarray) 
         np.multiply(root.T, spread[:, None], out=step)
     by_rows = of_single * curvature.single
     effective = np.concatenate([effective, (by_rows / (1.0 + by_rows)).sum(axis=1)])
-    return Metric(priors, steps, np.sqrt(of_single / (1.0 + by_rows)), effective * scale.share)
+    return CovarianceRoot(priors, steps, np.sqrt(of_single / (1.0 + by_rows)), effective * scale.share)
 
 
 class Stop(NamedTuple):
-    """Stopping rule of the search for the mode.
+    """Stopping rule of `find_mode`.
 
     Attributes
     ----------
-    steps : largest number of steps.
-    slope : accepted distance of every parameter from its optimum, in standard errors.
+    max_steps : largest number of steps.
+    tolerance : accepted distance of every parameter from its optimum, in standard errors.
     settle : whether to continue with Newton steps after the line search has ended.
     """
 
-    steps: int
-    slope: float
+    max_steps: int
+    tolerance: float
     settle: bool = False
 
 
 def find_mode(
     problem: EvidenceProblem,
     start: LossAtPoint,
-    metric: Metric,
+    covariance_root: CovarianceRoot,
     stop: Stop,
 ) -> LossAtPoint:
-    """Minimise the penalised loss from a starting point, by L-BFGS in the metric of the curvature.
+    """Minimise the penalised loss from a starting point by L-BFGS, scaled by the posterior covariance. Return the
+    optimum with its loss and gradient.
 
     Parameters
     ----------
     problem : loss to minimise.
     start : starting point with its loss.
-    metric : metric at the starting point or near it; its prior variances define the penalty.
+    covariance_root : root of the posterior covariance at the starting point or near it; its prior variances define the
+        penalty.
     stop : stopping rule.
     """
     point, last, last_flat = start.point, start, np.zeros(start.point.size)
@@ -689,21 +739,21 @@ def find_mode(
     def evaluated(flat: np.ndarray) -> LossAtPoint:
         nonlocal last, last_flat
         if not np.array_equal(flat, last_flat):  # the first point is that of the start
-            last, last_flat = problem.evaluate(point + metric.move(flat.reshape(point.shape))), flat.copy()
+            last, last_flat = problem.evaluate(point + covariance_root.apply(flat.reshape(point.shape))), flat.copy()
         return last
 
     def penalised(flat: np.ndarray) -> tuple[float, np.ndarray]:
         at, loss, slopes = evaluated(flat)
-        push = at / metric.priors[:, None]
-        gradient = metric.move(slopes + push, transposed=True).ravel()
+        push = at / covariance_root.priors[:, None]
+        gradient = covariance_root.apply(slopes + push, transposed=True).ravel()
         return loss + 0.5 * float((push * at).sum()), gradient
 
-    options = {"maxiter": stop.steps, "ftol": 0.0, "gtol": stop.slope}
+    options = {"maxiter": stop.max_steps, "ftol": 0.0, "gtol": stop.tolerance}
     best = minimize(penalised, np.zeros(point.size), jac=True, method="L-BFGS-B", options=options)
     flat, gradient, share = best.x, best.jac, 1.0
     # Settle: rounding hides the last digits of the loss from the line search, but not those of the gradient.
     for _ in range(_SETTLING_STEPS if stop.settle else 0):
-        if np.abs(gradient).max() <= stop.slope:
+        if np.abs(gradient).max() <= stop.tolerance:
             break
         following = flat - share * (best.hess_inv @ gradient)
         _, slopes = penalised(following)
@@ -736,34 +786,36 @@ class PosteriorErrors:
 
 
 def posterior_errors(
-    problem: EvidenceProblem, metric: Metric, parameters: np.ndarray, matrix: np.ndarray
+    problem: EvidenceProblem, covariance_root: CovarianceRoot, parameters: np.ndarray, matrix: np.ndarray
 ) -> PosteriorErrors:
-    """Return the posterior variances of the deviations, centred over the rows, and their shared factors.
+    """Return the posterior variances of the deviations, centred over the rows, and the factors that their errors share.
 
     Parameters
     ----------
     problem : the problem with all groups of coefficients; dropped groups add no error.
-    metric : metric of the parameters at the positions ``parameters``.
-    parameters : positions of the parameters that were not dropped.
+    covariance_root : root of the posterior covariance of the parameters that were not dropped.
+    parameters : positions of these parameters in the problem.
     matrix : (n_sampled_rows, n) design matrix of a sample of rows, for the basis functions among ``parameters`` and the
         intercept.
     """
-    design, n = problem.design, metric.steps.shape[1] - 1
-    rows, priors = problem.rows_of_cells(), metric.priors
+    design, n = problem.design, covariance_root.dense.shape[1] - 1
+    rows, priors = problem.rows_of_cells(), covariance_root.priors
     single = np.zeros((2, int(design.first_cell[-1]), design.n_logits))  # posterior and prior variances
     at = design.single[parameters[n + 1 :] - design.intercept - 1]
-    single[:, at] = np.stack([metric.single**2, np.broadcast_to(priors[n + 1 :, None], metric.single.shape)])
+    single[:, at] = np.stack(
+        [covariance_root.single**2, np.broadcast_to(priors[n + 1 :, None], covariance_root.single.shape)]
+    )
     # Factors that features share: for each logit, the main principal components of the posterior errors of predicted
     # logits over the sampled rows, by subspace iteration.
     of_logits = []
-    for steps in metric.steps:
+    for steps in covariance_root.dense:
         directions = np.random.default_rng(0).normal(size=(n + 1, min(N_FACTORS, n + 1))).astype(steps.dtype)
         for _ in range(_POWERS):
             directions = qr(steps.T @ (matrix.T @ (matrix @ (steps @ directions))), mode="economic")[0]
         of_logits.append(directions)
     main = np.stack(of_logits).astype(float)
 
-    intercept = np.matmul(metric.steps[:, n:], main)[:, 0].astype(float)
+    intercept = np.matmul(covariance_root.dense[:, n:], main)[:, 0].astype(float)
     variances, left, factors = [], [], []
     of_function = np.searchsorted(design.first_function, parameters[:n], side="right") - 1
     for k, shape in enumerate(problem.shapes):
@@ -772,7 +824,7 @@ def posterior_errors(
         basis = design.basis[cells, :][:, parameters[functions]].toarray()
         mean = (rows[cells] / max(float(rows[cells].sum()), 1e-300)) @ basis
         basis -= mean
-        steps = metric.steps[:, functions].astype(float)
+        steps = covariance_root.dense[:, functions].astype(float)
         roots = np.matmul(basis, steps)
         posterior, prior = single[:, cells].copy()
         posterior += (roots**2).sum(axis=2).T
@@ -785,8 +837,8 @@ def posterior_errors(
 
 
 def class_variances(variances: np.ndarray, n_classes: int) -> np.ndarray:
-    """Convert variances of logits, (n_cells, n_logits), to variances of contributions that are centred over the
-    classes, (n_cells, n_classes).
+    """Convert variances of logits, (n_cells, n_logits), to variances (n_cells, n_classes) of contributions that are
+    centred over the classes.
     """
     if variances.shape[1] == 1:  # the logit is the second class minus the first
         return np.repeat(variances / 4.0, n_classes, axis=1)

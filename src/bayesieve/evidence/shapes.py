@@ -1,4 +1,8 @@
-"""Shapes of features: the basis functions by which fitted contributions may deviate from counted contributions."""
+"""Shapes of features: the basis functions by which fitted contributions may deviate from counted contributions.
+
+The contribution of a cell (a level, or a finer piece of one) is counted first: weight times log P(level | class). The
+joint fit adds a deviation in nats: a sum of coefficients times basis functions.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +58,11 @@ class Shape:
 
     @classmethod
     def of(cls, basis: np.ndarray, groups: np.ndarray, *, single_cells: bool = False) -> Shape:
-        """Return the shape whose basis functions are the columns of a matrix (n_cells, n_functions)."""
+        """Return the shape whose basis functions are the columns of the matrix ``basis`` (n_cells, n_functions).
+
+        ``groups`` (n_functions,) numbers the groups of functions whose coefficients share a prior variance; with
+        ``single_cells``, each cell also gets a coefficient of its own.
+        """
         cells, functions = np.nonzero(basis)
         n_groups = int(groups.max(initial=-1)) + 1
         return cls(len(basis), groups, cells, functions, basis[cells, functions], single_cells, n_groups)
@@ -67,8 +75,8 @@ class Shape:
 
     @classmethod
     def of_values(cls, of_group: np.ndarray, *, with_groups: bool) -> Shape:
-        """Return the shape of categories in groups: each category deviates and, with ``with_groups``, each group as
-        well.
+        """Return the shape of categories in groups: a coefficient for each category and, with ``with_groups``, for each
+        group.
 
         ``of_group`` (n_values,) is the group of each category.
         """
@@ -113,8 +121,10 @@ class Shape:
         return cls.of(basis, np.zeros(basis.shape[1], dtype=np.int64), single_cells=True)
 
     def of_rows(self, codes: np.ndarray, weights: np.ndarray) -> Shape:
-        """Return the shape with the ``shares`` of rows with the given codes and weights, (n_rows,), of which some may
-        have no cell.
+        """Return the shape with ``shares`` computed from rows, so that rows without a cell get the mean deviation.
+
+        ``codes`` (n_rows,) are the cells of the rows, ``n_cells`` or more for no cell; ``weights`` (n_rows,) are row
+        weights. If every row has a cell, ``shares`` stay empty.
         """
         if not codes.size or int(codes.max()) < self.n_cells:
             return replace(self, shares=np.zeros(0))
@@ -122,8 +132,9 @@ class Shape:
         return replace(self, shares=rows / max(float(rows.sum()), np.finfo(float).tiny))
 
     def look_up(self, table: np.ndarray, codes: np.ndarray) -> np.ndarray:
-        """Return the rows of ``table`` (n_cells, n) at the given codes. A code without a cell gets the mean over the
-        rows, or zeros if there are no ``shares``.
+        """Return the rows of ``table`` (n_cells, n) at ``codes`` (n_rows,), shape (n_rows, n).
+
+        A code without a cell gets the mean over the rows, or zeros if there are no ``shares``.
         """
         mean = self.shares @ table if self.shares.size else np.zeros(table.shape[1])
         lines: np.ndarray = np.concatenate([table, mean[None]])[codes]
@@ -142,6 +153,13 @@ def cosines_over(rows: np.ndarray, n_special: int, most: int, *, by_ranks: bool 
     Functions are 0 in the first ``n_special`` cells, which hold missing and special values. The angle of a cell is
     twice the arcsine of the square root of the share of rows below it. Compared with angles proportional to that share
     (``by_ranks``), this gives more detail to the tails, where few rows decide (benchmarks/decisions/curves.md).
+
+    Parameters
+    ----------
+    rows : (n_cells,) number (or weight) of the rows of each cell.
+    n_special : number of cells of missing and special values, which come first.
+    most : largest number of cosines.
+    by_ranks : whether angles are proportional to the share of rows below a cell.
     """
     ordered = np.arange(n_special, rows.size)
     shares = rows[ordered] / rows[ordered].sum()
@@ -160,7 +178,8 @@ def most_functions(n_classes: int) -> int:
 
 
 def leaves_room(levels: TableLevels, n_classes: int) -> bool:
-    """Return whether the curves of all columns leave enough basis functions for surfaces.
+    """Return whether the curves of all single columns leave enough basis functions for surfaces (joint contributions of
+    two columns over a grid).
 
     If so, surfaces describe pairs of numeric columns better than coarse pairs of their levels.
     """

@@ -1,5 +1,8 @@
 """Solver of the fit of contributions: the most probable coefficients, under priors whose variances maximise the
 marginal likelihood (empirical Bayes).
+
+Coefficients multiply the basis functions by which contributions deviate from the counted ones. Coefficients of a
+*group* share a prior variance. A *jump* is a possible step in the smooth curve of a numeric column.
 """
 
 from __future__ import annotations
@@ -23,14 +26,14 @@ from bayesieve.evidence.inclusion import (
     log_evidence,
 )
 from bayesieve.evidence.problem import (
+    CovarianceRoot,
     Curvature,
     Design,
     EvidenceProblem,
-    Metric,
     PosteriorErrors,
     Stop,
     find_mode,
-    laplace_metric,
+    laplace_covariance_root,
     logit_scale,
     posterior_errors,
 )
@@ -147,8 +150,8 @@ def solve(
                 search = choose_expected_variance(search, clock)
             complete = not clock.is_up
             if complete and roughly:
-                metric = search.metric()
-                (log_bayes, effects), jumps = search.effects(metric), search.jumps_that_pay(metric)
+                covariance_root = search.covariance_root()
+                (log_bayes, effects), jumps = search.effects(covariance_root), search.jumps_that_pay(covariance_root)
             elif complete and not followed:
                 errors = search.posterior_errors(settle=True)
         except KeyboardInterrupt:
@@ -201,14 +204,14 @@ class VarianceSearch:
         self.groups, self.parameters = np.arange(whole.design.n_groups), np.arange(whole.design.n_parameters)
         self.effective, self.expected_variance = np.zeros(whole.design.n_groups), 0.0
         self.curvature: Curvature | None = None
-        self._steps, self._slope = (_STEPS_NEARBY, _SLOPE_NEARBY) if nearby else (_STEPS_OF_ROUND, _LAST_SLOPE)
+        self._steps, self._tolerance = (_STEPS_NEARBY, _SLOPE_NEARBY) if nearby else (_STEPS_OF_ROUND, _LAST_SLOPE)
         self._keep(variances > 0)
 
-    def _keep(self, worth: np.ndarray) -> None:
-        """Drop all groups of coefficients except those marked in ``worth`` (n_groups,)."""
-        if worth.all():
+    def _keep(self, kept_groups: np.ndarray) -> None:
+        """Drop all groups of coefficients except those marked in the mask ``kept_groups`` (n_groups,)."""
+        if kept_groups.all():
             return
-        problem, sample, is_kept = self.problem.narrowed(worth, self.sample)
+        problem, sample, is_kept = self.problem.narrowed(kept_groups, self.sample)
         mode, curvature = problem.evaluate(self.mode.point[is_kept]), self.curvature
         if curvature is not None:
             n_dense = curvature.dense.shape[1]
@@ -217,8 +220,8 @@ class VarianceSearch:
         self.problem, self.sample, self.mode, self.curvature = problem, sample, mode, curvature
         self.parameters, self.groups, self.variances = (
             self.parameters[is_kept],
-            self.groups[worth],
-            self.variances[worth],
+            self.groups[kept_groups],
+            self.variances[kept_groups],
         )
 
     def improve(
@@ -232,20 +235,26 @@ class VarianceSearch:
     ) -> None:
         """Update coefficients and variances in turn until the variances converge, for at most ``n_rounds`` rounds.
 
-        The variances are first multiplied by ``factor``. ``curvature`` is the curvature at the current coefficients, if
-        known.
+        Parameters
+        ----------
+        n_rounds : largest number of rounds.
+        expected_variance : expected variance of deviations, which acts like one more coefficient of that size in each
+            group; 0 for none.
+        clock : time limit; when it is over, the current round is the last.
+        factor : factor on all variances before the first round.
+        curvature : curvature of the loss at the current coefficients, if known.
         """
         self.variances, self.expected_variance = self.variances * factor, expected_variance
         for number in range(n_rounds):
             # Update the coefficients, given the current variances.
             if number <= 2 or number % 2 == 0:  # later, renew it every other round only, because it changes little
                 self.curvature = curvature if number == 0 else None
-            metric = self.metric()
-            self.mode = find_mode(self.problem, self.mode, metric, Stop(self._steps, self._slope))
+            covariance_root = self.covariance_root()
+            self.mode = find_mode(self.problem, self.mode, covariance_root, Stop(self._steps, self._tolerance))
             # Variances for the current coefficients: the sum of squares of each group divided by its effective number,
             # extrapolated. An expected variance acts like one more coefficient of that size.
             design = self.problem.design
-            effective = np.bincount(design.group, metric.effective, design.n_groups + 1)[:-1]
+            effective = np.bincount(design.group, covariance_root.effective, design.n_groups + 1)[:-1]
             of_logits = np.bincount(design.group, (self.mode.point**2).sum(axis=1), design.n_groups + 1)[:-1]
             squares = logit_scale(design.n_logits).square * of_logits + expected_variance * design.expected
             best = np.maximum(squares / np.maximum(effective + (expected_variance > 0), 1e-9), 1e-9)
@@ -254,40 +263,42 @@ class VarianceSearch:
             following = np.where(best < _NEGLIGIBLE_VARIANCE, np.minimum(best, following), following)
             self.effective = np.zeros(self.whole.design.n_groups)
             self.effective[self.groups] = effective
-            worth = (following > _NEGLIGIBLE_VARIANCE) | (following > self.variances)
-            difference = np.abs(np.log(following[worth] / self.variances[worth])).max(initial=0.0)
+            kept_groups = (following > _NEGLIGIBLE_VARIANCE) | (following > self.variances)
+            difference = np.abs(np.log(following[kept_groups] / self.variances[kept_groups])).max(initial=0.0)
             self.variances = following
-            self._keep(worth)
+            self._keep(kept_groups)
             if difference < _SAME_LOGARITHM or clock.is_up:
                 break
 
-    def metric(self) -> Metric:
-        """Return the `Metric` of the posterior at the current point: the inverse square root of the curvature of loss
-        plus prior.
+    def covariance_root(self) -> CovarianceRoot:
+        """Return the root of the posterior covariance at the current coefficients, from the curvature of loss plus
+        prior.
 
         The curvature of the last round is used if it is still available, otherwise it is computed.
         """
         if self.curvature is None:
             self.curvature = self.problem.curvature(self.mode.point, self.sample)
-        return laplace_metric(self.problem.design, self.curvature, self.variances)
+        return laplace_covariance_root(self.problem.design, self.curvature, self.variances)
 
-    def optimum(self, metric: Metric) -> np.ndarray:
+    def optimum(self, covariance_root: CovarianceRoot) -> np.ndarray:
         """Return the coefficients, (n_parameters, n_logits), after one Newton step from the current ones: nearly the
-        minimum of loss and prior. ``metric``, from `metric`, is the inverse root of the curvature.
+        minimum of loss and prior.
         """
-        gradient = self.mode.gradient + self.mode.point / metric.priors[:, None]
-        return self.mode.point - metric.move(metric.move(gradient, transposed=True))
+        gradient = self.mode.gradient + self.mode.point / covariance_root.priors[:, None]
+        return self.mode.point - covariance_root.apply(covariance_root.apply(gradient, transposed=True))
 
-    def effects(self, metric: Metric) -> tuple[np.ndarray, Effects]:
+    def effects(self, covariance_root: CovarianceRoot) -> tuple[np.ndarray, Effects]:
         """Return the log Bayes factor of each feature's deviations against none, (n_features,) in nats, and `Effects`
         by prior variance.
 
-        All other features keep their deviations. ``metric`` is the result of `metric` after the last round.
+        All other features keep their deviations. ``covariance_root`` is that of the current coefficients.
         """
-        design, priors = self.problem.design, metric.priors
+        design, priors = self.problem.design, covariance_root.priors
         assert self.curvature is not None
-        point = self.optimum(metric)  # where dividing the posterior of a group by its prior gives its likelihood
-        n, (square, share) = metric.steps.shape[1], logit_scale(design.n_logits)
+        point = self.optimum(
+            covariance_root
+        )  # where dividing the posterior of a group by its prior gives its likelihood
+        n, (square, share) = covariance_root.dense.shape[1], logit_scale(design.n_logits)
         variances = TRIED_VARIANCES / square
         logs = np.zeros((design.n_groups, variances.size))
         squares = np.zeros((design.n_groups, design.n_logits, variances.size))
@@ -298,25 +309,25 @@ class VarianceSearch:
             for group, (begin, end) in enumerate(pairwise(ends.tolist())):
                 if end > begin:
                     at = order[begin:end]
-                    roots = metric.steps[j, at].astype(float)
+                    roots = covariance_root.dense[j, at].astype(float)
                     posterior, axes = eigh(roots @ roots.T)
                     posterior = np.maximum(posterior, _LEAST_POSTERIOR)
                     precisions = np.maximum(1.0 / posterior - 1.0 / priors[at[0]], 0.0)
-                    pulls = (axes.T @ point[at, j]) / posterior
-                    logs[group] += log_bayes_factors(pulls[:, None], precisions[:, None], variances).sum(axis=0)
-                    squares[group, j] = expected_squares(pulls, precisions, variances)
+                    gradients = (axes.T @ point[at, j]) / posterior
+                    logs[group] += log_bayes_factors(gradients[:, None], precisions[:, None], variances).sum(axis=0)
+                    squares[group, j] = expected_squares(gradients, precisions, variances)
         # Coefficients of single cells: posterior correlations between them are ignored, so that the log Bayes factor of
         # a group is the sum of those of its cells.
         single = np.arange(n, design.n_parameters)
-        posterior = np.maximum(metric.single**2, _LEAST_POSTERIOR)
+        posterior = np.maximum(covariance_root.single**2, _LEAST_POSTERIOR)
         precisions = np.maximum(1.0 / posterior - (1.0 / priors[single])[:, None], 0.0)
         for group in np.unique(design.group[single]).tolist():
             cells = design.group[single] == group
-            pulls = (point[single] / posterior)[cells]
-            of_cells = log_bayes_factors(pulls.ravel()[:, None], precisions[cells].ravel()[:, None], variances)
+            gradients = (point[single] / posterior)[cells]
+            of_cells = log_bayes_factors(gradients.ravel()[:, None], precisions[cells].ravel()[:, None], variances)
             logs[group] += of_cells.sum(axis=0)
             for j in range(design.n_logits):
-                squares[group, j] = expected_squares(pulls[:, j], precisions[cells, j], variances)
+                squares[group, j] = expected_squares(gradients[:, j], precisions[cells, j], variances)
 
         # Divide squared effects by the curvature of all rows (that of the intercept), then combine groups by feature.
         logs *= share
@@ -328,13 +339,13 @@ class VarianceSearch:
             by_feature.append(sums)
         return by_feature[0], Effects(*by_feature[1:])
 
-    def jumps_that_pay(self, metric: Metric) -> np.ndarray:
+    def jumps_that_pay(self, covariance_root: CovarianceRoot) -> np.ndarray:
         """Return a mask of the jumps that may improve the fit in addition to the curves, (n_groups of the whole
         problem,).
 
         Each jump is tested by its log Bayes factor against no jump, taking the uncertainty of the other coefficients
-        into account. `drop_jumps` tests the selected jumps again. ``metric`` is the result of `metric` after the last
-        round.
+        into account. `drop_jumps` tests the selected jumps again. ``covariance_root`` is that of the current
+        coefficients.
         """
         whole, design, (rows, matrix) = self.whole, self.whole.design, self.whole_sample
         pays = np.zeros(design.n_groups, dtype=bool)
@@ -343,18 +354,18 @@ class VarianceSearch:
         point = np.zeros((design.n_parameters, design.n_logits))
         point[self.parameters] = self.mode.point
         jumps = np.flatnonzero(design.is_jump[design.group[: design.intercept]])
-        pulls = whole.evaluate(point).gradient[jumps]
+        gradients = whole.evaluate(point).gradient[jumps]
         _, of_rows = whole.logits_and_curvature(design.basis @ point, point[design.intercept], rows)
         of_rows *= whole.total / float(rows.weights.sum())
-        others, steps = matrix[:, self.parameters[: metric.steps.shape[1]]], matrix[:, jumps]
+        others, steps = matrix[:, self.parameters[: covariance_root.dense.shape[1]]], matrix[:, jumps]
         # The precision of a jump is its curvature minus the part that other coefficients could explain.
         logs, scale = np.zeros((jumps.size, _JUMP_VARIANCES.size)), logit_scale(design.n_logits)
-        for root, pull, of_class in zip(metric.steps, pulls.T, of_rows.T, strict=True):
+        for root, gradient, of_class in zip(covariance_root.dense, gradients.T, of_rows.T, strict=True):
             weighted = steps * of_class[:, None].astype(steps.dtype)
             by_others = root.T @ (others.T @ weighted)
             left = (steps * weighted).sum(axis=0, dtype=float) - (by_others**2).sum(axis=0, dtype=float)
             precisions = np.maximum(left, 0.0)[:, None]
-            logs += log_bayes_factors(pull[:, None], precisions, _JUMP_VARIANCES / scale.square)
+            logs += log_bayes_factors(gradient[:, None], precisions, _JUMP_VARIANCES / scale.square)
         gains = averaged_log_bayes(logs * scale.share)
         most = max(0, most_functions(whole.n_classes) - self.problem.design.intercept)
         best = np.argsort(-gains, kind="stable")[:most]
@@ -366,13 +377,13 @@ class VarianceSearch:
 
         `jumps_that_pay` judged jumps by the gradient of the loss with a steep curve in their place, which is unreliable
         near probabilities of 0 and 1. Here, at the optimum with the jumps, each jump is compared with a curve of larger
-        variance and no jump.
+        variance and no jump. ``expected_variance`` and ``clock`` are those of `improve`.
         """
         design, whole = self.problem.design, self.whole.design
         if not design.is_jump.any() or clock.is_up:
             return
-        metric = self.metric()
-        point = self.optimum(metric)
+        covariance_root = self.covariance_root()
+        point = self.optimum(covariance_root)
         (square, share), feature = logit_scale(design.n_logits), whole.feature[self.groups]
         stays, group = np.ones(design.n_groups, dtype=bool), design.group[: design.intercept]
         for k in np.unique(feature[design.is_jump]).tolist():
@@ -380,8 +391,8 @@ class VarianceSearch:
             is_jump = design.is_jump & (feature == k)
             jumps, n_curve = np.flatnonzero(is_jump[group]), np.count_nonzero(is_curve[group])
             at = np.append(np.flatnonzero(is_curve[group]), jumps)
-            spread = np.sqrt(metric.priors[at])[:, None]
-            blocks = [(root[at] / spread, point[at, j] / spread[:, 0]) for j, root in enumerate(metric.steps)]
+            spread = np.sqrt(covariance_root.priors[at])[:, None]
+            blocks = [(root[at] / spread, point[at, j] / spread[:, 0]) for j, root in enumerate(covariance_root.dense)]
             # Drop the jump that gains least first, because the others may gain more without it.
             factors, left = np.ones(at.size), list(range(n_curve, at.size))
             while left:
@@ -389,7 +400,7 @@ class VarianceSearch:
                 for i in left:
                     tried = np.tile(factors, (_JUMP_VARIANCES.size + _CURVE_FACTORS.size, 1))
                     with_jump, without = np.split(tried, [_JUMP_VARIANCES.size])
-                    with_jump[:, i], without[:, i] = _JUMP_VARIANCES / square / metric.priors[at[i]], 0.0
+                    with_jump[:, i], without[:, i] = _JUMP_VARIANCES / square / covariance_root.priors[at[i]], 0.0
                     without[:, :n_curve] *= _CURVE_FACTORS[:, None]
                     logs = share * np.sum([log_evidence(*block, tried) for block in blocks], axis=0)
                     best = int(np.argmax(logs[_JUMP_VARIANCES.size :]))
@@ -405,22 +416,24 @@ class VarianceSearch:
             self.improve(_ROUNDS_NEARBY, expected_variance, clock)
 
     def posterior_errors(self, *, settle: bool) -> PosteriorErrors:
-        """Return the posterior errors of the deviations. With ``settle``, first converge to the optimum."""
+        """Return the posterior errors of the deviations of all features. With ``settle``, first converge to the
+        optimum.
+        """
         if settle:  # rounds end before the optimum, at a point that depends on the order of sums
             self.variances = np.exp(np.round(np.log(self.variances), _DIGITS_OF_VARIANCES))
-        metric, slope, problem = self.metric(), self._slope, self.problem
+        covariance_root, tolerance, problem = self.covariance_root(), self._tolerance, self.problem
         if settle:
             # A few steps reach the optimum with the curvature across logits or, for one logit, of all rows.
-            scale = metric
+            scale = covariance_root
             if problem.design.n_logits > 1:
                 assert self.curvature is not None
                 dense, contrasts = problem.contrast_curvature(self.mode.point, self.sample)
-                curvature, slope = Curvature(dense, self.curvature.single), max(slope, _SLOPE_OF_CLASSES)
-                scale = replace(laplace_metric(problem.design, curvature, self.variances), contrasts=contrasts)
-            elif slope == _LAST_SLOPE and (whole := problem.whole_curvature(self.mode.point)) is not None:
-                scale = laplace_metric(problem.design, whole, self.variances)
-            self.mode = find_mode(problem, self.mode, scale, Stop(_LAST_STEPS, slope, settle=True))
-        return posterior_errors(self.whole, metric, self.parameters, self.sample.matrix)
+                curvature, tolerance = Curvature(dense, self.curvature.single), max(tolerance, _SLOPE_OF_CLASSES)
+                scale = replace(laplace_covariance_root(problem.design, curvature, self.variances), contrasts=contrasts)
+            elif tolerance == _LAST_SLOPE and (whole := problem.whole_curvature(self.mode.point)) is not None:
+                scale = laplace_covariance_root(problem.design, whole, self.variances)
+            self.mode = find_mode(problem, self.mode, scale, Stop(_LAST_STEPS, tolerance, settle=True))
+        return posterior_errors(self.whole, covariance_root, self.parameters, self.sample.matrix)
 
 
 def choose_expected_variance(search: VarianceSearch, clock: Clock) -> VarianceSearch:
@@ -428,7 +441,8 @@ def choose_expected_variance(search: VarianceSearch, clock: Clock) -> VarianceSe
     times or more.
 
     Values below a quarter are not tried, because cuts, groups and the choice of features already depend on the held-out
-    rows (benchmarks/decisions/samples.md).
+    rows (benchmarks/decisions/samples.md). ``search`` has converged with the initial variance; when ``clock`` is up,
+    the best search so far is returned.
     """
     folds = deal_folds(search.whole)
     best, loss = search, held_out_loss(search, folds)
@@ -453,20 +467,23 @@ def choose_expected_variance(search: VarianceSearch, clock: Clock) -> VarianceSe
 def held_out_loss(search: VarianceSearch, folds: Sequence[np.ndarray]) -> float:
     """Return the log loss of all rows, in nats, where each fold is predicted by a fit to the other folds with the same
     prior variances.
+
+    ``search`` holds the rows and prior variances; ``folds`` the fold of every row, one array for each chunk, as from
+    `deal_folds`.
     """
-    metric, problem, total = search.metric(), search.problem, 0.0
+    covariance_root, problem, total = search.covariance_root(), search.problem, 0.0
     for number in range(_FOLDS):
-        held_out = problem.of_chunks([fold == number for fold in folds])
-        others = problem.of_chunks([fold != number for fold in folds])
+        held_out = problem.restricted_to([fold == number for fold in folds])
+        others = problem.restricted_to([fold != number for fold in folds])
         start = others.evaluate(search.mode.point)
-        mode = find_mode(others, start, metric, Stop(_STEPS_OF_FOLD, _SLOPE_NEARBY))
+        mode = find_mode(others, start, covariance_root, Stop(_STEPS_OF_FOLD, _SLOPE_NEARBY))
         total += held_out.evaluate(mode.point).loss
     return total
 
 
 def deal_folds(problem: EvidenceProblem) -> list[np.ndarray]:
-    """Return the fold of every row, as one array per chunk. The distinct rows of each class are distributed over the
-    folds in turn.
+    """Return the fold of every row, from 0, as one array per chunk of rows. The distinct rows of each class are
+    distributed over the folds in turn.
 
     Rows are ordered by hashes of their contents, so that folds do not depend on row order.
     """
@@ -482,7 +499,7 @@ def deal_folds(problem: EvidenceProblem) -> list[np.ndarray]:
 def start_with_more(fitted: Solution, before: Design, after: Design) -> Start:
     """Return a starting point for a problem that has further features after those of the solution ``fitted``.
 
-    ``before`` and ``after`` are the designs of both problems.
+    ``before`` and ``after`` are the designs of both problems, which number their parameters.
     """
     n_more = after.intercept - before.intercept
     point = np.zeros((after.n_parameters, after.n_logits))
@@ -491,9 +508,10 @@ def start_with_more(fitted: Solution, before: Design, after: Design) -> Start:
 
 
 def start_with_fewer(fitted: Solution, before: Design, is_kept: np.ndarray) -> Start:
-    """Return a starting point for a problem with only the features marked in the mask ``is_kept``.
+    """Return a starting point for a problem with only the features marked in the mask ``is_kept`` (n_features,).
 
-    Groups whose variance became 0 get a new initial variance, because they may deviate if there are fewer features.
+    ``fitted`` is the solution with all features, ``before`` the design of its problem. Groups whose variance became 0
+    get a new initial variance, because they may deviate if there are fewer features.
     """
     of_group = is_kept[before.feature]
     deviations = fitted.deviations[of_group]

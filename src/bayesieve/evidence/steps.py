@@ -1,5 +1,8 @@
 """Step interactions: cuts of two columns into rectangles, whose contributions explain effects that the single columns
 do not.
+
+Inputs are gradients and curvatures (first and second derivatives) of the log loss by the logits of each row, summed
+over rows of equal cells. From them, the log Bayes factor of a set of rectangles follows without another fit.
 """
 
 from __future__ import annotations
@@ -36,8 +39,8 @@ def cut_grid(
     Returns
     -------
     tuple
-        Log Bayes factor of the rectangles against both columns alone, minus the cost of the cuts, in nats; and the
-        interval of each cell of both columns, (n_first,) and (n_second,).
+        Log Bayes factor of the rectangles against both columns alone, minus the cost of the cuts, in nats; and for both
+        columns, the interval of each cell, (n_first,) and (n_second,).
     """
     start = [_bounds(gradient.shape[axis], n_special[axis], is_cut[axis]) for axis in (0, 1)]
     best, best_bounds = -np.inf, start
@@ -61,8 +64,11 @@ def cut_grid(
 
 
 def _bounds(n_cells: int, n_special: int, is_cut: bool) -> np.ndarray:
-    """Return the initial interval bounds of a column: each cell is an interval unless the column is cut, then there are
-    a few intervals with about equal numbers of cells.
+    """Return the initial interval bounds of a column among its ``n_cells`` cells, in ascending order from 0 to
+    ``n_cells``.
+
+    If the column ``is_cut``, its first ``n_special`` cells are intervals, and a few intervals hold about equal numbers
+    of the other cells. Otherwise each cell is an interval.
     """
     if not is_cut:
         return np.arange(n_cells + 1)
@@ -89,7 +95,7 @@ def move_cuts(
     Returns
     -------
     list
-        New bounds of both columns.
+        For both columns, the moved bounds, (n_intervals + 1,).
     """
     bounds = [ends.copy() for ends in bounds]
     for _ in range(_ROUNDS):
@@ -104,27 +110,29 @@ def move_cuts(
                 np.stack([np.bincount(at, rows, n_cells * n_others).reshape(shape) for rows in of_rows.T], axis=-1)
                 for of_rows in (gradient, curvature)
             ]
-            strips = _Strips(*tables)
-            logs = strips.logs(bounds[axis][:-1], bounds[axis][1:])
+            intervals = _IntervalSums(*tables)
+            logs = intervals.log_bayes(bounds[axis][:-1], bounds[axis][1:])
             for k in range(n_special[axis] + 1, bounds[axis].size - 1):
                 lower, upper = bounds[axis][k - 1], bounds[axis][k + 1]
                 places, rest = np.arange(lower + 1, upper), logs.sum(axis=1) - logs[:, k - 1 : k + 1].sum(axis=1)
                 below, above = (
-                    strips.logs(np.full_like(places, lower), places),
-                    strips.logs(places, np.full_like(places, upper)),
+                    intervals.log_bayes(np.full_like(places, lower), places),
+                    intervals.log_bayes(places, np.full_like(places, upper)),
                 )
                 # Round the gains: rounding errors depend on the order of rows and must not decide.
-                best = int(np.argmax(np.round(strips.gains(rest[:, None] + below + above), _DIGITS_OF_GAINS)))
+                best = int(np.argmax(np.round(intervals.gains(rest[:, None] + below + above), _DIGITS_OF_GAINS)))
                 bounds[axis][k], logs[:, k - 1], logs[:, k] = places[best], below[:, best], above[:, best]
         if all(np.array_equal(ends, other) for ends, other in zip(bounds, before, strict=True)):
             break
     return bounds
 
 
-class _Strips:
-    """Sums of gradient and curvature over intervals of one column, by interval of the other column and in total.
+class _IntervalSums:
+    """Cumulative sums of gradients and curvatures over the cells of one column, for log Bayes factors of any interval
+    of it.
 
-    The sum over any interval is a difference of two cumulative sums.
+    Sums are kept by interval of the other column, for rectangles, and in total, for the column alone. The sum over an
+    interval is a difference of two cumulative sums.
 
     Parameters
     ----------
@@ -137,32 +145,43 @@ class _Strips:
             [np.append(np.zeros_like(grid[:1]), np.cumsum(grid, axis=0), axis=0) for grid in both] for both in sums
         ]
 
-    def logs(self, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
-        """Return log Bayes factors of the intervals from ``lower`` to ``upper``: for rectangles, and for the column
-        alone.
+    def log_bayes(self, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+        """Return log Bayes factors of intervals, (2, n_intervals, n_variances): first those of their rectangles with
+        the other column, then those of the column alone.
 
-        The result has shape (2, n_intervals, n_variances).
+        ``lower`` and ``upper`` (n_intervals,) are the first cells of the intervals and the cells after their last; the
+        tried prior variances are `TRIED_VARIANCES`.
         """
         return np.stack(
-            [_log_bayes(pull[upper] - pull[lower], steep[upper] - steep[lower]) for pull, steep in self._below]
+            [
+                _log_bayes(gradient[upper] - gradient[lower], curvature[upper] - curvature[lower])
+                for gradient, curvature in self._below
+            ]
         )
 
     def gains(self, logs: np.ndarray) -> np.ndarray:
-        """Return the log Bayes factors of rectangles against the column alone, (...,) in nats, from ``logs`` (2, ...,
-        n_variances).
+        """Return what rectangles gain over the column alone, shape (...,) in nats, from log Bayes factors ``logs`` (2,
+        ..., n_variances) as `log_bayes` returns them.
         """
         rectangles, alone = averaged_log_bayes(logs)
         return np.asarray(rectangles - np.maximum(alone, 0.0))
 
 
 def _cut(gradient: np.ndarray, curvature: np.ndarray, n_special: int) -> tuple[np.ndarray, float]:
-    """Cut one column greedily where the gain is largest. Returns the bounds of its intervals, and their cost in nats.
+    """Cut one column greedily where the gain is largest. Return the ascending bounds of its intervals among the cells,
+    and their cost in nats.
 
     The gain of a cut is what rectangles gain by it minus what the column alone gains by it.
+
+    Parameters
+    ----------
+    gradient, curvature : (n_cells, n_others, n_logits) derivatives of the log loss, summed by cell of the column and
+        interval of the other column.
+    n_special : number of leading cells that are intervals by themselves.
     """
-    n_cells, n_cuts, cost, strips = len(gradient), 0, 0.0, _Strips(gradient, curvature)
+    n_cells, n_cuts, cost, intervals = len(gradient), 0, 0.0, _IntervalSums(gradient, curvature)
     bounds = np.append(np.arange(n_special + 1), n_cells)
-    logs = strips.logs(bounds[:-1], bounds[1:]).sum(axis=1)
+    logs = intervals.log_bayes(bounds[:-1], bounds[1:]).sum(axis=1)
     cuts = np.arange(n_special + 1, n_cells)
     lower, upper = (
         np.full(cuts.size, n_special),
@@ -173,11 +192,13 @@ def _cut(gradient: np.ndarray, curvature: np.ndarray, n_special: int) -> tuple[n
     while n_cuts < cuts.size:
         # A cut changes the gains of other cuts only within the interval that it divides.
         below, at, above = lower[divided], cuts[divided], upper[divided]
-        changes[:, divided] = strips.logs(below, at) + strips.logs(at, above) - strips.logs(below, above)
-        gains, next_cost = strips.gains(logs[:, None] + changes), _log_choices(cuts.size, n_cuts + 1)
+        changes[:, divided] = (
+            intervals.log_bayes(below, at) + intervals.log_bayes(at, above) - intervals.log_bayes(below, above)
+        )
+        gains, next_cost = intervals.gains(logs[:, None] + changes), _log_choices(cuts.size, n_cuts + 1)
         gains[is_chosen] = -np.inf
         best = int(np.argmax(gains))
-        if gains[best] - next_cost <= strips.gains(logs) - cost:
+        if gains[best] - next_cost <= intervals.gains(logs) - cost:
             break
         logs, cost, n_cuts = logs + changes[:, best], next_cost, n_cuts + 1
         is_chosen[best] = True
@@ -187,9 +208,11 @@ def _cut(gradient: np.ndarray, curvature: np.ndarray, n_special: int) -> tuple[n
 
 
 def _log_bayes(gradient: np.ndarray, curvature: np.ndarray) -> np.ndarray:
-    """Return log Bayes factors of contributions by rectangle, (n_intervals, n_variances), summed over the other column.
+    """Return log Bayes factors of contributions by rectangle, (n_intervals, n_variances), summed over the intervals of
+    the other column.
 
-    ``gradient`` and ``curvature`` (n_intervals, n_others, n_logits) are sums by interval of both columns.
+    ``gradient`` and ``curvature`` (n_intervals, n_others, n_logits) are derivatives of the log loss, summed by interval
+    of both columns. The factors are given for each of `TRIED_VARIANCES` as prior variance.
     """
     square, share = logit_scale(gradient.shape[-1])
     variances = TRIED_VARIANCES / square
@@ -197,8 +220,13 @@ def _log_bayes(gradient: np.ndarray, curvature: np.ndarray) -> np.ndarray:
 
 
 def _log_bayes_of_rectangles(gradient: np.ndarray, curvature: np.ndarray, bounds: Sequence[np.ndarray]) -> float:
-    """Return the log Bayes factor of contributions by rectangle against contributions of both columns alone, in
-    nats.
+    """Return the log Bayes factor of contributions by rectangle against contributions of both columns alone, in nats.
+
+    Parameters
+    ----------
+    gradient, curvature : (n_first, n_second, n_logits) derivatives of the log loss, summed by the cells of both
+        columns.
+    bounds : for each column, the ascending bounds of its intervals among the cells.
     """
     sums = [np.add.reduceat(np.add.reduceat(t, bounds[0][:-1]), bounds[1][:-1], axis=1) for t in (gradient, curvature)]
     together = float(averaged_log_bayes(_log_bayes(*sums).sum(axis=0)))

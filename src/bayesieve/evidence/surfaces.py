@@ -1,4 +1,8 @@
-"""Surfaces: joint contributions of two features over a grid, for effects that single features do not explain."""
+"""Surfaces: joint contributions of two features over a grid, for effects that single features do not explain.
+
+The axes of the grid are *bins*: quantile intervals of a numeric column, or the groups of a categorical column. A bin
+consists of one or more *cells*, the units with a contribution of the feature by itself.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +35,7 @@ can be below 1, because the selection of features tests surfaces again (benchmar
 
 
 @dataclass(frozen=True, eq=False)
-class SurfacePart:
+class SurfaceAxis:
     """One of the two features of a surface, with its bins (intervals or groups that are coarser than its cells).
 
     Parameters
@@ -63,22 +67,28 @@ class SurfacePart:
         """Whether steps may lie between any two numbers, rather than only between two cells."""
         return self.is_cut and not self.is_limited
 
-    def with_steps(self, bin_of_cell: np.ndarray) -> SurfacePart:
-        """Return the part with a step basis instead of a smooth one, for the bins given by ``bin_of_cell``."""
+    def with_steps(self, bin_of_cell: np.ndarray) -> SurfaceAxis:
+        """Return the axis with a step basis instead of a smooth one, for the bins given by ``bin_of_cell``
+        (n_cells,).
+        """
         if self.cells is None or self.cells.cut_points is None:
             return self
         cuts = self.cells.cut_points[np.diff(bin_of_cell) > 0]
         bins = replace(self.cells, cut_points=cuts, counts=None)
         return replace(self, bins=bins, bin_of_cell=bin_of_cell, basis=_steps(bin_of_cell, self.rows))
 
-    def with_cuts(self, bins: FeatureLevels, rows: np.ndarray) -> SurfacePart:
-        """Return the part with a step basis for other ``bins``; ``rows`` (n_bins,) is the number of rows in each."""
+    def with_cuts(self, bins: FeatureLevels, rows: np.ndarray) -> SurfaceAxis:
+        """Return the axis with a step basis for other ``bins``; ``rows`` (n_bins,) is the number (or weight) of rows in
+        each.
+        """
         every = np.arange(rows.size)
         return replace(self, cells=bins, bins=bins, bin_of_cell=every, basis=_steps(every, rows), rows=rows)
 
     def is_reached(self, rows: np.ndarray) -> np.ndarray:
-        """Return a mask of the bins, (n_bins,), that have rows or lie on the curve of a numeric column, where values
-        are interpolated.
+        """Return a mask (n_bins,) of the bins that some value can fall into: those with rows, and all intervals of a
+        numeric column, where values are interpolated.
+
+        ``rows`` (n_bins,) is the number (or weight) of rows of each bin.
         """
         reached: np.ndarray = rows > 0
         if self.bins.kind == "numeric":
@@ -94,15 +104,17 @@ class SurfacePart:
 class Surface:
     """Pair of features whose joint contributions are fitted over the grid of their bins."""
 
-    first: SurfacePart
-    second: SurfacePart
+    first: SurfaceAxis
+    second: SurfaceAxis
 
     @cached_property
     def shape(self) -> Shape:
+        """Basis functions over the grid: the products of the functions of both axes."""
         return Shape.of_surface(self.first.basis, self.second.basis)
 
     @property
-    def parts(self) -> tuple[SurfacePart, SurfacePart]:
+    def axes(self) -> tuple[SurfaceAxis, SurfaceAxis]:
+        """Both features with their bins."""
         return self.first, self.second
 
     def with_steps_if_better(
@@ -117,7 +129,7 @@ class Surface:
         codes : (2, n_rows) cell of each row for both features.
         gradient, curvature : (n_rows, n_logits) derivatives of the log loss, from `EvidenceProblem.slopes`.
         """
-        size = tuple(part.bin_of_cell.size for part in self.parts)
+        size = tuple(axis.bin_of_cell.size for axis in self.axes)
         in_grid = (codes < np.array(size)[:, None]).all(axis=0)
         at = codes[0, in_grid].astype(np.int64) * size[1] + codes[1, in_grid]
 
@@ -126,15 +138,16 @@ class Surface:
                 [np.bincount(at, rows, math.prod(size)).reshape(size) for rows in table[in_grid].T], axis=-1
             )
 
-        n_special = [part.cells.n_special_levels if part.cells is not None else 0 for part in self.parts]
-        is_cut = [part.is_cut for part in self.parts]
+        n_special = [axis.cells.n_special_levels if axis.cells is not None else 0 for axis in self.axes]
+        is_cut = [axis.is_cut for axis in self.axes]
         stepped, bins = cut_grid(sums(gradient), sums(curvature), n_special, is_cut)
         if stepped <= log_bayes:
             return self
-        return Surface(*(part.with_steps(of_cell) for part, of_cell in zip(self.parts, bins, strict=True)))
+        return Surface(*(axis.with_steps(of_cell) for axis, of_cell in zip(self.axes, bins, strict=True)))
 
     @property
     def n_functions(self) -> int:
+        """Number of basis functions of the surface."""
         return self.first.basis.shape[1] * self.second.basis.shape[1]
 
     @property
@@ -143,8 +156,8 @@ class Surface:
         return self.first.bins.n_levels, self.second.bins.n_levels
 
     def codes(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """Return the grid cell of each row, (n_rows,), from its cells of both features; the number of grid cells if it
-        has none.
+        """Return the grid cell of each row, (n_rows,), from its cells of the ``first`` and ``second`` feature,
+        (n_rows,) each; the number of grid cells if it has none.
         """
         n_first, n_second = self.size
         first, second = self.first.code(first), self.second.code(second)
@@ -171,22 +184,26 @@ class Surface:
             self.first.is_reached(rows.sum(axis=1)), self.second.is_reached(rows.sum(axis=0))
         )
         grid[~reached.ravel()] = n_levels
-        parts = (self.first.bins, self.second.bins)
-        name = unused_pair_name(parts[0].name, parts[1].name, taken, " (surface)")
-        pair = PairLevels.of(parts, grid.reshape(self.size), cells.reshape(*self.size, -1), 0.0, name)
+        axes = (self.first.bins, self.second.bins)
+        name = unused_pair_name(axes[0].name, axes[1].name, taken, " (surface)")
+        pair = PairLevels.of(axes, grid.reshape(self.size), cells.reshape(*self.size, -1), 0.0, name)
         return pair, np.flatnonzero(with_rows)
 
 
-def surface_parts(
-    terms: Sequence[Term], levels: Sequence[FeatureLevels], options: FitOptions
-) -> dict[int, SurfacePart]:
+def surface_axes(terms: Sequence[Term], levels: Sequence[FeatureLevels], options: FitOptions) -> dict[int, SurfaceAxis]:
     """Return the terms that surfaces may combine, by position; empty if no feature has cells within its levels.
 
     Numeric columns get quantile bins and a cosine basis; the bins of categorical columns are their groups.
+
+    Parameters
+    ----------
+    terms : features of the joint fit, with their cells.
+    levels : levels of all features of the table.
+    options : options of the fit, which may exclude columns from surfaces.
     """
-    parts: dict[int, SurfacePart] = {}
+    axes: dict[int, SurfaceAxis] = {}
     if all(term.cells is None for term in terms):
-        return parts
+        return axes
     for i, term in enumerate(terms):
         level, cells, rows, is_limited = levels[term.feature], term.cells, term.rows, term.feature in options.most_cells
         if term.is_refitted or term.feature in options.signs or level.name in options.without_surface:
@@ -206,15 +223,15 @@ def surface_parts(
             of_bins = np.bincount(bin_of_cell, rows, bins.n_levels)
             basis = cosines_over(of_bins, bins.n_special_levels, _N_COSINES, by_ranks=True)
             if basis.shape[1]:
-                parts[i] = SurfacePart(term.feature, cells, bins, bin_of_cell, basis, rows, is_limited)
+                axes[i] = SurfaceAxis(term.feature, cells, bins, bin_of_cell, basis, rows, is_limited)
         elif 1 < level.n_levels <= _MOST_GROUPS:
             steps = _steps(term.of_level, rows)
-            parts[i] = SurfacePart(term.feature, cells, level, term.of_level, steps, rows, is_limited)
-    return parts
+            axes[i] = SurfaceAxis(term.feature, cells, level, term.of_level, steps, rows, is_limited)
+    return axes
 
 
 def find_surfaces(
-    parts: Mapping[int, SurfacePart],
+    axes: Mapping[int, SurfaceAxis],
     most: int,
     problem: EvidenceProblem,
     point: np.ndarray,
@@ -228,26 +245,26 @@ def find_surfaces(
 
     Parameters
     ----------
-    parts : features by their position in ``codes``.
+    axes : features that surfaces may combine, by their position in ``codes``.
     most : largest number of surfaces.
-    problem, point : fitting problem of the single features, and its solution.
+    problem, point : fitting problem of the single features, and its fitted parameters (n_parameters, n_logits).
     codes : for each feature, the cell of each row, (n_rows,).
     rows : rows of the fit.
     """
-    every, cells = list(parts.values()), [codes[i] for i in parts]
+    every, cells = list(axes.values()), [codes[i] for i in axes]
     left = most_functions(problem.n_classes) - problem.design.intercept
-    fewest = sorted(part.basis.shape[1] for part in every)[:2]
+    fewest = sorted(axis.basis.shape[1] for axis in every)[:2]
     if len(every) < 2 or most < 1 or left < math.prod(fewest):
         return {}
 
     # Compute the Bayes factors of all pairs from gradients and curvatures of a sample of rows.
-    bins = np.array([part.code(of_rows) for part, of_rows in zip(every, cells, strict=True)])
-    bases = [part.basis for part in every]
+    bins = np.array([axis.code(of_rows) for axis, of_rows in zip(every, cells, strict=True)])
+    bases = [axis.basis for axis in every]
     n_functions = int(np.sum([basis.shape for basis in bases], axis=0).max())
     sample = rows.drawn(max(1000, int(_MOST_PRODUCTS / (n_functions**2 * problem.design.n_logits))))
     gradient, curvature = problem.slopes(point)
     slopes = gradient[sample], curvature[sample]
-    is_numeric = [part.bins.kind == "numeric" for part in every]
+    is_numeric = [axis.bins.kind == "numeric" for axis in every]
     pairs = [(i, j) for j in range(len(every)) for i in range(j) if is_numeric[i] or is_numeric[j]]
     log_bayes = pair_gains(pairs, bins[:, sample], bases, slopes, problem.n_jobs)
 
@@ -294,43 +311,48 @@ def move_steps(
     """
     # Make every distinct number a cell. Groups of categories, and columns with a limited number of cells, keep theirs.
     finest, codes, bounds, n_special = [], [], [], []
-    for part, of_rows in zip(surface.parts, cells, strict=True):
-        if part.may_move:
-            ((column,),) = rows.raw_columns([part.feature])
-            finest.append(finest_cells(part.bins, column))
+    for axis, of_rows in zip(surface.axes, cells, strict=True):
+        if axis.may_move:
+            ((column,),) = rows.raw_columns([axis.feature])
+            finest.append(finest_cells(axis.bins, column))
             codes.append(finest[-1].code(column, []))
-            n_special.append(part.bins.n_special_levels)
+            n_special.append(axis.bins.n_special_levels)
         else:
-            finest.append(part.bins)
-            codes.append(part.code(of_rows))
-            n_special.append(part.bins.n_levels)
-        first = np.searchsorted(coarser_codes(finest[-1], part.bins), np.arange(part.bins.n_levels))
+            finest.append(axis.bins)
+            codes.append(axis.code(of_rows))
+            n_special.append(axis.bins.n_levels)
+        first = np.searchsorted(coarser_codes(finest[-1], axis.bins), np.arange(axis.bins.n_levels))
         bounds.append(np.append(first, finest[-1].n_levels))
     in_grid = np.logical_and(codes[0] < bounds[0][-1], codes[1] < bounds[1][-1])
     both = codes[0][in_grid], codes[1][in_grid]
     bounds = move_cuts(both, gradient[in_grid], curvature[in_grid], bounds, n_special)
 
     # Make the bins between the moved steps the new cells of the surface.
-    parts, bins_of_rows = list(surface.parts), list(cells)
-    for i, part in enumerate(surface.parts):
+    axes, bins_of_rows = list(surface.axes), list(cells)
+    for i, axis in enumerate(surface.axes):
         cuts = finest[i].cut_points
-        if part.may_move and cuts is not None:
+        if axis.may_move and cuts is not None:
             bins = replace(finest[i], cut_points=cuts[bounds[i][1:-1] - 1], counts=None)
             bins_of_rows[i] = np.searchsorted(bounds[i], codes[i], side="right") - 1
-            parts[i] = part.with_cuts(bins, np.bincount(bins_of_rows[i], rows.weights, bins.n_levels + 1)[:-1])
-    return Surface(*parts), (bins_of_rows[0], bins_of_rows[1])
+            axes[i] = axis.with_cuts(bins, np.bincount(bins_of_rows[i], rows.weights, bins.n_levels + 1)[:-1])
+    return Surface(*axes), (bins_of_rows[0], bins_of_rows[1])
 
 
 def _steps(bin_of_cell: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Return a step basis, (n_bins, n_bins): an indicator of each bin, minus its mean over the ``rows`` (n_cells,) of
-    the cells.
+    """Return a step basis, (n_bins, n_bins): an indicator of each bin, minus its mean over the rows.
+
+    ``bin_of_cell`` (n_cells,) is the bin of each cell; ``rows`` (n_cells,) the number (or weight) of its rows.
     """
     of_bins = np.bincount(bin_of_cell, rows)
     return np.eye(of_bins.size) - of_bins / of_bins.sum()
 
 
 def _nearest(with_rows: np.ndarray, basis: np.ndarray) -> np.ndarray:
-    """Return, for each cell, the cell in the mask ``with_rows`` whose basis functions have the most similar values."""
+    """Return, for each grid cell, the cell with rows whose basis functions have the most similar values, shape
+    (n_cells,).
+
+    ``with_rows`` (n_cells,) is the mask of the cells with rows; ``basis`` (n_cells, n_functions) the basis functions.
+    """
     other = np.flatnonzero(with_rows)
     nearest = [
         np.argmin(((basis[other] - cell) ** 2).sum(axis=1)) for cell in basis

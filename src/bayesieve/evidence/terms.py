@@ -1,4 +1,8 @@
-"""Terms: the features that are fitted jointly, with their cells and the shapes of their deviations."""
+"""Terms: the features that are fitted jointly, with their cells and the shapes of their deviations.
+
+A *level* is an interval or group of values; *cells* are finer pieces of a level, such as 64 quantile intervals of a
+numeric column. A *counted contribution* is weight times log P(level | class); a *deviation* is what the fit adds to it.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ import numpy as np
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.engine import map_in_threads
 from bayesieve.evidence.calibration import CalibratedWeights, CalibrationRows
-from bayesieve.evidence.monotone import merged_evidence, rising_cells
+from bayesieve.evidence.monotone import pool_violators, rising_cells
 from bayesieve.evidence.shapes import N_COSINES, Shape, most_functions
 from bayesieve.table import FeatureLevels
 from bayesieve.table.columns import Column, SpecialValues, special_number
@@ -74,7 +78,7 @@ class Term:
     correction : (n_cells, n_classes) ``counted`` minus the contributions in the leave-one-out loss; None if both are
         equal.
     is_by_value : whether its values are fitted one by one, starting from contributions of 0.
-    codes_of_every : (n_rows of the last fit,) cell of each row; None if not coded yet.
+    codes_of_final_rows : (n_rows of the last fit,) cell of each row; None if not coded yet.
     """
 
     feature: int
@@ -88,10 +92,10 @@ class Term:
     shape: Shape
     correction: np.ndarray | None = None
     is_by_value: bool = False
-    codes_of_every: np.ndarray | None = None
+    codes_of_final_rows: np.ndarray | None = None
 
     def weighted(self, weight: float) -> Term:
-        """Return a copy of the term with another weight."""
+        """Return a copy of the term with another weight on its counted contributions."""
         shape = replace(self.shape, counted=weight * self.counted) if self.shape.rising.size else self.shape
         return replace(self, weight=weight, shape=shape)
 
@@ -106,7 +110,7 @@ def collect_terms(
 ) -> list[Term]:
     """Return the features of positive importance, and those that may have an effect through cells within their levels.
 
-    Return an empty list if only weights are fitted.
+    The list is empty if only weights are fitted.
 
     Parameters
     ----------
@@ -132,7 +136,7 @@ def collect_terms(
         of_level = coarser_codes(cells[k], levels[k]) if k in cells else np.arange(coded.n_levels[k])
         n_rows, sign = rows.count_classes(of_rows, of_level.size).sum(axis=1), options.signs.get(k, 0)
         # Counted contributions: merge levels that violate the monotone order, and replace the steps of curves by lines.
-        counted = (merged_evidence(logs[k], rising_cells(levels[k], sign)) if sign else logs[k])[of_level]
+        counted = (pool_violators(logs[k], rising_cells(levels[k], sign)) if sign else logs[k])[of_level]
         is_curve = k in cells and cells[k].kind == "numeric"
         if is_curve:
             counted = lines_between_levels(of_level, n_rows, cells[k].n_special_levels, counted)
@@ -157,6 +161,14 @@ def split_levels(
     options: FitOptions,
 ) -> tuple[np.ndarray, dict[int, FeatureLevels], np.ndarray]:
     """Split the levels of the features that may have an effect into finer cells.
+
+    Parameters
+    ----------
+    coded : the rows, coded by ``levels``.
+    levels : levels of all features.
+    weights : (n_features,) importance of the features; those of the largest weights are split.
+    rows : rows of the fit, with their raw values.
+    options : features that are excluded, and limits on the number of cells.
 
     Returns
     -------
@@ -215,7 +227,8 @@ def lines_between_levels(of_level: np.ndarray, rows: np.ndarray, n_special: int,
 
 
 def choose_shapes(terms: Sequence[Term], n_classes: int) -> list[Shape]:
-    """Return the shape of each term: a curve, categories within groups, or independent levels.
+    """Return the basis functions of the deviations of each term: a curve, categories within groups, or independent
+    levels.
 
     The total numbers of basis functions and single cells are limited, because they take time and memory. Features that
     are fitted value by value get theirs first, then the features with the largest weights.
@@ -286,14 +299,18 @@ def cells_of(level: FeatureLevels, column: Column, weights: np.ndarray, most: in
 
 
 def finest_cells(level: FeatureLevels, column: Column) -> FeatureLevels:
-    """Return cells that contain one distinct number each, with the cut points of the levels as additional bounds."""
+    """Return cells that contain one distinct number of ``column`` each, with the cut points of ``level`` as additional
+    bounds.
+    """
     values, _, _ = _known_numbers(level, column)
     return _cut_between(level, values, np.arange(values.size - 1))
 
 
 def _known_numbers(level: FeatureLevels, column: Column) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the distinct finite numbers of a column, without special values; the position of each row's number among
-    them; and a mask of the rows that have such a number.
+    """Return the finite numbers of a column, without special values, as three arrays.
+
+    They are the distinct numbers in ascending order; the position of each such row's number among them; and a mask
+    (n_rows,) of the rows that have such a number. ``level`` says how the column is read, and which values are special.
     """
     if level.special:
         column = column.read_as(column.name, SpecialValues(level.special))
@@ -303,7 +320,9 @@ def _known_numbers(level: FeatureLevels, column: Column) -> tuple[np.ndarray, np
 
 
 def _cut_between(level: FeatureLevels, values: np.ndarray, last: np.ndarray) -> FeatureLevels:
-    """Return the levels with an additional cut after each of the values at the positions ``last``."""
+    """Return the levels with an additional cut after each of the ascending ``values`` at the positions ``last``, in the
+    middle of the gap to the next value.
+    """
     low, high = values[last], values[last + 1]
     middle = low / 2 + high / 2  # halved first, because their difference may overflow
     cuts = np.where((middle > low) & (middle < high), middle, low)
@@ -315,7 +334,9 @@ def _cut_between(level: FeatureLevels, values: np.ndarray, last: np.ndarray) -> 
 
 
 def coarser_codes(cells: FeatureLevels, level: FeatureLevels) -> np.ndarray:
-    """Return the code of the level that contains each cell, shape (n_cells,)."""
+    """Return the code of the level that contains each cell, shape (n_cells,). ``cells`` are finer pieces of
+    ``level``.
+    """
     if cells is level:
         return np.arange(level.n_levels)
     if cells.cut_points is not None:
@@ -330,8 +351,10 @@ def coarser_codes(cells: FeatureLevels, level: FeatureLevels) -> np.ndarray:
 
 
 def _cells_of_values(level: FeatureLevels, column: Column, weights: np.ndarray, most: int | None) -> FeatureLevels:
-    """Return single categories as cells of the groups. If there are more than ``most``, only the most frequent
-    categories become cells of their own.
+    """Return single categories as cells of the groups of ``level``; ``level`` itself if no group can be split.
+
+    Only categories with a few rows become cells of their own and, if ``most`` is not None, at most that many, the most
+    frequent ones. ``column`` and ``weights`` (n_rows,) are the values and weights of the rows.
     """
     assert level.groups is not None
     by_value = level.by_value()
