@@ -28,7 +28,10 @@ def power(sizes: Sequence[float], seconds: Sequence[float]) -> float:
 
 
 def grows(what: str, measured: float, most: float, over: str) -> Check:
-    """Check that times grow no faster than the power ``most`` of ``what``."""
+    """Return the check that times grow no faster than the power ``most`` of ``what``.
+
+    ``measured`` is the exponent that `power` returned, ``over`` says what was varied.
+    """
     return fact(what, measured <= most + MARGIN, measured, f"at most {most:g}", f"power, margin {MARGIN}", over, ".2f")
 
 

@@ -29,6 +29,7 @@ def _code() -> list[str]:
 
 
 def _git(*words: str) -> str | None:
+    """Return the output of a git command on this repository; None if it fails."""
     try:
         done = subprocess.run(["git", "-C", str(_HERE), *words], capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
@@ -47,15 +48,19 @@ def digest(path: Path) -> str:
 
 
 def read_made(folder: Path) -> dict[str, dict[str, Any]]:
-    """Return the records by file: ``commits`` with the number of lines up to each, ``settings``, and ``digest`` of the
+    """Return the records by file name: ``commits`` (number of lines up to each), ``settings`` and ``digest`` of the
     file.
+
+    ``folder`` is that of the results.
     """
     path = folder / MADE
     return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else {}
 
 
 def record(results: Path | None, settings: Mapping[str, Any]) -> None:
-    """Record the commit and settings of new results, if this is a repository."""
+    """Record the commit and settings that produced the file ``results``, if this is a repository and the file has
+    changed.
+    """
     this_commit = commit()
     if results is None or this_commit is None or not results.is_file():
         return

@@ -107,7 +107,10 @@ class RandomSums(TransformerMixin, BaseEstimator):
         return self
 
     def _useful(self, table: Table, drawn: np.ndarray, y: Any) -> np.ndarray:
-        """Return a mask (n_sums,) of the sums that MODL cuts; a few sums are computed at a time to save memory."""
+        """Return a mask (n_sums,) of the sums that MODL cuts into several intervals.
+
+        ``drawn`` (n_sums, order) are positions of columns. A few sums are computed at a time to save memory.
+        """
         if y is None:
             raise ValueError("useful=True chooses sums by the classes; pass them as y.")
         useful = np.zeros(len(drawn), dtype=bool)
@@ -118,10 +121,10 @@ class RandomSums(TransformerMixin, BaseEstimator):
         return useful
 
     def _draw(self, table: Table) -> np.ndarray:
-        """Return the positions of the columns of each sum, (n, order); n is below ``n_features`` if there are too few
-        combinations.
+        """Return the positions of the columns of each sum, (n, order).
 
-        Raises ValueError if an option is invalid, or the table has too few numeric columns.
+        n is below ``n_features`` if there are too few combinations. Raise ValueError if an option is invalid, or the
+        table has too few numeric columns.
         """
         check_allowed(self.get_params(deep=False), _ALLOWED)
         columns_of_table = enumerate(zip(table.kinds(), table.types(), strict=True))
@@ -148,7 +151,7 @@ class RandomSums(TransformerMixin, BaseEstimator):
         return columns[drawn]
 
     def transform(self, X: Any) -> np.ndarray:
-        """Return the sums of new rows, missing if a term is.
+        """Return the sums of new rows; a sum is missing (NaN) if one of its columns is.
 
         Returns
         -------
@@ -158,7 +161,7 @@ class RandomSums(TransformerMixin, BaseEstimator):
         return _sums(new_table(self, X), self.terms_)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Return names such as ``"a + b"``."""
+        """Return the names of the sums, such as ``"a + b"``; the argument is ignored."""
         check_is_fitted(self, "terms_")
         return np.asarray(sum_names(self._names, self.terms_), dtype=object)
 
@@ -170,6 +173,7 @@ class RandomSums(TransformerMixin, BaseEstimator):
 
 
 def _seed(random_state: Any) -> Any:
+    """Return a seed or generator for `numpy.random.default_rng` from scikit-learn's ``random_state``."""
     if random_state is None:
         return 0
     if isinstance(random_state, np.random.RandomState):
@@ -178,12 +182,15 @@ def _seed(random_state: Any) -> Any:
 
 
 def _combinations(n: int, order: int) -> np.ndarray:
-    """Return all ascending combinations of ``order`` of n positions, in order, (n_combinations, order)."""
+    """Return all ascending combinations of ``order`` of the positions 0 to n - 1, in order, (n_combinations, order)."""
     return np.fromiter(combinations(range(n), order), dtype=np.dtype((np.int64, order)))
 
 
 def _sums(table: Table, terms: np.ndarray) -> np.ndarray:
-    """Return the sums of the columns at these positions, (n_rows, n_sums); a sum is missing if a term is."""
+    """Return sums of columns of a table, (n_rows, n_sums); a sum is missing (NaN) if one of its columns is.
+
+    ``terms`` (n_sums, order) are the positions of the columns of each sum.
+    """
     values = np.zeros((table.n_rows, len(terms)), order="F")
     numbers: dict[int, np.ndarray] = {}
     for k, positions in enumerate(terms.tolist()):
@@ -198,7 +205,10 @@ def _sums(table: Table, terms: np.ndarray) -> np.ndarray:
 
 
 def sum_names(names: Sequence[str], parts: np.ndarray) -> list[str]:
-    """Return unique names such as ``"a + b"`` for sums of the columns at the positions ``parts``."""
+    """Return unique names such as ``"a + b"`` for sums of columns.
+
+    ``names`` are those of all columns, ``parts`` (n_sums, order) the positions of the columns of each sum.
+    """
     used = set(names)
     sums = []
     for positions in parts.tolist():
@@ -248,4 +258,5 @@ class SumsNB(ClassifierMixin, BaseEstimator):
         return self.estimator_.predict(self._with_sums(X))
 
     def _with_sums(self, X: pl.DataFrame) -> pl.DataFrame:
+        """Return the table extended by the columns of sums."""
         return X.hstack(pl.DataFrame(self.sums_.transform(X), schema=list(self.sums_.get_feature_names_out())))

@@ -1,4 +1,8 @@
-"""Abellan & Castellano (2017): naive Bayes after a filter by imprecise information gain, or by information gain."""
+"""Abellan & Castellano (2017): naive Bayes after a filter by imprecise information gain, or by information gain.
+
+A *grid* is a way to estimate probabilities, one of `GRIDS`. *States* are the values of a categorical column; a data set
+may declare states that no row has.
+"""
 
 from __future__ import annotations
 
@@ -89,6 +93,7 @@ class Abellan2017(CrossValidatedStudy):
     quick_names: ClassVar[Sequence[str]] = ("breast_cancer_ljubljana", "hepatitis", "lymphography", "vote", "zoo")
 
     def paper_names(self) -> tuple[str, ...]:
+        """Return the names of the paper's data sets, solar flares also with a second target."""
         names = super().paper_names()
         return (*names, *(f"{name}{OTHER_TARGET}" for name in names if name.startswith("solar_flare")))
 
@@ -110,6 +115,7 @@ class Abellan2017(CrossValidatedStudy):
         return (X, y) if self.grid == "observed" else (declare(X, y, states, target), y)
 
     def methods(self) -> dict[str, Any]:
+        """Return the classifiers by name: naive Bayes without a filter, after IIG, and after IG at each threshold."""
         thresholds = dict(zip((*PRECISE, TOO_LOW, TOO_HIGH), (*ALPHAS, *OUTER), strict=True))
         if self.grid != "observed":
             chosen: dict[str, Any] = {PLAIN: "all", IMPRECISE: "imprecise", **thresholds}
@@ -125,6 +131,7 @@ class Abellan2017(CrossValidatedStudy):
         }
 
     def report(self, comparison: Comparison) -> Report:
+        """Return the report on a comparison."""
         results, main, tests = Results.of(comparison), None, None
         tables: list[tuple[str, TextTable]] = []
         findings: tuple[str, ...] = ()
@@ -159,12 +166,11 @@ class Abellan2017(CrossValidatedStudy):
         return Report(tuple(tables), findings or (_TOO_FEW,), text, {"abellan2017-means.csv": _csv(comparison)})
 
     def judged(self, comparison: Comparison) -> tuple[Judged | Closeness, ...]:
+        """Return the paper's claims with our verdicts."""
         return _claims(comparison)
 
     def saved(self, results: Path) -> Comparison:
-        """Return the results in a file; if it does not exist, the means in the report's CSV file, each as a single
-        fold.
-        """
+        """Return the results in a file; the means in the report's CSV file are read as the results of a single fold."""
         if results.suffix != ".csv":
             return super().saved(results)
         means = pl.read_csv(results).with_columns(repeat=0, fold=0, error=None, figures=None)
@@ -173,8 +179,9 @@ class Abellan2017(CrossValidatedStudy):
 
 
 def imputed(X: pl.DataFrame) -> pl.DataFrame:
-    """Replace missing numbers by the mean of the column, and other missing values by its most frequent value (the first
-    on ties). Columns without values stay unchanged.
+    """Replace missing numbers by the mean of their column, and other missing values by its most frequent value.
+
+    On ties, it is the first value. Columns without values stay unchanged.
     """
     filled = [
         column.fill_null(column.mean() if column.dtype.is_numeric() else _most_frequent(column))
@@ -185,6 +192,7 @@ def imputed(X: pl.DataFrame) -> pl.DataFrame:
 
 
 def _most_frequent(column: pl.Series) -> Any:
+    """Return the most frequent value of a column, the first in order on ties."""
     counts = column.drop_nulls().value_counts(sort=True)
     top = counts.filter(pl.col("count") == pl.col("count").max())[column.name]
     return top.sort().first()
@@ -216,8 +224,9 @@ class Outer(Group):
 
 
 def means_table(results: Results, *, tested: bool = True) -> TextTable:
-    """Return a table of the means over the data sets by method; ``tested`` adds significant wins and losses, tested
-    over folds.
+    """Return a table of the means over the data sets by method.
+
+    ``tested`` adds the numbers of data sets on which a method is significantly better and worse, tested over folds.
     """
     ranks = average_ranks(results.accuracy)
     records = results.records("accuracy", corrected=True) if tested else {}
@@ -242,11 +251,13 @@ def means_table(results: Results, *, tested: bool = True) -> TextTable:
 
 
 def _tests_table(pairs: list[SignedRanks]) -> TextTable:
+    """Return a table of Wilcoxon tests of pairs of methods."""
     rows = [(pair.first, pair.second, _record(pair), p_text(pair.p_value), p_text(pair.adjusted)) for pair in pairs]
     return TextTable.of(("First", "Second", ">Wins/ties/losses", ">p", ">p, adjusted"), rows)
 
 
 def _record(pair: SignedRanks) -> str:
+    """Return wins, ties and losses of a pair of methods as text."""
     return f"{pair.wins}/{pair.ties}/{pair.losses}"
 
 
@@ -258,6 +269,9 @@ def _claims(comparison: Comparison) -> tuple[Judged, ...]:
     column = dict(zip(METHODS, results.accuracy.T, strict=True))
 
     def differences(*pairs: tuple[str, str]) -> dict[str, Differences]:
+        """Return the differences in accuracy of pairs of methods over the data sets, by a name such as "NB after IIG -
+        NB".
+        """
         return {f"{one} - {two}": Differences(column[one] - column[two], "data sets") for one, two in pairs}
 
     best = results.accuracy[:, [METHODS.index(name) for name in PRECISE]].argmax(axis=1)
@@ -316,9 +330,7 @@ def claims_section(judged: Sequence[Judged | Closeness]) -> str:
 
 
 def _where(results: Results) -> tuple[TextTable, str]:
-    """Return a table and a sentence on the data sets on which the filter by IIG (imprecise information gain) helps or
-    harms most.
-    """
+    """Return a table and a sentence on the data sets on which the filter by IIG changes the accuracy most."""
     plain, imprecise = METHODS.index(PLAIN), METHODS.index(IMPRECISE)
     change = 100 * (results.accuracy[:, imprecise] - results.accuracy[:, plain])
     selected = results.matrix("n_features")

@@ -21,13 +21,15 @@ CLASSES = "(classes)"
 
 
 def declare(X: pl.DataFrame, y: np.ndarray, states: Mapping[str, Sequence[str]], target: str) -> pl.DataFrame:
-    """Return the table with polars types that declare the states of its text columns, and a further column for the
-    target.
+    """Return the table with polars types that declare the states of its text columns, and an empty column for the
+    classes.
 
-    Columns without an entry in ``states`` have the states that occur.
+    ``states`` are the declared states by column; columns without an entry have the states that occur. ``y`` (n_rows,)
+    are the classes, and ``target`` is the name of their column.
     """
 
     def declared(name: str, values: pl.Series) -> pl.Enum:
+        """Return the polars type with the states of a column."""
         return pl.Enum(states.get(name) or values.drop_nulls().unique().sort())
 
     texts = {name: X[name].cast(declared(name, X[name])) for name in X.columns if X.schema[name] == pl.String}
@@ -49,6 +51,7 @@ class DeclaredEncoder(TableEncoder):
     def fit_with_refitter(
         self, X: Any, y: Any, sample_weight: Any = None, *args: Any, **options: Any
     ) -> tuple[CodedTable, LevelRefitter]:
+        """Fit to a table made by `declare`, and return the coded table and a refitter; see `TableEncoder`."""
         self.n_classes_ = len(X.schema[CLASSES].categories)
         X = X.drop(CLASSES)
         coded, refitter = super().fit_with_refitter(X, y, sample_weight, *args, **options)
@@ -61,6 +64,7 @@ class DeclaredEncoder(TableEncoder):
         return coded, refitter
 
     def transform_coded(self, X: Any, *args: Any, **options: Any) -> CodedTable:
+        """Code new rows of a table made by `declare`."""
         return super().transform_coded(X.drop(CLASSES), *args, **options)
 
 
@@ -85,9 +89,11 @@ class WekaNB(ClassifierMixin, BaseEstimator):
         self.spread = spread
 
     def new_encoder(self) -> DeclaredEncoder:
+        """Return an unfitted encoder: numbers are cut by MDLP, categories are coded one by one."""
         return DeclaredEncoder(numeric="mdlp", categorical="values", missing="level", n_jobs=1)
 
     def fit(self, X: Any, y: Any) -> WekaNB:
+        """Fit to a table made by `declare` and its classes."""
         encoder = self.new_encoder()
         return self.fit_coded(encoder.fit_transform_coded(X, y), encoder)
 
@@ -106,7 +112,11 @@ class WekaNB(ClassifierMixin, BaseEstimator):
         return self
 
     def _selected(self, coded: CodedTable, tables: Sequence[np.ndarray], missing: Sequence[int | None]) -> np.ndarray:
-        """Return a mask of the features that the filter selects, (n_features,)."""
+        """Return a mask of the features that the filter selects, (n_features,).
+
+        ``tables`` are counts of states by class, (n_states, n_classes) for each feature; ``missing`` has each feature's
+        code of missing values, or None.
+        """
         if self.select == "all":
             return np.ones(len(tables), dtype=bool)
         counts = self._spread(coded, tables, missing)
@@ -116,8 +126,9 @@ class WekaNB(ClassifierMixin, BaseEstimator):
         return class_information(counts) / np.log(2) >= float(self.select) * np.log(n_classes)
 
     def gains(self, X: Any, y: Any) -> dict[str, tuple[float, float]]:
-        """Return the information gain and the imprecise information gain of every column, in nats, largest information
-        gain first.
+        """Return the information gain and the imprecise information gain of every column, in nats, by name.
+
+        Columns are in descending order of information gain.
         """
         encoder = self.new_encoder()
         coded = encoder.fit_transform_coded(X, y)
@@ -130,7 +141,7 @@ class WekaNB(ClassifierMixin, BaseEstimator):
     def _spread(
         self, coded: CodedTable, tables: Sequence[np.ndarray], missing: Sequence[int | None]
     ) -> ContingencyCounts:
-        """Return counts of states by declared class, with the filter's treatment of missing values."""
+        """Return counts of states by declared class, with the filter's treatment of missing values; see `_selected`."""
         if self.spread:
             tables = [
                 table if code is None else _spread(table, coded.counts.feature(k)[code])
@@ -163,19 +174,27 @@ class WekaNB(ClassifierMixin, BaseEstimator):
 
 
 def _without(table: np.ndarray, code: int | None) -> np.ndarray:
+    """Return counts (n_codes, n_classes) without the row of a code; unchanged if it is None."""
     return table if code is None else np.delete(table, code, axis=0)
 
 
 def _spread(table: np.ndarray, missing: np.ndarray) -> np.ndarray:
-    """Return counts of states by class; rows with missing values are divided among the states in proportion to their
-    rows.
+    """Return counts of states by class, (n_states, n_classes), with missing values divided among the states.
+
+    ``table`` are the counts without missing values, ``missing`` (n_classes,) those of missing values, which are divided
+    in proportion to the rows of each state.
     """
     rows = table.sum(axis=1)
     return table + np.outer(rows / rows.sum(), missing) if rows.any() else table
 
 
 def _log_probabilities(table: np.ndarray, n_states: int, missing: int | None) -> np.ndarray:
-    """Return log P(state | class) for each code, 0 for missing values; the last row is for states without rows."""
+    """Return log P(state | class) for each code, (n_codes + 1, n_classes): 0 for missing values; the last row is for
+    new states.
+
+    ``table`` are counts (n_states, n_classes), ``n_states`` is the number of declared states, and ``missing`` the code
+    of missing values, or None.
+    """
     counts = np.vstack([table, np.zeros((1, table.shape[1]))])
     logs = np.log((counts + 1) / (table.sum(axis=0) + max(n_states, 1)))
     if len(table) == n_states:

@@ -1,5 +1,5 @@
 # ruff: noqa: T201
-"""Test of why naive Bayes after selection by IIG is no better than plain naive Bayes here: a comparison with other
+"""Test of why naive Bayes after selection by IIG is no better than plain naive Bayes here, by comparison with other
 codings.
 
 Run as ``python -m bayesieve_lab.abellan2017.why --data DIR``; prints the table of ``why.md``.
@@ -63,6 +63,7 @@ class MixedNB(ClassifierMixin, BaseEstimator):
         self.selector = selector
 
     def fit(self, X: pl.DataFrame, y: np.ndarray) -> MixedNB:
+        """Select columns, and estimate normal densities of numbers and probabilities of categories."""
         self.classes_, codes = np.unique(y, return_inverse=True)
         names = X.columns
         if self.selector is not None:
@@ -86,6 +87,7 @@ class MixedNB(ClassifierMixin, BaseEstimator):
         return self
 
     def _numbers(self, X: pl.DataFrame) -> np.ndarray:
+        """Return the selected numeric columns as floats, (n_rows, n_numbers); NaN if missing."""
         columns = [X[name].cast(pl.Float64).fill_null(np.nan).to_numpy() for name in self.numbers_]
         return np.column_stack([np.zeros((X.height, 0)), *columns])
 
@@ -144,8 +146,8 @@ def main() -> None:
 
 
 def draws_of_30(n_draws: int = 10_000) -> str:
-    """Return a sentence on how often IIG is significantly better, and worse, than NB on random draws of 30 of the data
-    sets.
+    """Return a sentence on random draws of 30 of the data sets: how often IIG is significantly better, and worse, than
+    NB.
     """
     means = pl.read_csv(Path(__file__).with_name("abellan2017-means.csv")).pivot(
         "method", index="data", values="accuracy"

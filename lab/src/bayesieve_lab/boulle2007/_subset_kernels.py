@@ -1,4 +1,8 @@
-"""Compiled walk through all subsets of a few features, which counts misclassified rows and bounds the AUC."""
+"""Compiled walk through all subsets of a few features, which counts misclassified rows and bounds the AUC.
+
+The *ratios* of a row are the probabilities of all other classes divided by that of its own class, under the naive Bayes
+of a subset. A *segment* is a range of rows of one class.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +20,17 @@ _LOWEST = (1023 + LOWEST_EXPONENT) << MANTISSA_BITS  # leading bits of the doubl
 
 @jit
 def rate(factors, start, first_key, depth, offsets, classes, wrong, lower, upper):
-    """Write the number of misclassified rows and bounds on the AUC of every subset of a piece of the walk.
+    """Count the misclassified rows and bound the AUC of 2^depth subsets of features.
 
-    Subsets are visited in the order of `bayesieve.search._kernels.walk`, in which successive subsets differ in one
-    feature, so that each step only adds or subtracts its factors.
+    Subsets are visited in the order of `bayesieve.search._kernels.walk`, in which successive subsets differ in few
+    features.
+
+    Parameters
+    ----------
+    factors, start, first_key, depth : see `bayesieve.search._kernels.walk`.
+    offsets : (n_segments + 1,) bounds of the segments of rows, which are sorted by class.
+    classes : (n_segments,) class of each segment.
+    wrong, lower, upper : (2^n_features,) output: number of misclassified rows, and bounds of the AUC, of each subset.
     """
     n_others, n_rows = start.shape
     stack = np.empty((depth + 1, n_others, n_rows))
@@ -50,8 +61,10 @@ def rate(factors, start, first_key, depth, offsets, classes, wrong, lower, upper
 def _bound_area(ratios, offsets, classes, total, odds, buckets):
     """Return a lower and an upper bound of the AUC of a subset, weighted over the classes by their shares.
 
-    Odds are sorted into buckets rather than exactly, which is faster: the order of rows within a bucket is unknown, and
-    the bounds assume the worst and the best one.
+    ``ratios`` (n_classes - 1, n_rows) are those of the subset, and ``total`` (n_rows,) is 1 plus their sums;
+    ``offsets`` and ``classes`` are as in `rate`. Odds are sorted into ``buckets`` rather than exactly, which is faster:
+    the order of rows within a bucket is unknown, and the bounds assume the worst and the best one. ``odds`` and
+    ``buckets`` are work space.
     """
     n_rows = total.size
     bits = odds.view(np.int64)

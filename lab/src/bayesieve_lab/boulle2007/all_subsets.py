@@ -40,6 +40,7 @@ def rate_every_subset(problem: SubsetProblem, *, n_jobs: int | None = None, n_cu
     wrong, bounds = np.zeros(1 << k, dtype=np.int64), np.empty((2, 1 << k))
 
     def piece(number: int) -> None:
+        """Evaluate the subsets whose last features are given by the bits of ``number``."""
         ratios = start.copy()
         for bit in range(n_cut - 1, -1, -1):
             if number >> bit & 1:

@@ -1,5 +1,8 @@
 """Section 8 of Boulle (2007), the performance prediction challenge, in which test errors are predicted by
 cross-validation.
+
+A *task* is a data set of the challenge, a *guess* a predicted test error. The error is the balanced error rate: the
+mean of the error rates of the classes.
 """
 
 from __future__ import annotations
@@ -107,7 +110,9 @@ class TunedNB(ThresholdTuner):
 
     def fold_figures(self, rows: Any, codes: np.ndarray) -> dict[str, float | None]:
         """Return the balanced error rate on test rows, with the tuned threshold and with 0.5, and the CPU seconds of
-        training; classes must be 0 and 1.
+        training.
+
+        ``rows`` is the table of the test rows, ``codes`` (n_rows,) are their classes, 0 and 1.
         """
         tuned, most_probable = self.predict(rows), self.predict_proba(rows).argmax(axis=1)
         return {
@@ -118,7 +123,8 @@ class TunedNB(ThresholdTuner):
 
 
 def balanced_error(codes: np.ndarray, predicted: np.ndarray) -> float:
-    """Return the mean of the error rates of the classes present.
+    """Return the mean of the error rates of the classes present; ``codes`` and ``predicted``, both (n_rows,), are
+    classes.
 
     Examples
     --------
@@ -162,13 +168,16 @@ class Challenge(Study):
 
     @property
     def settings(self) -> dict[str, Any]:
+        """Settings that results depend on, by name."""
         return {"paper": self.paper, "seed": self.options.seed, "smoothing": self.smoothing, "only": self.options.only}
 
     @property
     def protocol(self) -> RepeatedFolds:
+        """Protocol of the cross-validation."""
         return self._protocol
 
     def methods(self) -> dict[str, Any]:
+        """Return the classifiers by name: with the initial features only, and with each number and size of sums."""
         averaging = {"count": "distinct", "smoothing": self.smoothing, "n_jobs": 1}  # each model counts once
         entry = as_published("SNB(CMA)").set_params(smoothing=self.smoothing, n_jobs=1)
         entry.set_params(**{f"selector__{name}": value for name, value in averaging.items()})
@@ -179,12 +188,15 @@ class Challenge(Study):
         return {name: TunedNB(model, cv="train") for name, model in {INITIAL: entry, **constructed}.items()}
 
     def data(self) -> dict[str, Callable[[], tuple[Any, np.ndarray]]]:
+        """Return, by name of a task, a function that loads its table and classes; ValueError without a folder of data
+        sets.
+        """
         if not self.tasks:
             raise ValueError("The data sets of the challenge cannot be downloaded; give their folder as `data`.")
         return {task.name: partial(self.load, task) for task in self.tasks}
 
     def wanted(self, task: Task) -> tuple[str, ...]:
-        """Return the methods to run on a task; of methods with equal numbers of sums, only the first."""
+        """Return the names of the methods to run on a task; of methods with equal numbers of sums, only the first."""
         drawn = [name for name, (*_, distinct) in CONSTRUCTED.items() if not distinct and task.n_sums(name)]
         first = {(0, 0): INITIAL}
         for name, (_, order, distinct) in CONSTRUCTED.items():
@@ -193,7 +205,7 @@ class Challenge(Study):
         return (INITIAL, *drawn, *(name for name in first.values() if name != INITIAL))
 
     def parts(self) -> Iterator[Part]:
-        """Yield the parts of the run, first those with the initial features of every task."""
+        """Yield the parts of the run (methods, data, protocol), first those with the initial features of every task."""
         data = self.data()
         for name, method in self.methods().items():
             wanted = {task.name: data[task.name] for task in self.tasks if name in self.wanted(task)}
@@ -208,6 +220,7 @@ class Challenge(Study):
         return X, np.unique(y, return_inverse=True)[1]
 
     def saved(self, results: Path) -> Comparison:
+        """Return the comparison in a file of results, and restrict the study to its tasks."""
         rows = read_results(results)
         measured = {data for data, *_ in rows}
         self.tasks = tuple(task for task in TASKS if task in self.tasks or task.name in measured)
@@ -223,6 +236,7 @@ class Challenge(Study):
         }
 
     def judged(self, comparison: Comparison) -> tuple[Judged | Closeness, ...]:
+        """Return the paper's claims about the challenge with our verdicts."""
         entries = self.entries(comparison)
         initial = {task: entry for (task, method), entry in entries.items() if method == INITIAL}
         guessed = {task: entry for task, entry in initial.items() if task.guess is not None}
@@ -278,6 +292,7 @@ class Challenge(Study):
         return (*judged, *([closeness("Table 5", numbers, MARGIN, ".4f", "guesses")] if numbers else []))
 
     def report(self, comparison: Comparison) -> Report:
+        """Return the report on a comparison."""
         entries = self.entries(comparison)
         table, n_wanted = guesses(entries), sum(len(self.wanted(task)) for task in self.tasks)
         drawing = f"{self.paper}-challenge-times.svg"
@@ -351,17 +366,22 @@ class Entry:
 
     @property
     def standard_error(self) -> float:
+        """Standard error of the mean error over the folds."""
         return float(np.nanstd(self.errors, ddof=1) / np.sqrt(self.n_folds))
 
     def against(self, initial: Entry, test_share: float) -> Differences:
-        """Return the differences between the errors on the folds and those of ``initial``, with the initial
-        features.
+        """Return the differences from the errors of ``initial``, the results with the initial features, fold by fold.
+
+        ``test_share`` is the number of test rows per training row.
         """
         return Differences.of(self.errors, initial.errors, over="folds", share=test_share)
 
 
 def guesses(entries: Mapping[tuple[Task, str], Entry]) -> TextTable:
-    """Return table 5 of the paper beside our numbers, with the time per fold and the number of values (figure 12)."""
+    """Return table 5 of the paper beside our numbers, with the time per fold and the number of values (figure 12).
+
+    ``entries`` are the results by task and method.
+    """
     rows: list[tuple[str, ...]] = []
     previous: Task | None = None
     for (task, method), entry in entries.items():
@@ -384,7 +404,7 @@ def guesses(entries: Mapping[tuple[Task, str], Entry]) -> TextTable:
 
 
 def _times(entries: Mapping[tuple[Task, str], Entry]) -> str:
-    """Return figure 12 of the paper as SVG, with a line for each task."""
+    """Return figure 12 of the paper, training time by number of values, as SVG, with a line for each task."""
     times: dict[str, list[tuple[float, float]]] = {}
     for (task, _), entry in entries.items():
         times.setdefault(task.title, []).append((1e6 * entry.values, entry.seconds))

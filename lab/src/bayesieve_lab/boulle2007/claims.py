@@ -1,7 +1,8 @@
 """Claims in section 7.2 of Boulle (2007), judged by our results, each by one criterion.
 
 CR is the compression rate with probabilities of at least 1 / number of test rows, which agrees best with the paper's
-rates.
+rates. In private functions, ``group`` holds our results on a group of data sets, ``paper`` the paper's numbers by
+criterion and method, and ``criterion`` is one of `JUDGED`.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ _WHY_MAX = "The paper's own differences are 0.002 and 0.009; 30 data sets cannot
 def findings(group: Group, paper: Paper, where: str, *, whole: bool = True) -> list[Judged]:
     """Judge all claims about the paper's table 3 on a group of data sets.
 
-    If the group is not the ``whole`` of the paper's sets, the paper's numbers are shown but do not affect verdicts.
+    ``paper`` has the numbers of the table by criterion and method, ``where`` names it. If the group is not the
+    ``whole`` of the paper's sets, the paper's numbers are shown but do not affect verdicts.
     """
     best, rate = [(REFERENCE, other) for other in OTHERS], (FLOORED,)
     averages, no_better = [("SNB(BMA)", "SNB(MAP)")], [("SNB(MAP)", other) for other in STANDARD]
@@ -83,7 +85,7 @@ def findings(group: Group, paper: Paper, where: str, *, whole: bool = True) -> l
 
 
 def challenge_findings(group: Group, paper: Paper, where: str) -> list[Judged]:
-    """Judge the claims about the paper's table 4: those about table 3, and further ones."""
+    """Judge the claims about the paper's table 4: those about table 3, and further ones; see `findings`."""
     worthless = "Without selection, probabilities are worse than those of the null model (rate below 0, not floored)"
     means = {method: cell.mean for method, cell in paper["compression_rate"].items()}
     ours, theirs = _gain(group.means(FLOORED)), _gain(means)
@@ -107,8 +109,9 @@ def challenge_findings(group: Group, paper: Paper, where: str) -> list[Judged]:
 
 
 def judge(comparison: Comparison) -> tuple[Judged | Closeness, ...]:
-    """Judge every claim about tables 3 and 4, and compute how close our table 3 is; the data sets of table 4 differ
-    here.
+    """Judge every claim about tables 3 and 4, and compute how close our means are to those of table 3.
+
+    The data sets of table 4 differ here, so its means are not compared.
     """
     judged: list[Judged | Closeness] = []
     uci, challenge = (Group.of(comparison, [one.ours for one in sets if one.ours]) for sets in (UCI, CHALLENGE))
@@ -123,6 +126,7 @@ def judge(comparison: Comparison) -> tuple[Judged | Closeness, ...]:
 
 
 def _close(group: Group, paper: Paper, where: str, whole: int) -> Closeness:
+    """Return how close our means over a group are to the paper's; ``whole`` is the paper's number of data sets."""
     numbers = [
         (f"{method} by {name}", paper[of_paper(criterion)][method].mean, group.means(criterion)[method])
         for criterion, name in JUDGED.items()
@@ -132,13 +136,17 @@ def _close(group: Group, paper: Paper, where: str, whole: int) -> Closeness:
 
 
 def _sets(group: Group) -> str:
+    """Return the number of data sets in words."""
     return f"{len(group.names)} data sets"
 
 
 def _samples(
     group: Group, paper: Paper, pairs: Pairs, criterion: str
 ) -> tuple[dict[str, Differences], dict[str, float]]:
-    """Return the differences between pairs of methods: our samples over the data sets, and the paper's means."""
+    """Return the differences between pairs of methods by a criterion, over the data sets.
+
+    The first result has our samples, the second the paper's differences of means, both by a name such as "NB - NB(EF)".
+    """
     column = dict(zip(group.methods, group.matrix(criterion).T, strict=True))
     named = {f"{one} - {two}": (one, two) for one, two in pairs}
     samples = {name: Differences(column[one] - column[two], "data sets") for name, (one, two) in named.items()}
@@ -165,11 +173,14 @@ def _better(group: Group, paper: Paper, pairs: Pairs, criterion: str, *, whole: 
 
 
 def _consistent(group: Group, paper: Paper, criterion: str) -> Check:
-    """Check that SNB(CMA) is best by mean and by rank, and is more often better than worse than each other method."""
+    """Return the check that SNB(CMA) is best by mean and by rank, and more often better than worse than each other
+    method.
+    """
     cells, records = paper[of_paper(criterion)], group.records(criterion, corrected=False)
     means, ranked = group.means(criterion), group.ranks(criterion)
 
     def first(mean: Mapping[str, float], rank: Mapping[str, float], won: Mapping[str, int]) -> list[bool]:
+        """Return whether SNB(CMA) is first by mean, by rank, and by wins less losses, each given by method."""
         by_mean, by_rank = max(METHODS, key=mean.__getitem__), min(METHODS, key=rank.__getitem__)
         return [by_mean == REFERENCE, by_rank == REFERENCE, all(lead > 0 for lead in won.values())]
 
@@ -185,7 +196,7 @@ def _consistent(group: Group, paper: Paper, criterion: str) -> Check:
 
 
 def _overhead(group: Group) -> tuple[Check, ...]:
-    """Check the time of SNB(BMA), which searches like SNB(MAP) and averages the evaluated models."""
+    """Return the check of the time of SNB(BMA), which searches like SNB(MAP) and averages the evaluated models."""
     seconds = dict(zip(group.methods, np.log10(group.matrix("fit_seconds")).T, strict=True))
     what, (one, two) = "SNB(BMA) - SNB(MAP)", ("SNB(BMA)", "SNB(MAP)")
     sample = Differences(seconds[one] - seconds[two], "data sets")
@@ -229,6 +240,7 @@ def _totals(groups: Sequence[Group]) -> list[Judged]:
 
 
 def _by_criterion(group: Group, paper: Paper) -> Check:
+    """Return the check that the significant wins of SNB(CMA) increase from ACC over AUC to CR."""
     record_of = {name: _record(group, paper, (criterion,)) for criterion, name in JUDGED.items()}
     ours, theirs = ([row[k] for row in record_of.values()] for k in (0, 2))
     texts = [", ".join(f"{name} {n}" for name, n in zip(record_of, of, strict=True)) for of in (ours, theirs)]
@@ -237,12 +249,17 @@ def _by_criterion(group: Group, paper: Paper) -> Check:
 
 
 def _gain(rates: Mapping[str, float]) -> float:
-    """Return the compression rate of SNB(CMA) relative to the mean of the standard selections."""
+    """Return the compression rate of SNB(CMA), relative to the mean of SNB(ACC) and SNB(AUC), minus 1.
+
+    ``rates`` are mean compression rates by method.
+    """
     return float(rates[REFERENCE] / np.mean([rates[m] for m in STANDARD]) - 1)
 
 
 def _everywhere(group: Group, paper: Paper, criterion: str, enough: float = 1.0) -> Check:
-    """Check that SNB(CMA) is the best of the paper's methods on every data set, or on a share ``enough`` of them."""
+    """Return the check that SNB(CMA) is the best of the paper's methods on every data set, or on a share ``enough`` of
+    them.
+    """
     values = group.matrix(criterion)[:, : len(METHODS)].round(DIGITS)
     best = values[:, METHODS.index(REFERENCE)] == values.max(axis=1)
     ours = f"on {int(best.sum())} of {best.size}"
@@ -252,7 +269,7 @@ def _everywhere(group: Group, paper: Paper, criterion: str, enough: float = 1.0)
 
 
 def _worthless(group: Group, paper: Paper, method: str) -> Check:
-    """Check that the mean compression rate of a method is below that of the null model."""
+    """Return the check that the mean compression rate of a method is below 0, that of the null model."""
     mean = group.means("compression_rate")[method]
     theirs = paper["compression_rate"][method].mean
     return fact(method, mean < 0, mean, theirs, "below 0", _sets(group), printed=theirs < 0)

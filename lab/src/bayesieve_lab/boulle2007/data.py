@@ -23,8 +23,12 @@ OURS = "bayesieve"
 
 @dataclass(frozen=True)
 class Cell:
-    """Cell of a table: numbers for a method and a criterion; wins and losses are those of SNB(CMA) against the
-    method.
+    """Numbers of one method and one criterion in a table of the paper.
+
+    Attributes
+    ----------
+    mean, rank : mean over the data sets, and average rank of the method.
+    wins, losses : data sets on which SNB(CMA) is significantly better and worse than the method, or None.
     """
 
     mean: float
@@ -53,6 +57,7 @@ def _lines(file: str, table: str) -> list[dict[str, Any]]:
 
 
 def _results(table: str) -> dict[str, dict[str, Cell]]:
+    """Return the numbers of one of the paper's tables of results, by criterion and method."""
     cells: dict[str, dict[str, Cell]] = {}
     for line in _lines("results.csv", table):
         of_criterion, method = cells.setdefault(line.pop("criterion"), {}), line.pop("method")

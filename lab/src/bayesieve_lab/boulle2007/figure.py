@@ -15,7 +15,10 @@ _COLOURS = ("#c8553d", "#2f6db5", "#4c9a52", "#8a5fb0", "#d9a521")
 
 
 def means_figure(group: Group, paper: Mapping[str, Mapping[str, Cell]], title: str) -> str:
-    """Return SVG with a panel for each criterion and a line for each method, with the paper's mean and ours."""
+    """Return an SVG with a panel for each criterion and a line for each method, with the paper's mean and ours.
+
+    ``paper`` has the paper's numbers by criterion and method.
+    """
     lacking = any(math.isnan(group.means(criterion)[OURS]) for criterion in SHORT)
     methods = [*METHODS] if lacking else [OURS, *METHODS]
     lines, panels = [], []
@@ -42,8 +45,9 @@ def means_figure(group: Group, paper: Mapping[str, Mapping[str, Cell]], title: s
 
 
 def times_figure(times: Mapping[str, Sequence[tuple[float, float]]]) -> str:
-    """Return SVG of figure 12: training time by number of values, a line per data set, from pairs of values and
-    seconds.
+    """Return an SVG of figure 12: training time by number of values, with a line per data set.
+
+    ``times`` has pairs (number of values, seconds) by name of the data set.
     """
     series = [
         Series(name, colour, tuple(Point(*one) for one in sorted(points)), joined=True)

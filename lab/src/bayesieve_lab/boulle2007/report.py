@@ -74,7 +74,11 @@ def _results(
     tables: list[tuple[str, TextTable]],
     files: dict[str, str],
 ) -> str:
-    """Return Markdown with a table for each criterion and a chart of the means."""
+    """Return Markdown with a table of results for each criterion and a chart of the means.
+
+    ``paper`` has the paper's numbers, ``kind`` names the data sets, and ``whole`` is the paper's number of them. The
+    tables and the file of the chart are also added to ``tables`` and ``files``.
+    """
     if not group.names:
         return ""
     parts = []
@@ -89,6 +93,7 @@ def _results(
 
 
 def _main_table(group: Group, paper: Mapping[str, Any], criterion: str) -> TextTable:
+    """Return a table of means, wins and losses, and ranks by one criterion: the paper's and ours, by method."""
     published = paper[of_paper(criterion)]
     means, ranks = group.means(criterion), group.ranks(criterion)
     tests = [group.records(criterion, corrected=corrected) for corrected in (False, True)]
@@ -124,6 +129,7 @@ def _readings(group: Readings, paper: Mapping[str, Any]) -> TextTable:
 
 
 def _data_table(comparison: Comparison, facts: Mapping[str, DataFacts]) -> TextTable:
+    """Return a table that describes the data sets, with our numbers if they differ from the paper's."""
     rows_of = {row["data"]: row["n_train"] + row["n_test"] for row in comparison.rows}
     rows = []
     for name in comparison.data:
@@ -142,13 +148,14 @@ def _data_table(comparison: Comparison, facts: Mapping[str, DataFacts]) -> TextT
 
 
 def _alike(theirs: str, ours: str) -> bool:
-    """Return whether two texts agree; shares may differ by rounding in the last digit."""
+    """Return whether two numbers, given as texts, agree; percentages may differ by rounding in the last digit."""
     if theirs.endswith("%"):
         return abs(float(theirs[:-1]) - float(ours[:-1])) < 0.15
     return theirs == ours
 
 
 def _seconds(*groups: Group) -> TextTable:
+    """Return a table of the seconds of each method on the UCI and on the challenge data sets."""
     shown = {name: group.seconds() for name, group in zip(("UCI", "Challenge"), groups, strict=True) if group.names}
     rows = [(method, *(f"{seconds[method]:.1f}" for seconds in shown.values())) for method in (*METHODS, OURS)]
     columns = ("Training and prediction, one thread, all folds", *(f">{name}" for name in shown))

@@ -38,11 +38,12 @@ class Group(cross_validated.Group):
     reference = REFERENCE
 
     def means(self, measure: str) -> dict[str, float]:
-        """Return the mean over the data sets, by method."""
+        """Return the mean of a performance measure over the data sets, by method."""
         return dict(zip(self.methods, self.matrix(measure).mean(axis=0).tolist(), strict=True))
 
     def ranks(self, measure: str, *, shared: Literal["mean", "best"] = "best") -> dict[str, float]:
-        """Return average ranks of the paper's methods; our method is ranked instead of SNB(CMA).
+        """Return average ranks of the paper's methods by a performance measure; our method is ranked instead of
+        SNB(CMA).
 
         ``shared`` is the rank of equal methods: the best of their ranks as in the paper (the ranks of its table 3 sum
         to 25.8, 26.6 and 27.9, mean ranks of seven methods to 28), or their mean rank as in tests of ranks.
@@ -64,8 +65,8 @@ class Group(cross_validated.Group):
 
 
 class Readings(Group):
-    """Results of the paper's averaging methods and SNB(ACC), each implemented by two interpretations of the paper's
-    text.
+    """Results of the paper's averaging methods and SNB(ACC), each by two interpretations of the paper's text
+    (*readings*).
     """
 
     methods = ("SNB(CMA)", "SNB(BMA)", "SNB(ACC)", *VARIANTS)
@@ -73,6 +74,10 @@ class Readings(Group):
 
 
 def _average_ranks(matrix: np.ndarray, shared: Literal["mean", "best"]) -> np.ndarray:
+    """Return the average rank of each column, (n_methods,), of a matrix (n_data, n_methods) in which higher is better.
+
+    For ``shared``, see `Group.ranks`.
+    """
     if shared == "mean":
         return average_ranks(matrix)
     better = np.round(matrix, DIGITS)[:, None, :] > np.round(matrix, DIGITS)[:, :, None]

@@ -59,7 +59,7 @@ def rounds(trace: SearchTrace) -> list[int]:
 
 
 def final_costs(trace: SearchTrace) -> tuple[list[float], list[float]]:
-    """Return the costs of all starts after their first pass of additions, and at their end."""
+    """Return the cost of each start of a search after its first pass of additions, and at its end, as two lists."""
     first, last = [], []
     for start in range(trace.n_starts):
         moves = trace.walk_moves(start)
@@ -125,8 +125,9 @@ def by_area(n_rows: int, n_features: int) -> dict[str, Any]:
 
 
 def optimal(n_rows: int, seed: int = 0) -> dict[str, Any]:
-    """Return the accuracy of the Bayes optimal classifier on waveform; the mixing weight is integrated out on a
-    grid.
+    """Return the accuracy of the Bayes optimal classifier on ``n_rows`` rows of waveform, under the key "optimal".
+
+    The mixing weight of the waves is integrated out on a grid.
     """
     X, y = waveform(n_rows, random_state=seed)
     u = (np.arange(_GRID) + 0.5)[:, None] / _GRID
@@ -153,7 +154,7 @@ def wanted(study: Boulle2007, most_cells: float) -> Iterator[tuple[dict[str, Any
 
 
 def judge_search(lines: Sequence[dict[str, Any]]) -> tuple[Judged, ...]:
-    """Judge the claims of section 3.5, and the optimal accuracy in section 5.1."""
+    """Judge the claims of section 3.5, and the optimal accuracy in section 5.1; ``lines`` are the measurements."""
     sets, timed = [line for line in lines if "data" in line], [line for line in lines if "seconds" in line]
     claims = [
         _of_prior(),
@@ -210,6 +211,7 @@ def _of_prior(n_features: int = 19) -> Judged:
 
 
 def _of_waveforms(accuracy: float, n_rows: int) -> Judged:
+    """Judge the paper's accuracy of the Bayes optimal classifier by the one measured on ``n_rows`` rows."""
     error = float(np.sqrt(accuracy * (1 - accuracy) / n_rows))
     sentence = f"The Bayes optimal classifier has an accuracy of {_OPTIMAL:.1%} on waveform"
     margin = 2 * error + 0.0005  # three digits are given
@@ -218,6 +220,7 @@ def _of_waveforms(accuracy: float, n_rows: int) -> Judged:
 
 
 def _of_areas(seconds: Mapping[tuple[int, int], float]) -> Judged:
+    """Judge how the seconds of forward selection by AUC, by (rows, features), grow with both."""
     (n_rows, _), (_, n_features) = FORWARD[0], FORWARD[-1]
     by_features = {k: value for (n, k), value in seconds.items() if n == n_rows}
     by_rows = {n * float(np.log2(n)): value for (n, k), value in seconds.items() if k == n_features}
@@ -229,7 +232,9 @@ def _of_areas(seconds: Mapping[tuple[int, int], float]) -> Judged:
 
 
 def sizes_of(timed: Sequence[dict[str, Any]], n_features: int) -> tuple[list[float], list[float]]:
-    """Return K N log2(K N) and the seconds of the measurements with ``n_features`` features."""
+    """Return K N log2(K N) for K features and N rows, and the seconds, of the measurements with ``n_features``
+    features.
+    """
     lines = [line for line in timed if line["features"] == n_features]
     cells = [line["rows"] * line["features"] for line in lines]
     return [n * float(np.log2(n)) for n in cells], [line["seconds"] for line in lines]
@@ -262,7 +267,7 @@ def read_search(results: Path) -> list[dict[str, Any]]:
 
 
 def main(folder: str, path: str, most_cells: str = "1e7") -> None:
-    """Run the missing measurements, and draw the figure."""
+    """Run the missing measurements, and draw the figure; the arguments are those of the command line."""
     study, file = Boulle2007(Options(data=Path(folder), n_jobs=1)), Path(path)
     lines = add_missing(file, wanted(study, float(most_cells)))
     record(file, study.settings)

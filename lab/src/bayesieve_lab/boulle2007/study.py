@@ -32,7 +32,7 @@ class MeasuredNB(SelectiveNB):
     """
 
     def fold_figures(self, rows: Any, codes: np.ndarray) -> dict[str, float | None]:
-        """Return the compression rate on the test rows, whose classes are ``codes``."""
+        """Return the compression rate on the test rows ``rows``, whose classes are ``codes`` (n_rows,), by name."""
         classes = np.arange(max(int(codes.max()), int(np.max(self.classes_))) + 1)
         log_proba = log_probabilities(self, rows, classes, self.n_rows_)
         prior = np.full(classes.size, np.log(0.5 / self.n_rows_))  # of a class without training rows
@@ -43,7 +43,8 @@ class MeasuredNB(SelectiveNB):
 def floored_compression_rate(log_proba: np.ndarray, codes: np.ndarray, log_prior: np.ndarray) -> float:
     """Return the compression rate, with probabilities of the true class raised to at least 1 / number of rows.
 
-    ``log_prior`` (n_classes,) are log probabilities of the null model.
+    ``log_proba`` (n_rows, n_classes) are predicted log probabilities, ``codes`` (n_rows,) the true classes, and
+    ``log_prior`` (n_classes,) log probabilities of the null model.
 
     Examples
     --------
@@ -73,10 +74,12 @@ class Boulle2007(CrossValidatedStudy):
     """Sections 5 and 6, if they were computed."""
 
     def paper_names(self) -> tuple[str, ...]:
+        """Return the names of the paper's data sets that can be loaded."""
         loadable = self.sets.names("in_boulle")
         return tuple(name for name in BY_OURS if name in loadable)
 
     def methods(self) -> dict[str, Any]:
+        """Return the classifiers by name: the paper's, variants of them, and ours."""
         published = {name: self._published(name) for name in METHODS}
         variants = {
             **{name: self._published(name.removesuffix(", once"), selector__count="distinct") for name in ONCE},
@@ -103,6 +106,9 @@ class Boulle2007(CrossValidatedStudy):
         return X, np.unique(y, return_inverse=True)[1]
 
     def measure(self, results: Path | None, verbose: int) -> Comparison:
+        """Run the comparison and, with the waveform data, the study of all subsets; results are added to the file
+        ``results``.
+        """
         comparison = super().measure(results, verbose)  # first: it fails at once if data are missing
         if WAVEFORM in self.names and not self.options.quick:
             load = partial(self.load, WAVEFORM)
@@ -110,17 +116,20 @@ class Boulle2007(CrossValidatedStudy):
         return comparison
 
     def saved(self, results: Path) -> Comparison:
+        """Return the comparison in a file of results, and load the study of all subsets next to it."""
         self.waveform = read_waveform(results)
         measured = {data for data, *_ in read_results(results)}
         self.names = tuple(name for name in BY_OURS if name in measured)
         return super().saved(results)
 
     def report(self, comparison: Comparison) -> Report:
+        """Return the report on a comparison."""
         from bayesieve_lab.boulle2007.report import report
 
         return report(self, comparison)
 
     def judged(self, comparison: Comparison) -> tuple[Judged | Closeness, ...]:
+        """Return the paper's claims with our verdicts."""
         from bayesieve_lab.boulle2007.claims import judge
 
         return judge(comparison)

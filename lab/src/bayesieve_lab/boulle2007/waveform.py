@@ -1,5 +1,7 @@
-"""Sections 5 and 6 of Boulle (2007): all subsets of the waveform features, and the weights of features by each
-method.
+"""Sections 5 and 6 of Boulle (2007): all subsets of the waveform features, and the weights of features by each method.
+
+The *number* of a subset has bit k set if the subset contains candidate feature k; see `EverySubset`. Features are
+numbered from 1, as in the paper. Probabilities of subsets are compared in powers of ten.
 """
 
 from __future__ import annotations
@@ -45,8 +47,9 @@ _SLACK = 1e-9  # more than rounding can move an AUC across the border between tw
 
 @dataclass(frozen=True)
 class Model:
-    """A subset of features (numbers from 1, as in the paper), and how many powers of ten it is less probable than the
-    best.
+    """A subset of features (numbers from 1).
+
+    ``below_best`` is the power of ten by which it is less probable than the best subset.
     """
 
     features: tuple[int, ...]
@@ -59,13 +62,14 @@ class Posterior:
 
     Attributes
     ----------
+    n_models : number of subsets.
     top : the most probable subsets, best first.
     quantiles : at shares 0, 0.001, ..., 1 of the subsets, from the least probable one up.
     empty_below_best, empty_is_last : power of ten of the empty subset, and whether it is the least probable.
     sizes_of_better_half : number of subsets of 0, 1, ... features in the half of higher probability.
-    sizes_of_all : the same of all subsets.
-    paper_rank, paper_below_best : rank (1 is best) and power of ten of the paper's most probable subset; None if one
-        of its features is missing or uninformative.
+    sizes_of_all : number of subsets of 0, 1, ... features among all.
+    paper_rank, paper_below_best : rank (1 is best) and power of ten of the paper's most probable subset; None if one of
+        its features is missing or uninformative.
     """
 
     n_models: int
@@ -86,6 +90,7 @@ class SplitResult:
     Attributes
     ----------
     seed : seed of the split and of the searches.
+    n_train, n_test : number of training and test rows.
     informative : features with more than one interval; numbers from 1.
     weights : by method, the weight of every feature.
     measures : by method, performance measures on the test rows by name.
@@ -94,6 +99,7 @@ class SplitResult:
         used.
     training_error, training_auc : training error of SNB(ACC), training AUC of SNB(AUC).
     found_by_search : most probable subset of the multi-start search.
+    seconds : duration.
     """
 
     seed: int
@@ -179,7 +185,10 @@ def waveform_study(
 
 
 class _Split:
-    """One split into training and test rows: its coded rows, and all evaluated subsets."""
+    """One split into training and test rows: its coded rows, and all evaluated subsets.
+
+    ``codes`` (n_rows,) are the classes of the table ``X``; ``train`` and ``test`` are row positions.
+    """
 
     def __init__(
         self, X: Any, codes: np.ndarray, train: np.ndarray, test: np.ndarray, seed: int, n_jobs: int | None
@@ -197,6 +206,7 @@ class _Split:
         self._subsets = rate_every_subset(problem, n_jobs=n_jobs)
 
     def result(self) -> SplitResult:
+        """Return the weights of every method, its performance on the test rows, and the distribution of the subsets."""
         subsets, coded = self._subsets, self._coded
         largest, area = largest_area(subsets)
         trace = subsets.trace()
@@ -236,11 +246,13 @@ class _Split:
         )
 
     def _indicator(self, features: np.ndarray) -> np.ndarray:
+        """Return weight 1 for ``features`` (positions) and 0 for others, (n_features,)."""
         weights = np.zeros(self._coded.n_features)
         weights[features] = 1.0
         return weights
 
     def _measures(self, weights: np.ndarray) -> dict[str, float]:
+        """Return performance measures on the test rows, by name, of naive Bayes with feature weights (n_features,)."""
         model = DiscreteNB(feature_weights=weights).fit(self._coded)
         measures = fold_measures(model.predict_log_proba(self._test), self._test_codes, self._train_counts)
         return {name: float(measures[name]) for name in (*MEASURES, "log_loss")}
@@ -276,14 +288,15 @@ def number_of(subsets: EverySubset, features: np.ndarray) -> int | None:
 
 
 def fewest_wrong(subsets: RatedSubsets) -> int:
-    """Return the number of the subset with the highest accuracy; of several the smallest, then the one of
-    lowest cost.
+    """Return the number of the subset with the highest training accuracy.
+
+    Of several, it is the smallest subset, then the one of lowest cost.
     """
     return _smallest(subsets, np.flatnonzero(subsets.wrong == subsets.wrong.min()))
 
 
 def largest_area(subsets: RatedSubsets) -> tuple[int, float]:
-    """Return the number of the subset with the largest AUC (ties as in ``fewest_wrong``), and this AUC.
+    """Return the number of the subset with the largest training AUC (ties as in `fewest_wrong`), and this AUC.
 
     The AUC is computed exactly from the highest upper bound down, until no bound reaches the best AUC so far.
     """
@@ -303,26 +316,30 @@ def largest_area(subsets: RatedSubsets) -> tuple[int, float]:
 
 
 def _smallest(subsets: EverySubset, numbers: np.ndarray) -> int:
+    """Return the one of several subsets, given by ``numbers`` (n,), with fewest features, then of lowest cost."""
     order = np.lexsort((numbers, subsets.cost[numbers], subsets.sizes[numbers]))
     return int(numbers[order[0]])
 
 
 def _powers_of_ten(nats: Any) -> Any:
+    """Convert nats to powers of ten."""
     return nats / np.log(10.0)
 
 
 def _numbers(features: np.ndarray) -> tuple[int, ...]:
+    """Return positions of features as numbers from 1."""
     return tuple((np.asarray(features) + 1).tolist())
 
 
 def _counts(sizes: np.ndarray, largest: int) -> tuple[int, ...]:
+    """Return how often each size from 0 to ``largest`` occurs in ``sizes`` (n_subsets,)."""
     return tuple(np.bincount(sizes, minlength=largest + 1).tolist())
 
 
 def make_waveform(
     load: Callable[[], tuple[Any, Any]], results: Path | None, seed: int, n_jobs: int | None, verbose: int = 0
 ) -> WaveformStudy:
-    """Read the study saved next to ``results``, and compute and save the splits that it lacks.
+    """Read the study saved next to the file ``results``, and compute and save the splits that it lacks.
 
     Splits of another seed or version are computed again. ``load`` returns the table and the classes; it is called only
     if splits are missing.
@@ -339,6 +356,7 @@ def make_waveform(
     with search_progress("Waveform: splits of the rows", verbose, time_left) as progress:
 
         def finished(study: WaveformStudy) -> None:
+            """Save the splits so far, and show the progress."""
             if results is not None:
                 saved = json.dumps({"made_by": made_by, "study": asdict(study)}) + "\n"
                 write_atomically(waveform_path(results), saved)
@@ -351,7 +369,10 @@ def make_waveform(
 
 
 def read_waveform(results: Path, made_by: dict[str, Any] | None = None) -> WaveformStudy | None:
-    """Return the study saved next to ``results``; None if there is none, it is damaged, or ``made_by`` differs."""
+    """Return the study saved next to the file ``results``; None if there is none, or it is damaged.
+
+    If ``made_by``, the seed and version, is given, the result is also None if those of the study differ.
+    """
     try:
         saved = json.loads(waveform_path(results).read_text(encoding="utf-8"))
         return _restored(WaveformStudy, saved["study"]) if made_by in (None, saved["made_by"]) else None
@@ -365,8 +386,9 @@ def waveform_path(results: Path) -> Path:
 
 
 def _restored(kind: Any, saved: Any) -> Any:
-    """Return a value of this type from JSON data, with its dataclasses and tuples; TypeError if the data have another
-    type.
+    """Return a value of the type ``kind``, such as a dataclass or tuple, from JSON data.
+
+    Raise TypeError if the data have another type.
     """
     if is_dataclass(kind):
         types = get_type_hints(kind)

@@ -17,7 +17,7 @@ WHERE = "Sections 5 and 6"
 
 @dataclass(frozen=True)
 class Number:
-    """A number of the paper, and the function that computes ours; ``digits`` is the number of decimals."""
+    """A number of the paper, and the function that computes ours on a split; ``digits`` is the number of decimals."""
 
     what: str
     paper: float
@@ -44,7 +44,7 @@ class Statement:
 
 
 def features_text(numbers: Iterable[int]) -> str:
-    """Return features by their numbers, with runs joined.
+    """Return features, given by their numbers, as text in which runs are joined.
 
     Examples
     --------
@@ -63,15 +63,15 @@ def features_text(numbers: Iterable[int]) -> str:
 
 
 def _size(method: str) -> Callable[[SplitResult], float]:
+    """Return a function of a split: the number of features of positive weight by a method."""
     return lambda split: len(split.selected(method))
 
 
 def _times(rank: int) -> Callable[[SplitResult], float]:
-    """Return a function of a split: the power of ten by which the best subset is more probable than that of rank
-    ``rank``.
-    """
+    """Return a function of a split: the power of ten by which the best subset is more probable than that of a rank."""
 
     def power(split: SplitResult) -> float:
+        """Return the power of ten on a split."""
         top = split.posterior.top
         return top[min(rank, len(top)) - 1].below_best
 
@@ -90,12 +90,12 @@ def in_all_top(split: SplitResult) -> set[int]:
 
 
 def _moved(split: SplitResult) -> np.ndarray:
-    """Return the absolute differences between the feature weights of SNB(BMA) and of SNB(MAP)."""
+    """Return the absolute differences between the feature weights of SNB(BMA) and of SNB(MAP), (n_features,)."""
     return np.abs(np.subtract(split.weights["SNB(BMA)"], split.weights["SNB(MAP)"]))
 
 
 def _cma(split: SplitResult) -> np.ndarray:
-    """Return the weights of the informative features by SNB(CMA)."""
+    """Return the weights of the informative features by SNB(CMA), (n_informative,)."""
     return np.array(split.weights[REFERENCE])[np.array(split.informative) - 1]
 
 
@@ -107,6 +107,7 @@ def peaks_of(weights: Sequence[float]) -> list[int]:
 
 
 def _is_best(split: SplitResult, method: str, measures: Iterable[str], others: Iterable[str]) -> bool:
+    """Return whether a method has higher values than each of the ``others`` by each of the ``measures``."""
     mine = split.measures[method]
     return all(mine[m] > split.measures[other][m] for m in measures for other in others if other != method)
 

@@ -99,12 +99,12 @@ def top_table(split: SplitResult, n: int = 10) -> TextTable:
 
 
 def times_text(power: float) -> str:
-    """Return a power of ten as words such as "100 times"."""
+    """Return 10^``power`` as text: in digits if it is below a million."""
     return f"{10**power:,.1f}" if power < 1 else f"{10**power:,.0f}" if power < 6 else f"10^{power:.0f}"
 
 
 def distribution_table(split: SplitResult) -> TextTable:
-    """Return a table of the distribution function at tenths."""
+    """Return a table of the distribution of the probabilities of all subsets, at shares of 0 %, 10 %, ..., 100 %."""
     quantiles = split.posterior.quantiles
     at = [round(tenth * (len(quantiles) - 1) / 10) for tenth in range(11)]
     columns = ("Share of the subsets", *(f">{10 * tenth} %" for tenth in range(11)))
@@ -141,7 +141,7 @@ def differences_table(study: WaveformStudy) -> TextTable:
 
 
 def difference(study: WaveformStudy, method: str, measure: str) -> PairedTest:
-    """Return the paired test of SNB(CMA) against a method."""
+    """Return the paired test of SNB(CMA) against a method by a performance measure, over the splits."""
     ours, theirs = ([s.measures[name][measure] for s in study.splits] for name in (REFERENCE, method))
     return corrected_resampled_t(ours, theirs, study.splits[0].n_test / study.splits[0].n_train)
 
@@ -157,6 +157,7 @@ def _beaten(study: WaveformStudy) -> str:
 
 
 def _figures(study: WaveformStudy) -> dict[str, str]:
+    """Return the figures of the section as SVG, by file name."""
     split = study.splits[0]
     names = [f"V{k + 1}" for k in range(study.n_features)]
     top = split.posterior.top
@@ -200,4 +201,5 @@ def _figures(study: WaveformStudy) -> dict[str, str]:
 
 
 def _subsets(split: SplitResult) -> str:
+    """Return the number of subsets in words."""
     return f"{split.posterior.n_models:,} subsets"

@@ -62,7 +62,14 @@ AREAS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 
 @dataclass(frozen=True)
 class Tested:
-    """Test rows of a fold: predicted log probabilities, classes, and the number of training rows of each class."""
+    """Predictions on the test rows of a fold.
+
+    Attributes
+    ----------
+    log_proba : (n_rows, n_classes) predicted log probabilities.
+    codes : (n_rows,) true classes.
+    counts : (n_classes,) number of training rows of each class.
+    """
 
     log_proba: np.ndarray
     codes: np.ndarray
@@ -76,10 +83,13 @@ class Tested:
         return 1.0 - float(np.log(of_true_class).mean() / np.log(shares[self.codes]).mean())
 
     def accuracy(self) -> float:
+        """Return the share of rows whose most probable class is the true one."""
         return metrics.accuracy(self.log_proba, self.codes)
 
     def area(self, score: Callable[[np.ndarray], np.ndarray]) -> float:
-        """Return the AUC of scores; ties count one half."""
+        """Return the AUC of the scores that the function ``score`` computes from log probabilities; ties count one
+        half.
+        """
         from sklearn.metrics import roc_auc_score
 
         scores = score(self.log_proba)
@@ -90,7 +100,7 @@ class Tested:
 
 
 def main(folder: str, names: str = "") -> None:
-    """Print one table for each question."""
+    """Print one table for each question; the arguments are those of the command line."""
     only = tuple(names.split(",")) if names else tuple(one.ours for one in UCI if one.ours)
     study = Boulle2007(Options(data=Path(folder), only=only, n_jobs=1))
     models = {name: model for name, model in study.methods().items() if name in METHODS}
@@ -108,7 +118,9 @@ def main(folder: str, names: str = "") -> None:
 
 
 def on_set(study: Boulle2007, models: Mapping[str, Any], name: str) -> dict[str, list[Tested]]:
-    """Return the test rows of all folds of a data set, by method."""
+    """Return the predictions on the test rows of all folds of a data set, by method; ``models`` are the methods by
+    name.
+    """
     X, codes = study.load(name)
     classes = np.unique(codes)
     tested: dict[str, list[Tested]] = {method: [] for method in models}
@@ -133,7 +145,10 @@ def on_set(study: Boulle2007, models: Mapping[str, Any], name: str) -> dict[str,
 
 
 def small_probabilities(tested: Mapping[str, Mapping[str, list[Tested]]]) -> None:
-    """Print mean compression rates over the data sets, by treatment of small probabilities."""
+    """Print mean compression rates over the data sets, by treatment of small probabilities.
+
+    ``tested`` has the predictions by data set and method.
+    """
     print(f"Mean compression rate over {len(tested)} data sets, and mean distance from the paper without NB(EF)")
     print_line("", METHODS)
     paper = [TABLE_3["compression_rate"][method].mean for method in METHODS]
@@ -146,7 +161,10 @@ def small_probabilities(tested: Mapping[str, Mapping[str, list[Tested]]]) -> Non
 
 
 def areas(tested: Mapping[str, Mapping[str, list[Tested]]]) -> None:
-    """Print the mean AUC over the data sets, from exact and from rounded probabilities."""
+    """Print the mean AUC over the data sets, from exact and from rounded probabilities.
+
+    ``tested`` has the predictions by data set and method.
+    """
     print("\nMean area under the ROC curve")
     print_line("paper", [TABLE_3["auc"][method].mean for method in METHODS])
     for name, score in AREAS.items():
@@ -157,12 +175,13 @@ def areas(tested: Mapping[str, Mapping[str, list[Tested]]]) -> None:
 
 
 def print_unseen(study: Boulle2007, name: str) -> None:
-    """Print results of NB(EF) with Khiops' treatment of categories never seen in training."""
+    """Print how results of NB(EF) on a data set change with Khiops' treatment of categories never seen in training."""
     # The paper counts the column of sequence names of Yeast as a feature.
     X, y = study.sets.load("yeast_names") if name == "yeast" else study.load(name)
     codes = np.unique(y, return_inverse=True)[1]
 
     def figures(unseen: Callable[[CodedTable, CodedTable], CodedTable] | None) -> np.ndarray:
+        """Return mean accuracy, AUC and CR over the folds; ``unseen`` recodes the test rows, or is None."""
         folds = list(_by_value(study, X, codes, unseen))
         return np.array(
             [np.nanmean([measure(fold) for fold in folds]) for measure in (accuracy, log_odds_area, floored)]
@@ -175,12 +194,17 @@ def print_unseen(study: Boulle2007, name: str) -> None:
 
 
 def print_change(title: str, change: np.ndarray) -> None:
-    """Print the change of ACC, AUC and CR on a data set, and of their means over 30 data sets."""
+    """Print the change of ACC, AUC and CR, (3,), on a data set, and of their means over 30 data sets."""
     if np.abs(change).max() > 0:
         print_line(title, [*change, *(change / 30)], digits=4)
 
 
 def _by_value(study: Boulle2007, X: Any, codes: np.ndarray, unseen: Any) -> Iterator[Tested]:
+    """Yield the predictions of NB(EF) on the test rows of each fold.
+
+    ``codes`` (n_rows,) are the classes of the table ``X``. The function ``unseen`` recodes the test rows, given the
+    training rows; None leaves them unchanged.
+    """
     classes = np.unique(codes)
     for fold in study.protocol.split(codes):
         encoder = TableEncoder(numeric="equal-frequency", categorical="values", n_jobs=1)
@@ -194,7 +218,9 @@ def _by_value(study: Boulle2007, X: Any, codes: np.ndarray, unseen: Any) -> Iter
 
 
 def as_rarest(test: CodedTable, train: CodedTable) -> CodedTable:
-    """Replace codes without training rows by the code of lowest frequency, the last of several, as Khiops does."""
+    """Return the test rows with codes that no training row has replaced by the rarest one, the last of several, as
+    Khiops does.
+    """
     changed = test.codes.copy()
     for k, n_levels in enumerate(train.n_levels.tolist()):
         frequency = np.bincount(train.codes[k], minlength=n_levels)
@@ -203,6 +229,7 @@ def as_rarest(test: CodedTable, train: CodedTable) -> CodedTable:
 
 
 def _with_codes(test: CodedTable, codes: np.ndarray) -> CodedTable:
+    """Return a coded table with other level numbers, ``codes`` (n_features, n_rows)."""
     return CodedTable(codes=codes, n_levels=test.n_levels, names=test.names, levels=test.levels)
 
 
@@ -232,11 +259,12 @@ def log_odds_area(fold: Tested) -> float:
 
 
 def floored(fold: Tested) -> float:
-    """Return the compression rate where probabilities are at least 1 / test rows."""
+    """Return the compression rate with probabilities of at least 1 / test rows."""
     return fold.rate(RATES["at least 1 / T, test rows"])
 
 
 def _mean(folds: list[Tested], measure: Callable[[Tested], float]) -> float:
+    """Return the mean of a measure over the folds, without NaN."""
     return float(np.nanmean([measure(fold) for fold in folds]))
 
 

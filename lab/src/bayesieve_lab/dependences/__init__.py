@@ -1,4 +1,8 @@
-"""Further measures of dependence: Hoeffding's D, distance correlation, and maximal information."""
+"""Further measures of dependence: Hoeffding's D, distance correlation, and maximal information.
+
+In private functions, ``groups`` (n_rows,) and ``codes`` (n_others, n_rows) number the distinct values of one column and
+of several others in ascending order, so that comparing numbers compares values.
+"""
 
 from __future__ import annotations
 
@@ -29,6 +33,11 @@ class HoeffdingD(ValueDependence):
     title = "Hoeffding's D"
 
     def of_columns(self, left: np.ndarray, right: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+        """Return D of each column of ``left`` (n_left, n_rows) and of ``right`` (n_right, n_rows), shape (n_left,
+        n_right).
+
+        ``weights`` are row weights (n_rows,), or None.
+        """
         w = np.ones(left.shape[1]) if weights is None else weights
         n = w.sum()
         if n < 5.0:
@@ -59,6 +68,11 @@ class DistanceCorrelation(ValueDependence):
     title = "distance correlation"
 
     def of_columns(self, left: np.ndarray, right: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+        """Return the distance correlation of each column of ``left`` and of ``right``, shape (n_left, n_right).
+
+        ``left`` and ``right`` have one row for each column and n_rows entries in it; ``weights`` are row weights, or
+        None.
+        """
         share = np.full(left.shape[1], 1.0 / left.shape[1]) if weights is None else weights / weights.sum()
         x, y = (standardized(columns, weights) / np.sqrt(share) for columns in (left, right))
         groups, codes = mean_ranks(left, None)[1], mean_ranks(right, None)[1]
@@ -120,6 +134,11 @@ class MaximalInformation(ValueDependence):
         self.clumps = clumps
 
     def of_columns(self, left: np.ndarray, right: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+        """Return the maximal information coefficient of each column of ``left`` and of ``right``, shape (n_left,
+        n_right).
+
+        ``left`` and ``right`` have one row for each column and n_rows entries in it; ``weights`` are ignored.
+        """
         from bayesieve_lab.dependences._grid_kernels import grid_information
 
         n = left.shape[1]
@@ -146,11 +165,11 @@ class MaximalInformation(ValueDependence):
 
 
 def _below(groups: np.ndarray, codes: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Return, for each row, sums of ``values`` over the rows that are lower in both columns, (n_others, n_values,
+    """Return, for each row, sums of ``values`` over the rows that are lower in two columns, (n_others, n_values,
     n_rows).
 
-    The columns are ``groups`` (n_rows,) and each of ``codes`` (n_others, n_rows). Ties in one column count one half, in
-    both a quarter.
+    The two columns are ``groups`` (n_rows,) and each of ``codes`` (n_others, n_rows); ``values`` has the shape of the
+    result. Ties in one column count one half, in both a quarter.
     """
     from bayesieve_lab.dependences._value_kernels import sum_below
 
@@ -163,7 +182,7 @@ def _below(groups: np.ndarray, codes: np.ndarray, values: np.ndarray) -> np.ndar
 def _signed(groups: np.ndarray, codes: np.ndarray, values: np.ndarray) -> np.ndarray:
     """Return, for each row, sums of ``values`` over all rows, times the signs of the differences in both columns.
 
-    For the arguments, see `_below`.
+    The shape is (n_others, n_values, n_rows); for the arguments, see `_below`.
     """
     left = np.stack([_below_in_one(groups, of_other) for of_other in values])
     right = np.stack([_below_in_one(code, of_other) for code, of_other in zip(codes, values, strict=True)])
@@ -172,16 +191,21 @@ def _signed(groups: np.ndarray, codes: np.ndarray, values: np.ndarray) -> np.nda
 
 
 def _below_in_one(groups: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Return, for each row, sums of ``values`` over the rows that are lower in ``groups``, (n_values, n_rows).
+    """Return, for each row, sums of ``values`` (n_values, n_rows) over the rows with a lower number in ``groups``
+    (n_rows,).
 
-    Ties count one half.
+    The shape is (n_values, n_rows). Ties count one half.
     """
     sums = np.stack([np.bincount(groups, part) for part in values])
     return (np.cumsum(sums, axis=1) - sums / 2.0)[:, groups]
 
 
 def _mean_distances(columns: np.ndarray, groups: np.ndarray, share: np.ndarray) -> np.ndarray:
-    """Return (n_columns, n_rows) mean distance of every row from all rows."""
+    """Return the mean distance of every row from all rows in each column, (n_columns, n_rows).
+
+    ``columns`` and ``groups``, both (n_columns, n_rows), are the values and the numbers of distinct values; ``share``
+    (n_rows,) are row weights that sum to 1.
+    """
     means = np.empty(columns.shape)
     for column, group, mean in zip(columns, groups, means, strict=True):
         below, sum_below = _below_in_one(group, np.stack([share, share * column]))
@@ -190,6 +214,10 @@ def _mean_distances(columns: np.ndarray, groups: np.ndarray, share: np.ndarray) 
 
 
 def _own_distances(columns: np.ndarray, means: np.ndarray, share: np.ndarray) -> np.ndarray:
-    """Return the squared distance variance of each column, (n_columns,)."""
+    """Return the squared distance variance of each column, (n_columns,).
+
+    ``columns`` (n_columns, n_rows) are the values, ``means`` the result of `_mean_distances`, and ``share`` (n_rows,)
+    row weights that sum to 1.
+    """
     squares = 2.0 * (columns**2 @ share - (columns @ share) ** 2)
     return np.maximum(squares + (means @ share) ** 2 - 2.0 * means**2 @ share, 0.0)

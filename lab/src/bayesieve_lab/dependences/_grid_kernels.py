@@ -1,7 +1,8 @@
 """Compiled search for the grids with most mutual information of two columns.
 
-Entropies are sums of whole numbers, so that they do not depend on the order of summation: ``steps[m]`` is m log m,
-rounded to a unit so small that rounding does not matter.
+One column is cut into *bins* of equal size, the other one optimally at the ends of *clumps*, runs of rows in the same
+bin. A *group* is a set of rows with equal values. Entropies are sums of whole numbers, so that they do not depend on
+the order of summation: ``steps[m]`` is m log m, rounded to a unit so small that rounding does not matter.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ from bayesieve.compiling import jit, jit_inner
 
 @jit_inner
 def _equal_bins(sizes, n_groups, n_rows, n_bins, bins):
-    """Write the bin of each group into ``bins``, and return the number of bins.
+    """Divide groups of rows into up to ``n_bins`` bins of as equal a size as possible; return the number of bins.
 
-    Up to ``n_bins`` bins of as equal a size as possible; rows of a group (equal values) stay together.
+    ``sizes`` has the number of rows of each of the ``n_groups`` groups, in order; ``n_rows`` is their sum. The bin of
+    each group is written into ``bins``.
     """
     of_bin, in_bin, passed, wanted = 0, 0, 0, n_rows / n_bins
     for g in range(n_groups):
@@ -30,11 +32,11 @@ def _equal_bins(sizes, n_groups, n_rows, n_bins, bins):
 
 @jit_inner
 def _clumps(order, groups, bins, most, sizes, merged, points):
-    """Write the number of rows up to the end of each clump into ``points``, and return the number of clumps, at most
-    ``most``.
+    """Find the clumps, at most ``most``, and return their number; an optimal grid never cuts a clump.
 
-    A clump is a run of rows, in the order ``order``, of the same bin; rows with equal values stay together. An optimal
-    grid never cuts a clump, so only their ends are candidate cuts.
+    A clump is a run of rows, in the order ``order`` (n_rows,), of the same bin; rows with equal values stay together.
+    ``groups`` and ``bins``, both (n_rows,), number the distinct values and the bins of the rows. The number of rows up
+    to the end of each clump is written into ``points``, which begins with 0. ``sizes`` and ``merged`` are work space.
     """
     n_rows = order.size
     n_clumps, last, begin = 0, -1, 0
@@ -62,10 +64,11 @@ def _clumps(order, groups, bins, most, sizes, merged, points):
 
 @jit_inner
 def _best_columns(points, n_clumps, below, n_bins, most, steps, costs, best, unit_rows):
-    """Return the largest normalized information of grids whose columns are joined clumps, at most ``most`` columns.
+    """Return the largest normalized information, from 0 to 1, of grids whose columns are joined clumps.
 
-    below[b, t] : rows of bin b before the end of clump t.
-    unit_rows : nats in a step, divided by the number of rows.
+    ``points`` (n_clumps + 1,) are the rows before each clump and their total; below[b, t] are the rows of bin b before
+    the end of clump t. ``most`` is the largest number of columns. ``steps`` is as in the module, and ``unit_rows`` the
+    nats in a unit, divided by the number of rows. ``costs`` and ``best`` are work space.
     """
     for t in range(1, n_clumps + 1):
         line = costs[t]
@@ -92,14 +95,18 @@ def _best_columns(points, n_clumps, below, n_bins, most, steps, costs, best, uni
 
 @jit
 def grid_information(order, groups, orders, others, cells, clumps, steps, unit, values):
-    """Write the maximal information coefficient of one column and each of the others into ``values``.
+    """Write the maximal information coefficient of one column and each of the others into ``values``, shape
+    (n_others,).
 
     Each is the larger one of both assignments of the columns to the sides of the grid.
 
-    order : rows by ascending ``groups``, which number the distinct values of the column.
-    orders, others : (n_others, n_rows) the same for the other columns.
+    Parameters
+    ----------
+    order : (n_rows,) rows by ascending ``groups``, which number the distinct values of the column.
+    orders, others : (n_others, n_rows) order and numbers of distinct values of the other columns.
     cells : largest number of cells of a grid.
     clumps : number of candidate cuts per bin.
+    steps : (n_rows + 1,) m log m in units of ``unit`` nats, rounded to integers.
     """
     n_rows = order.size
     most_clumps = min(n_rows, max(1, int(clumps * np.floor(cells / 2.0))))

@@ -9,15 +9,19 @@ from bayesieve.compiling import jit
 
 @jit
 def sum_below(order, groups, codes, values, sums):
-    """Write into sums[k, v, i] the sum of values[k, v, j] over the rows j that are lower than i in ``groups`` and in
-    codes[k].
+    """Sum the values of the rows that are lower than each row in two columns; ties in one count one half, in both a
+    quarter.
 
-    Ties in one count one half, in both a quarter. Rows are passed by ascending ``groups``, and a Fenwick tree over the
-    codes holds the sums of the rows so far, so that each row takes log n steps rather than n.
+    Rows are passed by ascending ``groups``, and a Fenwick tree over the codes holds the sums of the rows so far, so
+    that each row takes log n steps rather than n.
 
-    order : rows by ascending ``groups``, which number the distinct values.
+    Parameters
+    ----------
+    order : (n_rows,) rows by ascending ``groups`` (n_rows,), which number the distinct values of the first column.
     codes : (n_others, n_rows) numbers of the distinct values of other columns.
-    values, sums : (n_others, n_values, n_rows).
+    values : (n_others, n_values, n_rows) values to sum.
+    sums : (n_others, n_values, n_rows) output: sums[k, v, i] is the sum of values[k, v, j] over the rows j that are
+        lower than i in ``groups`` and in codes[k].
     """
     n_others, n_values, n_rows = values.shape
     tree = np.empty((n_rows + 1, n_values))

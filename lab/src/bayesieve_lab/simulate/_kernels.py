@@ -1,7 +1,8 @@
 """Compiled two-sample statistics of sliding windows, and their summaries for each series.
 
 A window of 2 ``half`` points is cut in its middle; window ``b`` compares points b .. b + half - 1 with the ``half``
-points after them. All statistics grow with the difference between the two halves.
+points after them. All statistics grow with the difference between the two halves. *Ranks* are dense: equal values of a
+series have equal ranks, from 0 to ``n_ranks`` - 1.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ LONGEST_WHOLE = 512  # points of a series whose ranks are kept whole by the Kolm
 
 @jit_inner
 def sign_sum(ranks, first, last, rank):
-    """Return the sum of sign(ranks[i] - rank) over all i with first <= i < last."""
+    """Return the sum of sign(ranks[i] - rank) over all i with first <= i < last; ``ranks`` is an integer array."""
     total = np.int32(0)
     for i in range(first, last):
         total += np.int32(ranks[i] > rank) - np.int32(ranks[i] < rank)
@@ -24,11 +25,11 @@ def sign_sum(ranks, first, last, rank):
 
 @jit_inner
 def mann_whitney(ranks, n_ranks, half, out):
-    """Write (|U - mean| - 1/2) / sd of every window into ``out``, where sd is corrected for ties; -inf if all points
-    are equal.
+    """Write the Mann-Whitney statistic of every window, (|U - mean| - 1/2) / sd, into ``out``, shape (n_windows,).
 
-    T, the sum over pairs of sign(after - before), is 2 (U - mean). It is updated from window to window, because only
-    three points move.
+    ``ranks`` (n_points,) are dense ranks of the series. The standard deviation sd is corrected for ties; the statistic
+    is -inf if all points of a window are equal. T, the sum over pairs of sign(after - before), is 2 (U - mean). It is
+    updated from window to window, because only three points move.
     """
     counts = np.zeros(n_ranks, dtype=np.int64)
     ties = 0.0  # sum of c^3 - c over the counts c of equal values
@@ -59,7 +60,9 @@ def mann_whitney(ranks, n_ranks, half, out):
 
 @jit_inner
 def add_and_scan(gaps, first, last, shift, extremes):
-    """Add ``shift`` to gaps[first:last], and update ``extremes``, the smallest and the largest gap."""
+    """Add ``shift`` to the integers gaps[first:last], and update ``extremes``, the smallest and the largest gap
+    so far.
+    """
     low, high = extremes[0], extremes[1]
     for r in range(first, last):
         gap = np.int32(gaps[r] + shift)
@@ -73,11 +76,12 @@ def add_and_scan(gaps, first, last, shift, extremes):
 
 @jit_inner
 def kolmogorov_smirnov(ranks, n_ranks, half, out):
-    """Write half * D of every window, a whole number, into ``out``.
+    """Write half * D of every window (D is the Kolmogorov-Smirnov statistic), a whole number, into ``out``,
+    (n_windows,).
 
-    gaps[r] is the number of points of rank <= r before the cut less that after it, so that D = max |gaps| / half. When
-    the window moves by one point, one point leaves, one crosses the cut and one enters; each changes the gaps from its
-    rank on.
+    ``ranks`` (n_points,) are dense ranks of the series. gaps[r] is the number of points of rank <= r before the cut
+    minus that after it, so that D = max |gaps| / half. When the window moves by one point, one point leaves, one
+    crosses the cut and one enters; each changes the gaps from its rank on.
     """
     gaps = np.zeros(n_ranks, dtype=np.int32)
     extremes = np.zeros(2, dtype=np.int32)
@@ -106,8 +110,9 @@ def kolmogorov_smirnov(ranks, n_ranks, half, out):
 
 @jit_inner
 def kolmogorov_smirnov_long(ranks, half, out):
-    """Compute `kolmogorov_smirnov` of a long series in pieces that are ranked separately, so that time is linear in the
-    length.
+    """Write half * D of every window of a long series into ``out``, as `kolmogorov_smirnov`.
+
+    The series is cut into pieces that are ranked separately, so that time is linear in its length.
     """
     step = max(256, 4 * half)
     for first in range(0, out.size, step):
@@ -125,10 +130,10 @@ def kolmogorov_smirnov_long(ranks, half, out):
 
 @jit_inner
 def variance_ratio(values, half, out):
-    """Write larger variance / smaller variance of the two halves of every window into ``out``: 1 if both are 0, inf if
-    one is.
+    """Write the ratio of the larger to the smaller variance of the halves of every window into ``out``, (n_windows,).
 
-    Squares are taken about the mean of each half, after its first value is subtracted (constant halves get exactly 0).
+    ``values`` (n_points,) is the series. The ratio is 1 if both variances are 0, and inf if one is. Squares are taken
+    about the mean of each half, after its first value is subtracted (constant halves get exactly 0).
     """
     n_halves = values.size - half + 1
     means = np.zeros(n_halves)
@@ -151,8 +156,10 @@ def variance_ratio(values, half, out):
 
 @jit
 def statistics(test, values, ranks, n_ranks, half, out):
-    """Write the statistic of every window of one series into ``out``: 0 Mann-Whitney, 1 Kolmogorov-Smirnov, 2 variance
-    ratio.
+    """Write a test statistic of every window of one series into ``out``, shape (n_windows,).
+
+    ``test`` is 0 for Mann-Whitney, 1 for Kolmogorov-Smirnov, 2 for the variance ratio. ``values`` and ``ranks``, both
+    (n_points,), are the series and its dense ranks.
     """
     if test == 0:
         mann_whitney(ranks, n_ranks, half, out)
@@ -170,9 +177,20 @@ def score_series(
 ):  # fmt: skip
     """Write summaries of the window statistics of every series into four arrays; NaN if the series is too short.
 
-    extremes[i, k] : largest over positions of the smallest statistic of runs[k] successive windows (runs ascending).
-    shares[i, k], longests[i, k] : share and largest run of windows whose statistic is at least criticals[k].
-    most[i, k, j] : most such windows among spans[j] successive ones.
+    Parameters
+    ----------
+    test, half : see `statistics`.
+    values, ranks : (n_points,) all series one after the other, and dense ranks within each; series i begins at
+        offsets[i].
+    n_ranks : (n_series,) number of ranks of each series.
+    runs : (n_runs,) ascending numbers of successive windows.
+    criticals : (n_levels,) critical values of the statistic.
+    spans : (n_spans,) numbers of successive windows.
+    extremes : (n_series, n_runs) output: largest over positions of the smallest statistic of runs[k] successive
+        windows.
+    shares, longests : (n_series, n_levels) output: share and longest run of windows whose statistic is at least
+        criticals[k].
+    most : (n_series, n_levels, n_spans) output: most such windows among spans[j] successive ones.
     """
     buffer = np.empty(np.max(np.diff(offsets)))
     for i in range(offsets.size - 1):

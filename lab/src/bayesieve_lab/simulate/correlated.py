@@ -64,13 +64,11 @@ def correlated_blocks(
 
 
 def population_accuracy(n_features: int, correlation: float) -> float:
-    """Return the accuracy of naive Bayes fitted to infinitely many rows, with coefficients in the middle of their
-    ranges.
+    """Return the accuracy of naive Bayes fitted to infinitely many rows of `correlated_blocks`.
 
-    This naive Bayes has the normal densities with the true means and variances of every feature in both classes.
-
-    Its score w X and the response X beta + noise are jointly normal, so that their signs agree with probability
-    1 - arccos(their correlation) / pi.
+    Coefficients are in the middle of their ranges. This naive Bayes has the normal densities with the true means and
+    variances of every feature in both classes. Its score w X and the response X beta + noise are jointly normal, so
+    that their signs agree with probability 1 - arccos(their correlation) / pi.
 
     Examples
     --------

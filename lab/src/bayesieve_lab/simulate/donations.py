@@ -30,9 +30,9 @@ class _Donors:
 
     Attributes
     ----------
-    giving : logarithm of the usual gift.
-    loyalty : frequency of gifts.
-    age : age of the donor.
+    giving : (n_rows,) logarithm of the usual gift.
+    loyalty : (n_rows,) frequency of gifts.
+    age : (n_rows,) age of the donor.
     area : (8, n_rows) factors of the neighbourhood; the first one is its wealth.
     """
 
@@ -43,21 +43,23 @@ class _Donors:
 
     @classmethod
     def draw(cls, n_rows: int, rng: np.random.Generator) -> _Donors:
+        """Draw the traits of ``n_rows`` donors."""
         area, (individual, loyal, age) = _normal(rng, _FACTORS, n_rows), _normal(rng, 3, n_rows)
         giving = 0.35 * area[0] + np.float32(np.sqrt(1 - 0.35**2)) * individual
         return cls(giving, -0.45 * giving + np.float32(np.sqrt(1 - 0.45**2)) * loyal, age, area)
 
     @property
     def n_rows(self) -> int:
+        """Number of donors."""
         return self.giving.size
 
     @property
     def gift(self) -> np.ndarray:
-        """Usual gift in dollars."""
+        """Usual gift in dollars, (n_rows,)."""
         return np.asarray(np.exp(np.float32(2.63) + np.float32(0.5) * self.giving))
 
     def response(self, mean: float) -> np.ndarray:
-        """Return the probability of a gift for each donor, (n_rows,), with the mean ``mean``."""
+        """Return the probability of a gift for each donor, (n_rows,), scaled such that its mean is ``mean``."""
         logit = 0.28 * self.loyalty - 0.15 * self.giving + 0.08 * self.age + np.tensordot(_EFFECTS, self.area, 1)
         low, high = -40.0, 40.0
         for _ in range(60):
@@ -125,6 +127,7 @@ def donations(
 
 
 def _columns(donors: _Donors, rng: np.random.Generator) -> _Columns:
+    """Yield the name and values of every column of the table, in order and without end: noise follows the others."""
     yield from _history(donors, rng)
     yield from _person(donors, rng)
     yield from _campaigns(donors, rng)
@@ -141,9 +144,10 @@ def _columns(donors: _Donors, rng: np.random.Generator) -> _Columns:
 
 
 def _history(donors: _Donors, rng: np.random.Generator) -> _Columns:
-    """Return 20 columns that summarize the gifts so far."""
+    """Yield the name and values of 20 columns that summarize the gifts so far."""
 
     def near(trait: np.ndarray, noise: float) -> np.ndarray:
+        """Return a trait with added normal noise of the given standard deviation, (n_rows,)."""
         return trait + np.float32(noise) * _normal(rng, donors.n_rows)
 
     months = _whole(12 + 50 * _logistic(near(donors.age, 1.0)), 1, 120)
@@ -177,7 +181,7 @@ def _history(donors: _Donors, rng: np.random.Generator) -> _Columns:
 
 
 def _person(donors: _Donors, rng: np.random.Generator) -> _Columns:
-    """Return 14 columns on the person and the address."""
+    """Yield the name and values of 14 columns on the person and the address."""
     n_rows, wealth = donors.n_rows, donors.area[0]
     yield "age", _missing(_whole(62 + 16 * donors.age, 18, 98), rng.random(n_rows) < 0.25)
     income = np.digitize(0.7 * wealth + 0.7 * _normal(rng, n_rows), (-1.2, -0.7, -0.2, 0.2, 0.7, 1.2)) + 1
@@ -201,7 +205,7 @@ def _person(donors: _Donors, rng: np.random.Generator) -> _Columns:
 
 
 def _campaigns(donors: _Donors, rng: np.random.Generator) -> _Columns:
-    """Return four columns on each of 22 earlier campaigns, the last one first."""
+    """Yield the name and values of four columns on each of 22 earlier campaigns, the last one first."""
     codes = tuple(f"{frequency}{letter}" for frequency in range(1, 5) for letter in "CDEFG")
     frequency = np.digitize(donors.loyalty, (-0.7, 0.1, 0.9))
     for k in range(1, _CAMPAIGNS + 1):
@@ -219,7 +223,7 @@ def _campaigns(donors: _Donors, rng: np.random.Generator) -> _Columns:
 
 
 def _census(donors: _Donors, rng: np.random.Generator) -> Any:
-    """Return a census column, a share in percent, that depends on one or two factors of the neighbourhood."""
+    """Return a census column, (n_rows,): a share in percent that depends on one or two factors of the neighbourhood."""
     first, second = rng.choice(_FACTORS, 2, replace=False, p=_SHARES)
     size, side = rng.uniform(0.4, 0.95), rng.choice((-1.0, 1.0))
     trait = size * donors.area[first] + rng.uniform(0.0, 0.4) * donors.area[second]
@@ -232,31 +236,38 @@ _SHARES = np.array([0.25, 0.15, *[0.1] * (_FACTORS - 2)])
 
 
 def _normal(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    """Return standard normal numbers of the given shape."""
     return rng.standard_normal(shape, dtype=np.float32)
 
 
 def _logistic(logit: np.ndarray) -> np.ndarray:
+    """Return the probabilities of log odds."""
     return np.asarray(1.0 / (1.0 + np.exp(-logit)))
 
 
 def _dollars(amounts: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Round amounts to dollars, most of them to round sums, the others to whole dollars."""
+    """Round amounts, (n_rows,), to dollars from 1 to 200: most of them to round sums, the others to whole dollars."""
     middle = np.sqrt(_ROUND_SUMS[1:] * _ROUND_SUMS[:-1])
     sums = np.where(rng.random(amounts.size) < 0.85, _ROUND_SUMS[np.digitize(amounts, middle)], np.round(amounts))
     return np.clip(sums, SMALLEST, LARGEST).astype(np.float64)
 
 
 def _whole(numbers: Any, low: int = 0, high: int = 30_000) -> np.ndarray:
+    """Return numbers as integers, clipped to the range from ``low`` to ``high``."""
     return np.clip(numbers, low, high).astype(np.int16)
 
 
 def _missing(numbers: np.ndarray, missing: np.ndarray) -> Any:
+    """Return a polars series of numbers that is null where the mask ``missing`` is True."""
     import polars as pl
 
     return pl.Series(numbers).set(pl.Series(missing), None)
 
 
 def _text(labels: tuple[str, ...], codes: np.ndarray, missing: np.ndarray | None = None) -> Any:
+    """Return a polars series of the labels at positions ``codes`` (n_rows,); null where the mask ``missing`` is
+    True.
+    """
     import polars as pl
 
     texts = pl.Series(np.asarray(labels, dtype=object).tolist(), dtype=pl.String).gather(

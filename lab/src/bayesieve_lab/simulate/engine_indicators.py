@@ -176,12 +176,12 @@ def engine_thresholds(grid: Grid = "quantiles", scores: np.ndarray | None = None
 
 
 def quantile_thresholds(scores: np.ndarray, names: Sequence[str], *, total: int) -> dict[str, list[float]]:
-    """Return thresholds at equally spaced quantiles of training scores, ``total`` in all and the same number for each
-    score.
+    """Return thresholds of each score at equally spaced quantiles of training scores, ``total`` in all.
 
-    Thresholds are distinct observed values other than the largest, because "score <= largest" is always true. If a
-    score has too few values (a Kolmogorov-Smirnov statistic of n points against n has only n + 1), all of them are
-    thresholds, and the other scores get more thresholds, beginning with the first ones.
+    Each score has the same number of thresholds. They are distinct observed values other than the largest, because
+    "score <= largest" is always true. If a score has too few values (a Kolmogorov-Smirnov statistic of n points against
+    n has only n + 1), all of them are thresholds, and the other scores get more thresholds, beginning with the first
+    ones.
 
     Parameters
     ----------
@@ -217,6 +217,7 @@ def quantile_thresholds(scores: np.ndarray, names: Sequence[str], *, total: int)
 
 
 def _level_thresholds(score: WindowScore) -> list[float]:
+    """Return the thresholds of a score of the grid "levels", ascending."""
     if score.kept == "share":
         return list(SHARES)
     if score.kept == "longest":
@@ -226,14 +227,16 @@ def _level_thresholds(score: WindowScore) -> list[float]:
 
 
 def _coarse_thresholds(score: WindowScore) -> list[float]:
+    """Return the thresholds of a score of the grid "coarse", ascending."""
     if score.kept == "most":
         return [float(k) for k in range(1, score.run - 1)]
     return list({"share": COARSE_SHARES, "longest": COARSE_LONGEST}.get(score.kept, COARSE_LEVELS))
 
 
 def _shared_out(room: np.ndarray, total: int) -> np.ndarray:
-    """Divide ``total`` into integers as equally as possible, each at most its entry in ``room``; the first ones get the
-    remainder.
+    """Divide ``total`` into integers, (n,), as equally as possible; the first ones get the remainder.
+
+    ``room`` (n,) has the largest value of each.
     """
     numbers = np.zeros(room.size, dtype=np.int64)
     while left := total - int(numbers.sum()):
@@ -243,7 +246,10 @@ def _shared_out(room: np.ndarray, total: int) -> np.ndarray:
 
 
 def _quantiles(column: np.ndarray, count: int) -> list[float]:
-    """Return ``count`` different observed values below the largest, the nearest ones above equally spaced quantiles."""
+    """Return ``count`` different values of a column, ascending, all below its largest value.
+
+    They are the nearest ones above equally spaced quantiles.
+    """
     values, frequencies = np.unique(column, return_counts=True)
     below = np.cumsum(frequencies)[:-1] / column.size if column.size else np.empty(0)
     order = np.arange(count)
@@ -254,6 +260,9 @@ def _quantiles(column: np.ndarray, count: int) -> list[float]:
 
 
 def _as_scores(scores: np.ndarray, names: Sequence[str]) -> np.ndarray:
+    """Return scores as a float array, (n_series, n_scores); ValueError unless there is one different name for each
+    column.
+    """
     try:
         matrix = np.asarray(scores, dtype=np.float64)
     except (TypeError, ValueError):

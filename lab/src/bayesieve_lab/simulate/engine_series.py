@@ -136,7 +136,12 @@ def engine_series(n_series: int = 6000, *, random_state: Any = None) -> EngineSe
 def _change(
     values: np.ndarray, offsets: np.ndarray, codes: np.ndarray, changes: np.ndarray, amplitudes: np.ndarray
 ) -> None:
-    """Change white noise to the series of each class, in place."""
+    """Change white noise to the series of each class, in place.
+
+    ``values`` are all series one after the other, with the bounds ``offsets`` (n_series + 1,). ``codes``, ``changes``
+    and ``amplitudes``, all (n_series,), are the class, the index of the first changed point, and the size of the
+    change.
+    """
     lengths = np.diff(offsets)
     until_end = np.repeat(lengths - 1 - changes, lengths)
     since = np.arange(values.size) - np.repeat(offsets[:-1] + changes, lengths)

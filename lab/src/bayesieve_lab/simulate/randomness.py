@@ -11,14 +11,19 @@ _DEFAULT_SEED = 0
 
 
 def as_count(name: str, value: Any, lowest: int) -> int:
-    """Return a whole number; ValueError if it is another value, or below ``lowest``."""
+    """Return ``value`` as an int; raise ValueError, which names the parameter ``name``, unless it is at least
+    ``lowest``.
+    """
     if not isinstance(value, Integral) or isinstance(value, bool) or value < lowest:
         raise ValueError(f"{name} must be a whole number of at least {lowest}, got {value!r}.")
     return int(value)
 
 
 def as_generator(random_state: Any) -> np.random.Generator:
-    """Return the generator itself, or one from a seed; None is a fixed seed. ValueError for any other value."""
+    """Return ``random_state`` if it is a generator, or a generator from a seed; None is a fixed seed.
+
+    Raise ValueError for any other value.
+    """
     if isinstance(random_state, np.random.Generator):
         return random_state
     seed = _DEFAULT_SEED if random_state is None else random_state

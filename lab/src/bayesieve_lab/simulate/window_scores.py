@@ -185,7 +185,10 @@ def window_scores(series: EngineSeries | Iterable[Any], scores: Sequence[WindowS
 
 
 def _as_series(series: EngineSeries | Iterable[Any]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the points of all series one after the other, and the offsets of the series."""
+    """Return the points of all series one after the other, (n_points,), and the bounds of the series, (n_series + 1,).
+
+    Raise ValueError unless every series is one-dimensional and holds finite numbers.
+    """
     if isinstance(series, EngineSeries):
         return series.values, series.offsets
     if not isinstance(series, Iterable):
@@ -206,8 +209,9 @@ def _as_series(series: EngineSeries | Iterable[Any]) -> tuple[np.ndarray, np.nda
 
 
 def _dense_ranks(points: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return dense ranks of points within their series (int32 from 0, equal for equal values), and the number of ranks
-    by series.
+    """Return ranks of points within their series, (n_points,), and the number of ranks of each series, (n_series,).
+
+    Ranks are integers from 0, equal for equal values. ``points`` and ``offsets`` are those of `_as_series`.
     """
     owner = np.repeat(np.arange(offsets.size - 1), np.diff(offsets))
     order = np.lexsort((points, owner))  # the series keep their places, their values ascend
@@ -221,10 +225,10 @@ def _dense_ranks(points: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, n
 
 
 def p_values(test: str, half: int, statistics: np.ndarray) -> np.ndarray:
-    """Return two-sided p-values of the statistics of the kernels; they decrease with the statistic, and NaN remains
-    NaN.
+    """Return two-sided p-values of test statistics, in the shape of ``statistics``; NaN remains NaN.
 
-    "U": normal approximation with corrections for ties and continuity, as ``scipy.stats.mannwhitneyu`` with
+    Statistics are those of `bayesieve_lab.simulate._kernels`, ``half`` the points on each side of the cut. "U": normal
+    approximation with corrections for ties and continuity, as ``scipy.stats.mannwhitneyu`` with
     ``method="asymptotic"``. "KS": exact for values without ties (with ties an upper bound), as ``scipy.stats.ks_2samp``
     with ``method="exact"``. "F": exact for Gaussian values, twice the upper tail of the larger over the smaller
     variance.
@@ -239,7 +243,9 @@ def p_values(test: str, half: int, statistics: np.ndarray) -> np.ndarray:
 
 
 def smallest_p_value(test: str, half: int) -> float:
-    """Return the smallest p-value that halves of this size can give (for "U" and "KS": without ties)."""
+    """Return the smallest p-value that a test can give for two samples of ``half`` points (for "U" and "KS": without
+    ties).
+    """
     if test == "F":
         return 0.0
     if test == "KS":
@@ -249,7 +255,9 @@ def smallest_p_value(test: str, half: int) -> float:
 
 
 def critical_statistic(test: str, half: int, level: float) -> float:
-    """Return the smallest statistic whose p-value is at most ``level``."""
+    """Return the smallest statistic of a test, for two samples of ``half`` points, whose p-value is at most
+    ``level``.
+    """
     if test == "U":
         return float(-ndtri(level / 2.0))
     if test == "F":
@@ -259,10 +267,11 @@ def critical_statistic(test: str, half: int, level: float) -> float:
 
 @lru_cache(maxsize=64)
 def _kolmogorov_smirnov(half: int) -> np.ndarray:
-    """Return P(D >= k / half) for k = 0 .. half, for two samples of the same size (Gnedenko and Korolyuk 1951).
+    """Return P(D >= k / half) for k = 0 .. half, shape (half + 1,), for two samples of ``half`` points each.
 
-    By the reflection principle, for paths of n steps up and n down that leave the band of half-width k, it is 2 sum
-    over j >= 1 of (-1)^(j - 1) C(2 n, n - j k) / C(2 n, n), computed in integers and thus without rounding.
+    By the reflection principle (Gnedenko and Korolyuk 1951), for paths of n steps up and n down that leave the band of
+    half-width k, it is 2 sum over j >= 1 of (-1)^(j - 1) C(2 n, n - j k) / C(2 n, n), computed in integers and thus
+    without rounding.
     """
     steps = [1] * (half + 1)  # C(2 n, n - i), from i = n down
     for i in range(half - 1, -1, -1):
