@@ -1,4 +1,8 @@
-"""Benefits of a model's decisions in rows with known classes, for reports."""
+"""Benefits of a model's decisions in rows with known classes, for reports.
+
+A benefit is the gain of a decision (such as "approve") in a row of a class; a model decides for the largest expected
+benefit.
+"""
 
 from __future__ import annotations
 
@@ -59,8 +63,16 @@ class Decisions(ShortRepr):
 class Deciding:
     """Decisions of a model under given benefits, for a report.
 
-    ``benefit`` is a `BenefitClassifier`, or anything that its parameter ``benefit`` accepts. Raise ValueError if it
-    does not match the rows and classes.
+    Parameters
+    ----------
+    model : fitted `SelectiveNB`.
+    rows : labelled rows with the predictions of the model.
+    benefit : a `BenefitClassifier`, or anything that its parameter ``benefit`` accepts, such as a matrix (n_decisions,
+        n_classes).
+
+    Raises
+    ------
+    ValueError If the benefits do not match the rows and classes.
     """
 
     def __init__(self, model: Any, rows: EvaluatedRows, benefit: Any) -> None:
@@ -103,6 +115,9 @@ class Deciding:
         return replace(whole, score=meaning, curve=thinned, chosen=points.index(decided_at), gains=self._gains(rows))
 
     def _gains(self, rows: EvaluatedRows) -> tuple[float, float, float, float] | None:
+        """Return the four numbers documented as `Decisions.gains`; None if benefits differ between rows or there is no
+        positive class.
+        """
         if self._constant is None or rows.classes.size != 2 or rows.positive is None:
             return None
         of_class, of_others = self._constant[:, [rows.positive, 1 - rows.positive]].T.tolist()
@@ -123,10 +138,12 @@ class Deciding:
         return weights * np.divide(shares, row_shares, out=np.zeros_like(row_shares), where=row_shares > 0)[codes]
 
     def _score(self, probability: np.ndarray, expected: np.ndarray) -> tuple[np.ndarray, str]:
-        """Return scores by which rows are ranked for the second decision, shape (n_rows,), and their meaning in words.
+        """Return scores by which rows are ranked for the second of two decisions, shape (n_rows,), and their meaning in
+        words.
 
-        The score is the expected gain of the second decision over the first. If benefits are the same in all rows, a
-        class probability ranks rows in the same order and is returned instead, because it is easier to read.
+        ``probability`` (n_rows, n_classes) and ``expected`` (n_rows, 2) are the class probabilities and the expected
+        benefits. The score is the expected gain of the second decision over the first. If benefits are the same in all
+        rows, a class probability ranks rows in the same order and is returned instead, because it is easier to read.
         """
         classes = self._classifier.classes_
         if self._constant is not None and len(classes) == 2:

@@ -1,4 +1,8 @@
-"""Drift of rows since training: stability of levels, shift of the score and, with labels, performance."""
+"""Drift of rows since training: stability of levels, shift of the score and, with labels, performance.
+
+A level is an interval or group of values of a feature; a cell is a level or a piece of one, and has a contribution.
+Rows without a cell have a value that did not occur in training.
+"""
 
 from __future__ import annotations
 
@@ -62,6 +66,7 @@ class Drift(ShortRepr):
     library: str = field(default="polars", repr=False)
 
     def _facts(self) -> dict[str, Any]:
+        """Return the facts for the short text of the object."""
         facts = {"periods": len(self.periods), "features": self.features["feature"].n_unique()}
         most = self.features.sort("psi", descending=True, nulls_last=True).head(1).rows(named=True)
         return facts | {f"largest_psi{name}": row[key] for row in most for name, key in _LARGEST.items()}
@@ -84,11 +89,13 @@ class Drift(ShortRepr):
         write_atomically(path, self._page())
 
     def _page(self) -> str:
+        """Return the page of `report` as HTML."""
         from bayesieve.report.drift import render_drift
 
         return render_drift(self)
 
     def _repr_html_(self) -> str:
+        """Return the page of `report` as HTML, for notebooks."""
         from bayesieve.report.page import framed
 
         return framed(self._page(), super()._repr_html_())
@@ -198,9 +205,9 @@ def drift(
 
 
 def _sums(rows: EvaluatedRows, codes: Any = 0, n: int = 1, values: Any = None, among: Any = slice(None)) -> np.ndarray:
-    """Sum the row weights, times ``values`` if given, by group and code; shape (n_groups, n).
+    """Sum row weights by group and code, times ``values`` (n_rows,) if given; shape (n_groups, n).
 
-    ``among`` selects the rows that ``codes`` belong to.
+    ``codes`` are numbers from 0 to n - 1 of the rows that ``among`` selects, by default of all rows.
     """
     weights = rows.weights if values is None else values if rows.weights is None else values * rows.weights
     bins = rows.group[among] * np.int32(n) + codes
@@ -209,14 +216,16 @@ def _sums(rows: EvaluatedRows, codes: Any = 0, n: int = 1, values: Any = None, a
 
 
 def _over(numerators: np.ndarray, whole: np.ndarray) -> np.ndarray:
-    """Divide sums by the totals ``whole`` of their groups, broadcast over the remaining axes; NaN if a total is 0."""
+    """Divide ``numerators`` (n_groups, ...) by the totals ``whole`` (n_groups,), NaN if a total is 0. ``whole`` may
+    have further axes.
+    """
     whole = np.broadcast_to(whole.reshape(whole.shape + (1,) * (numerators.ndim - whole.ndim)), numerators.shape)
     return np.divide(numerators, whole, out=np.full(numerators.shape, np.nan), where=whole > 0)
 
 
 def _training_rows(card: Scorecard, feature: Feature) -> np.ndarray:
-    """Return the number (or weight) of training rows in each cell, shape (n_cells + 1,). The last entry counts rows
-    whose value has no cell.
+    """Return the number (or weight) of training rows in each cell of a feature, shape (n_cells + 1,). The last entry
+    counts rows whose value has no cell.
     """
     rows, n_rows = feature.counts.sum(axis=1), float(card.class_counts.sum())
     # With the option min_count, each count is rounded to a multiple of it, an error of up to half of it. Differences
@@ -262,8 +271,8 @@ def _level_of_cell(feature: Feature) -> np.ndarray:
 
 
 def _by_level(feature: Feature, counts: np.ndarray) -> np.ndarray:
-    """Sum counts by cell, shape (..., n_cells + 1), to counts by level, shape (..., n_levels + 1). The last entry
-    counts rows without a cell.
+    """Sum ``counts`` by cell, shape (..., n_cells + 1), to counts by level, shape (..., n_levels + 1). The last entries
+    count rows without a cell.
     """
     level = _level_of_cell(feature)
     level = np.append(level, level.max(initial=-1) + 1)
@@ -273,10 +282,11 @@ def _by_level(feature: Feature, counts: np.ndarray) -> np.ndarray:
 def _stability(
     feature: Feature, trained: np.ndarray, now: np.ndarray, n_resamples: int, rng: np.random.Generator
 ) -> dict[str, np.ndarray]:
-    """Return the population stability index (PSI) of each group, its 95 % interval, and its 95 % quantile by chance.
+    """Return the population stability index (PSI) of each group, its 95 % interval, and its 95 % quantile by chance;
+    arrays (n_groups,) by column of `Drift.features`.
 
-    ``trained`` holds the training rows by cell, shape (n_cells + 1,); ``now`` the new rows, shape (n_groups, n_cells +
-    1). Sampling inflates the index, and bootstrap sampling inflates it again by about as much. The bounds therefore
+    ``trained`` (n_cells + 1,) holds the training rows by cell of the feature, ``now`` (n_groups, n_cells + 1) the new
+    rows. Sampling inflates the index, and bootstrap sampling inflates it again by about as much. The bounds therefore
     subtract the mean excess of the bootstrap samples over the sample.
     """
     now, before = _by_level(feature, np.nan_to_num(now)), _by_level(feature, trained)
@@ -313,7 +323,11 @@ def _resampled(rng: np.random.Generator, n_resamples: int, *tables: np.ndarray) 
 def _levels(
     card: Scorecard, rows: EvaluatedRows, feature: Feature, codes: np.ndarray, now: np.ndarray, before: np.ndarray
 ) -> list[dict[str, Any]]:
-    """Return the part of `Drift.levels` for one feature, as one mapping of columns per class."""
+    """Return the rows of `Drift.levels` for one feature, as one dict of columns for each class.
+
+    ``codes`` (n_rows,) are the cells of the rows; ``now`` (n_groups, n_cells + 1) and ``before`` (n_cells + 1,) are the
+    new rows and the training rows by cell.
+    """
     labels = feature.levels.labels if feature.levels.n_levels > 1 else feature.labels
     n_groups, n = len(rows.names), len(labels) + 1
     line: dict[str, Any] = {"by": [name for name in rows.names for _ in range(n)], "feature": feature.name}
@@ -381,9 +395,7 @@ def _measures(rows: EvaluatedRows) -> dict[str, Any]:
 
 
 def _joined(lines: Sequence[dict[str, Any]], first: Sequence[str]) -> Any:
-    """Concatenate mappings of columns to one polars dataframe, with the columns ``first`` in front; NaN becomes
-    null.
-    """
+    """Concatenate dicts of columns to one polars dataframe, with the columns ``first`` in front; NaN becomes null."""
     import polars as pl
 
     schema = {name: pl.String if name in _OF_LEVELS[:4] else pl.Float64 for name in first}
@@ -393,7 +405,9 @@ def _joined(lines: Sequence[dict[str, Any]], first: Sequence[str]) -> Any:
 
 
 def _with_adjusted(levels: Any) -> Any:
-    """Drop levels without rows in both the new rows and training, and add p-values adjusted for the number of tests."""
+    """Complete the table `Drift.levels`: drop levels without rows in both the new rows and training, and add p-values
+    adjusted for the number of tests.
+    """
     import polars as pl
 
     levels = levels.filter((pl.col("level") != UNSEEN) | (pl.col("now") > 0) | (pl.col("train") > 1e-9))

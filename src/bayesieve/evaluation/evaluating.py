@@ -1,5 +1,7 @@
 """Performance measures of a model on labelled rows, overall and by segment, with confidence intervals; comparison of
 two models.
+
+An estimate is a tuple of value, lower and upper end of its confidence interval.
 """
 
 from __future__ import annotations
@@ -49,6 +51,7 @@ class Evaluation(ShortRepr):
     library: str = field(default="polars", repr=False)
 
     def _facts(self) -> dict[str, Any]:
+        """Return the facts for the short text of the object."""
         n_segments = self.measures["segment"].n_unique() - 1
         return {"segments": n_segments} | dict(self.measures.select("measure", "value").head(4).iter_rows())
 
@@ -138,7 +141,9 @@ def framed(lines: Sequence[tuple[Any, ...]], names: Sequence[str]) -> Any:
 
 
 def labelled(rows: EvaluatedRows) -> np.ndarray:
-    """Return the positions of the rows with a label and a positive weight. Raise ValueError if there are none."""
+    """Return the positions of the rows with a label and a positive weight, shape (n,). Raise ValueError if there are
+    none.
+    """
     if rows.labels is None:
         raise ValueError("y is None; give the labels of the rows.")
     positions = np.flatnonzero(rows.labels >= 0 if rows.weights is None else (rows.labels >= 0) & (rows.weights > 0))
@@ -151,8 +156,15 @@ def labelled(rows: EvaluatedRows) -> np.ndarray:
 class Segment:
     """Labelled rows of one segment with their predictions, from which measures and intervals are computed.
 
-    Weights are scaled to add up to the effective number of rows (Kish 1965), so that intervals take the loss of
-    precision by unequal weights into account.
+    Attributes
+    ----------
+    log_proba : (n_rows, n_classes) log probabilities
+    decided, codes : (n_rows,) positions of the predicted and of the true classes
+    weights : (n_rows,) weights that add up to the effective number of rows (Kish 1965), so that intervals take the loss
+        of precision by unequal weights into account
+    level : confidence level of the intervals
+    classes : (n_classes,) labels
+    positive : position of the positive class, or None
     """
 
     log_proba: np.ndarray
@@ -182,8 +194,8 @@ class Segment:
         return [self.positive] if n_classes == 2 and self.positive is not None else list(range(n_classes))
 
     def share(self, hit: np.ndarray, among: Any = slice(None)) -> Estimate:
-        """Return the weighted share of rows with ``hit`` among the rows ``among`` (all by default), with Wilson's
-        interval.
+        """Return the weighted share of rows in the mask ``hit`` (n_rows,), with Wilson's interval. ``among`` selects
+        the rows of which it is the share, by default all.
         """
         hit, weights = hit[among], self.weights[among]
         if not weights.size:
@@ -208,8 +220,8 @@ class Segment:
         return value, value - half, value + half
 
     def rates(self, j: int) -> dict[str, Estimate]:
-        """Return how often class j is predicted, as rates by name: among all rows, the rows of class j, and all other
-        rows.
+        """Return how often class j is predicted, as estimates by name: among all rows, the rows of class j, and all
+        other rows.
         """
         hit, decided = self.codes == j, self.decided == j
         return dict(zip(RATES, (self.share(decided), self.share(decided, hit), self.share(decided, ~hit)), strict=True))
@@ -224,6 +236,7 @@ class Segment:
             return
 
         def chosen(measures: dict[str, Callable[[], Estimate]]) -> Iterator[tuple[str, Estimate]]:
+            """Return (name, estimate) of the wanted measures, given as functions by name."""
             return ((name, estimate()) for name, estimate in measures.items() if not wanted or name in wanted)
 
         scores = metrics.class_scores(self.log_proba)
@@ -245,6 +258,9 @@ class Segment:
                 yield from ((label, *measure) for measure in self.rates(j).items())
 
     def _measures_of_class(self, j: int, score: np.ndarray) -> dict[str, Callable[[], Estimate]]:
+        """Return functions that compute the measures of class j against the rest, by name. ``score`` (n_rows,) is its
+        log odds.
+        """
         hit, p = self.codes == j, np.exp(self.log_proba[:, j])
         return {
             "calibration": lambda: self.mean(p - hit, least=p * (1 - p)),
@@ -254,6 +270,7 @@ class Segment:
         }
 
     def _balanced_accuracy(self) -> Estimate:
+        """Return the mean over the classes of the share of their rows that is predicted right, with its interval."""
         right = self.decided == self.codes
         recalls = np.array([self.share(right, self.codes == j) for j in np.unique(self.codes).tolist()])
         value = float(recalls[:, 0].mean())
@@ -261,11 +278,16 @@ class Segment:
         return value, max(0.0, value - below), min(1.0, value + above)
 
     def _at_least_0(self, of_rows: Callable[..., np.ndarray]) -> Estimate:
+        """Return the mean of a loss of each row with its interval, whose lower end is at least 0. ``of_rows`` computes
+        the losses (n_rows,) from log probabilities and true classes.
+        """
         mean, low, high = self.mean(of_rows(self.log_proba, self.codes))
         return mean, float(np.maximum(low, 0.0)), high
 
     def _area(self, scores: np.ndarray) -> Estimate:
-        """Return the area under the ROC curve with DeLong's interval."""
+        """Return the area under the ROC curve with DeLong's interval. ``scores`` (n_rows, n_classes) are the log odds
+        of each class.
+        """
         usable = [j for j in self.shown if 0 < np.count_nonzero(self.codes == j) < self.codes.size]
         if not usable:
             return _UNKNOWN
@@ -277,6 +299,7 @@ class Segment:
         return auc, *metrics.area_interval(auc, shares @ np.array(errors), rarest, self.weights, self.level)
 
     def _compression(self) -> Estimate:
+        """Return the compression rate, 1 - log loss / class entropy, with its interval."""
         entropy = metrics.class_entropy(self.codes, self.classes.size, self.weights)
         loss = metrics.losses(self.log_proba, self.codes)
         if entropy <= 0:
@@ -287,10 +310,10 @@ class Segment:
         return self.mean((ratio * surprise - loss) / entropy, about=1.0 - ratio)
 
     def _ks(self, score: np.ndarray, hit: np.ndarray) -> Estimate:
-        """Return the Kolmogorov-Smirnov statistic: the largest difference, over scores, between the shares of the two
-        classes above the score.
+        """Return the Kolmogorov-Smirnov statistic: the largest difference, over thresholds on ``score`` (n_rows,),
+        between the shares above it of the rows in the mask ``hit`` and of all others.
 
-        Its interval is that of the difference of the two shares at this score.
+        Its interval is that of the difference of the two shares at this threshold.
         """
         if hit.all() or not hit.any():
             return _UNKNOWN
@@ -306,12 +329,15 @@ class Segment:
 
 
 def _difference(first: Estimate, second: Estimate) -> Estimate:
-    """Return the difference of two shares of different rows, with Newcombe's interval (1998)."""
+    """Return the difference of two shares of different rows, given as estimates, with Newcombe's interval (1998)."""
     (a, low, high), (b, least, most) = first, second
     return a - b, a - b - float(np.hypot(a - low, most - b)), a - b + float(np.hypot(high - a, b - least))
 
 
 def _gaps(segment: Segment, others: Segment) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of `Evaluation.gaps` for a segment: class, rate, value, value in all others, and difference with
+    its interval.
+    """
     for j in segment.shown:
         theirs = others.rates(j)
         for name, estimate in segment.rates(j).items():
@@ -340,6 +366,7 @@ class Challenge(ShortRepr):
     swaps: Any
 
     def _facts(self) -> dict[str, Any]:
+        """Return the facts for the short text of the object."""
         if self.swaps is None:
             return {}
         counts = dict(self.swaps.select("set", "rows").iter_rows())
@@ -437,8 +464,8 @@ def challenge(
 
 
 def _tests(segments: Sequence[Segment], j: int, odds: Sequence[np.ndarray]) -> Any:
-    """Return the table of paired tests: of log loss and Brier score and, if ``odds`` holds the log odds of class ``j``
-    by both models, of the AUC.
+    """Return the table `Challenge.tests` of paired tests for the segments of two models: of log loss and Brier score
+    and, if ``odds`` holds the log odds (n_rows,) of class ``j`` by both models, of the AUC.
     """
     first, lines = segments[0], list[tuple[Any, ...]]()
     n = metrics.effective_rows(first.weights, first.codes.size)
@@ -460,10 +487,16 @@ def _tests(segments: Sequence[Segment], j: int, odds: Sequence[np.ndarray]) -> A
 
 
 def _p_value(difference: float, error: float, freedom: float) -> float:
+    """Return the two-sided p-value of a difference with this standard error, by Student's t with ``freedom`` degrees of
+    freedom.
+    """
     return 1.0 if difference == 0 else 2 * float(stdtr(freedom, -abs(difference) / error)) if error else 0.0
 
 
 def _swaps(segment: Segment, weights: np.ndarray, hit: np.ndarray, chosen: Sequence[np.ndarray]) -> Any:
+    """Return the table `Challenge.swaps`. ``hit`` (n_rows,) are the rows of the positive class, ``weights`` their
+    weights before scaling, and ``chosen`` the rows that champion and challenger select.
+    """
     lines = []
     for name, old, new in (("both", 1, 1), ("swap in", 0, 1), ("swap out", 1, 0), ("neither", 0, 0)):
         in_set = (chosen[0] == old) & (chosen[1] == new)
@@ -472,7 +505,7 @@ def _swaps(segment: Segment, weights: np.ndarray, hit: np.ndarray, chosen: Seque
 
 
 def _best(score: np.ndarray, other: np.ndarray, weights: np.ndarray, most: float) -> np.ndarray:
-    """Return a mask of the rows with the largest scores whose weights add up to at most ``most``.
+    """Return a mask of the rows with the largest ``score`` (n_rows,) whose weights add up to at most ``most``.
 
     Of rows with equal scores, those with the larger ``other`` score come first.
     """

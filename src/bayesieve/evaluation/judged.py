@@ -1,4 +1,7 @@
-"""Rows on which a model is evaluated: its predictions together with classes, weights and groups."""
+"""Rows on which a model is evaluated: its predictions together with classes, weights and groups.
+
+A cell is an interval or group of values of a feature, the unit that has a contribution in a scorecard.
+"""
 
 from __future__ import annotations
 
@@ -79,6 +82,7 @@ class EvaluatedRows:
 
     @property
     def n_rows(self) -> int:
+        """Number of rows."""
         return len(self.log_proba)
 
     @property
@@ -87,7 +91,7 @@ class EvaluatedRows:
         return np.exp(self.log_proba) if self.exact is None else self.exact
 
     def take(self, rows: np.ndarray) -> EvaluatedRows:
-        """Return the rows at the given positions, without ``group`` and ``missing``."""
+        """Return the rows at the given positions, without their groups (`group`) and missing values (`missing`)."""
         names = ("labels", "weights", "log_proba", "decided", "exact", "moments", "benefits", "copies")
         of_rows = {name: getattr(self, name) for name in names}
         fields: dict[str, Any] = {name: None if values is None else values[rows] for name, values in of_rows.items()}
@@ -97,7 +101,7 @@ class EvaluatedRows:
 
 
 def scorecard_in(model: Any) -> Scorecard | None:
-    """Return the scorecard of a fitted model or, if the argument is a scorecard, the argument; None for other
+    """Return the scorecard of a fitted `SelectiveNB`, or ``model`` itself if it is a scorecard; None for other
     classifiers.
     """
     card = getattr(model, "scorecard_", model)
@@ -109,10 +113,20 @@ def grouped_rows(
 ) -> EvaluatedRows:
     """Read rows, predict them with a model, and group them.
 
-    ``y``, ``by`` and ``sample_weight`` are arrays, names of columns of ``X``, or None; ``every`` is the period by which
-    dates are grouped. With ``predicts=False``, predictions are omitted. Warn about columns of which many values have no
-    level in the scorecard, as in ``predict_proba``. Raise ValueError if a column does not exist or has another length,
-    a label is not a class of the model, or ``by`` has too many values.
+    Columns of which many values did not occur in training raise a warning, as in ``predict_proba``.
+
+    Parameters
+    ----------
+    model : fitted `SelectiveNB`, `Scorecard`, or any classifier.
+    X : the rows.
+    y, by, sample_weight : labels, groups and weights as arrays, as names of columns of ``X``, or None.
+    every : period by which dates in ``by`` are grouped.
+    predicts : whether a scorecard predicts the rows, or only codes them.
+
+    Raises
+    ------
+    ValueError If a column does not exist or has another length, a label is not a class of the model, or ``by`` has too
+        many values.
     """
     refuse_fork()
     refuse_scan(X, "", "Watching a model", "pass a dataframe, such as polars.read_parquet(path)")
@@ -180,6 +194,8 @@ def known_labels(model: Any, table: Table, y: Any, sample_weight: Any) -> tuple[
 def _column(table: Table, role: str, value: Any) -> Column | None:
     """Return a column of the table if ``value`` is its name, otherwise the values as a column; None if ``value`` is
     None.
+
+    Messages call it by its ``role``, such as "y". Raise ValueError if there is no such column.
     """
     if value is None:
         return None
@@ -192,8 +208,10 @@ def _column(table: Table, role: str, value: Any) -> Column | None:
 
 
 def _coded(model: Any, card: Scorecard, X: Any, table: Table) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Return the cell of each row for each feature that the scorecard uses, shape (n_used, n_rows), and per feature the
-    positions of the rows with a missing value.
+    """Return the cell of each row for each feature in the model, shape (n_used, n_rows), and a list with the positions
+    of the rows whose value of the feature is missing.
+
+    ``X`` and ``table`` are the rows as passed and as a `Table`.
     """
     reader = card.reader
     cells, unseen = reader.code(table)
@@ -221,7 +239,8 @@ def groups_of(column: Column, every: str) -> tuple[np.ndarray, list[Any]]:
     """Return the group of each row, shape (n_rows,), and the values of the groups in ascending order. The group of
     missing values comes last, with the value None.
 
-    Dates, and texts that begin with a date, are grouped by the period ``every``.
+    Dates, and texts that begin with a date, are grouped by the period ``every``, such as "month". Raise ValueError if
+    there are too many groups.
     """
     if every not in EVERY:
         raise ValueError(f"every must be one of {', '.join(EVERY)}, got {every!r}.")
@@ -246,7 +265,9 @@ def groups_of(column: Column, every: str) -> tuple[np.ndarray, list[Any]]:
 
 
 def _days(column: Column) -> tuple[np.ndarray, list[Any]]:
-    """Return the position of the day of each row, shape (n_rows,), -1 if missing, and the distinct days as dates."""
+    """Return the position of each row's day among the distinct days, shape (n_rows,), -1 if missing, and these days as
+    dates.
+    """
     import polars as pl
 
     days = np.floor(column.numbers() / (MICROSECONDS_PER_DAY if column.type == "datetime" else 1.0))

@@ -1,4 +1,8 @@
-"""Performance of a model on labelled rows, measured on the model itself or on models refitted in cross-validation."""
+"""Performance of a model on labelled rows, measured on the model itself or on models refitted in cross-validation.
+
+A level is an interval or group of values of a feature; a surface is a pair of numeric columns with contributions on a
+fine grid.
+"""
 
 from __future__ import annotations
 
@@ -89,6 +93,7 @@ class Performance(ShortRepr):
     later: Performance | None = None
 
     def _facts(self) -> dict[str, Any]:
+        """Return the facts for the short text of the object."""
         names = ("auc", "log_loss", "accuracy")
         return {"rows": self.n_rows, "measured": self.measured} | {name: getattr(self, name) for name in names}
 
@@ -102,22 +107,27 @@ class Performance(ShortRepr):
 
     @property
     def accuracy(self) -> float:
+        """Share of the rows whose class is predicted right."""
         return self.estimates["accuracy"][0]
 
     @property
     def auc(self) -> float:
+        """Area under the ROC curve."""
         return self.estimates["auc"][0]
 
     @property
     def log_loss(self) -> float:
+        """Log loss in nats per row."""
         return self.estimates["log_loss"][0]
 
     @property
     def compression_rate(self) -> float:
+        """1 minus the log loss divided by the class entropy."""
         return self.estimates["compression_rate"][0]
 
     @property
     def brier(self) -> float:
+        """Brier score, as in scikit-learn."""
         return self.estimates["brier"][0]
 
     @property
@@ -167,11 +177,12 @@ class Performance(ShortRepr):
         return [(label, metrics.roc_points(p, hit, self.rows.weights)) for label, p, hit in self._curves()]
 
     def _curves(self, *, every: bool = True) -> list[tuple[str, np.ndarray, np.ndarray]]:
-        """Return tuples of label, probabilities (n_rows,) and class membership (n_rows,) of each class that has a
+        """Return tuples of label, probabilities (n_rows,) and class membership (bool, n_rows) of each class that has a
         curve.
 
-        Of two classes, only the positive one has a curve, because the other curve is its mirror image. With ``every``,
-        classes without rows or with all rows are skipped.
+        Of two classes, only the positive one has a curve, because the other curve is its mirror image. If ``every`` is
+        True, classes without rows or with all rows are skipped; otherwise the positive one of two classes is kept even
+        then.
         """
         rows, n_classes = self.rows, self.rows.classes.size
         positions = [1 if rows.positive is None else rows.positive] if n_classes == 2 else range(n_classes)
@@ -220,8 +231,8 @@ class Performance(ShortRepr):
 
 
 def performance_on(rows: EvaluatedRows, name: str, protocol: str, measured: str, **more: Any) -> Performance:
-    """Return the performance on predicted rows, ignoring rows of weight 0. ``more`` holds further fields of
-    `Performance`.
+    """Return the performance on predicted rows, ignoring rows of weight 0. Parameters are fields of `Performance`,
+    ``more`` the optional ones.
     """
     n_rows = rows.n_rows
     if rows.weights is not None and not rows.weights.all():
@@ -273,11 +284,20 @@ def _is_counted(level: FeatureLevels, cut: Collection[Any]) -> bool:
 
 
 def measure(model: Any, rows: EvaluatedRows, cv: Any, held_out: bool) -> Performance | None:
-    """Measure the model on the rows, or models refitted in cross-validation; return None if ``cv`` is 0.
+    """Measure a fitted model on rows, or models refitted in cross-validation. Return None if ``cv`` is 0.
 
-    ``held_out`` states that the model was not trained on the rows. If ``cv`` is None, training rows are measured by
-    cross-validation and other rows with the model itself. Raise ValueError if ``cv`` cannot split the rows. Raise
-    `Unmeasured` if there are too few rows, or the model of a fold cannot be fitted.
+    Parameters
+    ----------
+    model : fitted `SelectiveNB`.
+    rows : labelled rows with its predictions.
+    cv : number of folds, "time", or a splitter of scikit-learn. If None, training rows are measured by
+        cross-validation, and other rows with the model itself.
+    held_out : whether the caller states that the model was not trained on the rows.
+
+    Raises
+    ------
+    ValueError If ``cv`` cannot split the rows.
+    Unmeasured If there are too few rows, or the model of a fold cannot be fitted.
     """
     if cv is not None and held_out:
         raise ValueError("held_out=True evaluates the fitted model, cv= refits models on folds; give only one of them.")
@@ -326,6 +346,9 @@ def _splits_of_copies(groups: np.ndarray, n_folds: int) -> RowSplits:
 
 
 def _by_this_model(model: Any, rows: EvaluatedRows, trained_on: bool, held_out: bool) -> Performance:
+    """Return the performance of the model itself on the rows. ``trained_on`` is whether they are its training rows,
+    ``held_out`` whether the caller states that they are not.
+    """
     name = "Training rows" if trained_on else "Test rows" if held_out else "These rows"
     words = _of_this_model(model, rows, trained_on, held_out)
     if trained_on:
@@ -336,7 +359,10 @@ def _by_this_model(model: Any, rows: EvaluatedRows, trained_on: bool, held_out: 
 
 
 def _of_this_model(model: Any, rows: EvaluatedRows, trained_on: bool, held_out: bool) -> tuple[str, str]:
-    """Describe in a sentence, and in a few words, on which rows the fitted model itself was measured."""
+    """Describe the rows on which the model itself was measured: in a sentence, and in a few words.
+
+    ``trained_on`` is whether they are its training rows, ``held_out`` whether the caller states that they are not.
+    """
     n_rows = f"{rows.n_rows:,} rows"
     if trained_on:
         return (
@@ -358,7 +384,11 @@ def _of_this_model(model: Any, rows: EvaluatedRows, trained_on: bool, held_out: 
 
 
 def _of_folds(model: Any, rows: EvaluatedRows, cv: Any, trained_on: bool, last: bool = False) -> Performance:
-    """Measure models refitted on folds of the rows. With ``last=True``, only measure the model of the last fold."""
+    """Return the performance on ``rows`` of models refitted on folds of them.
+
+    ``cv`` is documented in `measure`; ``trained_on`` is whether the rows are the model's training rows. If ``last`` is
+    True, only the model of the last fold is measured. Raise `Unmeasured` if a fold cannot be fitted.
+    """
     try:
         require_objects(options_of(model))
     except ValueError as error:
@@ -402,7 +432,10 @@ def _of_folds(model: Any, rows: EvaluatedRows, cv: Any, trained_on: bool, last: 
 
 
 def _in_words(cv: Any, splits: RowSplits, what: str, n_rows: int) -> tuple[str, str]:
-    """Describe the folds in which models were measured: in a sentence without full stop, and in a few words."""
+    """Describe the folds in which models were measured: in a sentence without full stop, and in a few words.
+
+    ``splits`` are (train, test) row positions, made by ``cv``; ``what`` describes the ``n_rows`` rows.
+    """
     n, tests = len(splits), np.concatenate([test for _, test in splits])
     if isinstance(cv, str) and n == 1:
         share = f"the last {100 * tests.size / n_rows:.0f} % of"
@@ -432,9 +465,9 @@ def _predicted_by_others(
 ) -> tuple[list[np.ndarray], tuple[frozenset[str], ...], dict[str, float]]:
     """Predict the test rows of each split by a model refitted on its training rows.
 
-    Returns the log probabilities of the test rows of each split, the names of the columns that each refitted model
-    uses, and by feature name the nats per row by which the feature lowers the log loss of test rows (0 in models
-    without it).
+    Return three results: the log probabilities of the test rows of each split, a list of arrays (n_test, n_classes);
+    the names of the columns that each refitted model uses; and by feature name the nats per row by which the feature
+    lowers the log loss of test rows (0 in models without it).
     """
     encoder = (
         clone(model.encoder_) if hasattr(model, "encoder_") else TableEncoder()
@@ -452,6 +485,7 @@ def _predicted_by_others(
         sums: dict[str, float] = {}
 
         def predicted(fold_model: Any, X: Any, test: np.ndarray) -> np.ndarray:
+            """Return the log probabilities (n_test, n_classes) of the rows ``X``, and record what the model uses."""
             card = fold_model.scorecard_
             columns_by_fold.append(frozenset(columns_in_use(card)))
             cells, _ = card.reader.code(new_table(fold_model, X), model.n_jobs)
@@ -485,6 +519,7 @@ def loss_without_features(
     counted, joint = np.ones(codes.size) if weights is None else weights, card.tables.joint(cells)
 
     def loss(joint: np.ndarray) -> float:
+        """Return the summed log loss in nats, given log joint probabilities (n_rows, n_classes)."""
         return float(-counted @ log_softmax(joint, axis=1)[np.arange(codes.size), codes])
 
     whole = loss(joint)

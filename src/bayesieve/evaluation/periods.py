@@ -20,20 +20,18 @@ from bayesieve.table.frames import take_rows
 def score_by_period(performance: Performance, baseline: EvaluatedRows | None = None) -> list[dict[str, Any]]:
     """Return measures of the score for each period, as dicts.
 
-    Periods are the groups of the first entry of ``performance.rows.segments``.
-
     Parameters
     ----------
+    performance : performance on labelled rows. Periods are the groups of the first entry of its ``rows.segments``.
     baseline : rows whose scores are the reference of the stability index, such as the training rows; None for the rows
         of the first period.
 
     Returns
     -------
-    list of dict
-        ``period``, ``rows``, mean ``predicted`` probability of the positive class (with more than two classes, of the
-        predicted class) and ``observed`` share, ``auc`` with its 95 % interval from ``low`` to ``high``, and ``psi``,
-        the population stability index of ten bands of the score. ``psi_chance`` is the 95 % quantile of the index for
-        samples of the same size from the baseline.
+    list of dict ``period``, ``rows``, mean ``predicted`` probability of the positive class (with more than two classes,
+        of the predicted class) and ``observed`` share, ``auc`` with its 95 % interval from ``low`` to ``high``, and
+        ``psi``, the population stability index of ten bands of the score. ``psi_chance`` is the 95 % quantile of the
+        index for samples of the same size from the baseline.
     """
     rows = performance.rows
     _, group, labels = rows.segments[0]
@@ -87,14 +85,16 @@ class Challenged:
 
 
 def challenged(champion: Any, challenger: Any, X: Any, rows: EvaluatedRows, by_period: bool) -> Challenged:
-    """Compare a challenger with the champion on the same rows, overall and by period if ``by_period``.
+    """Compare a challenger with the champion on the same rows, overall and, if ``by_period``, in each period.
 
-    Periods are the groups of the first entry of ``rows.segments``. ``X`` holds the columns of both models.
+    ``rows`` are the labelled rows; periods are the groups of the first entry of its ``segments``. ``X`` holds the
+    columns of both models.
     """
     labels = rows.classes[np.asarray(rows.labels)]
     positive = rows.classes[rows.positive] if rows.classes.size == 2 and rows.positive is not None else None
 
     def compared(positions: np.ndarray | None = None) -> Challenge:
+        """Return the comparison on the rows at these positions, by default on all."""
         at = slice(None) if positions is None else positions
         weights = None if rows.weights is None else rows.weights[at]
         given = X if positions is None else take_rows(X, positions)

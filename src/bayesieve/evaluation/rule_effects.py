@@ -33,12 +33,16 @@ class RuleEffect(NamedTuple):
 
 
 def effects_of_rules(rows: EvaluatedRows, levels: Sequence[FeatureLevels]) -> dict[str, RuleEffect]:
-    """Compare the levels by hand of each column in ``levels`` with levels learnt without the rule, by cross-validation.
+    """Compare levels set by hand with levels learnt without them, column by column, in cross-validation.
+
+    Parameters
+    ----------
+    rows : labelled rows.
+    levels : levels by hand of each column to compare.
 
     Returns
     -------
-    dict
-        `RuleEffect` by column; empty if a class has too few rows for folds.
+    dict `RuleEffect` by column; empty if a class has too few rows for folds.
     """
     labels, table = np.asarray(rows.labels), as_table(rows.X)
     weights = np.ones(rows.n_rows) if rows.weights is None else rows.weights
@@ -66,8 +70,11 @@ def effects_of_rules(rows: EvaluatedRows, levels: Sequence[FeatureLevels]) -> di
 
 
 def _gain(codes: np.ndarray, classes: np.ndarray, weights: np.ndarray, train: np.ndarray, test: np.ndarray) -> float:
-    """Return the nats by which one coded column lowers the log loss of the test rows, compared with the class shares of
-    the training rows.
+    """Return the nats by which one column lowers the log loss of the test rows, compared with the class shares of the
+    training rows.
+
+    ``codes`` (n_rows,) are the levels of the rows, ``classes`` and ``weights`` (n_rows,) their classes and weights,
+    ``train`` and ``test`` row positions.
     """
     counts = np.zeros((int(codes.max()) + 1, int(classes.max()) + 1))
     np.add.at(counts, (codes[train], classes[train]), weights[train])

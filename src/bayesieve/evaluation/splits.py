@@ -81,12 +81,18 @@ def log_proba_of_splits(
     weights: Any,
     predicted: Callable[[Any, Any, np.ndarray], np.ndarray] | None = None,
 ) -> Iterator[np.ndarray]:
-    """Yield the log probabilities (n_test, n_classes) of the test rows of each split, by a clone of the estimator
-    trained on the training rows.
+    """Yield, for each split, the log probabilities (n_test, n_classes) of its test rows by a clone of the estimator
+    trained on its training rows.
 
-    ``predicted`` is a function of the trained model, its test rows and their positions that returns the log
-    probabilities; None means the model's ``predict_log_proba``. A class without training rows gets the probability of
-    half a row.
+    A class without training rows gets the probability of half a row.
+
+    Parameters
+    ----------
+    estimator, X, target : estimator, rows, and their classes.
+    splits : (train, test) row positions.
+    weights : (n_rows,) row weights, or None.
+    predicted : function of the trained model, its test rows and their positions that returns log probabilities; by
+        default the model's ``predict_log_proba``.
     """
     codes = target.codes.astype(np.int64)
     for train, test in splits:
