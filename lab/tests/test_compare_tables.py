@@ -128,7 +128,7 @@ def test_warnings_and_errors_name_the_table(run: Run, succeeds: Run, three: list
     frame.with_columns(y=pl.when(pl.int_range(pl.len()) > 2).then("y")).write_csv(three[1])
     known = ("--target", "y", "--folds", 2, "-s", "all", "-j", 1, "-o")
     result = succeeds("compare", *three, *known, "found")
-    assert f"warning: {three[1]}: The target 'y' is missing in 3 rows of 90, which are left out." in notes(result)
+    assert f"warning: {three[1]}: The target 'y' is missing in 3 rows of 90, which were skipped." in notes(result)
     frame.with_columns(y=pl.lit("yes")).write_csv(three[1])
     result = run("compare", *three, *known, "other")
     assert result.exit_code == 2
@@ -187,7 +187,7 @@ def test_a_pattern_is_one_table(succeeds: Run, fails: Run, monkeypatch: pytest.M
     measures = [pl.read_csv(f"{folder}/folds.csv")["accuracy"].to_list() for folder in "ab"]
     assert measures[0] == measures[1]
     monkeypatch.setattr("bayesieve.cli.files._memory", lambda: 100_000)
-    assert "1,000 rows of 21 columns, more than fits in memory" in fails("compare", "parts/*.parquet", *options, "c")
+    assert "1,000 rows of 21 columns, which do not fit in memory" in fails("compare", "parts/*.parquet", *options, "c")
 
 
 def test_columns_of_several_tables(succeeds: Run, three: list[Path]) -> None:

@@ -56,9 +56,9 @@ def test_decisions_are_columns_of_the_predictions(succeeds: Run, model: Path) ->
 def test_decisions_take_no_column_of_the_table(fails: Run, model: Path, german: pl.DataFrame) -> None:
     german.with_columns(decision=1).write_csv("rows.csv")
     kept = ("predict", model, "rows.csv", "--benefit", written(RULE), "--keep", "decision")
-    assert "'decision' has the name of a decision; rename it" in fails(*kept)
+    assert "'decision' has the name of a decision column that predict writes" in fails(*kept)
     fitted = ("fit", "rows.csv", "-t", "class", "--benefit", "loans.json", "--id", "decision")
-    assert "'decision' (--id) has the name of a prediction or decision" in fails(*fitted)
+    assert "'decision' (--id) has the name of a column that predict writes" in fails(*fitted)
 
 
 def test_classes_may_come_in_any_order(succeeds: Run, model: Path) -> None:
@@ -113,7 +113,7 @@ RULES_THAT_CANNOT_BE: list[tuple[Any, str]] = [
     (RULE | {"class_prior": {"bad": 0.1, "good": 0.8}}, "class_prior needs a positive share for each of"),
     (RULE | {"amount": 3}, "got int - at $.amount"),
     (RULE | {"amount": "credit_amout"}, "the amount of the benefits; did you mean 'credit_amount'"),
-    (RULE | {"amount": "purpose"}, "does not hold numbers"),
+    (RULE | {"amount": "purpose"}, "does not contain numbers"),
 ]
 
 

@@ -172,7 +172,7 @@ def test_rows_without_target_are_left_out_with_a_warning(succeeds: Run) -> None:
     frame = pl.DataFrame({"a": [1.0, 2.0, 3.0, 4.0] * 10, "y": ["u", "v"] * 19 + [None, "v"]})
     frame.write_parquet("holes.parquet")
     result = succeeds("fit", "holes.parquet", "-t", "y", "--no-report")
-    assert result.stderr == "warning: The target 'y' is missing in 1 row of 40, which are left out.\n"
+    assert result.stderr == "warning: The target 'y' is missing in 1 row of 40, which were skipped.\n"
     assert "39 rows" in result.stdout
 
 
@@ -219,7 +219,7 @@ def test_ctrl_c_during_a_search_keeps_the_best_subset(succeeds: Run, toy: Path, 
     watch(ErrorProbability, "sums", lambda *_: next(calls) == 1 and signal.raise_signal(signal.SIGINT))
     result = succeeds("fit", toy, "-t", "ziel", "-s", "wrapper", "--folds", 0)
     assert "warning: The search was interrupted after " in result.stderr
-    assert "the best subset so far is written; run the same command again for a whole search." in result.stderr
+    assert "the best model so far was written. Run the same command again for a complete search." in result.stderr
     assert "trace_" not in result.stderr
     assert Path("bayesieve-output/model.json").exists()
 
@@ -229,7 +229,7 @@ def test_an_unexpected_error_asks_to_be_reported(fails: Run, run: Run, toy: Path
 
     with interrupted(SelectiveNB, "fit", error=ZeroDivisionError("here")):
         line = fails("fit", toy, "-t", "ziel", status=1)
-    assert line == "error: Internal error (ZeroDivisionError: here); please report it with what --debug shows."
+    assert line == "error: Internal error (ZeroDivisionError: here); please report it with the output of --debug."
     with interrupted(SelectiveNB, "fit", error=ZeroDivisionError("here")):
         shown = run("fit", toy, "-t", "ziel", "--debug").stderr
     assert "Traceback" in shown
@@ -410,8 +410,8 @@ def test_tables_with_little_to_learn(succeeds: Run, fails: Run) -> None:
         ("--quantiles 1", "--quantiles must be"),
         ("--max-seconds nan", "--max-seconds must be"),
         ("--min-count 0", "--min-count must be"),
-        ("--min-count 5 --calibrate none", "--min-count needs contributions that are fitted"),
-        ("--min-count 5 -s map", "--min-count needs contributions that are fitted"),
+        ("--min-count 5 --calibrate none", "--min-count needs --calibrate levels or cells"),
+        ("--min-count 5 -s map", "--min-count needs --calibrate levels or cells"),
         ("--labels none.yaml", "none.yaml cannot be read"),
         ("--refit -s map", "--refit needs --selector clusters, got 'map'"),
         ("--constraint accuracy=0.5 -s map", "--constraint needs --selector clusters or wrapper, got 'map'"),

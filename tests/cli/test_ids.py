@@ -83,7 +83,7 @@ def test_rows_that_share_an_identifier_or_lack_it(succeeds: Run, named_rows: pl.
     read = pl.read_csv(io.StringIO(succeeds("predict", model, "rows.csv").stdout), infer_schema=False)
     assert read["customer"].to_list() == twice["customer"].to_list()
     result = succeeds("predict", model, GERMAN)
-    assert "german_credit.csv lacks 'customer', by which the model identifies rows" in result.stderr
+    assert "german_credit.csv lacks the identifier 'customer'; the results do not contain it" in result.stderr
     assert result.stdout.startswith("prediction,P(bad),P(good)\n")
     assert "lacks 'customer'" in succeeds("explain", model, GERMAN).stderr
 
@@ -95,7 +95,7 @@ def test_rows_that_share_an_identifier_or_lack_it(succeeds: Run, named_rows: pl.
         (("--id", "class"), "'class' cannot be both --target and --id"),
         (("--id", "age", "--weight", "age"), "'age' cannot be both --weight and --id"),
         (("--id", "age", "--numeric", "age"), "'age' cannot be both --numeric and --id"),
-        (("--id", "P(bad)"), "'P(bad)' (--id) has the name of a prediction"),
+        (("--id", "P(bad)"), "'P(bad)' (--id) has the name of a column"),
     ],
 )
 def test_columns_that_are_no_identifiers(
@@ -112,7 +112,7 @@ def test_an_identifier_may_be_ignored_too(succeeds: Run, named_rows: pl.DataFram
 
 def test_a_table_of_identifiers_only(fails: Run, named_rows: pl.DataFrame) -> None:
     named_rows.select("customer", "class").write_csv("rows.csv")
-    assert "no feature column" in fails("fit", "rows.csv", "-t", "class", "--id", "customer")
+    assert "at least one feature is needed" in fails("fit", "rows.csv", "-t", "class", "--id", "customer")
 
 
 def test_columns_in_the_order_asked_for(succeeds: Run, fails: Run, model: Path, german: pl.DataFrame) -> None:

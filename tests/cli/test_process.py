@@ -193,7 +193,7 @@ def test_a_working_folder_that_is_gone(tmp_path: Path) -> None:
     running.join(60)
     stderr = (tmp_path / "stderr").read_text(encoding="utf-8")
     assert (running.exitcode, "Traceback" in stderr) == (2, False)
-    assert "There is no model file model.json" in stderr or "working folder does not exist" in stderr
+    assert "There is no model file model.json" in stderr or "current folder no longer exists" in stderr
 
 
 @pytest.mark.parametrize(

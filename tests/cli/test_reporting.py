@@ -58,7 +58,7 @@ def test_report_compares_a_challenger_by_period(succeeds: Run, run: Run) -> None
     assert "Champion and challenger" in page
     assert page.rstrip().endswith("</html>")
     assert run("report", "model.json", "--challenger", "other.json").stderr == (
-        "error: --challenger needs rows; name their TABLE.\n"
+        "error: --challenger needs rows; add TABLE, the file of labelled rows, after MODEL.\n"
     )
 
 
@@ -66,7 +66,7 @@ def test_report_compares_a_challenger_by_period(succeeds: Run, run: Run) -> None
     ("arguments", "words"),
     [
         (("-o", "v.pdf"), "end"),
-        (("--by", "job"), "--by needs rows; name their TABLE"),
+        (("--by", "job"), "--by needs rows; add TABLE"),
         (("--test", "test.csv"), "--test needs rows"),
         (("--fact", "Owner"), "--fact must be NAME=TEXT"),
         (("train.csv", "--time", "bach"), "did you mean 'batch'"),

@@ -122,12 +122,15 @@ def test_a_column_without_known_values_fails(model: Path, run: Run) -> None:
 @pytest.mark.parametrize(
     ("condition", "reason"),
     [
-        ("auc<0.1", "auc has no value in p, as all labels are of one class"),
-        ("ks<0.1", "ks has no value in p, as all labels are of one class"),
-        ("brier>1", "brier has no value in q, as no row has a label and a weight above 0"),
-        ("calibration_slope>9", "calibration_slope has no value in r, as the scores of the classes do not overlap"),
-        ("psi>9", "psi of 'duration' has no value in s, as no row has a weight above 0"),
-        ("score_shift>9", "score_shift has no value in s, as no row has a weight above 0"),
+        ("auc<0.1", "auc has no value in p, because all labels are of one class"),
+        ("ks<0.1", "ks has no value in p, because all labels are of one class"),
+        ("brier>1", "brier has no value in q, because no row has a label and a weight above 0"),
+        (
+            "calibration_slope>9",
+            "calibration_slope has no value in r, because the scores of the classes do not overlap",
+        ),
+        ("psi>9", "psi of 'duration' has no value in s, because no row has a weight above 0"),
+        ("score_shift>9", "score_shift has no value in s, because no row has a weight above 0"),
     ],
 )
 def test_a_condition_without_a_value_fails(model: Path, run: Run, condition: str, reason: str) -> None:
@@ -149,12 +152,12 @@ def test_a_model_without_features_cannot_pass(tmp_path: Path, run: Run) -> None:
     pl.DataFrame({"a": [1.0] * 20}).write_csv("new.csv")
     result = run("monitor", tmp_path / "model.json", "new.csv", "-q", "--fail-if", "psi>0.25")
     assert result.exit_code == 1
-    assert "psi has no value, as no feature is in the model (psi>0.25)" in result.stderr
+    assert "psi has no value, because no feature is in the model (psi>0.25)" in result.stderr
     pl.DataFrame({"a": [1.0] * 20, "t": [0, 1] * 10}).write_csv("labelled.csv")
     condition = "calibration_slope<0.5"
     result = run("monitor", tmp_path / "model.json", "labelled.csv", "-q", "--target", "t", "--fail-if", condition)
     assert result.exit_code == 1
-    assert f"calibration_slope has no value in all, as all rows have one score ({condition})" in result.stderr
+    assert f"calibration_slope has no value in all, because all rows have one score ({condition})" in result.stderr
 
 
 @pytest.mark.parametrize("command", ["monitor", "evaluate", "predict", "explain"])

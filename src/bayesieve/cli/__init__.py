@@ -38,6 +38,7 @@ def _leave_threads_behind(status: object) -> None:
 
 
 def _make_streams_usable() -> None:
+    """Open missing standard streams as the null device, and write characters that a stream cannot encode as escapes."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:  # the parent process closed the stream

@@ -63,21 +63,25 @@ FIT = {
         *COLUMNS,
         Option(
             "--id COLUMN",
-            "Column that identifies rows: no feature, but written by predict and explain; may be repeated.",
+            "Column that identifies rows; it is not a feature, but predict and explain write it; may be repeated.",
             [],
         ),
-        Option("--time COLUMN", "Column of numbers or dates that orders the rows; it is no feature."),
+        Option("--time COLUMN", "Column of numbers or dates that orders the rows; it is not a feature."),
         Option(
-            "--pairs PAIRS", "Pairs of columns as features: auto, a number at most, or the pairs as A:B,C:D.", "auto"
+            "--pairs PAIRS", "Pairs of columns as features: auto, their largest number, or pairs as A:B,C:D.", "auto"
         ),
         Option(
             "--levels FILE",
             "YAML file of rules for the levels of single columns: cuts and groups by hand, special values, "
-            "monotone levels, columns out of the model or in it; bayesieve levels writes one.",
+            "monotone levels, columns to exclude or to keep; bayesieve levels writes one.",
             type=Path,
         ),
         Option("--labels FILE", "YAML file of readable names, units and texts of columns and levels.", type=Path),
-        Option("--quantiles N", "In pieces: quantiles of a column of over 100,000 different numbers.", 65_535),
+        Option(
+            "--quantiles N",
+            "If TABLE is read in pieces: number of quantiles of a column with over 100,000 distinct numbers.",
+            65_535,
+        ),
     ],
     "Search": [
         Option("--selector -s NAME", f"Method to weigh features: {'; '.join(_SELECTORS)}.", "compression"),
@@ -88,9 +92,9 @@ FIT = {
         ),
         Option(
             "--scorecard",
-            "A points scorecard, in place of --selector and --calibrate: levels and columns in --levels stay, other "
-            "columns get at most 7 levels, no pairs unless --pairs names them, and more points make the class of more "
-            "rows, or that of --positive, more likely. Also writes scorecard.csv.",
+            "Fit a points scorecard; it sets --selector and --calibrate. Levels in --levels stay, other columns get at "
+            "most 7 levels, and pairs are used only with --pairs. More points make the class of --positive, by default "
+            "the more frequent one, more likely. Also writes scorecard.csv.",
         ),
         Option(
             "--constraint MEASURE=BOUND",
@@ -98,7 +102,7 @@ FIT = {
             "repeated.",
             [],
         ),
-        Option("--refit", "Selector clusters: fit all rows in the end, not only two thirds of them."),
+        Option("--refit", "For --selector clusters: fit the final model to all rows, not only to two thirds."),
         Option(
             "--max-seconds SECONDS",
             "Time limit of the search, which returns its best result so far; if reading takes too long, fewer pieces "
@@ -108,27 +112,27 @@ FIT = {
         Option("--calibrate NAME", "What is fitted after the search: auto, weights, levels, cells, none.", "auto"),
         Option(
             "--monotone COLUMN=SIGN",
-            "Let contributions to the positive of two classes never fall (+1) or never rise (-1) with the numbers of "
-            "COLUMN; may be repeated.",
+            "Let contributions to the positive one of two classes never fall (+1) or never rise (-1) as COLUMN "
+            "increases; may be repeated.",
             [],
         ),
         Option("--seed N", "Seed of the search.", 0),
         JOBS,
         Option("--engine WHERE", "Storage of codes and of the numbers of the search: memory or disk.", "memory"),
         Option("--memory-limit SIZE", "Read TABLE in pieces within this memory, such as 4GiB; folders always are."),
-        Option("--dry-run", "Print what a fit in pieces would read, write and take, and end."),
+        Option("--dry-run", "Fit nothing; print what a fit would read and write, and its memory and time."),
     ],
     "Options": [BENEFIT],
     "Output": [
         folder("bayesieve-output"),
         Option("--folds N", "Cross-validation folds for the report's measures; 0: none.", 5),
         Option("--min-count N", "Hide counts of fewer rows in model.json and the report.", 1),
-        Option("--test FILE", "Table to measure this very model on, with the target, instead of folds.", type=Path),
+        Option("--test FILE", "Labelled table on which the model is measured, instead of folds.", type=Path),
         Option(
             "--test-from VALUE",
-            "Leave rows with --time of VALUE or later out of the fit, and measure the model on them.",
+            "Exclude rows with --time of VALUE or later from the fit, and measure the model on them.",
         ),
-        Option("--purpose TEXT", "What the model is for, on the first page of the report."),
+        Option("--purpose TEXT", "Purpose of the model, for the first page of the report."),
         Option("--no-report", "Skip report.html and its measures."),
         QUIET,
     ],
@@ -137,7 +141,7 @@ FIT = {
 
 @command(FIT, "bayesieve.cli.fit")
 def fit(args: Any) -> None:
-    """Learn a model from TABLE.
+    """Fit a model to TABLE.
 
     Writes model.json, features.csv and report.html, and prints a summary.
 
@@ -157,8 +161,8 @@ PREDICT = {
         ),
         Option(
             "--reasons N",
-            "Add columns reason_1 to reason_N: what speaks against the positive class or, of more than two without "
-            "one, for the predicted one, the strongest first.",
+            "Add columns reason_1 to reason_N, the strongest reason first: reasons against the positive class or, if "
+            "there is none, for the predicted class.",
             0,
         ),
         Option("--values", "Put the numbers of the row into the texts of reasons: amount 7,500 (more than 6,420)."),
@@ -170,8 +174,8 @@ PREDICT = {
         ),
         Option(
             "--threshold P",
-            "Predict the positive of two classes where its probability is at least P, from 0 to 1, and the other one "
-            "elsewhere.",
+            "Predict the positive one of two classes if its probability is at least P, from 0 to 1, otherwise the "
+            "other class.",
             type=float,
             default_in_words="the more probable class",
         ),
@@ -198,7 +202,8 @@ def predict(args: Any) -> None:
     quotes such as 'claims/*.parquet': Parquet and Arrow files of any size are predicted block by block. Run a command
     that was killed while it wrote a folder again to continue where it stopped.
 
-    With benefits, those of MODEL or of --benefit, also the decision of largest expected benefit, and what each brings.
+    If MODEL or --benefit contains benefits, the decision with the largest expected benefit, and the expected benefit
+    of each decision, are written, too.
     """
 
 
@@ -235,13 +240,13 @@ EXPORT = {
         Option("--output -o FILE", "File to write; its ending may choose the target; - is standard output.", ..., Path),
         Option("--name TEXT", "Name of the model in the file.", default_in_words="that of the target column"),
         Option("--counts", "Include the number of training rows of each cell."),
-        Option("--reasons N", "Of sql and pmml: how many reasons each row gets.", type=int, default_in_words="none"),
-        Option("--dialect NAME", "Of sql: duckdb, sqlite, postgres, mysql, tsql, ...", default_in_words="duckdb"),
-        Option("--table NAME", "Of sql: the table with the columns.", default_in_words="data"),
-        Option("--view NAME", "Of sql: write CREATE VIEW NAME in place of a SELECT."),
-        Option("--pdo N", "Of points and excel: points that double the odds.", type=float, default_in_words="20"),
-        Option("--base-score N", "Of points and excel: score at the base odds.", type=float, default_in_words="600"),
-        Option("--base-odds N", "Of points and excel: odds at the base score.", type=float, default_in_words="30"),
+        Option("--reasons N", "For sql and pmml: number of reasons of each row.", type=int, default_in_words="none"),
+        Option("--dialect NAME", "For sql: duckdb, sqlite, postgres, mysql, tsql, ...", default_in_words="duckdb"),
+        Option("--table NAME", "For sql: the table to score.", default_in_words="data"),
+        Option("--view NAME", "For sql: write CREATE VIEW NAME instead of a SELECT."),
+        Option("--pdo N", "For points and excel: points that double the odds.", type=float, default_in_words="20"),
+        Option("--base-score N", "For points and excel: score at the base odds.", type=float, default_in_words="600"),
+        Option("--base-odds N", "For points and excel: odds at the base score.", type=float, default_in_words="30"),
         Option("--set NAME=VALUE", "Any other option of the target; may be repeated.", []),
     ]
 }
@@ -251,7 +256,7 @@ EXPORT = {
 def export(args: Any) -> None:
     """Write MODEL for another system: databases, ONNX, PMML, spreadsheets, cards of points, Python, JavaScript, R.
 
-    It gives the probabilities that `predict` gives.
+    The other system computes the same probabilities as `predict`.
     """
 
 
@@ -267,7 +272,7 @@ def info(args: Any) -> None:
 def levels(args: Any) -> None:
     """Write the levels of MODEL as YAML, to be edited and read back by fit --levels.
 
-    Unedited, they give the same model of the same rows.
+    With an unedited file, a fit to the same rows gives the same model.
     """
 
 
@@ -275,7 +280,7 @@ ON_ROWS = [
     MODEL,
     TABLE,
     Option("--by COLUMN", "Column of the periods or segments of the rows; dates are grouped by --every."),
-    Option("--every PERIOD", "What dates are grouped by: day, week, month, quarter or year.", "month"),
+    Option("--every PERIOD", "Period by which dates are grouped: day, week, month, quarter or year.", "month"),
 ]
 ROW_WEIGHT = Option("--weight COLUMN", "Column of row weights.")
 MONITOR = {
@@ -285,10 +290,10 @@ MONITOR = {
         ROW_WEIGHT,
         Option(
             "--fail-if CONDITION",
-            "End with exit status 1 if it holds in any period, such as psi>0.25 or auc<0.7, or has no value there; may "
-            "be repeated. Of every feature: psi, psi_low, psi_high, unseen, missing, shift; of the whole: score_shift "
-            "and, with --target, auc, gini, ks, log_loss, brier, calibration, calibration_slope. Shifts and "
-            "calibration count by their size.",
+            "Exit with status 1 if the condition, such as psi>0.25 or auc<0.7, holds in a period, or its measure has "
+            "no value there; may be repeated. Measures of each feature: psi, psi_low, psi_high, unseen, missing, "
+            "shift; of all rows: score_shift and, with --target, auc, gini, ks, log_loss, brier, calibration, "
+            "calibration_slope. The signs of shifts and calibration are ignored.",
             [],
         ),
         folder("bayesieve-drift"),
@@ -301,8 +306,8 @@ MONITOR = {
 def monitor(args: Any) -> None:
     """Compare the rows of TABLE with the training rows of MODEL, period by period.
 
-    Writes features.csv, periods.csv, levels.csv and drift.html, and prints a summary. Exit status 1: a condition of
-    --fail-if holds, or its measure has no value.
+    Writes features.csv, periods.csv, levels.csv and drift.html, and prints a summary. The exit status is 1 if a
+    condition of --fail-if holds, or its measure has no value.
     """
 
 
@@ -325,21 +330,21 @@ def evaluate(args: Any) -> None:
 ABOUT_ROWS = [
     Option(
         "--test FILE",
-        "Rows with their classes that the model was not trained on, if TABLE is that of training.",
+        "Labelled rows that the model was not trained on, if TABLE is the training table.",
         type=Path,
     ),
     Option("--time COLUMN", "Column of numbers or dates: performance out of time, and stability by period."),
     Option("--by COLUMN", "Column whose values are segments, besides the columns of MODEL; may be repeated.", []),
     Option("--target -t NAME", "Column of the true classes.", type=str, default_in_words="that of MODEL"),
     ROW_WEIGHT,
-    Option("--purpose TEXT", "What the model is for."),
+    Option("--purpose TEXT", "Purpose of the model."),
     Option("--fact NAME=TEXT", "Further fact, such as Owner=Risk or 'Human oversight=...'; may be repeated.", []),
     Option("--min-count N", "Hide counts of fewer training rows.", 1),
     QUIET,
 ]
 LABELLED = Option(
     "[TABLE]",
-    "Rows with their classes: those of training, in any order, or others; without them nothing is measured.",
+    "Labelled rows: the training rows, in any order, or others; without them nothing is measured.",
     type=Path,
 )
 REPORT = {
@@ -349,8 +354,8 @@ REPORT = {
         Option("--output -o FILE", "HTML file to write.", Path("report.html"), Path),
         Option(
             "--challenger FILE",
-            "Model that may take the place of MODEL: tests of the differences, the swap set and, with --time, both by "
-            "period, on the page and on the screen.",
+            "Model that may replace MODEL: the page and the screen show tests of the differences, the rows that only "
+            "one of them selects and, with --time, both by period.",
             type=Path,
         ),
         *ABOUT_ROWS,
@@ -375,10 +380,9 @@ DOCUMENT = {
 
 @command(DOCUMENT, "bayesieve.cli.reporting")
 def document(args: Any) -> None:
-    """Write the validation document of MODEL, with fields for what only people know and for signatures.
+    """Write the validation document of MODEL, with fields to complete by hand and to sign.
 
-    Sections name points of Annex IV of the EU AI Act and themes of model risk management (SR 26-2). It does not claim
-    compliance.
+    Sections refer to Annex IV of the EU AI Act and to model risk management (SR 26-2). It does not claim compliance.
     """
 
 
@@ -387,9 +391,9 @@ MODEL_FILE = Option("--output -o FILE", "Model file to write, such as model.json
 
 @command({"": [Option("MODEL...", "Models that `fit` wrote.", type=list[Path]), MODEL_FILE]}, "bayesieve.cli.models")
 def merge(args: Any) -> None:
-    """Merge MODELs with the same levels, fitted to the rows of different months or places, into one.
+    """Merge MODELs that were fitted with the same levels to different rows, such as months or places, into one.
 
-    Fit all but the first with the levels of the first: see bayesieve levels, and fit --levels.
+    To give them the same levels, write those of the first by bayesieve levels, and fit the others with --levels.
     """
 
 
@@ -421,6 +425,7 @@ def compile_kernels(args: Any) -> None:
 
 
 def _show_version(is_given: bool) -> None:
+    """Print the versions and end the command, if the option is given."""
     if is_given:
         import platform
         from importlib.metadata import version
@@ -463,7 +468,10 @@ def _add_commands_of_packages() -> None:
 
 
 def _refusal(message: str) -> Callable[[], None]:
+    """Return a command that only raises CommandError with this message."""
+
     def refuse() -> None:
+        """Raise CommandError: the command is not available."""
         raise CommandError(message)
 
     return refuse

@@ -1,4 +1,8 @@
-"""Base of all commands: options, terminal output, and errors as one line with an exit status."""
+"""Base of all commands: options, terminal output, and errors as one line with an exit status.
+
+Functions of commands get one argument ``args``: an object with the value of each option as an attribute, such as
+``args.output`` for ``--output``.
+"""
 
 from __future__ import annotations
 
@@ -64,15 +68,16 @@ class Interrupted(BaseException):
 
 @contextmanager
 def interruptible(consequence: str | Callable[[], str]) -> Iterator[None]:
-    """Let Ctrl-C end the command during the block.
+    """Let Ctrl-C end the command during the block of this context.
 
-    ``consequence`` is a text that states which files remain, or a function that returns it.
+    ``consequence`` is the text printed then, which states what was written, or a function that returns it.
     """
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread may set signal handlers
         return
 
     def interrupt(*_: Any) -> None:
+        """Raise `Interrupted`; the signal handler for Ctrl-C."""
         signal.signal(signal.SIGINT, lambda *_: None)  # ignore a second Ctrl-C, which would print a traceback
         raise Interrupted(consequence if isinstance(consequence, str) else consequence())
 
@@ -96,7 +101,8 @@ class Commands(TyperGroup):
         try:
             if lost := next(filter(_LOST_IN_PATH.search, arguments), None):
                 raise CommandError(
-                    f"After ::, {quoted(lost)} cannot contain // or end in /; create a view in the database and name it"
+                    f"The query after :: in {quoted(lost)} must not contain // or end in /; create a view in the "
+                    "database and name the view after ::"
                 )
             with _warnings_as_lines(), self.make_context(prog_name, list(arguments)) as context:
                 self.invoke(context)
@@ -113,7 +119,9 @@ class Commands(TyperGroup):
 
 
 def _explained(error: BaseException) -> tuple[str, int]:
-    """Return the message for an exception and the exit status; the message is empty if there is nothing to report."""
+    """Return the line to print for an exception, and the exit status. The line is empty if there is nothing to
+    report.
+    """
     if isinstance(error, typer.Exit):
         return "", error.exit_code
     if isinstance(error, _UsageError):
@@ -129,19 +137,20 @@ def _explained(error: BaseException) -> tuple[str, int]:
     if isinstance(error, (ValueError, ImportError)) and _raised_by_bayesieve(error):
         return _PARAMETER.sub(_its_option, str(error)), BAD_INPUT
     if isinstance(error, FileNotFoundError) and error.errno is not None and error.filename is None:
-        return "The working folder does not exist any more; change to another one", BAD_INPUT
+        return "The current folder no longer exists; change to another folder", BAD_INPUT
     if isinstance(error, OSError):  # errors of the system have a number; others have a sentence by the library
         place = "Standard output" if error.filename is None else error.filename
         return str(error) if error.errno is None else f"{place}: {error.strerror}", BAD_INPUT
     if isinstance(error, MemoryError):
         return f"Not enough memory{f' ({error})' if str(error) else ''}; use fewer rows or columns", INTERNAL
     what = "".join(traceback.format_exception_only(error)).strip().splitlines()[0]
-    return f"Internal error ({what[:200]}); please report it with what --debug shows", INTERNAL
+    return f"Internal error ({what[:200]}); please report it with the output of --debug", INTERNAL
 
 
 def _usage(error: Any) -> str:
+    """Return the message of an error by typer in the options of a command, with a hint to its help."""
     if "embedded null byte" in str(error):
-        return "An argument holds a null character, which no name of a file or column can; leave it out"
+        return "An argument contains a null character, which names of files and columns cannot have; remove it"
     hint = f" (see {error.ctx.command_path} --help)" if error.ctx is not None else ""
     return f"{error.format_message().removesuffix('.')}{hint}"
 
@@ -156,12 +165,13 @@ def _interruption(error: BaseException | None) -> BaseException | None:
 
 
 def _its_option(match: re.Match[str]) -> str:
+    """Return the command line option for a Python parameter that a message names."""
     name = match[0]
     return "--" + _OPTIONS.get(name, name.removeprefix("n_")).replace("_", "-")
 
 
 def _raised_by_bayesieve(error: Exception) -> bool:
-    """Return whether bayesieve raised the error, rather than a library that it calls."""
+    """Return whether bayesieve or its lab raised the error, rather than a library that they call."""
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     return str(frames[-1].f_globals.get("__name__", "")).startswith(("bayesieve.", "bayesieve_lab."))
 
@@ -188,8 +198,13 @@ class Option(NamedTuple):
     """Description of a command line option such as ``--jobs -j N``, a flag such as ``--all``, or an argument such as
     TABLE.
 
-    Arguments are required unless ``usage`` has brackets; options are required if their default is `...`. Values have
-    the type of the default unless ``type`` is set.
+    Attributes
+    ----------
+    usage : names and placeholder of the value, as in the examples; arguments in brackets are optional
+    help : text for the help
+    default : default value; `...` makes an option required
+    type : type of the value; by default that of ``default``
+    default_in_words : text for the default in the help
     """
 
     usage: str
@@ -224,13 +239,17 @@ def command(
 ) -> Callable[[Callable[[Any], None]], Callable[..., None]]:
     """Return a decorator that turns a function of option values into a command.
 
-    The docstring of the function is the help of the command, which lists ``options`` by panel. With a ``module``, the
-    command imports that module only when it runs, and calls its function of the same name.
+    ``options`` maps titles of sections of the help to the options in them. The docstring of the function is the help of
+    the command. If ``module`` is set, the command imports that module only when it runs, and calls its function of the
+    same name.
     """
     parameters = [option.parameter(panel) for panel, rows in options.items() for option in rows]
 
     def decorate(function: Callable[[Any], None]) -> Callable[..., None]:
+        """Return the command that runs this function."""
+
         def run(**values: Any) -> None:
+            """Import the code of the command, and call it with the values of the options."""
             runs = getattr(import_module(module), function.__name__) if module else function
             runs(SimpleNamespace(**values))
 
@@ -253,14 +272,14 @@ TARGET = Option("--target -t NAME", "Column to predict.", ...)
 COLUMNS = (
     Option("--weight COLUMN", "Column of row weights."),
     Option("--normalize", "Scale the row weights to a mean of 1."),
-    Option("--ignore COLUMN", "Column to leave out; may be repeated.", []),
+    Option("--ignore COLUMN", "Column to ignore; may be repeated.", []),
     Option("--numeric COLUMN", "Column to read as numbers; may be repeated.", []),
     Option("--categorical COLUMN", "Column to read as categories; may be repeated.", []),
-    Option("--prior NAME", "Prior of levels: sizes, or published (the papers').", "sizes"),
+    Option("--prior NAME", "Prior of the levels: sizes, or published (as in the papers).", "sizes"),
 )
 BENEFIT = Option(
     "--benefit FILE",
-    "JSON file of what decisions bring by class: benefit (a row for each decision), classes, decisions, "
+    "JSON file of the benefit of each decision by class: benefit (a row for each decision), classes, decisions, "
     "amount (a column), amount_benefit, class_prior.",
     type=Path,
 )
@@ -288,13 +307,15 @@ def require_choice(name: str, choices: Collection[str], what: str) -> None:
 
 
 def names_in(text: str) -> list[str]:
+    """Return the distinct names in a text with commas, in order."""
     return list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
 
 
 def assigned(texts: list[str], read: type, rule: str) -> dict[str, Any]:
     """Parse texts such as NAME=VALUE into a dict, with values converted by ``read``.
 
-    Raise CommandError for a text of any other form; ``rule`` is the start of the message.
+    Raise CommandError for a text of any other form; its message is ``rule``, such as "--code must be a column and its
+    code", and the text.
     """
     values = {}
     for text in texts:
@@ -330,7 +351,7 @@ def numbers(*titles: str) -> list[Heading]:
 class Screen:
     """Output of a command on the terminal: results on standard output, warnings and progress on the error stream.
 
-    With ``quiet``, only warnings and errors are shown. Every warning starts with ``about``.
+    If ``quiet`` is True, only warnings and errors are shown. ``about`` is the start of every warning.
     """
 
     quiet: bool = False
@@ -338,12 +359,14 @@ class Screen:
 
     @cached_property
     def out(self) -> Console:
+        """Console of standard output."""
         from rich.console import Console
 
         return Console(highlight=False, soft_wrap=False)
 
     @cached_property
     def err(self) -> Console:
+        """Console of the error stream."""
         from rich.console import Console
 
         return Console(stderr=True, highlight=False)
@@ -389,8 +412,8 @@ class Screen:
 
     @contextmanager
     def working(self, text: str) -> Iterator[Callable[[str], None]]:
-        """Show a text with a running clock on the terminal during the block. Yields a function that replaces the
-        text.
+        """Show a text with a running clock on the terminal during the block of this context. Yields a function that
+        replaces the text.
         """
         from bayesieve.engine.progress import stage
 
@@ -399,7 +422,7 @@ class Screen:
 
 
 def _show(console: Console, *texts: tuple[str, str]) -> None:
-    """Print a line of styled segments; styles are dropped outside terminals."""
+    """Print a line of (text, style) segments; styles are dropped outside terminals."""
     from rich.text import Text
 
     line = Text.assemble(*((visible(text), style) for text, style in texts))
@@ -412,10 +435,11 @@ def _show(console: Console, *texts: tuple[str, str]) -> None:
 def table_of(
     columns: Sequence[Heading], rows: Sequence[Sequence[Any]], strong: Sequence[int] = (), room: int | None = None
 ) -> Table:
-    """Return a table that fits a terminal ``room`` characters wide. Texts are shortened, and bars dropped if they leave
-    too little room for texts.
+    """Return a table for the terminal. Texts are shortened to its width, and bars dropped if they leave too little room
+    for texts.
 
-    If ``room`` is None (output to a file), return plain lines, uncut and without bars.
+    ``rows`` hold a value for each of the ``columns``; those at the positions ``strong`` are bold. ``room`` is the width
+    in characters; if it is None (output to a file), the table is plain, uncut and without bars.
     """
     from rich import box
     from rich.table import Table
@@ -439,7 +463,7 @@ def table_of(
 
 
 def _needed(columns: Sequence[Heading], rows: Sequence[Sequence[Any]]) -> int:
-    """Return the width of a table in characters, with texts shortened as far as they stay readable."""
+    """Return the least width of a table in characters, with texts shortened as far as they stay readable."""
     widths = [_width(column, rows, i) for i, column in enumerate(columns)]
     is_text = [not column.number and not column.bar for column in columns]
     needed = sum(min(width, _READABLE_TEXT) if text else width for width, text in zip(widths, is_text, strict=True))
@@ -447,20 +471,22 @@ def _needed(columns: Sequence[Heading], rows: Sequence[Sequence[Any]]) -> int:
 
 
 def _width(column: Heading, rows: Sequence[Sequence[Any]], i: int) -> int:
+    """Return the width in characters that column ``i`` needs."""
     from rich.cells import cell_len
 
     return _BAR_CELLS if column.bar else max(cell_len(visible(text)) for text in (column.title, *(r[i] for r in rows)))
 
 
 def _text(content: object) -> Text:
+    """Return a value as text of one line that is cut with an ellipsis."""
     from rich.text import Text
 
     return Text(visible(content), no_wrap=True, overflow="ellipsis")
 
 
 def _bar(value: float | None, others: Sequence[float | None]) -> Text:
-    """Return a bar whose length is proportional to a number, in eighths of a character; empty for None. ``others`` are
-    all numbers of the column, which set the scale.
+    """Return a bar of up to `_BAR_CELLS` characters for a number, scaled by the largest of ``others``, the numbers of
+    the column; empty for None.
     """
     from rich.text import Text
 

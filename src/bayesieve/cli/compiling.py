@@ -1,8 +1,8 @@
 """The command `bayesieve compile`, which compiles kernels before the first fit, and the notice that other commands
 print while kernels compile.
 
-Numba compiles for the types that a kernel is called with, so each family of kernels is compiled by running it on small
-artificial data.
+Kernels are functions that Numba compiles for the types of their first call. Each family of kernels is therefore
+compiled by running it on small artificial data. ``args`` holds the values of the options as attributes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PATIENCE = 1.0  # seconds until the notice, so that a command that fails at onc
 
 
 def compile_kernels(args: Any) -> None:
-    """Compile families of kernels, each family in a process of its own."""
+    """Compile the families of kernels that ``args.family`` names, by default all, each in a process of its own."""
     for family in args.family or []:
         require_choice(family, FAMILIES, "family")
     screen = Screen(args.quiet)
@@ -47,12 +47,14 @@ def compile_kernels(args: Any) -> None:
 
 
 def _compile_elsewhere(screen: Screen, family: str) -> None:
+    """Compile a family in a new process. Raise CommandError if that fails."""
     screen.note(f"Compiling kernels of {family} ...")
     if compiling.start(family).wait():
         raise CommandError(f"The kernels of {family} cannot be compiled; see `bayesieve compile {family} --debug`")
 
 
 def _compiled(family: str) -> None:
+    """Record on disk that a family is compiled."""
     file = compiling.stamp(family)
     if file is not None:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -111,8 +113,8 @@ def _fit() -> None:
 
 
 def _search(name: str, *n_levels: int) -> None:
-    """Compile the kernels of the selector ``name``, by running its search on two-class tables whose features have each
-    of ``n_levels`` levels.
+    """Compile the kernels of the selector ``name``, by running its search on one two-class table for each entry of
+    ``n_levels``: the number of levels (intervals or groups of values) of its features.
     """
     from bayesieve.selection import make_selector
 
@@ -121,8 +123,8 @@ def _search(name: str, *n_levels: int) -> None:
 
 
 def _auc(n_levels: int, n_selected: int) -> None:
-    """Compile the kernels that compute the AUC of subsets of up to 8 features. Kernels that count rows belong to other
-    families.
+    """Compile the kernels that compute the AUC of subsets of features with ``n_levels`` levels each; ``n_selected`` is
+    the size from which candidates are evaluated. Kernels that count rows belong to other families.
     """
     import numpy as np
 
@@ -140,6 +142,7 @@ def _auc(n_levels: int, n_selected: int) -> None:
 
 
 def _coded(n_levels: int) -> Any:
+    """Return a random coded table of two classes, in which each of 12 features has ``n_levels`` levels."""
     import numpy as np
 
     from bayesieve.counts import CodedTable
@@ -184,7 +187,9 @@ def kernels_are_compiled() -> bool:
 
 @contextmanager
 def announced(screen: Screen) -> Iterator[None]:
-    """Print a notice if kernels have to be compiled during the block and this takes more than a moment."""
+    """Print a notice if kernels have to be compiled during the block of this context, and this takes more than a
+    moment.
+    """
     if screen.quiet or kernels_are_compiled():
         yield
         return

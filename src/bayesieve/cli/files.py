@@ -1,4 +1,7 @@
-"""Reading of tables and models for commands, and writing of result files, which appear only once they are complete."""
+"""Reading of tables and models for commands, and writing of result files, which appear only once they are complete.
+
+A source (`Scan`) is a table in files whose rows are read block by block. Progress and warnings go to the ``screen``.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,7 @@ def read_table(path: Path, screen: Screen, *models: Any, date_orders: dict[str, 
     source = open_source(path, screen, *models) if is_several(path) else None
     if source is not None and source.n_rows * len(source.names) * _BYTES_OF_VALUE > _memory():
         size = f"{format_count(source.n_rows)} rows of {format_count(len(source.names))} columns"
-        raise CommandError(f"{shown(path)} contains {size}, more than fits in memory; pass fewer files")
+        raise CommandError(f"{shown(path)} contains {size}, which do not fit in memory; pass fewer files")
     with screen.working(f"Reading {shown(path)} ..."):
         if source is None:
             return reading.read_table(path, levels_of_columns(*models) if models else None, date_orders)
@@ -52,10 +55,14 @@ def read_table(path: Path, screen: Screen, *models: Any, date_orders: dict[str, 
 
 @contextmanager
 def locating(path: Path, target: str | None = None, rows: Sequence[int] | None = None) -> Iterator[None]:
-    """Add the line or row number in ``path`` to errors about an invalid value that are raised in the block.
+    """Add the line or row number in the file to errors about an invalid value that are raised in the block of this
+    context.
 
-    ``rows`` are the numbers of the rows that were read; None for all. Rows without a value in the column ``target``
-    were skipped when reading.
+    Parameters
+    ----------
+    path : file, folder or pattern of the table.
+    target : column whose missing values made rows be skipped when reading; None if all rows were read.
+    rows : numbers of the rows that were read; None for all.
     """
     from bayesieve.table.columns import ValueInRow
 
@@ -67,6 +74,9 @@ def locating(path: Path, target: str | None = None, rows: Sequence[int] | None =
 
 
 def _place_of(error: ValueInRow, path: Path, target: str | None) -> str:
+    """Return the place of an invalid value in the file as text, such as "line 12"; the parameters are those of
+    `locating`.
+    """
     from bayesieve.table.parquet_files import files_of
     from bayesieve.table.paths import format_of, is_stream
     from bayesieve.table.text_files import line_of
@@ -130,9 +140,9 @@ def open_source(path: Path, screen: Screen, *models: Any) -> Scan:
 
 
 def source_to_score(model: Any, path: Path, output: Path | None, screen: Screen) -> Scan:
-    """Open the rows to be scored: in memory if they are in a single text file, otherwise block by block.
+    """Open the rows that a model is to predict: in memory if they are in a single text file, otherwise block by block.
 
-    Raise CommandError if a column of the model is missing, or the output would overwrite the rows.
+    Raise CommandError if a column of the model is missing, or the ``output`` would overwrite the rows.
     """
     from bayesieve.classifier.scored_files import refuse_own_file
     from bayesieve.table.paths import ARROW, PARQUET, database_in, is_stream
@@ -147,7 +157,9 @@ def source_to_score(model: Any, path: Path, output: Path | None, screen: Screen)
 
 
 def require_needed(path: Path, names: Sequence[str], model: Any) -> None:
-    """Raise CommandError if a table lacks columns of a model, and suggest columns with similar names."""
+    """Raise CommandError if a table lacks columns of a model, and suggest columns with similar names. ``names`` are the
+    columns of the table.
+    """
     lacking = [name for name in model.scorecard_.reader.needed if name not in names]
     if lacking:
         column = "a column" if len(lacking) == 1 else "columns"
@@ -163,6 +175,7 @@ def _memory() -> int:
 
 
 def read_model(path: Path, screen: Screen) -> Any:
+    """Return the model in a file."""
     from bayesieve.classifier import load
 
     with screen.working(f"Reading {path} ..."):
@@ -190,7 +203,7 @@ def check_folder(path: Path) -> None:
 
 @contextmanager
 def opened_folder(path: Path) -> Iterator[None]:
-    """Create a folder for the output of the block, and delete it if it stays empty."""
+    """Create a folder for the output of the block of this context, and delete it if it stays empty."""
     new = [folder for folder in (path, *path.parents) if not folder.exists()]
     try:
         try:
@@ -214,6 +227,7 @@ def finished_in(results: Path | None) -> str:
 
 
 def to_stdout(path: Path | None) -> bool:
+    """Return whether a path stands for standard output: None or ``-``."""
     return path is None or str(path) == "-"
 
 
@@ -241,6 +255,7 @@ def written(path: Path | None) -> Iterator[Callable[[pl.DataFrame], None]]:
     is_first = [True]
 
     def write(frame: pl.DataFrame) -> None:
+        """Write a dataframe as CSV to standard output; the first one with a header."""
         # Write bytes, so that redirected output is UTF-8 with plain line ends on every system.
         typer.echo(csv_text(frame, include_header=is_first.pop() if is_first else False).encode(), nl=False)
 
@@ -259,7 +274,7 @@ def target_of(model: Any, name: str | None) -> str:
     """
     target: str | None = name or model.target_name_
     if target is None:
-        raise CommandError("The model file does not contain the name of the target column; give it with --target")
+        raise CommandError("The model file does not contain the name of the target column; set --target")
     return target
 
 
@@ -291,10 +306,10 @@ def with_hash(path: Path) -> str:
 
 
 def amounts_of(rule: BenefitRule, frame: pl.DataFrame, path: Path, first: int = 0) -> Any:
-    """Return the amounts that a benefit rule needs for the rows of a block; None if it needs none.
+    """Return the amounts that a benefit rule needs for the rows of ``frame``, shape (n_rows,); None if it needs none.
 
-    Raise CommandError if the column is missing or not numeric, and ValueInRow for a row without an amount. ``first`` is
-    the number of the block's first row in the table.
+    ``first`` is the number of the first row of ``frame`` in the table ``path``. Raise CommandError if the column is
+    missing or not numeric, and ValueInRow for a row without an amount.
     """
     if rule.amount is None:
         return None
@@ -306,7 +321,7 @@ def amounts_of(rule: BenefitRule, frame: pl.DataFrame, path: Path, first: int = 
 
     column = frame[rule.amount].alias("")
     if not column.dtype.is_numeric():
-        raise CommandError(f"The column {name}, does not hold numbers")
+        raise CommandError(f"The column {name}, does not contain numbers; convert it, or name another amount")
     values = column.cast(pl.Float64)
     unknown = ~values.is_finite().fill_null(False)
     if unknown.any():
@@ -314,6 +329,6 @@ def amounts_of(rule: BenefitRule, frame: pl.DataFrame, path: Path, first: int = 
 
         row = int(unknown.arg_true()[0])
         value = values[row] if values[row] is not None and abs(values[row]) == float("inf") else None
-        before, after = f"The column {name}, has no number in ", "; fill it in, or leave the row out"
+        before, after = f"The column {name}, has no number in ", "; enter one, or remove the row"
         raise ValueInRow(before, after, rule.amount, first + row, value)
     return values.to_numpy()

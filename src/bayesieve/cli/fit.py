@@ -1,5 +1,7 @@
 """The command `bayesieve fit`: fit a model to a table in memory or in files, and write the model, a list of features
 and a report.
+
+``args`` holds the values of the options as attributes; ``data`` are the training rows.
 """
 
 from __future__ import annotations
@@ -61,7 +63,7 @@ def fit(args: Any) -> None:
     fitted = ("auto", "levels", "cells") if args.selector == "compression" else ("levels", "cells")
     if args.min_count > 1 and (published or args.calibrate not in fitted):
         raise CommandError(
-            "--min-count needs contributions that are fitted to the rows; set --calibrate levels or cells"
+            "--min-count needs --calibrate levels or cells; otherwise contributions would reveal the hidden counts"
         )
     data = _training(args, columns, screen)
     with files.locating(table, args.target):
@@ -106,7 +108,8 @@ def fit(args: Any) -> None:
 
 
 def _apart(args: Any, data: CommandRows) -> tuple[CommandRows, CommandRows | None]:
-    """Return the training rows, and the test rows that --test-from splits off by time or --test names (None without).
+    """Split off the test rows that --test-from names by time. Return the training rows and the test rows, which are
+    None without that option.
 
     Raise CommandError for contradicting options, or if the table of --test lacks columns.
     """
@@ -124,7 +127,7 @@ def _apart(args: Any, data: CommandRows) -> tuple[CommandRows, CommandRows | Non
     if args.time is None:
         raise CommandError("--test-from needs --time, the column of numbers or dates that orders the rows")
     if not data.in_memory:
-        raise CommandError("--test-from needs all rows in memory; give one file, without --memory-limit and --engine")
+        raise CommandError("--test-from needs all rows in memory; pass one file, without --memory-limit and --engine")
     return data.parted(args.test_from)
 
 
@@ -145,11 +148,15 @@ def _training(args: Any, columns: Columns, screen: Screen) -> CommandRows:
 def _check_ids(data: CommandRows, decisions: Sequence[str], screen: Screen) -> None:
     """Raise CommandError if an identifier column has the name of a result column. Warn if rows in memory share an
     identifier.
+
+    ``decisions`` are the names of the columns with decisions and their benefits.
     """
     ids = data.columns.ids
     written = ["prediction", *(f"P({label})" for label in data.target.classes.tolist()), *decisions]
     if clashes := [name for name in ids if name in written]:
-        raise CommandError(f"Column {quoted(clashes[0])} (--id) has the name of a prediction or decision; rename it")
+        raise CommandError(
+            f"Column {quoted(clashes[0])} (--id) has the name of a column that predict writes; rename it in the table"
+        )
     if not ids or not data.in_memory:
         return
     identifiers = data.frame[list(ids)].drop_nulls()
@@ -162,7 +169,7 @@ def _check_ids(data: CommandRows, decisions: Sequence[str], screen: Screen) -> N
 
 
 def _model(args: Any, data: CommandRows) -> Any:
-    """Return the unfitted classifier with the options of the command line."""
+    """Return the unfitted classifier that the options describe."""
     if args.scorecard:
         return _card(args, data)
     selector, encoder = SELECTORS[args.selector], {"kinds": data.columns.kinds or None, "n_quantiles": args.quantiles}
@@ -183,7 +190,7 @@ def _model(args: Any, data: CommandRows) -> Any:
 
 
 def _card(args: Any, data: CommandRows) -> Any:
-    """Return the unfitted estimator for --scorecard."""
+    """Return the unfitted estimator for --scorecard, with the other options applied."""
     options = {"pairs": 0 if args.pairs == "auto" else _pairs_in(args.pairs, data), **_computing(args)}
     if args.positive is not None:
         options["positive"] = _positive(args.positive, data)
@@ -193,7 +200,7 @@ def _card(args: Any, data: CommandRows) -> Any:
 
 
 def _signs(args: Any, data: CommandRows) -> dict[str, int]:
-    """Return the signs of the option --monotone by column. Raise CommandError for an unknown column."""
+    """Parse the option --monotone into a dict from columns to +1 or -1. Raise CommandError for an unknown column."""
     signs = assigned(args.monotone, int, f"--monotone must be {_SIGNS}")
     for name in signs:
         require_choice(name, data.names, "column")
@@ -214,8 +221,8 @@ def _check_not_set(args: Any, by: str, defaults: Mapping[str, Any]) -> None:
 
 
 def _with_options(model: Any, args: Any, data: CommandRows) -> Any:
-    """Return the estimator of a paper with the options that users may still set: kinds of columns, levels, seed, time
-    limit and threads.
+    """Return the estimator of a paper with the options that users may still set: kinds of columns, rules for levels,
+    seed, time limit and threads.
     """
     if data.columns.kinds or args.quantiles != QUANTILES:
         encoder = TableEncoder(n_jobs=args.jobs) if model.encoder == "modl" else model.encoder
@@ -270,7 +277,9 @@ def _pairs_in(text: str, data: CommandRows) -> Any:
 
 
 def _fitted(model: Any, data: CommandRows, screen: Screen) -> Any:
-    """Fit the model with progress on the screen, and return it. Warn if the search was interrupted."""
+    """Fit the model with progress on the screen, and return it. Warn if Ctrl-C or the time limit ended the search
+    early.
+    """
     if screen.shows_progress:
         screen.note(f"Fitting {plural(data.n_rows, 'row')} of {plural(len(data.names), 'feature')} ...")
     # The library's warning refers to Python attributes; the command prints a warning of its own.
@@ -279,8 +288,8 @@ def _fitted(model: Any, data: CommandRows, screen: Screen) -> Any:
         model = data.fit(model)
     if model.trace_.was_interrupted(model.max_seconds):
         screen.warn(
-            f"The search was interrupted after {plural(model.trace_.n_models, 'model')}: the best subset so far is "
-            "written; run the same command again for a whole search"
+            f"The search was interrupted after {plural(model.trace_.n_models, 'model')}; the best model so far was "
+            "written. Run the same command again for a complete search"
         )
     return model
 
@@ -288,8 +297,10 @@ def _fitted(model: Any, data: CommandRows, screen: Screen) -> Any:
 def _write_report(
     model: Any, data: CommandRows, test: CommandRows | None, path: Path, args: Any, screen: Screen
 ) -> Any:
-    """Write the report, with performance measures if the rows allow them. Ctrl-C ends only the report, because the
-    model is already written.
+    """Write the report to ``path``, with performance measures if the rows allow them, and return the measured
+    performance or None.
+
+    ``test`` are the rows of --test-from. Ctrl-C ends only the report, because the model is already written.
     """
     held_out, folds = bool(args.test or args.test_from), args.folds
     if folds and not held_out and (lacking := data.too_few_classes()):
@@ -314,7 +325,7 @@ def _write_report(
 
 
 def _plan(model: Any, data: CommandRows) -> list[tuple[str, str]]:
-    """Return names and values for --dry-run: the files that a fit would read and write, and its memory and time."""
+    """Return (name, value) pairs for --dry-run: what a fit would read and write, and its memory and time."""
     source = data.to_learn
     assert isinstance(source, Scan)
     n_columns, n_classes = len(data.names), data.target.n_classes
@@ -337,7 +348,7 @@ def _plan(model: Any, data: CommandRows) -> list[tuple[str, str]]:
 
 
 def _seconds(model: Any, data: CommandRows, source: Scan) -> float:
-    """Return the estimated seconds of a fit, extrapolated from fits to the first rows."""
+    """Return the estimated seconds of a fit to all rows of a source, extrapolated from fits to its first rows."""
     began = time.perf_counter()
     frame = next(source.blocks())
     reading = (time.perf_counter() - began) / frame.height
@@ -354,6 +365,7 @@ def _seconds(model: Any, data: CommandRows, source: Scan) -> float:
 
 
 def _size(n_bytes: float) -> str:
+    """Return a number of bytes as text, such as "1.5 MB"."""
     for unit in ("bytes", "KB", "MB"):
         if n_bytes < 1000:
             return f"{n_bytes:.3g} {unit}"
@@ -362,9 +374,9 @@ def _size(n_bytes: float) -> str:
 
 
 def deciding(model: Any, X: pl.DataFrame, frame: pl.DataFrame, path: Path) -> Any:
-    """Return a classifier that takes decisions in the rows ``X`` by the benefit rule of a model.
+    """Return a `BenefitClassifier` that takes decisions in the rows ``X`` by the benefit rule of a model.
 
-    ``frame`` holds all columns of the rows, including the amounts.
+    ``frame`` holds all columns of the rows, including the amounts; ``path`` is their file, for messages.
     """
     rule = model.benefit_rule_
     classifier = rule.around(model, model.scorecard_.class_counts)

@@ -1,4 +1,7 @@
-"""Commands on fitted models: `bayesieve info`, `predict`, `explain`, `levels`, `export`, `merge` and `update`."""
+"""Commands on fitted models: `bayesieve info`, `predict`, `explain`, `levels`, `export`, `merge` and `update`.
+
+``args`` holds the values of the options as attributes. A source (`Scan`) is a table that is read block by block.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +59,7 @@ def predict(args: Any) -> None:
     if args.reasons < 0:
         raise CommandError(f"--reasons must be a number of reasons, at least 0, got {args.reasons}")
     if (args.values or args.code) and not args.reasons:
-        raise CommandError(f"--{'values' if args.values else 'code'} needs reasons; set their number by --reasons")
+        raise CommandError(f"--{'values' if args.values else 'code'} needs reasons; set their number with --reasons")
     to_folder = not files.to_stdout(output) and is_folder(output)
     (files.check_folder if to_folder else files.check_output)(output)
     model = files.read_model(args.model, screen)
@@ -73,7 +76,7 @@ def predict(args: Any) -> None:
     copied = "all" if args.keep == ["all"] and "all" not in source.names else list(dict.fromkeys([*ids, *args.keep]))
     if args.columns:
         if args.keep:
-            raise CommandError("--columns names all columns to write; omit --keep")
+            raise CommandError("--columns already names all columns to write; remove --keep")
         results = [*prediction_names(model), *reasons.names, *decisions]
         columns = _requested_columns(args.columns, model, source.names, results)
         copied = [name for name in dict.fromkeys(columns.values()) if name not in results]
@@ -90,7 +93,10 @@ def predict(args: Any) -> None:
     added = dict.fromkeys(reasons.names, "reason")
     added |= dict.fromkeys(decisions, "decision")
     if clash := next((name for name in added if name in scored.keep), None):
-        raise CommandError(f"Column {quoted(clash)} has the name of a {added[clash]}; rename it, or omit it in --keep")
+        raise CommandError(
+            f"Column {quoted(clash)} has the name of a {added[clash]} column that predict writes; rename it in the "
+            "table, or remove it from --keep"
+        )
     unfinished = "no predictions were written"
     if to_folder:
         unfinished = f"finished files are in {output}; run the same command to continue from there"
@@ -110,15 +116,16 @@ def predict(args: Any) -> None:
 def _ids(model: Any, source: Scan, table: Path, screen: Screen) -> list[str]:
     """Return the identifier columns of a model that the table contains. Warn about missing ones."""
     if lacking := [name for name in model.id_columns_ if name not in source.names]:
-        screen.warn(f"{files.shown(table)} lacks {named(lacking)}, by which the model identifies rows")
+        screen.warn(f"{files.shown(table)} lacks the identifier {named(lacking)}; the results do not contain it")
     return [name for name in model.id_columns_ if name in source.names]
 
 
 def _requested_columns(
     texts: Sequence[str], model: Any, table_columns: Sequence[str], results: Sequence[str]
 ) -> dict[str, str]:
-    """Return, for each column that the option --columns names, its name in the table or predictions, in the order of
-    the option.
+    """Return what the option --columns requests: for each column to write, its name in the table or in the predictions.
+
+    ``texts`` are the values of the option, ``results`` the names of the columns that predictions have.
     """
     by_text: dict[str, str] = {name: name for name in (*table_columns, *results)}
     if model.scorecard_.positive is not None:
@@ -167,7 +174,7 @@ def explain(args: Any) -> None:
         _show_row(screen, explanation, shown, against, at, f" ({identifiers})" if identifiers else "")
     if args.rows is None and source.n_rows > len(chosen):
         more = format_count(source.n_rows - len(chosen))
-        screen.note(f"{more} rows more: choose with --rows, or write all with --output")
+        screen.note(f"{more} more rows: choose rows with --rows, or write all with --output")
 
 
 def _class_named(text: str, model: Any) -> Any:
@@ -211,7 +218,7 @@ def export(args: Any) -> None:
 
 
 def _plain(text: str) -> Any:
-    """Return a command line value as a number or boolean if it is one, otherwise as text."""
+    """Return the value of --set as a number, boolean or other JSON value if it is one, otherwise as text."""
     try:
         return json.loads(text)
     except ValueError:
@@ -242,12 +249,15 @@ def update(args: Any) -> None:
 
 
 def _save(model: Any, output: Path, screen: Screen) -> None:
+    """Write a model, and print its number of rows and its file."""
     model.save(output)
     screen.line(f"model of {plural(model.n_rows_, 'row')} in {output}")
 
 
 def _identified(explanation: Any, block: pl.DataFrame, ids: list[str]) -> pl.DataFrame:
-    """Add the identifiers of the rows to the lines of their explanations, after the row numbers."""
+    """Return the explanations of the rows of a block as a dataframe, with the identifier columns ``ids`` after the row
+    numbers.
+    """
     import polars as pl
 
     frame: pl.DataFrame = explanation.to_frame()
@@ -257,8 +267,8 @@ def _identified(explanation: Any, block: pl.DataFrame, ids: list[str]) -> pl.Dat
 
 
 def _write_all(model: Any, source: Scan, output: Path, ids: list[str], against: Any) -> None:
-    """Write the explanations of all rows, block by block; if ``against`` is a class, those of the log odds
-    against it.
+    """Write the explanations of all rows to ``output``, block by block. If ``against`` is a class, they explain the log
+    odds against it.
     """
     from bayesieve.classifier.scoring import explain_rows, training_columns
     from bayesieve.engine.progress import RowProgress
@@ -276,6 +286,7 @@ def _write_all(model: Any, source: Scan, output: Path, ids: list[str], against: 
 
 
 def _end(n_rows: int, output: Path, screen: Screen) -> None:
+    """Print how many rows were explained, and the file."""
     if not files.to_stdout(output):
         screen.line(f"{plural(n_rows, 'row')} explained in {output}")
 
@@ -301,10 +312,10 @@ def chosen_rows(text: str, n_rows: int) -> list[int]:
     for item in text.split(","):
         match = _PART.fullmatch(item)
         if match is None:
-            raise CommandError(f"--rows cannot be read at {quoted(item)}; write row numbers such as 0,5,10-12")
+            raise CommandError(f"--rows contains {quoted(item)}; write row numbers from 0, such as 0,5,10-12")
         first, last = int(match[1]), int(match[2] or match[1])
         if last < first:
-            raise CommandError(f"--rows counts backwards at {quoted(item)}; write the smaller number first")
+            raise CommandError(f"--rows contains the range {quoted(item)}; write the smaller number first")
         if last >= n_rows:
             size = f"{plural(n_rows, 'row')}, counted from 0"
             raise CommandError(f"--rows contains row {format_count(last)}, but the table has {size}")
@@ -317,8 +328,10 @@ def _show_row(screen: Screen, explanation: Any, shown: Any, against: Any, at: in
 
     Parameters
     ----------
-    shown : the explanation or, if ``against`` is a class, its log odds against that class.
+    explanation : explanation of the rows.
+    shown : explanation to print: the same or, if ``against`` is a class, that of the log odds against it.
     at : position of the row among the explained rows.
+    identifier : identifier of the row, for the heading.
     """
     probability, labels = explanation.all_probabilities()[at], [visible(label) for label in explanation.classes]
     order = sorted(range(len(probability)), key=lambda j: (-probability[j], j))
@@ -336,6 +349,9 @@ def _show_row(screen: Screen, explanation: Any, shown: Any, against: Any, at: in
     columns = sorted(likeliest.tolist())
 
     def numbers_of(nats: Any) -> list[Any]:
+        """Return the printed contributions of a feature to the shown classes and, for one class, the number that its
+        bar shows.
+        """
         return [*(f"{nats[j]:+.4f}" for j in columns), *([float(nats[0])] if is_single else [])]
 
     contributions = shown.contributions[at]
@@ -396,7 +412,7 @@ def info(args: Any) -> None:
 
 
 def _parts(model: Any) -> Iterator[tuple[str, Any]]:
-    """Yield ("merged" or "updated", description) for each merge and update that a model went through."""
+    """Yield ("merged" or "updated", record of the rows) for each merge and update that a model went through."""
     for how in ("merged", "updated"):
         yield from ((how, note) for note in model.scorecard_.provenance.get(how, ()))
 
@@ -458,6 +474,7 @@ def _search_line(model: Any) -> str:
 
 
 def _figures(performance: Any) -> list[tuple[str, str]]:
+    """Return the printed measures of a performance as (name, value) texts."""
     return [
         ("AUC", f"{performance.auc:.4f}"),
         ("accuracy", f"{performance.accuracy:.4f} (most frequent class: {performance.majority_accuracy:.4f})"),
@@ -467,11 +484,11 @@ def _figures(performance: Any) -> list[tuple[str, str]]:
 
 
 def _show_features(screen: Screen, model: Any, names: Sequence[str]) -> None:
-    """Print the selected features, in the order ``names``.
+    """Print a table of the features in ``names``, in the order of their importance.
 
     If the fit tested each feature, the table shows in how many tables a feature does as well by chance. If
-    contributions are counted, it shows level scores and weights. Fitted contributions without tests, as in a merged
-    model, have neither column, because even important features may have weight 0.
+    contributions follow from counts, it shows level scores and weights. Fitted contributions without tests, as in a
+    merged model, have neither column, because even important features may have weight 0.
     """
     from bayesieve.report.feature_data import by_chance
 
@@ -502,10 +519,11 @@ def _show_features(screen: Screen, model: Any, names: Sequence[str]) -> None:
 def decision_columns(
     rule: BenefitRule, model: Any, path: Path, block: pl.DataFrame, probability: Any, first: int
 ) -> list[pl.Series]:
-    """Return the columns that a benefit rule adds to the predictions of a block: the decision for each row, and the
-    expected benefit of each decision.
+    """Return the columns that a benefit rule adds to the predictions of a block of rows: the decision for each row, and
+    the expected benefit of each decision.
 
-    ``first`` is the number of the block's first row in the table.
+    ``probability`` (n_rows, n_classes) are the predictions; ``first`` is the number of the block's first row in the
+    table ``path``.
     """
     import polars as pl
 
@@ -518,6 +536,7 @@ def decision_columns(
 
 
 def decision_names(rule: BenefitRule) -> list[str]:
+    """Return the names of the columns that `decision_columns` returns."""
     return ["decision", *(f"benefit({name})" for name in rule.decisions)]
 
 
@@ -532,8 +551,11 @@ def _check_threshold(threshold: float, model: Any) -> None:
 def decided_columns(
     model: Any, threshold: float, before: Any, block: pl.DataFrame, probability: Any, first: int
 ) -> list[Any]:
-    """Return predictions by a threshold on the probability of the positive class, followed by the columns that the
-    function ``before`` returns for the block.
+    """Return a column of predictions by a threshold on the probability of the positive class, shape (n_rows,
+    n_classes), for a block of rows.
+
+    It is followed by the columns that the function ``before``, if any, returns for the block. ``first`` is the number
+    of the block's first row.
     """
     import polars as pl
 
@@ -548,7 +570,8 @@ def decided_columns(
 class ReasonColumns:
     """Columns of predictions with the ``n`` strongest reasons of each row: texts, then codes if there are any.
 
-    Reasons are documented in `SelectiveNB.reasons`.
+    ``values`` is whether texts contain the row's values; ``codes`` are reason codes by column, otherwise those of the
+    model. Reasons are documented in `SelectiveNB.reasons`.
     """
 
     model: Any
@@ -558,14 +581,15 @@ class ReasonColumns:
 
     @property
     def names(self) -> list[str]:
+        """Names of the columns."""
         from bayesieve.scorecard.wording import Wording
 
         has_codes = self.codes or Wording.of(self.model.scorecard_).codes
         return [f"{kind}_{i}" for kind in ["reason", *["reason_code"] * bool(has_codes)] for i in range(1, self.n + 1)]
 
     def beside(self, before: Any, block: pl.DataFrame, probability: Any, first: int) -> list[Any]:
-        """Return the columns that the function ``before`` returns for a block, followed by the reasons, the strongest
-        first.
+        """Return the columns that the function ``before``, if any, returns for a block of rows, followed by the
+        reasons, the strongest first. ``first`` is the number of the block's first row.
         """
         import polars as pl
 

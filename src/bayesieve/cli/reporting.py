@@ -1,4 +1,7 @@
-"""Commands that write pages about a fitted model: `bayesieve report` and `document`."""
+"""Commands that write pages about a fitted model: `bayesieve report` and `document`.
+
+``args`` holds the values of the options as attributes.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,7 @@ class RowsToReport:
 
 
 def report(args: Any) -> None:
-    """Write the report of a model, and print the comparison with a challenger if one is args."""
+    """Write the report of a model. If a challenger is given, also print its comparison with the model."""
     check_html(args.output)
     screen, model, facts = _opened(args, (*_ABOUT_ROWS, "challenger"))
     challenger = None if args.challenger is None else files.read_model(args.challenger, screen)
@@ -81,10 +84,10 @@ def document(args: Any) -> None:
 def _opened(args: Any, about_rows: Sequence[str]) -> tuple[Screen, Any, dict[str, str]]:
     """Return the screen, the model, and facts (such as file names with hashes) to print on a page.
 
-    Raise CommandError if an option in ``about_rows`` is set without a TABLE.
+    Raise CommandError if one of the options ``about_rows`` is set without a TABLE.
     """
     if args.table is None and (needless := [name for name in about_rows if getattr(args, name)]):
-        raise CommandError(f"--{needless[0]} needs rows; name their TABLE")
+        raise CommandError(f"--{needless[0]} needs rows; add TABLE, the file of labelled rows, after MODEL")
     facts = {} if args.purpose is None else {"Purpose": args.purpose}
     for text in args.fact:
         name, equals, value = text.partition("=")
@@ -98,12 +101,17 @@ def _opened(args: Any, about_rows: Sequence[str]) -> tuple[Screen, Any, dict[str
 
 
 def _rows(args: Any, models: Sequence[Any], screen: Screen) -> tuple[RowsToReport, RowsToReport | None]:
-    """Return the rows of TABLE, which the page describes, and the rows of --test (None without)."""
+    """Return the rows of TABLE, which the page describes, and the rows of --test (None without). ``models`` are the
+    models that read them.
+    """
     test = None if args.test is None else _labelled_rows(models, args.test, args, screen)
     return _labelled_rows(models, args.table, args, screen), test
 
 
 def _labelled_rows(models: Sequence[Any], path: Path, args: Any, screen: Screen) -> RowsToReport:
+    """Read the rows of a file that have a class, with the columns that the models and options use. Warn if some have
+    none.
+    """
     target = files.target_of(models[0], args.target)
     frame = files.read_table(path, screen, *models)
     files.require_columns(path, frame, target=target, weight=args.weight, time=args.time)

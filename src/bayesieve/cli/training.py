@@ -1,6 +1,7 @@
 """Training rows of a command, in memory or in files, and the roles of their columns.
 
-A row without a value in the target column is skipped with a warning.
+A scan is a table in files that is read block by block. A row without a value in the target column is skipped with a
+warning.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ class Columns:
             if both and not (other == "--ignore" and option in (*kinds, "--time", "--id")):
                 raise CommandError(f"Column {quoted(both[0])} cannot be both {option} and {other}; choose one")
         if args.normalize and args.weight is None:
-            raise CommandError("--normalize scales row weights; name their column by --weight")
+            raise CommandError("--normalize scales row weights; name their column with --weight")
         of_kind = {name: option[2:] for option, names in kinds.items() for name in names if name not in args.ignore}
         return cls(target, args.weight, tuple(args.ignore), of_kind, args.normalize, args.time, tuple(ids))
 
@@ -80,7 +81,7 @@ class Columns:
     def require_in(self, path: Path, names: Sequence[str], everywhere: bool = True) -> None:
         """Raise CommandError if a table lacks a column with a role; the message suggests similar names.
 
-        Ignored columns are required only if ``everywhere`` is True.
+        ``names`` are the columns of the table in ``path``. Ignored columns are required only if ``everywhere`` is True.
         """
         roles = [(self.target, "target"), (self.weight, "weight"), (self.time, "time"), *self.kinds.items()]
         roles += [(name, "ignore") for name in self.ignored if everywhere]
@@ -91,13 +92,16 @@ class Columns:
                 raise CommandError(f"{shown(path)} has no column {quoted(name)} (--{option}); {hint}")
 
     def features(self, path: Path, names: Sequence[str]) -> list[str]:
-        """Return the columns without another role, which are the features. Raise CommandError if there are none."""
+        """Return the columns without another role, which are the features. Raise CommandError if there are none.
+
+        ``names`` are the columns of the table in ``path``.
+        """
         self.require_in(path, names)
         others = {self.target, self.weight, self.time, *self.ids, *self.ignored}
         features = [name for name in names if name not in others]
         if not features:
             besides = named(sorted(filter(None, others)))
-            raise CommandError(f"{shown(path)} has no feature column besides {besides}")
+            raise CommandError(f"{shown(path)} has no columns besides {besides}; at least one feature is needed")
         return features
 
 
@@ -130,10 +134,12 @@ class CommandRows:
     ) -> CommandRows:
         """Return the training rows of a table, after checking that the target column holds classes.
 
+        ``rows`` are the rows of the file ``path``, in memory or as a scan. With ``new``, the rows were not used for
+        training and may have a single class.
+
         Raises
         ------
-        CommandError
-            If the target is a number or an identifier, or has a single class; ``new`` rows may have a single class.
+        CommandError If the target is a number or an identifier, or has a single class.
         """
         names, target = columns.features(path, rows.names if isinstance(rows, Scan) else rows.columns), columns.target
         dtype = rows.schema[target]
@@ -206,6 +212,7 @@ class CommandRows:
             yield self.rows[list(names)]
 
     def _scanned(self, names: Sequence[str]) -> ScannedTable:
+        """Return the named columns of rows in files, restricted to rows with a known target."""
         assert isinstance(self.rows, Scan)
         return ScannedTable(self.rows.select(names), self.has_target)
 
@@ -219,8 +226,8 @@ class CommandRows:
         return with_card(model, in_date_orders(model.scorecard_, self.date_orders))
 
     def parted(self, start: str) -> tuple[CommandRows, CommandRows]:
-        """Split the rows in memory by time, into those before ``start`` and the others. Raise CommandError if either is
-        empty.
+        """Split the rows in memory by time, into those before ``start`` and those from it on. Raise CommandError if
+        either is empty.
         """
         name = str(self.columns.time)
         column, bound = (as_table(table).column(0) for table in (self.frame[[name]], pl.DataFrame({name: [start]})))
@@ -267,7 +274,7 @@ class CommandRows:
         drawn = drawn_from_scan(self._scanned(self.names), self.target, weights, _MEASURED_ROWS)
         if drawn.size < self.n_rows:
             sentence = (
-                f"Performance is that of models of {format_count(drawn.size)} rows drawn at random from "
+                f"Performance was measured on models fitted to {format_count(drawn.size)} rows drawn at random from "
                 f"{format_count(self.n_rows)}; the model itself is fitted to all of them."
             )
             model.cautions_ = (*model.cautions_, Caution("sample", (), sentence, warns=False))
@@ -302,8 +309,10 @@ class CommandRows:
 
 @contextmanager
 def _numbered(has_target: np.ndarray | None) -> Iterator[None]:
-    """Convert the row numbers in errors of the block, which count only rows with a target, to those of the whole
-    table.
+    """Convert the row numbers in errors of the block of this context, which count only rows with a target, to those of
+    the whole table.
+
+    ``has_target`` (n_rows,) is a mask of the rows with a target, or None.
     """
     try:
         yield
@@ -314,22 +323,27 @@ def _numbered(has_target: np.ndarray | None) -> Iterator[None]:
 
 
 def _has_target(labels: pl.Series, name: str, screen: Screen) -> np.ndarray | None:
-    """Return a mask of the rows with a known label; None if all are known. Warn if some are unknown."""
+    """Return a mask of the rows with a known label; None if all are known. Warn if some are unknown, and raise
+    CommandError if all are.
+
+    ``name`` is the target column in quotes.
+    """
     has_target = (labels.fill_nan(None) if labels.dtype.is_float() else labels).is_not_null()
     if not has_target.any():
         raise CommandError(f"The target {name} is missing in all rows; check its name")
     if has_target.all():
         return None
     rows = f"{plural(has_target.len() - int(has_target.sum()), 'row')} of {format_count(has_target.len())}"
-    screen.warn(f"The target {name} is missing in {rows}, which are left out")
+    screen.warn(f"The target {name} is missing in {rows}, which were skipped")
     return has_target.to_numpy()
 
 
 def _classes(labels: pl.Series, name: str) -> Target:
+    """Return the labels as a `Target`. Raise CommandError if they are not classes."""
     try:
         return as_target(labels)
     except ValueError as error:
-        raise CommandError(f"The target {name} does not hold classes: {error}") from error
+        raise CommandError(f"The target {name} does not contain classes: {error}") from error
 
 
 def refuse_other_than_classes(target: Target, name: str) -> None:
@@ -340,13 +354,13 @@ def refuse_other_than_classes(target: Target, name: str) -> None:
         wrong = f"has only one class ({quoted(classes[0])}); at least two are needed"
     elif classes.dtype.kind in "iuf" and n_classes > _MOST_NUMERIC_CLASSES:
         wrong = (
-            f"holds {format_count(n_classes)} different numbers, more than the {_MOST_NUMERIC_CLASSES} that may be "
-            "classes; cut it into classes first"
+            f"contains {format_count(n_classes)} different numbers, more than the {_MOST_NUMERIC_CLASSES} that are "
+            "accepted as classes; group them into classes first, or choose another column"
         )
     elif n_classes > _SMALL and n_classes * _FEWEST_ROWS_PER_CLASS > n_rows:
         wrong = (
-            f"has {format_count(n_classes)} different values in {plural(n_rows, 'row')}: it is an identifier, not a "
-            "class; choose another column"
+            f"has {format_count(n_classes)} different values in {plural(n_rows, 'row')}, so it looks like an "
+            "identifier, not like classes; choose another column"
         )
     if wrong:
         raise CommandError(f"The target {name} {wrong}")

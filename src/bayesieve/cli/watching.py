@@ -1,4 +1,7 @@
-"""Commands that compare new rows with a model: `bayesieve monitor` and `evaluate`."""
+"""Commands that compare new rows with a model: `bayesieve monitor` and `evaluate`.
+
+``args`` holds the values of the options as attributes.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +51,9 @@ def monitor(args: Any) -> None:
 
 
 def _show_periods(screen: Screen, result: Any, name: str) -> None:
-    """Print the stability of each period and, with labels, the performance."""
+    """Print the stability of each period and, with labels, the performance. ``result`` is a `Drift`, ``name`` the
+    heading of the periods.
+    """
     features: dict[Any, list[dict[str, Any]]] = {}
     for row in result.to_frame().iter_rows(named=True):
         features.setdefault(row["by"], []).append(row)
@@ -70,7 +75,7 @@ def _show_periods(screen: Screen, result: Any, name: str) -> None:
 
 
 def evaluate(args: Any) -> None:
-    """Measure a model on rows with labels."""
+    """Measure a model on rows with labels, print the measures, and write them if a folder is given."""
     if args.output is not None:
         files.check_folder(args.output)
     screen, result = _on_rows(args, evaluation_of, args.target or "")
@@ -91,8 +96,8 @@ def evaluate(args: Any) -> None:
 
 
 def _on_rows(args: Any, measure: Any, target: str | None) -> tuple[Screen, Any]:
-    """Read the rows that the options name. Return the screen, and the result of the function ``measure(model, X, y, by,
-    ...)``.
+    """Read the rows that the options name, and measure a model on them by the function ``measure(model, X, y, by,
+    ...)``. Return the screen and the result.
 
     ``target`` is the name of the label column; an empty text stands for the target of the model, None for no labels.
     """
@@ -109,8 +114,10 @@ def _on_rows(args: Any, measure: Any, target: str | None) -> tuple[Screen, Any]:
 
 
 def _condition(text: str, labelled: bool) -> tuple[str, str, float]:
-    """Parse a condition of --fail-if, such as psi>0.25, into measure, sign and bound. Raise CommandError if it is
-    invalid.
+    """Parse a condition of --fail-if, such as psi>0.25, into measure, sign and bound. ``labelled`` is whether the rows
+    have labels.
+
+    Raise CommandError if the condition is invalid.
     """
     match, names = _CONDITION.fullmatch(text), (*_OF_FEATURES, *_OF_PERIODS)
     if match is None:
@@ -124,28 +131,31 @@ def _condition(text: str, labelled: bool) -> tuple[str, str, float]:
 def _failures(result: Any, name: str, sign: str, bound: float) -> list[str]:
     """Return a sentence for each period and feature in which a condition of --fail-if holds, or the measure has no
     value.
+
+    ``result`` is a `Drift`; the condition is the measure ``name``, a ``sign`` such as ">" and a ``bound``.
     """
     frame, sentences = result.to_frame() if name in _OF_FEATURES else result.periods, []
     if not len(frame):
         reason = "no feature is in the model" if len(result.periods) else "there are no rows"
-        return [f"{name} has no value, as {reason} ({name}{sign}{bound:g})"]
+        return [f"{name} has no value, because {reason} ({name}{sign}{bound:g})"]
     for row in frame.iter_rows(named=True):
         value = row["shift" if name == "score_shift" else name]
         where = f" of {quoted(row['feature'])}" if "feature" in row else ""
         if value is None:
             reason = _reason_of_null(name, row)
-            sentences.append(f"{name}{where} has no value in {_label(row['by'])}, as {reason} ({name}{sign}{bound:g})")
+            place = f"in {_label(row['by'])}, because {reason}"
+            sentences.append(f"{name}{where} has no value {place} ({name}{sign}{bound:g})")
             continue
         if not _HOLDS[sign](abs(value) if name in _BY_SIZE else value, bound):
             continue
         within = name == "psi" and row["psi_chance"] is not None and value <= row["psi_chance"]
-        chance = f"; chance alone gives up to {_text(row['psi_chance'])} in {row['rows']} rows" if within else ""
+        chance = f"; by chance alone it may be {_text(row['psi_chance'])} in {row['rows']} rows" if within else ""
         sentences.append(f"{name}{where} is {_text(value)} in {_label(row['by'])} ({name}{sign}{bound:g}){chance}")
     return sentences
 
 
 def _reason_of_null(name: str, row: dict[str, Any]) -> str:
-    """Return in words why a measure of a period has no value."""
+    """Return in words why a measure of a period has no value. ``row`` is the row of the period in `Drift.periods`."""
     if "labelled" not in row or name == "score_shift":
         return "no row has a weight above 0"
     if not row["labelled"]:
@@ -156,12 +166,15 @@ def _reason_of_null(name: str, row: dict[str, Any]) -> str:
 
 
 def _label(by: Any) -> str:
+    """Return the name of a period as text."""
     return "missing" if by is None else str(by)
 
 
 def _text(value: float | None) -> str:
+    """Return a number as text, "-" for None."""
     return "-" if value is None else format_number(value)
 
 
 def _interval(row: dict[str, Any], low: str, high: str) -> str:
+    """Return the interval between two columns of a row as text."""
     return f"{_text(row.get(low))} to {_text(row.get(high))}"
