@@ -40,10 +40,16 @@ _FEW = 4  # comparisons that are shown one by one
 
 @dataclass(frozen=True)
 class Claim:
-    """Claim about pairs of methods: the first has the lower value of ``what`` or, if there is a margin, an equal value.
+    """Claim about pairs of methods: the first has the lower value or, if there is a margin, an equal value.
 
-    ``where`` is the place of the claim in the paper. For ``sides``, see `alike`; ``negligible`` is the ``margin`` of
-    `differ`.
+    Attributes
+    ----------
+    sentence, where : the claim in words, and its place in the paper.
+    pairs : names of two methods each.
+    what : name of the measure.
+    margin : margin of equality; None for a difference.
+    sides : see `alike`.
+    negligible : the ``margin`` of `differ`.
     """
 
     sentence: str
@@ -80,10 +86,12 @@ class Differences:
 
     @property
     def mean(self) -> float:
+        """Mean difference; NaN without values."""
         return float(self.values.mean()) if self.values.size else float("nan")
 
     @property
     def repetitions(self) -> str:
+        """Number and name of the repetitions, such as "10 folds"."""
         return f"{self.values.size} {self.over}"
 
     def p_value(self, bound: float = 0.0) -> float:
@@ -96,8 +104,8 @@ class Differences:
         return float(np.nan_to_num(corrected_resampled_t(away, np.zeros(away.size), self.share).p_value, nan=1.0))
 
     def beyond(self, bound: float, side: int) -> float:
-        """Return the one-sided p-value against the alternative that the mean is above (``side`` 1) or below (-1)
-        ``bound``.
+        """Return the one-sided p-value of the alternative that the mean is above ``bound``, or below it if ``side`` is
+        -1.
         """
         p_value = self.p_value(bound)
         return p_value / 2 if side * (self.mean - bound) > 0 else 1.0 - p_value / 2
@@ -138,7 +146,7 @@ class Check:
 
 
 def _verdict(outcomes: set[str]) -> str:
-    """Return the verdict on a claim from the outcomes of its comparisons."""
+    """Return the verdict on a claim in words, from the verdicts on its comparisons."""
     return WORDS["holds" if outcomes == {"holds"} else "refuted" if "refuted" in outcomes else "open"]
 
 
@@ -163,8 +171,10 @@ class Judged:
 
     @property
     def verdict(self) -> str:
-        """ "holds" if every comparison does, "does not hold" if any is refuted, otherwise "cannot be told"; or "not
-        like for like".
+        """Verdict in words: "holds" if every comparison does, "does not hold" if any is refuted, otherwise "cannot be
+        told".
+
+        It is "not like for like" if ``unlike`` gives a reason.
         """
         return UNLIKE if self.unlike else _verdict({check.verdict for check in self.checks})
 
@@ -249,7 +259,16 @@ def differ(
 def _outcome(
     sample: Differences, sign: int, paper: float | str, margin: float | None, p_adjusted: float, form: str
 ) -> tuple[Verdict, float, str]:
-    """Return the verdict on a claimed difference, the p-value that decides it, and the reason if it is refuted."""
+    """Return the verdict on a claimed difference, the p-value that decides it, and the reason if it is refuted.
+
+    Parameters
+    ----------
+    sample : our differences.
+    sign : claimed sign.
+    paper : the paper's difference, or a text.
+    margin, form : see `differ`.
+    p_adjusted : p-value of the sample after Holm's adjustment.
+    """
     p_value = sample.p_value()
     if p_value < LEVEL and sign * sample.mean > 0:
         return "holds", p_value, ""
@@ -317,7 +336,10 @@ def _by_name(values: Mapping[str, Any] | str, what: str) -> Any:
 
 
 def often(what: str, held: Sequence[bool], paper: str = "", over: str = "repetitions", printed: str = ONE_RUN) -> Check:
-    """Check by the sign test whether a statement is true in most repetitions; ``held`` says in which it is."""
+    """Return the check, by the sign test, that a statement is true in most repetitions; ``held`` says in which it is.
+
+    ``what`` names the statement, ``over`` the repetitions; for ``paper`` and ``printed``, see `Check`.
+    """
     count, n = sum(held), len(held)
     p_value = float(binomtest(count, n).pvalue) if n else 1.0
     verdict: Verdict = "open" if p_value >= LEVEL else "holds" if 2 * count > n else "refuted"
@@ -325,19 +347,22 @@ def often(what: str, held: Sequence[bool], paper: str = "", over: str = "repetit
 
 
 def wins(won: int, lost: int) -> Verdict:
-    """Return whether a method wins more often than it loses, by the sign test."""
+    """Return the verdict on whether a method wins more often than it loses, by the sign test on numbers of wins and
+    losses.
+    """
     p_value = float(binomtest(won, won + lost).pvalue) if won + lost else 1.0
     return "open" if p_value >= LEVEL else "holds" if won > lost else "refuted"
 
 
 def near(what: str, paper: float, ours: float, margin: float, over: str = "", form: str = ".3f") -> Check:
-    """Check whether the paper's number lies within a margin of ours."""
+    """Return the check that the paper's number lies within a margin of ours; for the other arguments, see `Check`."""
     words = f"margin {number_text(margin, form)}"
     return fact(what, abs(ours - paper) <= margin, ours, paper, words, over, form, printed=True)
 
 
 def predicted(what: str, paper: float, values: Sequence[float], over: str = "repetitions", form: str = ".3f") -> Check:
-    """Check whether the paper's number, of a single run, lies in the 95 % prediction interval of our repetitions.
+    """Return the check that the paper's number, of a single run, lies in the 95 % prediction interval of our
+    repetitions.
 
     Repetitions are assumed to be normal: the interval is mean +- t s sqrt(1 + 1 / n), plus half a unit of the last
     digit, to which the paper rounds. With a single repetition, the verdict is open.
@@ -374,9 +399,10 @@ def fact(
     form: str = ".3f",
     printed: bool | None = None,
 ) -> Check:
-    """Check a statement about numbers that are not random, or a bound on a number.
+    """Return the check of a statement about numbers that are not random, or of a bound on a number.
 
-    ``printed`` is whether the statement is true of the paper's numbers; None if there are none.
+    ``holds`` is whether the statement is true of our numbers, and ``printed`` whether it is true of the paper's; None
+    if there are none. For the other arguments, see `Check`.
     """
     printed_as = NO_NUMBER if printed is None else "holds" if printed else "refuted"
     verdict: Verdict = "holds" if holds else "refuted"
@@ -391,7 +417,16 @@ def compare(
     printed: str = NO_SPREAD,
     **options: Any,
 ) -> Judged:
-    """Judge a claim about pairs of methods, from the values of each method by repetition and the paper's numbers."""
+    """Judge a claim about pairs of methods.
+
+    Parameters
+    ----------
+    claim : the claim.
+    values : values of each method by repetition, all of the same length.
+    paper : the paper's number of each method.
+    form, printed : see `Check`.
+    options : further fields of `Differences`, such as ``over``.
+    """
     published = paper or {}
     samples = {f"{a} - {b}": Differences.of(values[a], values[b], **options) for a, b in claim.pairs}
     theirs = {f"{a} - {b}": published[a] - published[b] for a, b in claim.pairs if a in published and b in published}
@@ -431,7 +466,10 @@ def _numbers(claim: Judged) -> tuple[str, str, str, str]:
 
 
 def variants_table(claims: Mapping[str, Sequence[Judged]]) -> TextTable:
-    """Return a table of all claims with a column for each variant of a study, such as a grid or a data set."""
+    """Return a table of all claims with a column for each variant of a study, such as a grid or a data set.
+
+    ``claims`` are the judged claims by name of the variant.
+    """
     by_claim: dict[tuple[str, str], dict[str, Judged]] = {}
     for label, judged in claims.items():
         for one in judged:
@@ -452,7 +490,10 @@ def variants_table(claims: Mapping[str, Sequence[Judged]]) -> TextTable:
 
 
 def _cell(claim: Judged | None, number: int, verdict: str) -> str:
-    """Return our number, the p-value and the verdict of comparison ``number`` of a claim as text."""
+    """Return our number, the p-value and the verdict of one comparison of a claim as text.
+
+    ``number`` is the position of the comparison; an empty ``verdict`` stands for its own.
+    """
     if claim is None or number >= len(claim.checks):
         return ""
     check = claim.checks[number]

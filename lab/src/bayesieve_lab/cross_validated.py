@@ -56,6 +56,7 @@ class CrossValidatedStudy(Study):
 
     @property
     def settings(self) -> dict[str, Any]:
+        """Settings that results depend on, by name."""
         return {
             "paper": self.paper,
             "seed": self.options.seed,
@@ -68,9 +69,11 @@ class CrossValidatedStudy(Study):
 
     @property
     def protocol(self) -> RepeatedFolds:
+        """Protocol of the cross-validation."""
         return self._protocol
 
     def data(self) -> dict[str, Callable[[], tuple[Any, np.ndarray]]]:
+        """Return, by name of a data set, a function that loads its table and classes."""
         return {name: partial(self.load, name) for name in self.names}
 
     def load(self, name: str) -> tuple[Any, np.ndarray]:
@@ -123,8 +126,9 @@ class Group:
         return cls(comparison, tuple(compress(group.names, is_complete)))
 
     def folds(self, measure: str, name: str) -> np.ndarray:
-        """Return the values of a measure, or of a further one that methods report, on the folds of a data set,
-        (n_splits, n_methods).
+        """Return the values of a measure on the folds of a data set, (n_splits, n_methods).
+
+        ``measure`` may be one of all methods, or a further one that some methods report.
         """
         values = self.comparison.folds if measure in NUMBERS else self.comparison.figure
         return values(measure, name)[:, [self.comparison.methods.index(method) for method in self.methods]]
@@ -136,8 +140,9 @@ class Group:
         return means_over_folds([self.folds(measure, name) for name in self.names], len(self.methods))
 
     def records(self, measure: str, *, corrected: bool) -> dict[str, WinsLosses]:
-        """Return significant wins and losses of the reference against every other method, by `paired_t` or the
-        corrected test.
+        """Return significant wins and losses of the reference against every other method, by name.
+
+        Tests over folds are `corrected_resampled_t` if ``corrected``, otherwise `paired_t`.
         """
         lines = [
             (name, method, split, value)

@@ -1,7 +1,8 @@
 """Ledger of the papers: every method, formula, table, figure and claim, the code that implements it, and the verdict.
 
 Verdicts on claims are computed from the results in `lab/reproduction`. Methods, formulas, tables and figures, claims
-that are not measured, and the lines of docs/papers.md are in the file ``ledger.toml`` of each study.
+that are not measured, and the lines of docs/papers.md are in the file ``ledger.toml`` of each study. ``folder`` is that
+of the results, and ``results`` a file in it.
 """
 
 from __future__ import annotations
@@ -48,16 +49,19 @@ class Source:
 
 
 def _saved(paper: str, results: Path, **options: Any) -> Found:
+    """Return the claims of a paper, judged by a file of results; ``options`` are those of the study."""
     study = make_study(paper, Options(**options))
     return study.judged(study.saved(results))
 
 
 def _of_challenge(results: Path) -> Found:
+    """Return the claims about the challenge of Boulle (2007), judged by a file of results."""
     study = Challenge(Options())
     return study.judged(study.saved(results))
 
 
 def _of_waveform(results: Path) -> Found:
+    """Return the claims about the waveform study of Boulle (2007), judged by a file of results."""
     study = read_waveform(results.with_name("boulle2007.jsonl"))
     if study is None:
         raise ValueError(f"{results} does not hold the waveform study; compute it again.")
@@ -65,18 +69,22 @@ def _of_waveform(results: Path) -> Found:
 
 
 def _of_search(results: Path) -> Found:
+    """Return the claims about the search of Boulle (2007), judged by a file of measurements."""
     return judge_search(read_lines(results))
 
 
 def _of_complexity(results: Path) -> Found:
+    """Return the claims about running times in Rabenoro et al. (2015), judged by a file of measurements."""
     return judge_complexity(read_lines(results))
 
 
 def _of_filters(grid: str, results: Path) -> Found:
+    """Return the claims about filters in Rabenoro et al. (2015), judged by measurements with a grid of thresholds."""
     return judge_filters(read_lines(results), read_results(results.with_name(f"rabenoro2015-{grid}.jsonl")), grid)
 
 
 def _of_compromise(results: Path) -> Found:
+    """Return the claims about compromises in Blanquero et al. (2021), judged by a file of measurements."""
     return judge_compromise(read_lines(results))
 
 
@@ -115,11 +123,15 @@ SOURCES: Mapping[str, tuple[Source, ...]] = {
 
 @dataclass(frozen=True)
 class Entry:
-    """Entry of ``ledger.toml``: a part of the paper, described in words, and the files of this repository that
-    implement it.
+    """Part of a paper, as described in ``ledger.toml``.
 
-    ``why`` explains why a claim is not measured, or what differs in a table or figure; ``close`` says how close a table
-    or figure is to the paper's, unless that is computed.
+    Attributes
+    ----------
+    kind : "method", "formula", "table", "figure" or "claim".
+    place, what : place in the paper, and description.
+    lives, tests : files of this repository that implement and test it.
+    why : reason why a claim is not measured, or what differs in a table or figure.
+    close : how close a table or figure is to the paper's, unless that is computed.
     """
 
     kind: str
@@ -150,8 +162,13 @@ class Line:
 
 @dataclass(frozen=True)
 class Ledger:
-    """Contents of ``ledger.toml``: the result of the reproduction in a sentence, the most important claims, and all
-    parts of the paper.
+    """Contents of ``ledger.toml``.
+
+    Attributes
+    ----------
+    answer : result of the reproduction in a sentence.
+    lines : the most important claims.
+    entries : all parts of the paper.
     """
 
     answer: str
@@ -172,8 +189,9 @@ Verdicts = dict[tuple[str, str], dict[Source, Judged]]
 
 
 def judged(folder: Path, sources: Sequence[Source]) -> tuple[Verdicts, dict[str, str]]:
-    """Return the verdicts on all claims of a paper that can be judged by the results, and the closeness of its tables
-    by place.
+    """Return the verdicts on all claims of a paper that can be judged by the results, and the closeness of its tables.
+
+    Verdicts are by place and sentence, then by source; closeness is a text by place.
     """
     verdicts: Verdicts = {}
     close: dict[str, str] = {}
@@ -188,8 +206,8 @@ def judged(folder: Path, sources: Sequence[Source]) -> tuple[Verdicts, dict[str,
 
 
 def details(folder: Path, paper: str) -> str:
-    """Return further sections of the page of a paper: claims that its report does not show, and all parts of the
-    paper.
+    """Return further sections of the page of a paper: claims that its report does not show, and all parts of
+    the paper.
     """
     sources, parts = SOURCES[paper], read_ledger(paper).entries
     close = judged(folder, sources)[1]
@@ -233,11 +251,13 @@ def _links(paths: Sequence[str]) -> str:
 
 
 def _methods(lines: Sequence[Entry]) -> TextTable:
+    """Return a table of methods and formulas, with links to code and tests."""
     rows = [(line.place, f"{line.what}{_note(line)}", _links(line.lives), _links(line.tests)) for line in lines]
     return TextTable.of(("Place", "Method or formula", "Lives in", "Tested by"), rows)
 
 
 def _shown(lines: Sequence[Entry], close: Mapping[str, str]) -> TextTable:
+    """Return a table of the paper's tables and figures; ``close`` has computed closeness by place."""
     rows = [
         (
             line.place,
@@ -251,7 +271,10 @@ def _shown(lines: Sequence[Entry], close: Mapping[str, str]) -> TextTable:
 
 
 def _made(results: Sequence[str], records: Mapping[str, Any]) -> TextTable:
-    """Return a table of files of results with the commits and settings that produced them."""
+    """Return a table of files of results with the commits and settings that produced them.
+
+    ``results`` are names of files, and ``records`` the result of `read_made`.
+    """
     rows = []
     for name in dict.fromkeys(results):
         record = records.get(name, {"commits": {}, "settings": {}})
@@ -262,4 +285,5 @@ def _made(results: Sequence[str], records: Mapping[str, Any]) -> TextTable:
 
 
 def _note(line: Entry) -> str:
+    """Return the remark on a part of the paper as a sentence to append, or nothing."""
     return f". {line.why}" if line.why else ""

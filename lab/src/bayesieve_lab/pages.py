@@ -21,15 +21,19 @@ HERE = Path(__file__).parent
 
 
 def _report(name: str, paper: str, folder: Path, **options: Any) -> Files:
-    """Return the report of a study on its saved results, and its figures."""
+    """Return the report of a study on its saved results, and its figures, by file name.
+
+    ``name`` is that of the file of results, ``folder`` its folder; ``options`` are those of the study.
+    """
     study = make_study(paper, Options(**options))
     report = study.report(study.saved(folder / f"{name}.jsonl"))
     return {f"{paper}.md": report.markdown, **report.files}
 
 
 def _boulle(folder: Path) -> Files:
-    """Return the page on Boulle (2007) with tables 3 and 4, the reasons for differences, and the study of the
-    challenge.
+    """Return the page on Boulle (2007), and its figures, by file name.
+
+    It has tables 3 and 4, the reasons for differences, and the study of the challenge.
     """
     files, of_challenge = (
         _report(name, "boulle2007", folder, challenge=challenge)
@@ -41,7 +45,7 @@ def _boulle(folder: Path) -> Files:
 
 
 def _abellan(folder: Path) -> Files:
-    """Return the page on Abellan & Castellano (2017).
+    """Return the page on Abellan & Castellano (2017), by file name.
 
     Its claims are judged by means over folds, because there are too many folds to be saved.
     """
@@ -70,13 +74,13 @@ def lowered(text: str) -> str:
 
 
 def page_of(paper: str, folder: Path) -> Files:
-    """Return the page of a paper and its figures, from the results in a folder."""
+    """Return the page of a paper and its figures, by file name, from the results in a folder."""
     files = PAGES[paper](folder)
     return files | {f"{paper}.md": f"{files[f'{paper}.md'].rstrip()}\n\n{details(folder, paper)}\n"}
 
 
 def write_pages(folder: Path) -> None:
-    """Write all pages and figures."""
+    """Write all pages and figures into the folder of the results."""
     files = {"surpassed.md": surpassed_page(folder)}
     for paper in PAGES:
         files |= page_of(paper, folder)

@@ -1,5 +1,4 @@
-"""Page on all papers: for each, the result of the reproduction, its most important claims, and its best-known table
-beside ours.
+"""Page on all papers: for each, the result of the reproduction, its main claims, and its best-known table beside ours.
 
     python -m bayesieve_lab.papers docs/papers.md
 
@@ -63,6 +62,8 @@ def papers_page(folder: Path) -> str:
 def lines_table(verdicts: Verdicts, lines: Sequence[Line]) -> TextTable:
     """Return a table of the most important claims of a paper.
 
+    ``verdicts`` are those of `bayesieve_lab.ledger.judged`, ``lines`` the claims to show.
+
     Raises
     ------
     KeyError
@@ -98,11 +99,15 @@ def _short(claim: Judged) -> str:
 
 
 def _held(claim: Judged) -> int:
+    """Return the number of comparisons of a claim that hold."""
     return sum(check.verdict == "holds" for check in claim.checks)
 
 
 def counts(verdicts: Verdicts, n_unmeasured: int) -> str:
-    """Return a sentence with the number of claims by verdict; "differs" if the variants of a study disagree."""
+    """Return a sentence with the number of claims by verdict, and of those not measured.
+
+    Claims on which the variants of a study disagree are counted separately.
+    """
     outcomes = [{one.verdict for one in variants.values()} for variants in verdicts.values()]
     words = Counter(next(iter(of)) if len(of) == 1 else "differs between variants" for of in outcomes)
     counted = [(word, words[word]) for word in _ORDER if words[word]] + [("not measured", n_unmeasured)]
@@ -110,6 +115,7 @@ def counts(verdicts: Verdicts, n_unmeasured: int) -> str:
 
 
 def _of_boulle(folder: Path) -> tuple[str, TextTable]:
+    """Return title and table with means of Boulle (2007), table 3, and ours."""
     study = make_study("boulle2007")
     group = Group.of(study.saved(folder / "boulle2007.jsonl"), [one.ours for one in UCI if one.ours])
     rows = []
@@ -121,6 +127,7 @@ def _of_boulle(folder: Path) -> tuple[str, TextTable]:
 
 
 def _of_abellan(folder: Path) -> tuple[str, TextTable]:
+    """Return title and table with our means for tables 3 to 5 of Abellan & Castellano (2017)."""
     study = make_study("abellan2017")
     results = AbellanResults.of(study.saved(folder / "abellan2017-means.csv"))
     title = f"Tables 3 to 5: means over {len(results.names)} data sets; the paper's numbers are lost in our copy."
@@ -128,18 +135,21 @@ def _of_abellan(folder: Path) -> tuple[str, TextTable]:
 
 
 def _of_rabenoro(folder: Path) -> tuple[str, TextTable]:
+    """Return title and table with test errors and sizes of Rabenoro et al. (2015), table 1, and ours."""
     comparisons = saved_grids(folder)
     errors, features = (values_by_grid(comparisons, what) for what in ("test", "features"))
     return "Table 1: test errors, and numbers of indicators in brackets.", errors_table(SEARCHES, errors, features)
 
 
 def _of_blanquero(folder: Path) -> tuple[str, TextTable]:
+    """Return title and table with results under constraints of Blanquero et al. (2021), table 4, and ours."""
     study = make_study("blanquero2021")
     results = BlanqueroResults(study.saved(folder / "blanquero2021.jsonl"))
     return "Table 4: Australian with constraints, in percent.", constraints_table(results, smoothed=False)
 
 
 def _of_gidofalvi(folder: Path) -> tuple[str, TextTable]:
+    """Return title and table with errors and profits of Gidofalvi & Zadrozny, table 3, and ours."""
     study: Any = make_study("gidofalvi", Options())
     comparison = finished_draws(study.saved(folder / "gidofalvi.jsonl"))
     values: Mapping[tuple[str, str], Mapping[str, np.ndarray]] = {
@@ -169,7 +179,7 @@ _TABLES: Mapping[str, Callable[[Path], tuple[str, TextTable]]] = {
 
 
 def main(page: str) -> None:
-    """Write this page, and the pages of the papers."""
+    """Write the page, whose path is given, and the pages of the papers."""
     path = Path(page)
     folder = path.absolute().parents[1] / FOLDER
     write_pages(folder)

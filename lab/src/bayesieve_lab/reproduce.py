@@ -104,6 +104,7 @@ def reproduce(given: Any) -> None:
 
 
 def _data_sets(only: str | None, paper: str) -> tuple[str, ...]:
+    """Return the names in the option --only; CommandError if there are none, or the paper has no data sets."""
     from bayesieve_lab.registry import PAPERS
 
     names = () if only is None else tuple(names_in(only))
@@ -130,6 +131,7 @@ def _check_output(output: Path | None) -> None:
 
 
 def _smoothing(text: str | None) -> Smoothing | None:
+    """Return the value of the option --smoothing; CommandError if it is invalid."""
     if text is None:
         return None
     if text == "m-estimate":
@@ -144,6 +146,7 @@ def _smoothing(text: str | None) -> Smoothing | None:
 
 
 def _run(study: Study, results: Path | None, screen: Screen) -> Report:
+    """Run the study and return its report; ``results`` is the file for finished folds, or None."""
     from bayesieve.cli import compiling, files
 
     with interruptible(lambda: files.finished_in(results)), compiling.announced(screen):
@@ -151,6 +154,7 @@ def _run(study: Study, results: Path | None, screen: Screen) -> Report:
 
 
 def _show(report: Report, screen: Screen) -> None:
+    """Print the tables and findings of a report."""
     for title, table in report.tables:
         screen.line(title)
         columns = [Heading(name, number) for name, number in zip(table.titles, table.numbers, strict=True)]

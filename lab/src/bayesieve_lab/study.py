@@ -163,7 +163,7 @@ class Study(ABC):
         return Comparison.of(self.data(), self.methods(), self.protocol, rows)
 
     def files(self, results: Path) -> tuple[Path, ...]:
-        """Return the files that hold the results."""
+        """Return the files that hold the results; ``results`` is the main one."""
         return (results,)
 
     def parts(self) -> Iterator[Part]:
@@ -183,6 +183,6 @@ class Study(ABC):
 
 
 def command_line(paper: str, **options: Any) -> str:
-    """Return the command of a reproduction, without options that are None, False, 0 or empty."""
+    """Return the command that reproduces a paper, without options that are None, False, 0 or empty."""
     words = (f" --{name}" if value is True else f" --{name} {value}" for name, value in options.items() if value)
     return f"bayesieve reproduce {paper}{''.join(words)}"

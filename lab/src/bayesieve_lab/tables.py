@@ -41,7 +41,9 @@ class TextTable:
 
     @classmethod
     def of_data_sets(cls, names: Sequence[str], methods: Iterable[str], matrix: np.ndarray, digits: int) -> TextTable:
-        """Return a table of numbers (n_data, n_methods), with one row per data set."""
+        """Return a table of numbers, ``matrix`` (n_data, n_methods), with one row per data set, and ``digits``
+        decimals.
+        """
         lines = zip(names, matrix.tolist(), strict=True)
         rows = [(name, *(number_text(value, f".{digits}f") for value in line)) for name, line in lines]
         return cls.of(("Data set", *(f">{method}" for method in methods)), rows)
@@ -72,7 +74,10 @@ class TextTable:
 
 
 def document(template: Path, **context: Any) -> str:
-    """Return a Markdown document from a Jinja template, which may hold tables and tuples of sentences."""
+    """Return a Markdown document from a Jinja template, with ``context`` as its variables.
+
+    Variables may be tables, and tuples of sentences, which become lists.
+    """
     import jinja2
 
     environment = jinja2.Environment(undefined=jinja2.StrictUndefined, finalize=_markdown)
@@ -81,6 +86,7 @@ def document(template: Path, **context: Any) -> str:
 
 
 def _markdown(part: Any) -> Any:
+    """Return a variable of a document as Markdown, if it is a table or a tuple of sentences."""
     if isinstance(part, TextTable):
         return part.to_markdown()
     return "\n".join(f"- {sentence}" for sentence in part) if isinstance(part, tuple) else part
@@ -95,7 +101,7 @@ def mean_and_spread(values: Sequence[float] | np.ndarray, digits: int) -> str:
 
 
 def signed(value: float, digits: int) -> str:
-    """Return a difference as text with its sign."""
+    """Return a number as text with its sign and a number of decimals."""
     return f"{value:+.{digits}f}"
 
 

@@ -1,4 +1,7 @@
-"""Command `bayesieve compare`: comparison of selectors on one table or several, and the printed summary."""
+"""Command `bayesieve compare`: comparison of selectors on one table or several, and the printed summary.
+
+``given`` are the parsed options of the command, and ``screen`` is the terminal to which it prints.
+"""
 
 from __future__ import annotations
 
@@ -69,9 +72,7 @@ def compare(given: Any) -> None:
 
 
 def _methods(given: Any) -> dict[str, Any]:
-    """Return the classifiers to compare by name; an error is raised at once if the package of a peer is not
-    installed.
-    """
+    """Return the classifiers to compare by name; CommandError if the package of one is not installed."""
     selectors = list(SELECTORS) if given.selectors is None else _names(given.selectors, SELECTORS, "selector")
     choices = {} if given.peers is None else _peers()
     peers = [] if given.peers is None else _names(given.peers, choices, "peer")
@@ -88,6 +89,9 @@ def _peers() -> dict[str, Any]:
 
 
 def _names(text: str, choices: Collection[str], what: str) -> list[str]:
+    """Return the names in a comma-separated text; CommandError unless all are among ``choices``, whose kind is
+    ``what``.
+    """
     names = names_in(text)
     if not names:
         raise CommandError(f"--{what}s is empty; choose from {named(choices, most=len(choices))}")
@@ -97,7 +101,7 @@ def _names(text: str, choices: Collection[str], what: str) -> list[str]:
 
 
 def _write(comparison: Any, tables: Sequence[ComparedTable], measure: str, output: Path) -> list[tuple[str, Path]]:
-    """Write the folds and the page; CommandError if all methods failed."""
+    """Write the folds and the page; return the kind and path of each file. CommandError if all methods failed."""
     files.write_frame(comparison.frame, output / _FOLDS)
     if all(row["error"] is not None for row in comparison.rows):
         _, name, _, error = comparison.errors()[0]
@@ -112,7 +116,16 @@ def _write(comparison: Any, tables: Sequence[ComparedTable], measure: str, outpu
 
 @dataclass
 class ComparedTable:
-    """Table of the comparison, which is read when the object is called; `name` identifies it in results."""
+    """Table of the comparison, which is read when the object is called.
+
+    Attributes
+    ----------
+    name : name that identifies the table in results.
+    path : its file.
+    columns : roles of its columns.
+    frame : content of a stream, which cannot be read again; None for files.
+    was_read : whether it has been read.
+    """
 
     name: str
     path: Path
@@ -134,8 +147,9 @@ class ComparedTable:
         return data.frame[[*data.names, *time]], data.y, weights
 
     def __call__(self) -> tuple[Any, Any, Any]:
-        """Return features, labels and weights like `read`; messages name the file, because tables may be read in
-        parallel.
+        """Return features, labels and weights like `read`.
+
+        Messages name the file, because tables may be read in parallel.
         """
         path = shown(self.path)
         try:
@@ -174,6 +188,8 @@ def _compared_tables(given: Any) -> list[ComparedTable]:
 def table_names(paths: Sequence[Path], targets: Sequence[str]) -> list[str]:
     """Return names of the tables: the file name without its extension, extended until it is unique.
 
+    ``targets`` are the target columns; a file with several targets appears several times.
+
     Examples
     --------
     >>> table_names([Path("old/heart.csv"), Path("new/heart.csv"), Path("iris.csv.gz")], ["y"] * 3)
@@ -208,7 +224,9 @@ _SAME = 1e-12
 
 
 def show_comparison(screen: Screen, comparison: Any, measure: str, written: Sequence[tuple[str, Path]]) -> None:
-    """Print the methods, the best by ``measure`` first, with tests, errors and the files written."""
+    """Print the methods, the best by ``measure`` first, with tests and errors, and the files ``written`` (kind,
+    path).
+    """
     several, protocol = len(comparison.data) > 1, comparison.protocol
     on_tables = f" on {plural(len(comparison.data), 'table')}" if several else ""
     screen.line(
@@ -275,7 +293,7 @@ def _show_tables(screen: Screen, comparison: Any, measure: str) -> None:
 
 
 def _show_winners(screen: Screen, comparison: Any, measure: str, stands: dict[str, Any]) -> None:
-    """Print one line per table: the best and the second-best method."""
+    """Print one line per table: the best and the second-best method; ``stands`` are the `standings` by table."""
     by = _column_title(measure)
     lines = {(line["data"], line["method"]): line for line in comparison.means().to_dicts()}
     n_rows = {row["data"]: row["n_train"] + row["n_test"] for row in comparison.rows}
@@ -299,12 +317,16 @@ def _show_winners(screen: Screen, comparison: Any, measure: str, stands: dict[st
 
 
 def _show_means(screen: Screen, comparison: Any, order: Sequence[int]) -> None:
+    """Print means over tables by method; ``order`` are positions of the methods, the best first."""
     means = [_means(comparison, name, 4) for name in _SPREAD]
     _show(screen, "mean over tables", [[comparison.methods[j], *(mean[j] for mean in means)] for j in order])
 
 
 def _show(screen: Screen, first: str, rows: Sequence[Sequence[Any]], titles: Sequence[str] = ()) -> None:
-    """Print a table of methods, the best first, with figures: the measures unless other titles are given."""
+    """Print a table with one line per method; ``first`` is the title of the names.
+
+    ``rows`` have a name and numbers; the titles of the numbers are by default those of the main measures.
+    """
     screen.table([Heading(first), *numbers(*(titles or map(_column_title, _SPREAD)))], rows, strong=(0,))
 
 
@@ -315,8 +337,9 @@ def _with_results(comparison: Any, measure: str) -> np.ndarray:
 
 
 def _means(comparison: Any, measure: str, digits: int) -> list[str]:
-    """Return means over tables as text, empty for a method without results on a table: means over different tables are
-    not comparable.
+    """Return the mean of a measure over tables as text, by method, with a number of ``digits``.
+
+    It is a dash for a method without results on a table, because means over different tables are not comparable.
     """
     columns = _with_results(comparison, measure).T
     is_complete = [column.size > 0 and not np.isnan(column).any() for column in columns]
@@ -327,8 +350,10 @@ def _means(comparison: Any, measure: str, digits: int) -> list[str]:
 
 
 def _findings(measure: str, methods: Sequence[str], matrix: np.ndarray, ranks: np.ndarray) -> list[str]:
-    """Return the results of tests over tables as sentences; methods are ordered by rank, and larger numbers in
-    ``matrix`` are better.
+    """Return the results of tests over tables as sentences.
+
+    ``methods`` are ordered by their average ``ranks`` (n_methods,). Larger numbers in ``matrix`` (n_tables, n_methods),
+    means of ``measure``, are better.
     """
     n, k = matrix.shape
     tied = [name for name, rank in zip(methods, ranks, strict=True) if rank - ranks[0] < _SAME]
@@ -352,6 +377,7 @@ def _findings(measure: str, methods: Sequence[str], matrix: np.ndarray, ranks: n
 
 
 def _wilcoxon(methods: Sequence[str], matrix: np.ndarray) -> str:
+    """Return the results of signed-rank tests over tables as a sentence; for the arguments, see `_findings`."""
     n, k = matrix.shape
     fewest = fewest_data_sets(k, _LEVEL)
     if n < fewest:
@@ -369,6 +395,7 @@ def _wilcoxon(methods: Sequence[str], matrix: np.ndarray) -> str:
 
 
 def _better(methods: Sequence[str], worse: Sequence[str]) -> str:
+    """Return part of a sentence: the first method is better than those in ``worse``."""
     others = plural(len(methods) - 1, "other")
     if not worse:
         return f"{quoted(methods[0])} is not significantly better than any of {others}"
@@ -377,20 +404,24 @@ def _better(methods: Sequence[str], worse: Sequence[str]) -> str:
 
 
 def _column_title(measure: str) -> str:
+    """Return a short title of a measure."""
     short = {"compression_rate": "compression", "balanced_accuracy": "balanced acc."}
     return short.get(measure, Measure(measure).title)
 
 
 def _spread_text(line: dict[str, Any], measure: str) -> str:
+    """Return mean and standard deviation of a measure as text; ``line`` is a row of `Comparison.means`."""
     mean, spread = line[measure], line[f"{measure}_std"]
     return _number_text(mean, 4) + ("" if mean is None or spread is None else f" ±{spread:.3f}")
 
 
 def _number_text(value: float | None, digits: int) -> str:
+    """Return a number as text; a dash for None."""
     return _UNKNOWN if value is None else f"{value:.{digits}f}"
 
 
 def _p_text(standing: Any) -> str:
+    """Return the p-value of a method (a `Standing`) against the best one as text."""
     test = standing.against_best
     if test is None:
         return "best"

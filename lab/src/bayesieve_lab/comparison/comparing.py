@@ -158,7 +158,11 @@ def compare_many(
 def _run(
     estimators: Mapping[str, Any], sources: Sequence[_Source], file: ComparisonFile, n_jobs: int | None, verbose: int
 ) -> bool:
-    """Run the folds that have no results yet; return False after Ctrl-C, otherwise True."""
+    """Run the folds that have no results yet; return False after Ctrl-C, otherwise True.
+
+    ``estimators`` are the methods by name, ``sources`` the data sets, and ``file`` saves the results. For ``n_jobs``
+    and ``verbose``, see `compare`.
+    """
     jobs: list[tuple[_Source, tuple[int, int], list[str]]] = []
     for source in sources:
         for place in source.places:
@@ -172,6 +176,7 @@ def _run(
     stopped, abandoned = threading.Event(), threading.Event()
 
     def run(job: tuple[_Source, tuple[int, int], list[str]]) -> None:
+        """Run all methods of a job (data set, place of the fold, names of methods) and save their results."""
         source, place, methods = job
         if stopped.is_set():
             return
@@ -207,11 +212,12 @@ def _run(
 
 
 class _Source:
-    """A data set and its folds.
+    """A data set of a comparison and its folds.
 
     ``content`` is ``(X, y)``, ``(X, y, sample_weight)``, or a callable without arguments that returns one of these: it
-    is called for the first fold, and its result is released after the last of ``n_waiting``. A ValueError is raised if
-    the name is not a text, or the content cannot be loaded or split.
+    is called for the first fold, and its result is released after the last of ``n_waiting``. ``split`` divides the
+    rows, and ``file`` records the hash of the data. A ValueError is raised if the name is not a text, or the content
+    cannot be loaded or split.
     """
 
     def __init__(self, name: str, content: Any, split: of_folds.Split, file: ComparisonFile) -> None:
@@ -227,7 +233,7 @@ class _Source:
 
     @contextmanager
     def fold(self, place: tuple[int, int]) -> Iterator[tuple[of_folds.DataSet, of_folds.Fold]]:
-        """Keep a data set in memory during the ``with`` block, and yield it with the fold at ``place`` (repeat,
+        """Keep the data set in memory during the ``with`` block, and yield it with the fold at ``place`` (repeat,
         fold).
         """
         with self._lock:
@@ -249,6 +255,7 @@ class _Source:
                     self.opened = None
 
     def _loaded(self) -> tuple[of_folds.DataSet, list[of_folds.Fold]]:
+        """Load the data set; return it with its folds. Raise ValueError, which names the data set, if that fails."""
         try:
             parts = self._content()
         except Exception as error:
@@ -262,6 +269,9 @@ class _Source:
         return opened
 
     def _folds_of(self, parts: Any) -> tuple[of_folds.DataSet, list[of_folds.Fold]]:
+        """Check the content ``(X, y)`` or ``(X, y, sample_weight)`` of a data set; return the data set and its
+        folds.
+        """
         if not isinstance(parts, (tuple, list)) or len(parts) not in (2, 3):
             raise ValueError("A data set is a pair (X, y), or (X, y, sample_weight).")
         X, y, weight = (*parts, None) if len(parts) == 2 else parts
@@ -289,7 +299,10 @@ class _Source:
 
 
 def _without_uncounted_rows(data: of_folds.DataSet, weights: np.ndarray) -> of_folds.DataSet:
-    """Return the data set without rows of weight 0, and without classes that have no other rows."""
+    """Return the data set without rows of weight 0, and without classes that have no other rows.
+
+    ``weights`` are its row weights, (n_rows,).
+    """
     left = data.take(np.flatnonzero(weights))
     present, codes = np.unique(left.codes, return_inverse=True)
     if present.size < 2:
@@ -299,8 +312,10 @@ def _without_uncounted_rows(data: of_folds.DataSet, weights: np.ndarray) -> of_f
 
 
 class _Standing:
-    """Progress display: number of finished fits, running fits of all threads, and the remaining time at the current
+    """Progress of a comparison: number of finished fits, running fits of all threads, and remaining time at the current
     pace.
+
+    ``total`` is the number of fits.
     """
 
     def __init__(self, progress: SearchProgress | None, total: int) -> None:
@@ -312,7 +327,7 @@ class _Standing:
 
     @contextmanager
     def at(self, fit: str) -> Iterator[None]:
-        """Show that a fit is running in this thread during the ``with`` block."""
+        """Show that a fit, described by a text, is running in this thread during the ``with`` block."""
         me = threading.get_ident()
         with self._lock:
             self.running[me] = fit

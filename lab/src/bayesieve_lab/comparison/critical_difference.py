@@ -1,5 +1,6 @@
-"""Critical-difference diagrams (Demsar 2006, figure 1): average ranks of methods on an axis, with bars that join
-methods that do not differ significantly.
+"""Critical-difference diagrams (Demsar 2006, figure 1).
+
+They show average ranks of methods on an axis, with bars that join methods that do not differ significantly.
 """
 
 from __future__ import annotations
@@ -145,10 +146,10 @@ def _figure(
     caption: str,
     axis: str = _AXIS,
 ) -> Figure:
-    """Return a figure with one line per method, the best first; a bar joins a method with others that do not differ
-    from it.
+    """Return a figure of average ranks with one line per method, the best first; bars join methods that do not differ.
 
-    ``groups`` are the methods that each bar joins, the best of each group first, or None without a test.
+    ``ranks`` has one number for each name. ``groups`` are positions of the methods that each bar joins, the best of
+    each group first, or None without a test. ``axis`` is the title of the axis.
     """
     if not ranks:
         return Figure(title, caption, {})
@@ -172,12 +173,17 @@ def _figure(
 
 
 def _alike(i: int, order: Sequence[int], texts: Sequence[str], groups: Sequence[Sequence[int]]) -> str:
+    """Return the names of the methods that do not differ from method ``i``, as text.
+
+    ``order`` are positions of all methods, the best first, ``texts`` their names; for ``groups``, see `_figure`.
+    """
     alike = [j for j in order if j != i and any(i in group and j in group for group in groups)]
     all_others = len(alike) == len(texts) - 1 and len(alike) > 2
     return "every other method" if all_others else ", ".join(texts[j] for j in alike) or "none"
 
 
 def _bars_in_words(n_methods: int, groups: Sequence[Sequence[int]], test: str) -> str:
+    """Return a sentence on which methods differ; ``test`` names the test, and for ``groups``, see `_figure`."""
     if any(len(group) == n_methods for group in groups):
         return f"No two methods differ significantly ({test})."
     if not groups:

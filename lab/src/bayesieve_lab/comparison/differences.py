@@ -65,10 +65,13 @@ class PairedTest:
 
 @dataclass(frozen=True)
 class WinsLosses:
-    """Data sets on which the reference is significantly better (wins) or worse (losses) than another method.
+    """Data sets on which a reference method is significantly better (wins) or worse (losses) than another method.
 
-    `unknown` counts data sets without a test, because a method failed or there is a single fold; `outcomes` has 1 for a
-    win, -1 for a loss, 0 for a tie and None if unknown, by data set.
+    Attributes
+    ----------
+    wins, losses, ties : numbers of data sets.
+    unknown : number of data sets without a test, because a method failed or there is a single fold.
+    outcomes : by data set, 1 for a win, -1 for a loss, 0 for a tie, and None if unknown.
     """
 
     wins: int
@@ -191,6 +194,7 @@ def wins_and_losses(
         )
 
     def outcome(where: str, other: str) -> int | None:
+        """Return the outcome on a data set against another method; see `WinsLosses`."""
         ours, theirs = cells.get((where, reference), {}), cells.get((where, other), {})
         splits = [split for split in ours if split in theirs]
         pair = ([ours[s] for s in splits], [theirs[s] for s in splits])
@@ -206,7 +210,11 @@ def wins_and_losses(
 
 
 def _student(first: Sequence[float] | np.ndarray, second: Sequence[float] | np.ndarray, overlap: float) -> PairedTest:
-    """Return the t-test of the mean difference, whose variance is (1/n + overlap) times that of one difference."""
+    """Return the paired t-test of two methods on the same folds.
+
+    ``first`` and ``second``, both (n_folds,), are their values. The variance of the mean difference is taken to be (1/n
+    + overlap) times that of one difference.
+    """
     from scipy.stats import t as student
 
     check_consistent_length(first, second)
@@ -224,8 +232,9 @@ def _student(first: Sequence[float] | np.ndarray, second: Sequence[float] | np.n
 
 
 def settled(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Return the differences of pairs without missing values, free of rounding noise; 0 if both values are equal, even
-    if infinite.
+    """Return the differences of paired values, free of rounding noise, without pairs that have a missing value.
+
+    ``first`` and ``second`` have shape (n,). A difference is 0 if both values are equal, even if infinite.
     """
     has_both = ~(np.isnan(first) | np.isnan(second))
     first, second = first[has_both], second[has_both]
@@ -237,17 +246,21 @@ def settled(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 
 def rounded(values: np.ndarray) -> np.ndarray:
-    """Return the values without rounding noise; numbers so large that rounding would overflow stay as they are."""
+    """Return the values rounded to 12 decimals, to remove rounding noise; very large numbers stay as they are."""
     small = np.abs(values) < _LARGEST_ROUNDED
     return np.where(small, np.round(np.where(small, values, 0.0), DIGITS), values)
 
 
 @dataclass(frozen=True)
 class SignedRanks:
-    """Comparison of two methods over data sets; `adjusted` is `p_value` after Holm (1979).
+    """Result of Wilcoxon's signed-rank test of two methods over data sets.
 
-    `wins`, `ties` and `losses` count the data sets on which the first method is better, equal and worse by any amount,
-    without data sets on which either method failed.
+    Attributes
+    ----------
+    first, second : names of the methods.
+    p_value, adjusted : p-value of the test, and after Holm's adjustment (1979) for several pairs.
+    wins, ties, losses : numbers of data sets on which the first method is better, equal and worse by any amount,
+        without data sets on which either method failed.
     """
 
     first: str
@@ -260,6 +273,7 @@ class SignedRanks:
 
     @property
     def n_data(self) -> int:
+        """Number of data sets that were compared."""
         return self.wins + self.ties + self.losses
 
 
@@ -291,6 +305,7 @@ def ranks(matrix: np.ndarray, higher_is_better: bool = True) -> np.ndarray:
     Parameters
     ----------
     matrix : (n_data, n_methods) means of a measure.
+    higher_is_better : whether higher values of the measure are better.
 
     Returns
     -------
@@ -343,7 +358,7 @@ def average_ranks(matrix: np.ndarray, higher_is_better: bool = True) -> np.ndarr
 
 
 def _known_ranks(matrix: np.ndarray, higher_is_better: bool) -> np.ndarray:
-    """Return ranks on the data sets on which at least one method succeeded, (n_known, n_methods)."""
+    """Return ranks on the data sets on which at least one method succeeded, (n_known, n_methods); see `ranks`."""
     ranked = ranks(matrix, higher_is_better)
     return ranked[~np.isnan(ranked).any(axis=1)]
 
@@ -410,8 +425,7 @@ def critical_difference(n_methods: int, n_data: int, alpha: float = 0.05) -> flo
 
 
 def cliques(ranks: Sequence[float] | np.ndarray, difference: float) -> list[tuple[int, ...]]:
-    """Return the largest groups of two or more methods whose average ranks all differ by less than the critical
-    difference.
+    """Return the largest groups of methods whose average ranks all differ by less than the critical difference.
 
     Parameters
     ----------
@@ -420,7 +434,7 @@ def cliques(ranks: Sequence[float] | np.ndarray, difference: float) -> list[tupl
 
     Returns
     -------
-    list of tuples of places in `ranks`, best rank first; groups may overlap, but none contains another.
+    list of tuples of places in `ranks`, best rank first; groups of two or more may overlap, but none contains another.
 
     Examples
     --------
@@ -434,9 +448,10 @@ def cliques(ranks: Sequence[float] | np.ndarray, difference: float) -> list[tupl
 
 
 def groups_not_apart(ranks: Sequence[float] | np.ndarray, apart: Iterable[tuple[int, int]]) -> list[tuple[int, ...]]:
-    """Return the largest runs of two or more neighbours by rank in which no two differ significantly, best rank first.
+    """Return the largest runs of two or more neighbours by rank in which no two differ significantly.
 
-    ``apart`` are the pairs of positions that differ significantly.
+    ``ranks`` (n_methods,) are average ranks, and ``apart`` the pairs of positions that differ significantly. Groups are
+    tuples of positions, best rank first.
 
     Examples
     --------
@@ -499,7 +514,8 @@ def wilcoxon_holm(matrix: np.ndarray, names: Sequence[str], higher_is_better: bo
 
 
 def signed_rank_test(differences: np.ndarray) -> float:
-    """Return the exact two-sided p-value of the Wilcoxon signed-rank test, also if differences have equal sizes.
+    """Return the exact two-sided p-value of the Wilcoxon signed-rank test of ``differences``, (n,), which may have
+    ties.
 
     Differences of error rates are multiples of 1 / n_rows, so their sizes may be equal. Tables of the test do not cover
     ties, and the normal approximation is poor for ten differences. Here all combinations of signs are enumerated for
@@ -545,12 +561,16 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def _chance_of_agreement(row: np.ndarray, n_data: int) -> float:
-    """Return the chance that all data sets rank alike if each ranking with these ties is equally likely."""
+    """Return the probability that all data sets rank the methods alike, if each ranking is equally likely.
+
+    ``row`` (n_methods,) are the ranks on a data set; only rankings with its ties are considered.
+    """
     tied = np.unique(row, return_counts=True)[1].tolist()
     return float(math.factorial(row.size) // math.prod(map(math.factorial, tied))) ** (1 - n_data)
 
 
 def _as_matrix(matrix: np.ndarray) -> np.ndarray:
+    """Return a matrix of floats, (n_data, n_methods); ValueError for another shape."""
     values = np.asarray(matrix, dtype=float)
     if values.ndim != 2 or values.shape[1] < 1:
         raise ValueError(f"A matrix of data sets by methods has two dimensions, got the shape {values.shape}.")
@@ -558,6 +578,7 @@ def _as_matrix(matrix: np.ndarray) -> np.ndarray:
 
 
 def _need(n_data: int, n_methods: int) -> None:
+    """Raise ValueError unless there are at least two data sets and two methods."""
     if n_methods < 2:
         raise ValueError(f"A comparison needs at least two methods, got {n_methods}; add one.")
     if n_data < 2:

@@ -35,7 +35,13 @@ _LOWEST = -1e300  # log of a probability of 0: finite, so that scores can be com
 
 @dataclass(frozen=True)
 class Fold:
-    """Positions of the training and test rows of a fold; repeats and folds count from 0."""
+    """Row positions of a fold.
+
+    Attributes
+    ----------
+    repeat, fold : numbers of the repeat and of the fold in it, from 0.
+    train, test : positions of the training rows and of the test rows.
+    """
 
     repeat: int
     fold: int
@@ -87,6 +93,7 @@ class RepeatedFolds(ShortRepr):
 
     @property
     def in_words(self) -> str:
+        """Description of the folds, for reports."""
         repeats = f"{self.n_repeats} times " if self.n_repeats > 1 else ""
         return f"{repeats}{self.n_folds}-fold cross-validation"
 
@@ -208,11 +215,13 @@ class TimeFolds(ShortRepr):
 
     @property
     def in_words(self) -> str:
+        """Description of the folds, for reports."""
         return f"{self.n_folds} blocks of later rows, each predicted by models of all earlier rows"
 
     def split(self, labels: np.ndarray, moments: np.ndarray | None = None) -> list[Fold]:
-        """Return the folds of rows with the times ``moments``, (n_rows,); ValueError if there are too few different
-        times.
+        """Return the folds of rows with the class labels ``labels`` and the times ``moments``, both (n_rows,).
+
+        Without ``moments``, rows are in the order of time. A ValueError is raised if there are too few different times.
         """
         pairs = time_splits(np.arange(labels.size) if moments is None else moments, self.n_blocks)
         if len(pairs) < self.n_folds:
@@ -251,6 +260,7 @@ class Splits(ShortRepr):
 
     @property
     def in_words(self) -> str:
+        """Description of the folds, for reports."""
         return plural(self.n_folds, "split") + (f" by {type(self.cv).__name__}" if is_splitter(self.cv) else "")
 
     def split(self, labels: np.ndarray) -> list[Fold]:
@@ -263,8 +273,9 @@ Split = RepeatedFolds | FixedSplit | TimeFolds | Splits
 
 
 def split_of(protocol: Any) -> Split:
-    """Return an object that splits rows, from such an object, "time", a scikit-learn splitter, or pairs of row
-    positions.
+    """Return an object that splits rows into folds.
+
+    ``protocol`` is such an object, "time", a scikit-learn splitter, or pairs of (train, test) row positions.
     """
     if isinstance(protocol, Split):
         return protocol
@@ -279,7 +290,10 @@ def split_of(protocol: Any) -> Split:
 
 
 def _make_whole(split: Any, **lowest: int) -> None:
-    """Convert the named fields to plain integers, for files; ValueError for other values or values below ``lowest``."""
+    """Convert fields of an object that splits rows to plain integers, for files.
+
+    ``lowest`` has the names of the fields and their lowest values; ValueError for other values.
+    """
     for name, least in lowest.items():
         value: Any = getattr(split, name)
         whole = isinstance(value, Integral) and not isinstance(value, bool)
@@ -290,7 +304,17 @@ def _make_whole(split: Any, **lowest: int) -> None:
 
 @dataclass(frozen=True)
 class DataSet:
-    """A table with the codes (n_rows,) of its classes, their sorted labels, and row weights or None."""
+    """A table with classes and weights of its rows.
+
+    Attributes
+    ----------
+    name : name of the data set.
+    X : dataframe, array or sparse matrix of the features.
+    codes : (n_rows,) class of each row, as a position in ``classes``.
+    classes : (n_classes,) sorted labels.
+    weights : (n_rows,) row weights, or None.
+    moments : hash of the times that order the rows, as text; empty if there are none.
+    """
 
     name: str
     X: Any
@@ -301,10 +325,12 @@ class DataSet:
 
     @property
     def n_rows(self) -> int:
+        """Number of rows."""
         return int(self.codes.size)
 
     @property
     def fingerprint(self) -> str:
+        """Hash of the content, by which saved results are recognised as those of this data set."""
         return fingerprint(self.X, self.codes, self.classes, self.weights) + self.moments
 
     def take(self, rows: np.ndarray) -> DataSet:
@@ -332,8 +358,9 @@ class FoldRun:
         self._coded_tests: dict[str, tuple[Any, float]] = {}
 
     def __call__(self, name: str, estimator: Any) -> dict[str, Any]:
-        """Return the measures of a method, or its error message. Raises KeyboardInterrupt after Ctrl-C in its
-        search.
+        """Run a method on the fold; return its measures, or its error message, by name (see `Result`).
+
+        Raises KeyboardInterrupt after Ctrl-C in its search.
         """
         row: dict[str, Any] = {
             "data": self._train.name,
@@ -360,7 +387,9 @@ class FoldRun:
         return row
 
     def _measured(self, model: Any) -> dict[str, Any]:
-        """Fit a model, and measure it on the test rows, in the form that it predicts."""
+        """Fit a model to the training rows and measure it on the test rows; return measures, seconds and further
+        figures.
+        """
         test, rows = self._test, self._test.X
         fit_seconds = predict_seconds = 0.0
         # A classifier that normalizes weights cannot share a coding with the original ones.
@@ -463,7 +492,7 @@ def quiet_clone(estimator: Any, n_jobs: int | None) -> Any:
 
 
 def raise_if_interrupted(model: Any) -> None:
-    """Raise KeyboardInterrupt if Ctrl-C ended the search of a model, so that its fold counts as unfinished."""
+    """Raise KeyboardInterrupt if Ctrl-C ended the search of a fitted model, so that its fold counts as unfinished."""
     trace = getattr(model, "trace_", None)
     limits = [getattr(part, "max_seconds", None) for part in (model, getattr(model, "selector_", None))]
     limit = min((limit for limit in limits if limit is not None), default=None)
@@ -472,9 +501,9 @@ def raise_if_interrupted(model: Any) -> None:
 
 
 def log_probabilities(model: Any, X: Any, classes: np.ndarray, n_train: int) -> np.ndarray:
-    """Return log probabilities of all sorted ``classes``, (n_rows, n_classes), by a classifier fitted to some or all of
-    them.
+    """Return log probabilities of all classes, (n_rows, n_classes), by a classifier fitted to some or all of them.
 
+    ``X`` are the rows to predict, ``classes`` (n_classes,) sorted labels, and ``n_train`` the number of training rows.
     A class without training rows gets the probability that half a row would have, as in `log_proba_of_splits`. A
     ValueError is raised if probabilities or classes are invalid.
     """
@@ -532,12 +561,19 @@ def fold_measures(
 
 
 def _null_loss(codes: np.ndarray, train_counts: np.ndarray, weights: np.ndarray | None) -> float:
+    """Return the log loss, in nats per row, of predicting the class shares of the training rows; see
+    `fold_measures`.
+    """
     shares = np.where(train_counts > 0, train_counts, 0.5) / train_counts.sum()
     return float(np.average(-np.log(shares[codes]), weights=weights))
 
 
 def balanced_accuracy(log_proba: np.ndarray, codes: np.ndarray, weights: np.ndarray | None = None) -> float:
-    """Return the mean recall of the classes that have rows."""
+    """Return the mean recall of the classes that have rows.
+
+    ``log_proba`` (n_rows, n_classes) are predicted log probabilities, ``codes`` (n_rows,) the true classes, and
+    ``weights`` (n_rows,) row weights, or None.
+    """
     every = np.ones(codes.size) if weights is None else weights
     total = np.bincount(codes, weights=every, minlength=log_proba.shape[1])
     right = np.bincount(codes, weights=every * (log_proba.argmax(axis=1) == codes), minlength=log_proba.shape[1])

@@ -1,4 +1,7 @@
-"""HTML page of a comparison of methods: means, tests, ranks and folds."""
+"""HTML page of a comparison of methods: means, tests, ranks and folds.
+
+In private functions, ``folds`` is the comparison, ``i`` the position of a data set, and ``j`` that of a method.
+"""
 
 from __future__ import annotations
 
@@ -115,28 +118,33 @@ class Compared:
         self.reference = self.order[0] if reference is None else self.methods.index(reference)
 
     def means(self, column: str) -> np.ndarray:
-        """Return means over the folds that have a value, (n_data, n_methods); standard deviations if ``column`` ends in
-        "_std".
+        """Return means over the folds that have a value, (n_data, n_methods).
+
+        ``column`` is a measure; for a name that ends in "_std", standard deviations are returned.
         """
         return self._summary[column].to_numpy().reshape(len(self.data), -1)
 
     def mean(self, column: str) -> np.ndarray:
-        """Return means over the data sets that have a value, (n_methods,)."""
+        """Return means of a measure over the data sets that have a value, (n_methods,)."""
         return _over_data(self.means(column))
 
     def known_matrix(self, measure: Measure) -> np.ndarray:
-        """Return means by data set and method, without data sets on which no method has a value, (n_known,
-        n_methods).
+        """Return means of a measure by data set and method, (n_known, n_methods), of data sets on which a method has a
+        value.
         """
         matrix = self.matrix(measure.name)
         return np.asarray(matrix[~np.isnan(matrix).all(axis=1)])
 
     def _corrected(self, name: str, i: int, j: int) -> tests_of.PairedTest:
+        """Return the corrected test of method `j` minus the reference by measure ``name`` on data set `i`."""
         values = self.values[name][i]
         return tests_of.corrected_resampled_t(values[j], values[self.reference], self.test_share)
 
     def student(self, name: str, i: int, j: int) -> tests_of.PairedTest:
-        """Return Student's test of method `j` minus the reference, without correction for overlapping training sets."""
+        """Return Student's test of method `j` minus the reference by measure ``name`` on data set `i`.
+
+        It is not corrected for overlapping training sets.
+        """
         values = self.values[name][i]
         return tests_of.paired_t(values[j], values[self.reference])
 
@@ -149,14 +157,14 @@ class Compared:
 
 
 def _over_data(means: np.ndarray) -> np.ndarray:
-    """Return means over the data sets that have a value, (n_methods,)."""
+    """Return means over the data sets that have a value, (n_methods,), of ``means`` (n_data, n_methods)."""
     with np.errstate(invalid="ignore"):
         return np.asarray(np.nansum(means, axis=0) / (~np.isnan(means)).sum(axis=0))
 
 
 def tradeoff_figure(folds: Compared) -> Figure:
-    """Return a figure of quality against effort by method: the mean of the first measure, number of features, and
-    seconds.
+    """Return a figure of quality against effort: the mean of the first measure, number of features, and seconds by
+    method.
     """
     quality = folds.measures[0].capitalised
     frame: dict[str, list[Any]] = {"method": list(map(_shown, folds.methods))}
@@ -168,10 +176,10 @@ def tradeoff_figure(folds: Compared) -> Figure:
 
 
 def best_methods(folds: Compared) -> tuple[list[int], int | None]:
-    """Return positions of the methods with the best average rank by the first measure, and how many others are
-    significantly worse.
+    """Return the positions of the methods with the best average rank by the first measure, and a number of others.
 
-    The number is None if several methods are best or nothing can be tested.
+    The number counts the methods that are significantly worse. It is None if several methods are best or nothing can be
+    tested.
     """
     measure = next(iter(folds.measures), None)
     if measure is None or len(folds.methods) < 2 or not len(matrix := folds.known_matrix(measure)):
@@ -189,13 +197,19 @@ def best_methods(folds: Compared) -> tuple[list[int], int | None]:
 
 
 def _shown(method: str) -> str:
+    """Return the name of a method, shortened to 60 characters."""
     return words.shorten(words.not_blank(method), 60)
 
 
 @dataclass(frozen=True)
 class GridCell:
-    """Cell of a table: a number, the text below it, whether it is the best, and whether it differs significantly from
-    the reference.
+    """Cell of a table.
+
+    Attributes
+    ----------
+    text, under : number, and the text below it.
+    is_best : whether the number is the best of its column.
+    mark : "better" or "worse" if it differs significantly from that of the reference, otherwise empty.
     """
 
     text: str
@@ -206,7 +220,14 @@ class GridCell:
 
 @dataclass(frozen=True)
 class Grid:
-    """Table of names and cells; ``reference`` is the name of the line that others are compared with."""
+    """Table of the page.
+
+    Attributes
+    ----------
+    title, head : title, and titles of the columns.
+    lines : name and cells of each line.
+    reference : name of the line that others are compared with.
+    """
 
     title: str
     head: tuple[str, ...]
@@ -255,6 +276,9 @@ def data_tables(folds: Compared) -> list[Grid]:
 
 
 def _own_cells(measure: Measure, folds: Compared, i: int) -> list[GridCell]:
+    """Return a cell for each method with the mean and standard deviation of a measure over the folds of one
+    data set.
+    """
     name, cells = measure.name, []
     has_value = ~np.isnan(folds.values[name][i])
     n_values, n_folds = has_value.sum(axis=1), int(has_value.any(axis=0).sum())
@@ -284,18 +308,23 @@ def _mean_cells(measure: Measure, folds: Compared) -> list[GridCell]:
 
 
 def _effort_cells(means: np.ndarray, name: str) -> list[GridCell]:
+    """Return a cell for each method with its mean number of features, or seconds; ``means`` has shape (n_methods,)."""
     if name != "n_features":
         return [GridCell(words.format_seconds(mean)) for mean in means.tolist()]
     return [GridCell(words.format_number(mean, 0 if mean >= 1000 else 1)) for mean in means.tolist()]
 
 
 def _difference_cell(measure: Measure, folds: Compared, j: int) -> GridCell:
+    """Return a cell with the difference of method `j` from the reference on the only data set, and its p-value."""
     test = folds.corrected(measure.name, 0, j)
     difference = words.format_signed(test.difference, measure.digits)
     return GridCell(difference, words.p_text(test.p_value), mark=folds.mark(measure, 0, j))
 
 
 def _wins_cell(measure: Measure, folds: Compared, j: int) -> GridCell:
+    """Return a cell with wins and losses of the reference against method `j`, by the corrected test and by
+    Student's.
+    """
     better, counts = 1 if measure.higher_is_better else -1, []
     for test_of in (folds.corrected, folds.student):
         signs = [better * test_of(measure.name, i, j).sign(ALPHA) for i in range(len(folds.data))]
@@ -304,7 +333,7 @@ def _wins_cell(measure: Measure, folds: Compared, j: int) -> GridCell:
 
 
 def _best(values: np.ndarray, measure: Measure) -> np.ndarray:
-    """Return positions of the best values; none if only one method has a value."""
+    """Return a mask of the best of ``values``, (n_methods,); all False if only one method has a value."""
     present = values[~np.isnan(values)]
     if present.size < 2:
         return np.zeros(values.shape, dtype=bool)
@@ -331,7 +360,15 @@ def fold_figure(folds: Compared, i: int, most: int = 3) -> Figure:
 
 @dataclass(frozen=True)
 class RankPart:
-    """Ranks by a measure, and the tests of pairs of methods."""
+    """Ranks by one measure, and the tests of pairs of methods.
+
+    Attributes
+    ----------
+    figure : average ranks.
+    pairs : table of the tests.
+    friedman : test of all methods over data sets, or None.
+    note : remark on the tests, or empty.
+    """
 
     figure: Figure
     pairs: PrintedTable
@@ -347,16 +384,14 @@ def why_no_ranks(folds: Compared) -> str | None:
 
 
 def rank_parts(folds: Compared) -> list[RankPart]:
-    """Return the ranks by every measure: over the folds of a single data set, or over several data sets that have
-    values.
-    """
+    """Return the ranks by every measure: over the folds of a single data set, or over several data sets with values."""
     if why_no_ranks(folds) is not None:
         return []
     return [part for measure in folds.measures if (part := _part(measure, folds)) is not None]
 
 
 def ranks_figure(folds: Compared) -> Figure:
-    """Return average ranks by the first measure; ValueError if there are none."""
+    """Return a figure of average ranks by the first measure; ValueError if there are none."""
     part = None if why_no_ranks(folds) else _part(folds.measures[0], folds)
     if part is None:
         raise ValueError(why_no_ranks(folds) or "Fewer than two data sets have values, so there are no ranks.")
@@ -364,7 +399,7 @@ def ranks_figure(folds: Compared) -> Figure:
 
 
 def methods_figure(comparison: Any, kind: str, measure: str) -> Figure:
-    """Draw the figure of `Comparison.plot`."""
+    """Return the figure of `Comparison.plot`, which describes the arguments."""
     if kind not in FIGURES:
         raise ValueError(f"kind must be one of {', '.join(map(repr, FIGURES))}, got {kind!r:.80}.")
     folds = Compared(comparison, measure)
@@ -380,6 +415,7 @@ FIGURES = {"tradeoff": tradeoff_figure, "ranks": ranks_figure}
 
 
 def _part(measure: Measure, folds: Compared) -> RankPart | None:
+    """Return the ranks by a measure; None if fewer than two of several data sets have values."""
     if len(folds.data) == 1:
         return _fold_part(measure, folds)
     matrix = folds.known_matrix(measure)
@@ -400,6 +436,7 @@ def fewest_data_sets(n_methods: int, alpha: float) -> int:
 
 
 def _data_part(measure: Measure, matrix: np.ndarray, methods: Sequence[str]) -> RankPart:
+    """Return ranks over data sets, and signed-rank tests of all pairs; ``matrix`` are means (n_data, n_methods)."""
     (n, k), title, better = matrix.shape, measure.capitalised, measure.higher_is_better
     ranks, difference = tests_of.average_ranks(matrix, better), tests_of.critical_difference(k, n, ALPHA)
     figure = critical_difference_figure(methods, ranks.tolist(), difference, n_data=n, alpha=ALPHA, title=title)
@@ -431,7 +468,10 @@ def _fold_part(measure: Measure, folds: Compared) -> RankPart:
 
 
 def _pairs_table(titles: Sequence[str], lines: Sequence[tuple[Any, ...]]) -> PrintedTable:
-    """Return pairs of methods with the lowest p-values: names, a text and p-values, under ``titles``."""
+    """Return a table of the pairs of methods with the lowest p-values.
+
+    A line has the names of two methods, a text, and p-values, and ``titles`` are those of the text and the p-values.
+    """
     rows = [
         (_shown(first), _shown(second), text, *(words.p_text(p).removeprefix("p ") for p in p_values))
         for first, second, text, *p_values in lines[:MAX_PAIRS]

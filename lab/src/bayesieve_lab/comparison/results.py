@@ -69,17 +69,22 @@ class Comparison(ShortRepr):
         rows: Mapping[Key, dict[str, Any]],
         complete: bool = True,
     ) -> Comparison:
-        """Return the comparison of these data sets, methods and folds, whose results are selected from ``rows``."""
+        """Return the comparison of some data sets, methods and folds, whose results are selected from ``rows``.
+
+        ``rows`` are results by data set, method, repeat and fold. ``complete`` says whether the run came to its end.
+        """
         data, methods = tuple(data), tuple(methods)
         places = [(repeat, fold) for repeat in range(protocol.n_repeats) for fold in range(protocol.n_folds)]
         order = [(name, method, *place) for name in data for place in places for method in methods]
         return cls(data, methods, protocol, tuple(rows[key] for key in order if key in rows), complete)
 
     def _facts(self) -> dict[str, Any]:
+        """Return the fields that the ``repr`` shows, by name."""
         names = ("data", "methods", "protocol", "complete", "n_failed")
         return {name: getattr(self, name) for name in names} | {"accuracy": _over_data(self.matrix("accuracy"))}
 
     def _head(self) -> dict[str, Any]:
+        """Return means of the first ten methods for the ``repr``, as columns by name."""
         means = {name: _over_data(self.matrix(name)) for name in (*_SUMMARY, "fit_seconds")}
         return {
             name: column[:10] for name, column in ({"method": np.array(self.methods, dtype=object)} | means).items()
@@ -134,6 +139,7 @@ class Comparison(ShortRepr):
         return self._numbers(lambda row: (row.get("figures") or {}).get(name))[self._place_of(data)]
 
     def _place_of(self, data: str | None) -> int:
+        """Return the position of a data set; None stands for the only one."""
         if data is None and len(self.data) == 1:
             data = self.data[0]
         if data not in self.data:
@@ -141,15 +147,18 @@ class Comparison(ShortRepr):
         return self.data.index(data)
 
     def all_folds(self, measure: str) -> np.ndarray:
-        """Return the values of a measure on all folds of all data sets, shape (n_data, n_repeats * n_folds,
-        n_methods).
+        """Return a measure on all folds of all data sets, shape (n_data, n_repeats * n_folds, n_methods); NaN if
+        missing.
         """
         if measure not in NUMBERS:
             raise ValueError(f"There is no measure {measure!r}; choose one of {', '.join(map(repr, NUMBERS))}.")
         return self._numbers(itemgetter(measure))
 
     def _numbers(self, of_row: Callable[[dict[str, Any]], float | None]) -> np.ndarray:
-        """Return ``of_row`` of each result, (n_data, n_repeats * n_folds, n_methods); NaN if missing."""
+        """Return a number of each result, (n_data, n_repeats * n_folds, n_methods); NaN if missing.
+
+        ``of_row`` is a function from a result to the number, or None.
+        """
         values = np.full((len(self.data), self.protocol.n_splits, len(self.methods)), np.nan)
         data, methods = ({name: k for k, name in enumerate(names)} for names in (self.data, self.methods))
         for row in self.rows:
@@ -179,11 +188,11 @@ class Comparison(ShortRepr):
         return measure not in LOWER_IS_BETTER and not measure.endswith("_seconds") and measure != "n_features"
 
     def summary(self) -> Any:
-        """Return a dataframe with one line per data set and method, with eight columns, so that polars prints it
-        completely.
+        """Return a dataframe with one line per data set and method.
 
         Columns ``data``, ``method``, means over the folds that succeeded of ``accuracy``, ``auc``, ``log_loss`` and
-        ``n_features``; ``n_folds`` (finished) and ``n_failed``. `means` has all measures.
+        ``n_features``; ``n_folds`` (finished) and ``n_failed``. These are few enough to be printed completely by
+        polars; `means` has all measures.
         """
         import polars as pl
 
@@ -205,7 +214,9 @@ class Comparison(ShortRepr):
         return results_frame(self._means(), self.library, schema=schema | {"n_folds": pl.Int64, "n_failed": pl.Int64})
 
     def _means(self) -> list[dict[str, Any]]:
-        """Return means and standard deviations of all measures by data set and method."""
+        """Return means and standard deviations of all measures, as one dict for each data set and method; see
+        `means`.
+        """
         lines = []
         values = {measure: self.all_folds(measure) for measure in NUMBERS}
         n_rows = Counter((row["data"], row["method"]) for row in self.rows)
@@ -232,8 +243,9 @@ class Comparison(ShortRepr):
         measure: str = "accuracy",
         reference: str | None = None,
     ) -> None:
-        """Write a self-contained HTML page: means, tests over the folds, folds as dots; for several data sets also
-        average ranks with critical-difference diagrams, and tests of all pairs.
+        """Write a self-contained HTML page: means, tests over the folds, and folds as dots.
+
+        For several data sets, it also has average ranks with critical-difference diagrams, and tests of all pairs.
 
         Parameters
         ----------
@@ -292,9 +304,9 @@ class Comparison(ShortRepr):
 
 
 def means_over_folds(folds: Sequence[np.ndarray], n_methods: int) -> np.ndarray:
-    """Return means over the folds, (n_data, n_methods), from values (n_folds, n_methods) of each data set.
+    """Return means of a measure over the folds, (n_data, n_methods); NaN if a method failed on a fold.
 
-    Folds that are missing for all methods are ignored.
+    ``folds`` has the values (n_folds, n_methods) on each data set. Folds that are missing for all methods are ignored.
     """
     means = np.full((len(folds), n_methods), np.nan)
     for mean, values in zip(means, folds, strict=True):
@@ -306,12 +318,15 @@ def means_over_folds(folds: Sequence[np.ndarray], n_methods: int) -> np.ndarray:
 
 
 def _over_data(means: np.ndarray) -> np.ndarray:
-    """Return means over data sets, (n_methods,); NaN for a method without results on a data set."""
+    """Return means over data sets, (n_methods,), of ``means`` (n_data, n_methods); NaN for a method that lacks a data
+    set.
+    """
     with np.errstate(invalid="ignore"):
         return means.mean(axis=0) if len(means) else np.full(means.shape[1], np.nan)
 
 
 def _mean_and_spread(values: Sequence[float] | np.ndarray) -> tuple[float | None, float | None]:
+    """Return mean and standard deviation of the values that are not NaN; None if there are too few."""
     present = np.asarray(values)[~np.isnan(values)]
     return float(present.mean()) if present.size else None, float(present.std(ddof=1)) if present.size > 1 else None
 
@@ -337,8 +352,9 @@ class Standing:
 
 
 def standings(comparison: Comparison, measure: str, data: str | None = None) -> list[Standing]:
-    """Return the `Standing` of all methods with results on a data set, best mean first; methods that failed on a fold
-    are last.
+    """Return the `Standing` of all methods with results on a data set, best mean first.
+
+    Methods that failed on a fold are last.
 
     Parameters
     ----------
@@ -374,9 +390,11 @@ def standings(comparison: Comparison, measure: str, data: str | None = None) -> 
     ranks = average_ranks(values, better)
 
     def test(one: int, other: int) -> PairedTest:
+        """Return the test of one method against another, given by positions."""
         return corrected_resampled_t(values[:, one], values[:, other], comparison.test_share)
 
     def place_of(place: int) -> tuple[bool, float, int]:
+        """Return the key by which a method, given by its position, is sorted."""
         column = values[:, place]
         return bool(np.isnan(column).any()), -sign * float(np.round(np.nanmean(column), 12)), place
 
@@ -402,7 +420,7 @@ _Rows = Annotated[int, msgspec.Meta(gt=0, lt=2**53)]
 
 
 class Result(TypedDict):
-    """Finished fold of a method: its measures, or an error. ``figures`` are further measures that the method
+    """Result of a method on a fold: its measures, or an error; ``figures`` are further measures that the method
     reports.
     """
 
@@ -427,8 +445,9 @@ class Result(TypedDict):
 
 
 class _Line(msgspec.Struct, forbid_unknown_fields=True):
-    """Line of a file of results: settings of the folds, a description of a data set or a method, or a result with its
-    checksum.
+    """Line of a file of results.
+
+    It has the settings of the folds, a description of a data set or a method, or a result with its checksum.
     """
 
     comparison: dict[str, int | str] | None = None
@@ -468,6 +487,7 @@ class ComparisonFile:
             self._read(self.path)
 
     def _forget(self) -> None:
+        """Remove all content from memory."""
         self.rows: dict[Key, dict[str, Any]] = {}
         self._settings: dict[str, Any] = {}
         self._described: dict[str, dict[str, str]] = {"data": {}, "method": {}}
@@ -524,7 +544,10 @@ class ComparisonFile:
             self.rows[key_of(row)] = row
 
     def _describe(self, kind: str, what: str, descriptions: Mapping[str, str]) -> None:
-        """Store new descriptions for the next write; ValueError if one contradicts the file."""
+        """Store new descriptions, by name, for the next write; ValueError if one contradicts the file.
+
+        ``kind`` is "data" or "method", and ``what`` names a contradiction in the message.
+        """
         described = self._described[kind]
         for name, description in descriptions.items():
             if described.get(name, description) != description:
@@ -534,6 +557,7 @@ class ComparisonFile:
 
     @staticmethod
     def _write(path: Path, lines: list[dict[str, Any]]) -> None:
+        """Append lines to the file and flush them to disk; after an error, remove the part that was written."""
         before = None
         try:
             with path.open("ab") as file:
@@ -548,6 +572,7 @@ class ComparisonFile:
             raise ValueError(f"{path} cannot be written ({error.strerror}); choose another file.") from error
 
     def _read(self, path: Path) -> None:
+        """Read the file, if it exists; ValueError if it is damaged or of another kind."""
         try:
             content = path.read_bytes() if path.exists() else b""
         except OSError as error:

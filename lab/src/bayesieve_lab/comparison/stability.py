@@ -63,14 +63,17 @@ class SelectionStability(ShortRepr):
     library: str = field(default="polars", repr=False)
 
     def _facts(self) -> dict[str, Any]:
+        """Return the fields that the ``repr`` shows, by name."""
         facts = {name: getattr(self, name) for name in ("selector", "n_folds", "n_selected", "stability", "complete")}
         always = np.flatnonzero(self.support.all(axis=0))
         return facts | {"n_features": len(self.names), "in_every_fold": [self.names[k] for k in always[:100]]}
 
     def _head(self) -> dict[str, Any]:
+        """Return the first ten features for the ``repr``, as columns by name."""
         return self._lines(self._order[:10])
 
     def _lines(self, order: np.ndarray) -> dict[str, Any]:
+        """Return names, frequencies and mean weights of the features at some positions, as columns by name."""
         names = [self.names[k] for k in order]
         return {"feature": names, "frequency": self.frequency[order], "mean_weight": self.mean_weight[order]}
 
@@ -81,6 +84,7 @@ class SelectionStability(ShortRepr):
 
     @property
     def n_folds(self) -> int:
+        """Number of finished folds."""
         return len(self.weights)
 
     @property
@@ -105,10 +109,10 @@ class SelectionStability(ShortRepr):
 
     @property
     def stability(self) -> float:
-        """Phi-hat of Nogueira et al. (2018): 1 if the same features are selected in every fold, about 0 if they are
-        random.
+        """Estimate Phi-hat of Nogueira et al. (2018), which is 1 if the same features are selected in every fold.
 
-        NaN for a single fold, or if all or none of the features are selected in every fold.
+        It is about 0 for random selections, and NaN for a single fold, or if all or none of the features are selected
+        in every fold.
         """
         return stability_estimate(self.support)[0]
 
@@ -225,6 +229,7 @@ def selection_stability(
     quiet = quiet_clone(selector, n_jobs)
 
     def select(rows: np.ndarray) -> _Fold:
+        """Fit the selector to the rows of a fold, and return its selection."""
         began = time.perf_counter()
         model = clone(quiet)
         options = {} if weights is None else {"sample_weight": weights[rows]}
@@ -259,7 +264,10 @@ def selection_stability(
 
 
 class _Fold(NamedTuple):
-    """Selection from the training rows of one fold."""
+    """Selection from the training rows of one fold.
+
+    ``weights`` (n_features,) are those of the features ``names``; ``trace`` is the record of the search, or None.
+    """
 
     names: tuple[str, ...]
     weights: np.ndarray
@@ -271,10 +279,14 @@ class _Fold(NamedTuple):
 def _run_folds(
     select: Callable[[np.ndarray], _Fold], folds: list[np.ndarray], n_jobs: int | None, progress: Progress | None
 ) -> tuple[list[_Fold], bool]:
-    """Return the results of the finished folds, in order, and whether all folds are finished."""
+    """Return the results of the finished folds, in order, and whether all folds are finished.
+
+    ``select`` is called with the row positions of each of ``folds``, in ``n_jobs`` threads.
+    """
     finished: dict[int, _Fold] = {}
 
     def run(position: int) -> None:
+        """Run the fold at a position and store its result; an error names the fold."""
         try:
             finished[position] = fold = select(folds[position])
         except ValueError as error:
@@ -295,7 +307,7 @@ def _run_folds(
 
 
 def _selection(model: Any) -> tuple[tuple[str, ...], np.ndarray, Any]:
-    """Return names and weights of all features in a fitted selector, and the trace if there is one."""
+    """Return names and weights (n_features,) of all features in a fitted selector, and its trace or None."""
     weights = getattr(model, "weights_", getattr(model, "feature_weights_", None))
     if weights is None:
         if not hasattr(model, "get_support"):
@@ -313,7 +325,7 @@ def _selection(model: Any) -> tuple[tuple[str, ...], np.ndarray, Any]:
 
 
 def stability_estimate(support: np.ndarray) -> tuple[float, float]:
-    """Return Phi-hat and its asymptotic variance from (n_sets, n_features) selections, Nogueira et al. (2018).
+    """Return Phi-hat of Nogueira et al. (2018) and its asymptotic variance, from selections (n_sets, n_features).
 
     Phi-hat = 1 - mean_f(s_f^2) / (q (1 - q)), with s_f^2 the unbiased variance of the selection of feature f and q the
     mean share of selected features. The variance is computed by the delta method, from the influence of each set on

@@ -68,7 +68,7 @@ class DataSets:
         return "DataSets()" if self.folder is None else f"DataSets({str(self.folder)!r})"
 
     def __contains__(self, name: str) -> bool:
-        """Return whether a data set can be loaded."""
+        """Return whether the data set of this name can be loaded."""
         return name in self._catalogue.entries and self._loadable(self._catalogue.entry(name))
 
     def names(self, mark: str) -> tuple[str, ...]:
@@ -139,11 +139,15 @@ class DataSets:
         return features, labels
 
     def _loadable(self, entry: Entry) -> bool:
+        """Return whether the data set on a line of the catalogue can be loaded."""
         return self.folder is not None or bool(entry.cells["source"])
 
 
 def _check(entry: Entry, features: Any, labels: np.ndarray, fields: Sequence[str], where: str, remedy: str) -> None:
-    """Raise ValueError if a table differs from its description in the catalogue."""
+    """Raise ValueError if a table differs from its line in the catalogue.
+
+    ``fields`` are the facts to compare, see `DataFacts`; ``where`` and ``remedy`` are parts of the message.
+    """
     different = differences(facts_of(features, labels), entry.facts, fields)
     if different:
         raise ValueError(f"Data set {entry.name!r} {where} is not the one described: it has {different}; {remedy}.")

@@ -61,7 +61,14 @@ class DataFacts:
 
 @dataclass(frozen=True)
 class Entry:
-    """Line of a catalogue: facts and marks of a data set, and all cells as text."""
+    """Line of a catalogue that describes one data set.
+
+    Attributes
+    ----------
+    name, facts : name and facts of the data set.
+    marks : names of the columns of marks, such as "in_boulle", that are true.
+    cells : all cells of the line as text, by column.
+    """
 
     name: str
     facts: DataFacts
@@ -71,7 +78,14 @@ class Entry:
 
 @dataclass(frozen=True)
 class Catalogue:
-    """Data sets by name, in the order of the file; columns that begin with ``in_`` are marks (0 or 1)."""
+    """Data sets listed in a CSV file.
+
+    Attributes
+    ----------
+    path : the file.
+    entries : its lines by name of the data set, in the order of the file.
+    marks : names of the columns that begin with ``in_``, which mark data sets (0 or 1).
+    """
 
     path: Path
     entries: Mapping[str, Entry]
@@ -95,8 +109,9 @@ class Catalogue:
 
 
 def read_folder_catalogue(folder: Path) -> Catalogue:
-    """Return the catalogue of a folder of data sets; FileNotFoundError if there is no such folder, or no catalogue in
-    it.
+    """Return the catalogue of a folder of data sets.
+
+    Raise FileNotFoundError if there is no such folder, or no catalogue in it.
     """
     if not folder.is_dir():
         what = "a file, not a folder" if folder.exists() else "not there"
@@ -133,12 +148,17 @@ def read_catalogue(path: Path, needed: tuple[str, ...] = ()) -> Catalogue:
 
 
 def _entry(path: Path, cells: dict[str, str], marks: tuple[str, ...], needed: tuple[str, ...]) -> Entry:
+    """Return a line of the catalogue ``path`` from its ``cells``, by column.
+
+    ``marks`` are the columns of marks, ``needed`` columns that may not be empty. Raise ValueError if a cell is invalid.
+    """
     name = cells["name"]
     for column in ("name", *needed):
         if not cells[column]:
             raise ValueError(f"{path}: the line of data set {name!r} has no {column}.")
 
     def read(column: str, convert: Callable[[str], Any], wanted: str) -> Any:
+        """Return the cell of a column after conversion; ValueError, which says what is ``wanted``, if it is invalid."""
         try:
             return convert(cells[column])
         except (KeyError, ValueError):
@@ -156,12 +176,14 @@ def _entry(path: Path, cells: dict[str, str], marks: tuple[str, ...], needed: tu
 
 
 def _whole(text: str) -> int:
+    """Return the whole number in a text; ValueError for other texts."""
     if not (text.isascii() and text.isdigit()):
         raise ValueError
     return int(text)
 
 
 def _share(text: str) -> float:
+    """Return the number from 0 to 1 in a text; ValueError for other texts."""
     share = float(text)
     if not 0 <= share <= 1:
         raise ValueError
@@ -169,6 +191,7 @@ def _share(text: str) -> float:
 
 
 def _mark(text: str) -> bool:
+    """Return whether a text is a true mark; KeyError if it is no mark."""
     return _MARKS[text.lower()]
 
 
@@ -198,6 +221,7 @@ def differences(actual: DataFacts, expected: DataFacts, fields: Sequence[str] = 
 
 
 def _difference(field: str, actual: DataFacts, expected: DataFacts) -> str:
+    """Return the difference in one field in words; empty if the facts agree in it."""
     value, wanted = getattr(actual, field), getattr(expected, field)
     if field not in _SHARES:
         return "" if value == wanted else f"{value} {_COUNTS[field]} instead of {wanted}"
@@ -207,5 +231,6 @@ def _difference(field: str, actual: DataFacts, expected: DataFacts) -> str:
 
 
 def _missing(column: Any) -> int:
+    """Return the number of missing values (null or NaN) in a polars series."""
     n_nan = column.is_nan().sum() if column.dtype.is_float() else 0
     return int(column.null_count() + (n_nan or 0))

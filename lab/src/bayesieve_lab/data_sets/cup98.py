@@ -19,7 +19,13 @@ CODES = ("TCODE", "CLUSTER", "CLUSTER2", "MSA", "ADI", "DMA", "LIFESRC")
 
 @dataclass(frozen=True)
 class Facts:
-    """Number of training and test rows, and profit in whole dollars if every donor of the test set gets a letter."""
+    """Facts by which the files of the cup are recognized.
+
+    Attributes
+    ----------
+    n_train, n_test : number of training and test rows.
+    profit : profit in whole dollars if every donor of the test set gets a letter.
+    """
 
     n_train: int
     n_test: int
@@ -94,7 +100,7 @@ def read_cup98(folder: str | Path, facts: Facts = PUBLISHED) -> tuple[Any, np.nd
 
 
 def _read(path: Path) -> pl.DataFrame:
-    """Return all columns as text without surrounding spaces; blank values are null."""
+    """Return a file as a dataframe of texts without surrounding spaces; blank values are null."""
     if not path.is_file():
         raise FileNotFoundError(
             f"There is no file {path}; the KDD Cup 1998 data are {LEARNING}, {VALIDATION} and {ANSWERS}, unpacked from "
@@ -110,13 +116,16 @@ def _read(path: Path) -> pl.DataFrame:
 
 
 def _check_columns(path: Path, frame: pl.DataFrame, needed: Any) -> None:
+    """Raise ValueError, which names the file, if a frame lacks one of the columns ``needed``."""
     absent = [name for name in needed if name not in frame.columns]
     if absent:
         raise ValueError(f"{path} has no column {absent[0]!r}; its first line must hold the names of the cup's fields.")
 
 
 def _amounts(frame: pl.DataFrame, path: Path) -> np.ndarray:
-    """Return the dollars given; ValueError unless they are positive for those who gave and 0 for the others."""
+    """Return the dollars given, (n_rows,); ValueError unless they are positive for those who gave and 0 for the
+    others.
+    """
     gave, amount = (frame[name].cast(pl.Float64, strict=False) for name in (RESPONSE, AMOUNT))
     if gave.null_count() or amount.null_count():
         raise ValueError(f"{path} lacks numbers in {RESPONSE} or {AMOUNT} of some rows; get the file again.")

@@ -37,6 +37,7 @@ def read_data_set(folder: Path, entry: Entry) -> tuple[Any, np.ndarray]:
 
 
 def _existing(path: Path, entry: Entry) -> Path:
+    """Return a path; FileNotFoundError, which names the data set, if there is no such file."""
     if not path.is_file():
         raise FileNotFoundError(
             f"There is no file {path}, which {CATALOGUE} names for data set {entry.name!r}; add it or correct the line."
@@ -45,7 +46,10 @@ def _existing(path: Path, entry: Entry) -> Path:
 
 
 def _labels(frame: Any, target: str, path: Path) -> np.ndarray:
-    """Return the labels: integers, or text as objects."""
+    """Return the labels in the column ``target``, (n_rows,): integers, or text as objects.
+
+    Raise ValueError, which names the file, if there is no such column, or a label is missing.
+    """
     if target not in frame.columns:
         raise ValueError(f"{path} has no column {target!r}, which {CATALOGUE} names as the target.")
     column = frame[target]

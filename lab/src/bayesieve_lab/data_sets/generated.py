@@ -26,4 +26,5 @@ def generate(name: str) -> tuple[Any, np.ndarray]:
 
 
 def _text(codes: np.ndarray) -> np.ndarray:
+    """Return integers as an array of text objects."""
     return codes.astype(str).astype(object)

@@ -32,6 +32,9 @@ def download(entry: Entry) -> tuple[Any, np.ndarray]:
 
 
 def _part(entry: Entry, number: int) -> tuple[Any, np.ndarray]:
+    """Return features and labels of the OpenML data set with a number, with the columns and kinds of a
+    catalogue line.
+    """
     bunch = _fetch(entry.name, number)
     labels = _labels(bunch.target)
     if labels is None:
@@ -45,6 +48,7 @@ def _part(entry: Entry, number: int) -> tuple[Any, np.ndarray]:
 
 
 def _fetch(name: str, number: int) -> Any:
+    """Return a data set of OpenML, by its number, as scikit-learn returns it; ``name`` is for messages."""
     from sklearn import datasets
 
     try:
@@ -69,6 +73,7 @@ def _fetch(name: str, number: int) -> Any:
 
 
 def _reason(error: Exception) -> str:
+    """Return the message of an exception in one line, or its class."""
     return " ".join(str(error).split()) or type(error).__name__
 
 
@@ -84,8 +89,10 @@ def _labels(target: Any) -> np.ndarray | None:
 
 
 def _kinds(entry: Entry, names: list[str], dropped: list[str]) -> dict[str, str]:
-    """Return the kinds of columns that differ from OpenML's, parsed from "categorical=a;b", or "numeric=*" for all
-    columns.
+    """Return the kinds of columns that differ from OpenML's, by name of the column.
+
+    They are parsed from the line of the catalogue: "categorical=a;b", or "numeric=*" for all columns. ``names`` are all
+    columns, ``dropped`` those that are not used.
     """
     kind, _, columns = entry.cells["kinds"].partition("=")
     chosen = names if columns == "*" else [name for name in columns.split(";") if name]
@@ -96,6 +103,10 @@ def _kinds(entry: Entry, names: list[str], dropped: list[str]) -> dict[str, str]
 
 
 def _frame(bunch: Any, dropped: list[str], kinds: Mapping[str, str]) -> Any:
+    """Return the features of a data set as scikit-learn returned it, as a polars frame.
+
+    Columns in ``dropped`` are left out; ``kinds`` has kinds that differ from OpenML's.
+    """
     categories: Mapping[str, list[Any]] = bunch.categories or {}
     columns = {
         name: _column(bunch.data[:, k], categories.get(name), kinds.get(name))
@@ -106,7 +117,10 @@ def _frame(bunch: Any, dropped: list[str], kinds: Mapping[str, str]) -> Any:
 
 
 def _column(cells: np.ndarray, categories: list[Any] | None, kind: str | None) -> Any:
-    """Return a column from numbers or codes of categories, with nulls for missing values."""
+    """Return a column as a polars series, with nulls for missing values.
+
+    ``cells`` (n_rows,) are numbers, or positions in ``categories``; ``kind`` converts to "numeric" or "categorical".
+    """
     missing = np.isnan(np.asarray(cells, dtype=np.float64))
     if categories is None:
         numbers = pl.Series(np.asarray(cells, dtype=np.float64), nan_to_null=True)
@@ -121,8 +135,9 @@ def _column(cells: np.ndarray, categories: list[Any] | None, kind: str | None) -
 
 
 def _side_by_side(frames: list[Any]) -> Any:
-    """Return the columns of all frames side by side; names that occur in several frames are extended by the number of
-    the frame.
+    """Return the columns of all frames side by side.
+
+    Names that occur in several frames are extended by the number of the frame.
     """
     counts = np.unique(np.concatenate([frame.columns for frame in frames]), return_counts=True)
     shared = {str(name) for name, count in zip(*counts, strict=True) if count > 1}
