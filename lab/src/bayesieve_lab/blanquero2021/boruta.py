@@ -20,7 +20,7 @@ def installed() -> bool:
 
 
 def confirmed_features(coded: CodedTable, seed: int) -> np.ndarray:
-    """Return a mask (n_features,) of the features that Boruta confirms, without tentative ones.
+    """Return a mask (n_features,) of the features of a coded table that Boruta confirms, without tentative ones.
 
     Options have the defaults of the R package.
 
@@ -72,7 +72,9 @@ class AUCImportance(BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: np.ndarray, y: np.ndarray) -> Self:
-        """Compute the importance of each column of the codes ``X``, (n_rows, n_features)."""
+        """Compute the importance of each column of the codes ``X``, (n_rows, n_features), for the class codes ``y``,
+        (n_rows,).
+        """
         n_features, n_levels, n_classes = X.shape[1], int(X.max(initial=0)) + 1, int(y.max()) + 1
         cells = (np.arange(n_features) * n_levels + X) * n_classes + y[:, None]
         counts = np.bincount(cells.ravel(), minlength=n_features * n_levels * n_classes).astype(float)

@@ -1,4 +1,8 @@
-"""Claims of Blanquero et al. (2021) about real data sets, and the list of all their claims."""
+"""Claims of Blanquero et al. (2021) about real data sets, and the list of all their claims.
+
+In private functions, ``results`` are our results, ``one`` is a data set and ``sets`` several of them, and ``guide`` is
+the measure that guides sparse naive Bayes; None stands for the one of the paper.
+"""
 
 from __future__ import annotations
 
@@ -46,8 +50,10 @@ _RARE = "recall of the second class"
 
 
 def findings(results: Results, examples: Examples | None) -> list[Judged | Closeness]:
-    """Return the verdicts on all claims that can be judged by the results, and the distances between the paper's tables
-    and ours.
+    """Return the verdicts on all claims that can be judged by the results, and the distances of the paper's tables from
+    ours.
+
+    ``examples`` are the results of sections 2.2 and 3.1, or None.
     """
     verdicts: list[Judged | Closeness] = []
     if examples is not None:
@@ -66,7 +72,7 @@ def findings(results: Results, examples: Examples | None) -> list[Judged | Close
 
 
 def _own(one: PaperSet, guide: str | None = None) -> str:
-    """Return the name of the paper's sparse naive Bayes in the results for a data set."""
+    """Return the name of sparse naive Bayes, as the paper runs it on a data set, in the results."""
     return sparse_name(guide or GUIDES.get(one.kind, ("accuracy",))[0], one.q)
 
 
@@ -79,7 +85,10 @@ def _against(
     *,
     log: bool = False,
 ) -> dict[str, Differences]:
-    """Return the differences between sparse naive Bayes and other methods, by data set."""
+    """Return the differences between sparse naive Bayes and other methods by a measure, or its log10, by name.
+
+    The names are those of the data sets, after those of the other methods if there are several.
+    """
     return {
         one.name if len(others) == 1 else f"{other}, {one.name}": results.differences(
             one.ours, _own(one, guide), other, measure, log=log
@@ -91,13 +100,16 @@ def _against(
 
 
 def _left(results: Results, one: PaperSet, most: float, paper: str, guide: str | None = None) -> Check:
-    """Check that sparse naive Bayes selects at most the share ``most`` of the features."""
+    """Return the check that sparse naive Bayes selects at most the share ``most`` of the features; ``paper`` is the
+    paper's.
+    """
     share = results.mean(one.ours, _own(one, guide), "n_features") / results.n_features(one.ours)
     folds = f"{results.count(one.ours, _own(one, guide))} folds"
     return fact(one.name, share <= most, share, paper, f"at most {most:.0%}", folds, ".0%")
 
 
 def _balanced(results: Results, sets: Sequence[PaperSet]) -> list[Judged]:
+    """Judge the claims about balanced data sets (figure 4)."""
     waveform = [one for one in sets if one.name == "Waveform"]
     dependent = [one for one in sets if one.name != "Waveform"]
     level, gain = (_against(results, of, [CLASSIC], "accuracy") for of in (dependent, waveform))
@@ -105,6 +117,9 @@ def _balanced(results: Results, sets: Sequence[PaperSet]) -> list[Judged]:
     complete = [one for one in sets if all(results.count(one.ours, m) >= results.n_folds for m in _OTHERS)]
 
     def times(others: Sequence[str], of: Sequence[PaperSet], sign: int, paper: str) -> tuple[Check, ...]:
+        """Return checks of the differences in log10 of the seconds between sparse naive Bayes and others; ``sign`` is
+        claimed.
+        """
         return differ(_against(results, of, others, "cpu seconds", log=True), sign, paper, "+.2f", None)
 
     claims: list[tuple[str, Iterable[Check], str]] = [
@@ -159,7 +174,7 @@ def _balanced(results: Results, sets: Sequence[PaperSet]) -> list[Judged]:
 
 
 def _between(results: Results, sets: Sequence[PaperSet], measure: str) -> tuple[Check, ...]:
-    """Check where sparse naive Bayes ranks among the methods that select features.
+    """Return checks that sparse naive Bayes ranks between the other methods that select features, by a measure.
 
     Its mean rank is compared with the best and with the worst mean rank of the others.
     """
@@ -175,8 +190,8 @@ def _between(results: Results, sets: Sequence[PaperSet], measure: str) -> tuple[
 
 
 def _why_many(results: Results, sets: Sequence[PaperSet]) -> str:
-    """Explain, for data sets of which more than half of the features are selected, in how many folds all features were
-    best.
+    """Return a sentence that says in how many folds all features were best, for the data sets of which most are
+    selected.
     """
     parts = []
     for one in sets:
@@ -193,6 +208,7 @@ def _why_many(results: Results, sets: Sequence[PaperSet]) -> str:
 
 
 def _unbalanced(results: Results, sets: Sequence[PaperSet]) -> list[Judged]:
+    """Judge the claims about unbalanced data sets (figure 5)."""
     rare = _against(results, sets, _OTHERS, _RARE)
     by_precision = _against(results, sets, _OTHERS, _RARE, "precision:1")
     higher = sum(sample.mean > 0 for sample in by_precision.values())
@@ -230,11 +246,13 @@ def _unbalanced(results: Results, sets: Sequence[PaperSet]) -> list[Judged]:
 
 
 def _lost(results: Results, sets: Sequence[PaperSet], guide: str) -> str:
+    """Return a sentence with the share of the features that is left on each data set."""
     shares = [f"{_left(results, one, 1.0, '', guide).text('ours')} of {one.name}" for one in sets]
     return f"So guided, {', '.join(shares)} of the features are left."
 
 
 def _rule_for_q(results: Results) -> Judged:
+    """Judge whether the rule for q, the probability of taking a feature from a cluster, gives the paper's values."""
     checks = []
     for one in SETS.values():
         entries = results.values(one.ours, _own(one), "strong entries")
@@ -247,6 +265,7 @@ def _rule_for_q(results: Results) -> Judged:
 
 
 def _robust(results: Results) -> Judged:
+    """Judge whether other measures of dependence give similar results."""
     samples = {}
     for one in (SETS[name] for name in MEASURED if name in results.names):
         guide = GUIDES.get(one.kind, ("accuracy",))[0]

@@ -35,7 +35,10 @@ _POINTS = "+.2pt"
 
 
 def measured(study: Blanquero2021, name: str, option: str, value: int) -> dict[str, Any]:
-    """Return accuracy and selection time in seconds on each fold, with ``option`` set to ``value``."""
+    """Return accuracy and selection time in seconds on each fold of the data set ``name``, as two lists by name.
+
+    ``option`` is "combinations" or "cuts", and ``value`` its number.
+    """
     X, y = study.load(name)
     options: dict[str, Any] = {f"n_{option}": value, "q": SETS[name].q}
     accuracies, seconds = [], []
@@ -48,8 +51,9 @@ def measured(study: Blanquero2021, name: str, option: str, value: int) -> dict[s
 
 
 def wanted(folder: Path) -> Iterator[tuple[dict[str, Any], Callable[[], dict[str, Any]]]]:
-    """Yield the measurements to make: for every value of an option and every data set, the fields that identify it, and
-    a function that returns its results.
+    """Yield the measurements to make, for every value of an option and every data set.
+
+    Each is a pair of the fields that identify it, and a function that returns its results.
     """
     study = Blanquero2021(Options(data=folder))
     for option, values in (("combinations", COMBINATIONS), ("cuts", CUTS)):
@@ -60,8 +64,9 @@ def wanted(folder: Path) -> Iterator[tuple[dict[str, Any], Callable[[], dict[str
 
 
 def judge_compromise(lines: Sequence[dict[str, Any]]) -> tuple[Judged, ...]:
-    """Judge whether more cuts, or more combinations, increase accuracy by less than a percentage point, and take more
-    time.
+    """Judge whether more cuts, or combinations, increase accuracy by less than a percentage point, and take more time.
+
+    ``lines`` are the measurements.
     """
     claims = []
     line_of = {(line["option"], line["data"], line["value"]): line for line in lines}
@@ -76,6 +81,7 @@ def judge_compromise(lines: Sequence[dict[str, Any]]) -> tuple[Judged, ...]:
         both = {what: pair for what, pair in pairs.items() if all(pair)}
 
         def sample(pair: Any, field: str) -> Differences:
+            """Return the differences between two measurements by a field, of the seconds on a scale of log10."""
             one, two = (np.array(line[field]) for line in pair)
             return Differences(np.log10(one / two) if field == "seconds" else one - two, "folds", 1 / 9)
 
@@ -90,7 +96,7 @@ def judge_compromise(lines: Sequence[dict[str, Any]]) -> tuple[Judged, ...]:
 
 
 def main(folder: str, path: str) -> None:
-    """Run the missing measurements."""
+    """Run the missing measurements; the arguments are those of the command line."""
     add_missing(Path(path), wanted(Path(folder)))
     record(Path(path), {"paper": "blanquero2021", "seed": 0, "folds": 10, "repeats": REPEATS})
 

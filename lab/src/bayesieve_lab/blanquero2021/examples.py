@@ -1,5 +1,7 @@
-"""Examples of sections 2.2 and 3.1 of Blanquero et al. (2021): four normal features, and the clusters of the Australian
+"""Examples of sections 2.2 and 3.1 of Blanquero et al. (2021): four normal features, and clusters of the Australian
 data.
+
+The paper's figure 2 is a tree (dendrogram) of the features: each merge joins two clusters at a height from 0 to 1.
 """
 
 from __future__ import annotations
@@ -72,7 +74,11 @@ class Examples:
 
     @classmethod
     def of(cls, load: Callable[[], tuple[Any, np.ndarray]] | None, seed: int, n_draws: int, n_folds: int) -> Examples:
-        """Compute the examples; ``load`` loads the Australian data, None to skip them."""
+        """Compute the examples; ``load`` loads the Australian data, None to skip them.
+
+        ``n_draws`` is the number of draws of normal features, ``n_folds`` that of folds whose training rows give a
+        tree.
+        """
         accuracies = normal_features(seed, n_draws)
         if load is None:
             return cls(accuracies, (), None, "")
@@ -90,7 +96,7 @@ class Examples:
 
     @classmethod
     def read(cls, results: Path, made_by: dict[str, Any] | None = None) -> Self | None:
-        """Return the examples saved next to ``results``, or None.
+        """Return the examples saved next to the file ``results``, or None.
 
         None is returned if there are none, they are damaged, or ``made_by`` differs from the saved settings.
         """
@@ -106,23 +112,24 @@ class Examples:
             return None
 
     def write(self, results: Path, made_by: dict[str, Any]) -> None:
-        """Save the examples next to ``results``."""
+        """Save the examples next to the file ``results``, with the settings ``made_by``."""
         write_atomically(path_of(results), json.dumps({"made_by": made_by, **asdict(self)}, indent=1) + "\n")
 
 
 def path_of(results: Path) -> Path:
-    """Return the path of the file with the examples, next to ``results``."""
+    """Return the path of the file with the examples, next to the file ``results``."""
     return results.with_name(f"{results.stem}-examples.json")
 
 
 def _tree(saved: dict[str, Any]) -> Tree:
+    """Return a tree from JSON data."""
     merges = tuple(tuple(map(int, merge)) for merge in saved["merges"])
     heights, next_height = tuple(map(float, saved["heights"])), float(saved["next_height"])
     return Tree(merges, heights, next_height, int(saved["n_clusters"]), int(saved["n_combinations"]))
 
 
 def tree_of(coded: Any) -> Tree:
-    """Return the tree of the features of a coded table."""
+    """Return the tree of the features of a coded table, by their mutual information within the classes."""
     from bayesieve.counts.dependence import make_dependence
     from bayesieve.counts.pairs import strongest_within_classes
     from bayesieve.search.clusters import FeatureClusters
@@ -146,9 +153,9 @@ def tree_of(coded: Any) -> Tree:
 def normal_features(seed: int, n_draws: int) -> dict[str, tuple[float, ...]]:
     """Return accuracies in percent of Gaussian naive Bayes by subset of features, one per draw of the data of table 1.
 
-    The paper gives the interval [1, 7] of the means but no variances. Here variances are 1, and the means of the
-    classes differ in each feature by 2 Phi^-1(accuracy), where accuracy is that of the feature in table 1. Accuracies
-    are of ten folds.
+    A subset is named by its digits, such as "134". The paper gives the interval [1, 7] of the means but no variances.
+    Here variances are 1, and the means of the classes differ in each feature by 2 Phi^-1(accuracy), where accuracy is
+    that of the feature in table 1. Accuracies are of ten folds.
     """
     distances = 2 * norm.ppf([TABLE_1[single] / 100 for single in "1234"])
     accuracies: dict[str, list[float]] = {subset: [] for subset in TABLE_1}

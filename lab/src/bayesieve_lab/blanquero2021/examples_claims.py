@@ -34,6 +34,7 @@ POINTS = "+.2pt"
 
 
 def of_table_1(examples: Examples) -> list[Judged | Closeness]:
+    """Judge the claims about four normal features (table 1), and compute how close our accuracies are."""
     draws = {subset: np.array(of_draw) / 100 for subset, of_draw in examples.accuracies.items()}
     paper = {subset: accuracy / 100 for subset, accuracy in TABLE_1.items()}
     over = f"{draws['1'].size} draws"
@@ -58,6 +59,7 @@ def of_table_1(examples: Examples) -> list[Judged | Closeness]:
 
 
 def of_tree(examples: Examples) -> list[Judged]:
+    """Judge the claims about the tree of the features of the Australian data (figure 2); none without these data."""
     if examples.whole_tree is None:
         return []
     whole, n = examples.whole_tree, len(examples.trees)
@@ -86,6 +88,7 @@ def of_tree(examples: Examples) -> list[Judged]:
 
 
 def of_australian(results: Results) -> list[Judged | Closeness]:
+    """Judge the claims about the Australian data with constraints (section 3.1, table 4), and compute closeness."""
     name, q = AUSTRALIAN.ours, AUSTRALIAN.q
     free, safe, guided, strict = (sparse_name(guide, q, bounds) for guide, bounds in CONSTRAINED)
     sizes = {method: results.mean(name, method, "n_features") for method in (CLASSIC, free, safe, guided, strict)}
@@ -151,6 +154,7 @@ def of_australian(results: Results) -> list[Judged | Closeness]:
 
 
 def of_simulated(results: Results) -> list[Judged | Closeness]:
+    """Judge the claims about simulated features (table 2, figure 3), and compute closeness; none without results."""
     sets = {(one.n_features, one.correlation): one for one in results.of("simulated")}
     if not sets:
         return []
@@ -209,7 +213,11 @@ def of_simulated(results: Results) -> list[Judged | Closeness]:
 
 
 def _why_not_fewer(results: Results, sizes: list[int]) -> str:
-    """Explain in which steps the number of features rises, compared with its standard deviation over folds."""
+    """Return a sentence on where the number of features rises with the correlation, compared with its standard
+    deviation.
+
+    ``sizes`` are the numbers of simulated features.
+    """
     sparse, steps = sparse_name("accuracy", "auto"), []
     for p in sizes:
         values = [results.values(simulated_name(p, rho), sparse, "n_features") for rho in CORRELATIONS]
@@ -223,6 +231,7 @@ def _why_not_fewer(results: Results, sizes: list[int]) -> str:
 
 
 def _rises(results: Results, sets: dict[tuple[int, float], PaperSet], rho: float) -> bool:
+    """Return whether the seconds grow with every step of the number of features, at correlation ``rho``."""
     sparse = sparse_name("accuracy", "auto")
     times = [results.seconds(simulated_name(p, rho), sparse) for p in SIZES if (p, rho) in sets]
     return len(times) > 1 and bool(np.all(np.diff(times) > 0))

@@ -37,7 +37,7 @@ def short(method: str) -> str:
 
 
 def time_figure(results: Results) -> str:
-    """Return figure 3: seconds by correlation, a line for each number of features."""
+    """Return figure 3 as SVG: seconds by correlation, a line for each number of features."""
     sparse = sparse_name("accuracy", "auto")
     series = []
     for p, colour in zip(SIZES, _SHADES, strict=True):
@@ -49,7 +49,7 @@ def time_figure(results: Results) -> str:
 
 
 def balanced_figure(results: Results, sets: Sequence[PaperSet]) -> str:
-    """Return figure 4: accuracy by number of features."""
+    """Return figure 4 as SVG: accuracy by number of features, a panel for each data set."""
     panels = [
         Panel(one.name, "features", "accuracy, %", _of_methods(results, one, "n_features", "accuracy", by=1.0))
         for one in sets
@@ -58,7 +58,9 @@ def balanced_figure(results: Results, sets: Sequence[PaperSet]) -> str:
 
 
 def unbalanced_figure(results: Results, sets: Sequence[PaperSet]) -> str:
-    """Return figure 5: AUC by number of features, and the recalls of both classes."""
+    """Return figure 5 as SVG: AUC by number of features, and the recalls of both classes, two panels for each
+    data set.
+    """
     panels = []
     for one in sets:
         curves = _of_methods(results, one, "n_features", "auc", by=1.0)
@@ -69,6 +71,9 @@ def unbalanced_figure(results: Results, sets: Sequence[PaperSet]) -> str:
 
 
 def _of_methods(results: Results, one: PaperSet, x: str, y: str, *, by: float) -> list[Series]:
+    """Return a point for each method on a data set, with means of the measures ``x``, times ``by``, and ``y``, in
+    percent.
+    """
     series = []
     for method in results.shown(one):
         at = Point(by * results.mean(one.ours, method, x), 100 * results.mean(one.ours, method, y))

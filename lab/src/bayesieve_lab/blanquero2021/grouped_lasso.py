@@ -35,7 +35,7 @@ class Coefficients:
     intercepts: np.ndarray
 
     def log_proba(self, matrix: np.ndarray) -> np.ndarray:
-        """Return (n_rows, n_classes) log probabilities."""
+        """Return log probabilities (n_rows, n_classes) of the rows of a matrix (n_rows, n_columns)."""
         scores = matrix @ self.slopes + self.intercepts
         return scores - logsumexp(scores, axis=1, keepdims=True)
 
@@ -66,11 +66,13 @@ class GroupedLasso:
         return np.sqrt(np.bincount(self.group))
 
     def norms(self, slopes: np.ndarray) -> np.ndarray:
-        """Return the Frobenius norm of the slopes of each group, (n_groups,)."""
+        """Return the Frobenius norm of the slopes (n_columns, n_classes) of each group, (n_groups,)."""
         return np.sqrt(np.bincount(self.group, weights=(slopes**2).sum(axis=1)))
 
     def gradient(self, at: Coefficients) -> tuple[np.ndarray, np.ndarray]:
-        """Return the gradient of the mean log loss with respect to slopes and intercepts."""
+        """Return the gradient of the mean log loss with respect to slopes (n_columns, n_classes) and intercepts
+        (n_classes,).
+        """
         surplus = (np.exp(at.log_proba(self.matrix)) - self.one_hot) / len(self.one_hot)
         return self.matrix.T @ surplus, surplus.sum(axis=0)
 
@@ -83,12 +85,15 @@ class GroupedLasso:
         return float((self.norms(self.gradient(self.start())[0]) / self.weights).max())
 
     def objective(self, at: Coefficients, penalty: float) -> float:
-        """Return the value of the objective function."""
+        """Return the value of the objective function, in nats per row, at some coefficients."""
         loss = -float((self.one_hot * at.log_proba(self.matrix)).sum()) / len(self.one_hot)
         return loss + penalty * float(self.weights @ self.norms(at.slopes))
 
     def path(self, penalties: np.ndarray, tolerance: float = _TOLERANCE) -> Iterator[Coefficients]:
-        """Yield the solutions for falling penalties; each solution starts from the one before."""
+        """Yield the solutions for falling ``penalties`` (n_penalties,); each solution starts from the one before.
+
+        ``tolerance`` is the allowed violation of the optimality conditions, as a share of the penalty.
+        """
         at, before = self.start(), float(penalties[0])
         active = np.zeros(self.weights.size, dtype=bool)
         gradient = self.norms(self.gradient(at)[0])
@@ -105,7 +110,10 @@ class GroupedLasso:
             yield at
 
     def _solve(self, at: Coefficients, penalty: float, active: np.ndarray, tolerance: float) -> Coefficients:
-        """Return the solution on the columns of active groups, by FISTA."""
+        """Return the solution on the columns of active groups, by FISTA; other slopes are 0.
+
+        ``at`` are the coefficients to start from, ``active`` (n_groups,) is a mask; for ``tolerance``, see `path`.
+        """
         columns = np.flatnonzero(active[self.group])
         matrix = np.column_stack([self.matrix[:, columns], np.ones(len(self.one_hot))])
         _, group = np.unique(self.group[columns], return_inverse=True)
@@ -137,7 +145,7 @@ class GroupedLasso:
 
 
 def _largest_eigenvalue(matrix: np.ndarray) -> float:
-    """Return the largest eigenvalue of the smaller of the two products of the matrix and its transpose."""
+    """Return the largest eigenvalue of the product of a matrix and its transpose, in the order of smaller size."""
     product = matrix.T @ matrix if matrix.shape[1] <= matrix.shape[0] else matrix @ matrix.T
     return float(np.linalg.eigvalsh(product)[-1])
 
@@ -166,6 +174,7 @@ class GroupedLassoPeer(Peer):
         self.n_folds = n_folds
 
     def _learn(self, table: Table, codes: np.ndarray, weights: np.ndarray | None) -> Any:
+        """Fit the lasso, with a penalty chosen by cross-validation, and return its coefficients; see `Peer`."""
         began, rows = time.thread_time(), np.flatnonzero(learnt_rows(codes))
         table, codes = table.take(rows), codes[rows]
         self._learn_columns(table, _mean_and_deviation)
@@ -186,13 +195,18 @@ class GroupedLassoPeer(Peer):
         return at
 
     def fold_figures(self, rows: Any, codes: np.ndarray) -> dict[str, float | None]:
-        """Return recalls and precisions of two classes; ``codes`` are positions among the classes of the model."""
+        """Return CPU seconds, and recalls and precisions of two classes, by name.
+
+        ``rows`` is the table of test rows, ``codes`` (n_rows,) are their classes as positions among those of the model.
+        """
         figures: dict[str, float | None] = {"cpu seconds": round(self.cpu_seconds_, 6)}
         return figures | (of_two_classes(self.predict_log_proba(rows), codes) if len(self.classes_) == 2 else {})
 
     def _losses(self, whole: GroupedLasso, penalties: np.ndarray, codes: np.ndarray) -> np.ndarray:
         """Return the log loss of each penalty, summed over held-out rows, (n_penalties,); infinite if a fold ended
         earlier.
+
+        ``whole`` has all rows to learn from, and ``codes`` (n_rows,) their classes.
         """
         total = np.zeros(penalties.size)
         folds = StratifiedKFold(self.n_folds, shuffle=True, random_state=self.random_state)
@@ -207,20 +221,24 @@ class GroupedLassoPeer(Peer):
         return total
 
     def _n_features(self) -> int:
+        """Return the number of columns of the table with a slope other than 0."""
         if not isinstance(self.model_, Coefficients):
             return 0
         return int(np.unique(self.owner_[self.model_.slopes.any(axis=1)]).size)
 
     def _proba(self, table: Table) -> np.ndarray:
+        """Return the probabilities of the classes, (n_rows, n_classes)."""
         matrix = self._rows(table)
         if not isinstance(self.model_, Coefficients):
             return self.model_.predict_proba(matrix)
         return np.exp(self.model_.log_proba(matrix[:, self.varying_]))
 
     def _widths(self) -> list[int]:
+        """Return the number of columns of the matrix for each column of the table."""
         return [len(column) + 1 if isinstance(column, dict) else 1 for column in self.columns_]
 
     def _cells(self, table: Table, position: int) -> np.ndarray:
+        """Return the column of the table at a position as columns of the matrix, (n_rows,) or (n_rows, width)."""
         column = self.columns_[position]
         if isinstance(column, dict):
             return np.eye(len(column) + 1)[self._codes(table, position, unknown=len(column), missing=len(column))]
@@ -229,5 +247,6 @@ class GroupedLassoPeer(Peer):
 
 
 def _mean_and_deviation(numbers: np.ndarray) -> tuple[float, float]:
+    """Return mean and standard deviation of the numbers that are not NaN; 1 instead of a deviation of 0."""
     present = numbers[~np.isnan(numbers)]
     return (float(present.mean()), float(present.std()) or 1.0) if present.size else (0.0, 1.0)

@@ -1,4 +1,7 @@
-"""Report on Blanquero et al. (2021): the paper's tables and figures beside ours, and its claims."""
+"""Report on Blanquero et al. (2021): the paper's tables and figures beside ours, and its claims.
+
+In private functions, ``results`` are our results, and ``one`` is a data set.
+"""
 
 from __future__ import annotations
 
@@ -57,10 +60,12 @@ def report(study: Blanquero2021, comparison: Comparison) -> Report:
     files: dict[str, str] = {}
 
     def add(title: str, table: TextTable) -> TextTable:
+        """Add a table to those that a terminal shows, and return it."""
         tables.append((title, table))
         return table
 
     def draw(name: str, title: str, drawing: str) -> str:
+        """Add a drawing to the files of the report, and return Markdown that shows it."""
         files[f"{study.paper}-{name}.svg"] = drawing
         return f"![{title}]({study.paper}-{name}.svg)"
 
@@ -104,6 +109,7 @@ def report(study: Blanquero2021, comparison: Comparison) -> Report:
 
 
 def _table_1(examples: Examples) -> TextTable:
+    """Return table 1, accuracies by subset of four features, with ours."""
     rows = []
     for subset, paper in TABLE_1.items():
         draws = np.array(examples.accuracies[subset])
@@ -112,6 +118,7 @@ def _table_1(examples: Examples) -> TextTable:
 
 
 def _table_2(results: Results) -> TextTable:
+    """Return table 2, accuracies and numbers of features on simulated data, with ours."""
     sparse = sparse_name("accuracy", "auto")
     rows = []
     for one in results.of("simulated"):
@@ -133,10 +140,10 @@ def _table_2(results: Results) -> TextTable:
 
 
 def _differences(results: Results) -> dict[str, float]:
-    """Return two means in percent over the settings with a correlation of 0.5 or more, and a range.
+    """Return accuracies in percent on simulated data, by name: means of sparse and of classic naive Bayes, and ranges.
 
-    The range is that of the accuracies of classic naive Bayes over all settings, for the model described in the text
-    and in the paper.
+    Means are over the settings with a correlation of 0.5 or more, ours and the paper's. Ranges are those of the
+    accuracy of classic naive Bayes over all settings: in the paper, and expected for the model that it describes.
     """
     expected = [population_accuracy(p, rho) for p in SIZES for rho in CORRELATIONS]
     strong = [one for one in results.of("simulated") if one.correlation >= 0.5]
@@ -156,12 +163,14 @@ def _differences(results: Results) -> dict[str, float]:
 
 
 def _with_features(results: Results, name: str, method: str) -> str:
+    """Return accuracy in percent and number of features of a method on a data set as text; empty without results."""
     if not results.count(name, method):
         return ""
     return f"{100 * results.mean(name, method, 'accuracy'):.2f} ({results.mean(name, method, 'n_features'):.1f})"
 
 
 def _seconds_table(results: Results) -> TextTable:
+    """Return a table of the seconds, and numbers of candidates, of sparse naive Bayes on simulated data."""
     sparse = sparse_name("accuracy", "auto")
     rows = []
     for p in SIZES:
@@ -173,6 +182,7 @@ def _seconds_table(results: Results) -> TextTable:
 
 
 def _seconds(seconds: float) -> str:
+    """Return seconds as text; empty for NaN."""
     return "" if np.isnan(seconds) else f"{seconds:.3f}" if seconds < 1 else f"{seconds:.1f}"
 
 
@@ -189,7 +199,12 @@ def _methods_table(results: Results, sets: Sequence[PaperSet]) -> TextTable:
 
 
 def _line(results: Results, one: PaperSet, method: str, *, two: bool, first: bool) -> tuple[str, ...]:
+    """Return a line of the table of methods; ``two`` adds the recalls of two classes, ``first`` the name of the data
+    set.
+    """
+
     def percent(measure: str) -> str:
+        """Return the mean of a measure in percent as text; empty without results."""
         value = results.mean(one.ours, method, measure)
         return "" if np.isnan(value) else f"{100 * value:.2f}"
 
@@ -245,6 +260,7 @@ def _chosen_table(results: Results) -> TextTable:
 
 
 def _measures_table(results: Results) -> TextTable | None:
+    """Return a table of results with each measure of dependence; None without results."""
     rows = []
     for name in MEASURED:
         one = SETS[name]
@@ -264,7 +280,7 @@ def _measures_table(results: Results) -> TextTable | None:
 
 
 def _missing(results: Results, sets: Sequence[PaperSet]) -> str:
-    """Return a sentence on methods that have folds on some data sets but none on others."""
+    """Return a list in words of methods that have folds on some data sets but none on others."""
     parts = [
         f"{method} on {one.name}"
         for method in COMPARATORS
@@ -275,6 +291,6 @@ def _missing(results: Results, sets: Sequence[PaperSet]) -> str:
 
 
 def _cut_short(results: Results) -> str:
-    """Return a sentence on the data sets on which the time limit ended SNB(MAP)."""
+    """Return a list in words of the data sets on which the time limit ended SNB(MAP), with the share of folds."""
     shares = {SETS[name].name: results.mean(name, MAP, "cut short") for name in results.names}
     return ", ".join(f"{name} ({share:.0%} of the folds)" for name, share in shares.items() if share > 0)

@@ -15,6 +15,8 @@ from bayesieve_lab.comparison.results import Comparison
 class Results:
     """Results of a comparison; in an unfinished run, methods may lack folds.
 
+    In the methods, ``name`` is that of a data set, and ``measure`` a column of the results or a further figure.
+
     Parameters
     ----------
     comparison : Comparison
@@ -35,19 +37,20 @@ class Results:
         return [one for one in every if all(self.count(one.ours, method) for method in self.shown(one)[:2])]
 
     def shown(self, one: PaperSet) -> list[str]:
-        """Return the methods to show for a data set: classic and sparse naive Bayes first, then others with finished
-        folds.
+        """Return the names of the methods to show for a data set.
+
+        Classic and sparse naive Bayes come first, then others with finished folds.
         """
         guided = [sparse_name(guide, one.q) for guide in GUIDES.get(one.kind, ())]
         others = [method for method in COMPARATORS[1:] if self.count(one.ours, method)]
         return [COMPARATORS[0], *guided, *others]
 
     def count(self, name: str, method: str) -> int:
-        """Return the number of finished folds."""
+        """Return the number of finished folds of a method on a data set."""
         return len(self._rows[name, method])
 
     def values(self, name: str, method: str, measure: str) -> np.ndarray:
-        """Return the values of a measure on the folds, without missing ones."""
+        """Return the values of a measure on the folds, (n_folds,), without missing ones."""
         values = [row.get(measure) for row in self._rows[name, method].values()]
         return np.array([value for value in values if value is not None], dtype=float)
 
@@ -74,7 +77,10 @@ class Results:
         return self._folds(list(self._rows[name, method]), self.values(name, method, measure) - bound)
 
     def _folds(self, places: Sequence[tuple[int, int]], values: np.ndarray) -> Differences:
-        """Return the differences of folds as a sample for tests over the folds of repeated cross-validation."""
+        """Return values of folds as a sample for tests over the folds of repeated cross-validation.
+
+        ``places`` are the repeat and number of each fold, ``values`` (n_folds,) the differences.
+        """
         repeats = np.array([repeat for repeat, _ in places], dtype=int)
         means = [values[repeats == repeat].mean() for repeat in np.unique(repeats)]
         lower = (
@@ -87,8 +93,9 @@ class Results:
         return self.mean(name, COMPARATORS[0], "n_features")
 
     def folds_in_words(self, names: Sequence[str]) -> str:
-        """Return the number of folds of each data set in words: one number if all methods agree, otherwise the fewest
-        and the most.
+        """Return the number of folds of each data set in words.
+
+        It is one number if all methods agree, otherwise the fewest and the most.
         """
         parts: dict[str, list[str]] = defaultdict(list)
         for name in names:

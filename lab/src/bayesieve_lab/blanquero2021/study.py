@@ -66,6 +66,9 @@ class Blanquero2021(CrossValidatedStudy):
     """Sections 2.2 and 3.1, if they were computed."""
 
     def paper_names(self) -> tuple[str, ...]:
+        """Return the names of the data sets in the order of the run: real ones, simulated ones, and those that take
+        longest.
+        """
         loadable = self.sets.names("in_blanquero")
         real = [one.ours for one in REAL if one.ours in loadable]
         slow = [name for name in real if name in _SLOW]
@@ -83,6 +86,7 @@ class Blanquero2021(CrossValidatedStudy):
         return X, y if one.first_class is None else np.where(y.astype(str) == one.first_class, "1", "2")
 
     def methods(self) -> dict[str, Any]:
+        """Return the classifiers of all data sets, by name."""
         return {method: model for name in SETS for method, model in self.methods_of(name).items()}
 
     def methods_of(self, name: str) -> dict[str, Any]:
@@ -110,13 +114,15 @@ class Blanquero2021(CrossValidatedStudy):
         return chosen
 
     def repeats_of(self, name: str) -> int:
-        """Return the number of cross-validations of a data set: the requested one, otherwise the paper's, or fewer for
-        the widest sets.
+        """Return the number of cross-validations of a data set: the requested one, otherwise the paper's.
+
+        It is less for the widest sets.
         """
         repeats = self.protocol.n_repeats
         return repeats if self.options.repetitions else min(repeats, SETS[name].most_repeats)
 
     def measure(self, results: Path | None, verbose: int) -> Comparison:
+        """Run the comparison and the examples; results are added to the file ``results``."""
         comparison = super().measure(results, verbose)
         self.examples = self._examples(results)
         return comparison
@@ -139,6 +145,7 @@ class Blanquero2021(CrossValidatedStudy):
             yield from late
 
     def saved(self, results: Path) -> Comparison:
+        """Return the comparison in a file of results, and load the examples next to it."""
         self.examples = Examples.read(results)
         rows = read_results(results)
         measured = {data for data, *_ in rows}
@@ -146,9 +153,15 @@ class Blanquero2021(CrossValidatedStudy):
         return self._comparison(rows)
 
     def _comparison(self, rows: dict[Key, dict[str, Any]]) -> Comparison:
+        """Return the comparison of all data sets and methods from ``rows``, results by data set, method, repeat and
+        fold.
+        """
         return Comparison.of(self.names, self.methods(), self.protocol, rows)
 
     def _examples(self, results: Path | None) -> Examples:
+        """Return the examples: those saved next to the file ``results`` if their settings are equal, otherwise new
+        ones.
+        """
         made_by = {"seed": self.options.seed, "folds": self.protocol.n_folds, "data": AUSTRALIAN.ours in self.names}
         examples = None if results is None else Examples.read(results, made_by)
         if examples is not None:
@@ -163,11 +176,13 @@ class Blanquero2021(CrossValidatedStudy):
         return examples
 
     def report(self, comparison: Comparison) -> Report:
+        """Return the report on a comparison."""
         from bayesieve_lab.blanquero2021.report import report
 
         return report(self, comparison)
 
     def judged(self, comparison: Comparison) -> tuple[Judged | Closeness, ...]:
+        """Return the paper's claims with our verdicts."""
         from bayesieve_lab.blanquero2021.claims import findings
         from bayesieve_lab.blanquero2021.results import Results
 

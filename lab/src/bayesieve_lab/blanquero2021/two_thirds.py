@@ -1,5 +1,6 @@
-"""Naive Bayes fitted to two thirds of the training rows, as in Blanquero et al. (2021), with any selection of
-features.
+"""Naive Bayes fitted to two thirds of the training rows, as in Blanquero et al. (2021), with any selection of features.
+
+The other third of the rows, *held out*, is for the selection.
 """
 
 from __future__ import annotations
@@ -30,8 +31,9 @@ _MOST_FEATURES_NAMED = 20
 
 
 def learnt_rows(codes: np.ndarray) -> np.ndarray:
-    """Return a mask (n_rows,) of the rows to fit: a random two thirds of each class. The other rows are for
-    validation.
+    """Return a mask (n_rows,) of the rows to fit: a random two thirds of each class; the others are for validation.
+
+    ``codes`` (n_rows,) are the classes of the rows.
     """
     rng = np.random.default_rng(_SEED)
     learnt = np.ones(codes.size, dtype=bool)
@@ -42,8 +44,9 @@ def learnt_rows(codes: np.ndarray) -> np.ndarray:
 
 
 class TwoThirdsEncoder(BaseEstimator):
-    """Encoder fitted to two thirds of the rows: MDLP for numbers, one level per category, missing values in a separate
-    level.
+    """Encoder fitted to two thirds of the rows.
+
+    Numbers are cut by MDLP, each category is a level, and missing values have a separate level.
 
     Attributes
     ----------
@@ -113,7 +116,9 @@ class TwoThirdsNB(ClassifierMixin, BaseEstimator):
 
     @abstractmethod
     def _choose(self, coded: CodedTable, held: CodedTable) -> np.ndarray:
-        """Return a mask (n_features,) of the selected features, from rows to fit and rows for validation."""
+        """Return a mask (n_features,) of the selected features, from rows to fit (``coded``) and rows held out
+        (``held``).
+        """
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Return log probabilities of the classes, shape (n_rows, n_classes)."""
@@ -128,13 +133,14 @@ class TwoThirdsNB(ClassifierMixin, BaseEstimator):
         return self.classes_[self.predict_log_proba(X).argmax(axis=1)]
 
     def _coded(self, X: Any) -> CodedTable:
+        """Return rows coded by the encoder; coded ones unchanged."""
         return X if isinstance(X, CodedTable) else self.encoder_.transform_coded(X)
 
     def fold_figures(self, rows: CodedTable, codes: np.ndarray) -> dict[str, float | None]:
-        """Return measures of the smoothed model, recalls and precisions of two classes, and, if there are few features,
-        which are selected.
+        """Return further measures on test rows by name.
 
-        ``codes`` are positions among the classes of the model.
+        They are measures of the smoothed model, recalls and precisions of two classes, and, if there are few features,
+        which are selected. ``codes`` (n_rows,) are the classes of ``rows``, as positions among those of the model.
         """
         smoothed = self.smoothed_.predict_log_proba(rows)
         figures: dict[str, float | None] = {
@@ -151,7 +157,10 @@ class TwoThirdsNB(ClassifierMixin, BaseEstimator):
 
 
 def of_two_classes(log_proba: np.ndarray, codes: np.ndarray) -> dict[str, float | None]:
-    """Return recall and precision of the first and the second class; None if undefined."""
+    """Return recall and precision of the first and the second class by name; None if undefined.
+
+    ``log_proba`` (n_rows, 2) are predicted log probabilities, ``codes`` (n_rows,) the true classes, 0 and 1.
+    """
     predicted = log_proba.argmax(axis=1)
     measures: dict[str, float | None] = {}
     for code, name in enumerate(("first", "second")):
@@ -165,6 +174,7 @@ class ClassicNB(TwoThirdsNB):
     """Naive Bayes on all features."""
 
     def _choose(self, coded: CodedTable, held: CodedTable) -> np.ndarray:
+        """Return a mask of all features, (n_features,)."""
         return np.ones(coded.n_features, dtype=bool)
 
 
@@ -204,6 +214,7 @@ class SparseNB(TwoThirdsNB):
         self.n_combinations = n_combinations
 
     def _choose(self, coded: CodedTable, held: CodedTable) -> np.ndarray:
+        """Return a mask (n_features,) of the best candidate on the rows held out."""
         rows = ScoredRows.training(held, coded.counts, self.smoothing)
         criterion = make_criterion(self.scoring, coded.n_features, coded.classes, "scoring")
         objective = Objective(criterion, rows, make_constraints(self.constraints, coded))
@@ -221,8 +232,10 @@ class SparseNB(TwoThirdsNB):
         return np.asarray(self.trace_.chosen)
 
     def fold_figures(self, rows: CodedTable, codes: np.ndarray) -> dict[str, float | None]:
-        """Return the measures of `TwoThirdsNB`, and of the search: q, the share of entries of the dependence matrix M
-        above 0.1, the number of candidates, and whether one is feasible.
+        """Return the measures of `TwoThirdsNB`, and of the search, by name.
+
+        Those of the search are q, the share of entries of the dependence matrix M above 0.1, the number of candidates,
+        and whether the chosen one satisfies the constraints.
         """
         candidates = self.candidates_
         return super().fold_figures(rows, codes) | {
@@ -237,6 +250,7 @@ class FilteredNB(TwoThirdsNB):
     """Naive Bayes after correlation-based feature selection (Hall 2000) by best-first search, as in FSelector."""
 
     def _choose(self, coded: CodedTable, held: CodedTable) -> np.ndarray:
+        """Return a mask (n_features,) of the features selected by CFS on the rows to fit."""
         return CFSSelector(encoder=None, n_jobs=1).fit_coded(coded).support_
 
 
@@ -246,6 +260,7 @@ class MostProbableNB(TwoThirdsNB):
     max_seconds = 60.0
 
     def _choose(self, coded: CodedTable, held: CodedTable) -> np.ndarray:
+        """Return a mask (n_features,) of the most probable subset that the search finds on the rows to fit."""
         selector = MAPSelector(
             exhaustive=False,
             max_seconds=self.max_seconds,
@@ -267,4 +282,5 @@ class BorutaNB(TwoThirdsNB):
     """Naive Bayes after Boruta with the importance of caret's filterVarImp; see `confirmed_features`."""
 
     def _choose(self, coded: CodedTable, held: CodedTable) -> np.ndarray:
+        """Return a mask (n_features,) of the features that Boruta confirms on the rows to fit."""
         return confirmed_features(coded, _SEED)

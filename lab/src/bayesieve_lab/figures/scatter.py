@@ -21,7 +21,14 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True)
 class Series:
-    """Points of one name in a panel, joined by a line if ``joined``; a radius of 0 draws no points."""
+    """Points of one name in a panel.
+
+    Attributes
+    ----------
+    name, colour : name in the legend, and colour.
+    points : the points, joined by a line if ``joined``.
+    radius : size of the points; 0 draws none.
+    """
 
     name: str
     colour: str
@@ -32,7 +39,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Panel:
-    """Series over a pair of axes; with ``log`` both are logarithmic."""
+    """Series over a pair of axes with titles; both are logarithmic if ``log``."""
 
     title: str
     x_title: str
@@ -42,7 +49,7 @@ class Panel:
 
 
 def scatter(title: str, panels: Sequence[Panel], *, columns: int = 3) -> str:
-    """Return SVG with the panels in rows of ``columns``, and a legend."""
+    """Return an SVG with the panels in rows of ``columns``, and a legend."""
     frames: dict[str, dict[str, list[Any]]] = {}
     charts = []
     named = {one.name: one.colour for panel in panels for one in panel.series}
@@ -66,4 +73,5 @@ def scatter(title: str, panels: Sequence[Panel], *, columns: int = 3) -> str:
 
 
 def _among(places: Sequence[int]) -> str:
+    """Return a Vega expression that is true for the series at some positions."""
     return f"indexof({list(places)}, datum.line) >= 0"

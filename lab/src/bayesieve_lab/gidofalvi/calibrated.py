@@ -1,5 +1,5 @@
-"""Boosted selection that takes calibration into account, proposed as further work by Gidofalvi & Zadrozny (section
-5).
+"""Boosted selection that takes calibration into account, proposed as further work by Gidofalvi & Zadrozny
+(section 5).
 """
 
 from __future__ import annotations
@@ -59,6 +59,9 @@ class CalibratedBoosting(CodedSelector):
     encoder: Any = "modl"
 
     def _search(self, coded: CodedTable) -> np.ndarray:
+        """Select features, set ``trace_``, and return weight 1 for the selected features and 0 for others,
+        (n_features,).
+        """
         if coded.n_classes != 2:
             raise ValueError(f"CalibratedBoosting needs two classes, got {coded.n_classes}.")
         coded, clock = coded.by_class, Clock(self.max_seconds, None)
@@ -95,12 +98,18 @@ class CalibratedBoosting(CodedSelector):
         return chosen.astype(float)
 
     def _log_ratios(self, counts: ContingencyCounts, total: float) -> np.ndarray:
-        """Return log P(level | 1) - log P(level | 0) for the levels of all features."""
+        """Return log P(level | 1) - log P(level | 0) for the levels of all features, one feature after the other.
+
+        ``counts`` are weights by level and class, ``total`` the weight of all rows.
+        """
         logs = log_probabilities_of_all(counts.counts, counts.offsets, total, self.smoothing)
         return logs[:, 1] - logs[:, 0]
 
     def _edges(self, joint: JointCodes, weights: np.ndarray, total: float) -> np.ndarray:
-        """Return the edge of every feature, (n_features,), for the given row weights."""
+        """Return the edge of every feature, (n_features,), for row weights (n_rows,) that sum to ``total``.
+
+        ``joint`` are the coded rows, prepared for weighted counts.
+        """
         counts = joint.weigh(weights, np.arange(2))
         of_zero, of_one = counts.class_counts
         confidence = np.tanh(0.5 * (np.log(of_one / of_zero) + self._log_ratios(counts, total)))
@@ -113,7 +122,8 @@ class CalibratedBoosting(CodedSelector):
 def calibrated(score: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Return P(y = 1 | score) of each row, (n_rows,), by a logistic regression with one slope and an intercept.
 
-    If all scores are equal, this is the share of ones.
+    ``score``, ``y`` (0 or 1) and ``weights`` have shape (n_rows,). If all scores are equal, the result is the share of
+    ones.
     """
     if np.ptp(score) == 0.0:
         return np.full(y.size, np.average(y, weights=weights))

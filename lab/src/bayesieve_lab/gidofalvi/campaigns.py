@@ -58,7 +58,10 @@ class Campaign:
 
 
 def campaigns(folder: Path | None, seed: int, *, quick: bool = False) -> dict[str, Campaign]:
-    """Return the campaigns by name: of simulated donors, and of those whose files are in the folder."""
+    """Return the campaigns by name: of simulated donors, and of those whose files are in the folder.
+
+    ``seed`` is that of the simulation and of random halves; ``quick`` simulates few donors.
+    """
     shape = QUICK if quick else (N_ROWS, N_FEATURES)
     campaign = Campaign(
         SIMULATED,
@@ -104,12 +107,13 @@ def balanced(folder: Path | None, seed: int) -> Campaign:
 
 
 def _simulated(seed: int, n_rows: int, n_features: int, number: int) -> Rows:
+    """Return the simulated donors of repetition ``number``: ``n_rows`` training rows, then as many test rows."""
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number,)))
     return _with_amounts(*donations(2 * n_rows, n_features, response=RESPONSE, random_state=rng))
 
 
 def _halves(folder: Path | None, seed: int, number: int) -> Rows:
-    """Return random halves of pva97nk, with the same number of donors who gave in each."""
+    """Return random halves of pva97nk in repetition ``number``, with the same number of donors who gave in each."""
     table, _ = DataSets(folder).load(BALANCED)
     amounts = table["TargetD"].fill_null(0.0).to_numpy()
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number,)))
@@ -123,4 +127,5 @@ def _halves(folder: Path | None, seed: int, number: int) -> Rows:
 
 
 def _with_amounts(table: Any, amounts: np.ndarray) -> Rows:
+    """Return the table with a column of the dollars given, and who gave (0 or 1), (n_rows,)."""
     return table.with_columns(pl.Series(AMOUNT, amounts)), (amounts > 0).astype(np.int64)

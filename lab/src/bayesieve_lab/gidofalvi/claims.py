@@ -1,4 +1,7 @@
-"""Claims of Gidofalvi & Zadrozny, tested on the repetitions of a campaign."""
+"""Claims of Gidofalvi & Zadrozny, tested on the repetitions of a campaign.
+
+In functions, ``campaign`` is its name, and ``what`` the name of a quantity, such as "mse test".
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,14 @@ from bayesieve_lab.gidofalvi.study import (
 
 @dataclass(frozen=True)
 class Line:
-    """Line of table 3: a method after a number of selected features, and the paper's numbers."""
+    """Line of table 3: a method after a number of selected features.
+
+    Attributes
+    ----------
+    name, method : name of the line, and of the method in the results.
+    step : number of selected features; None for all that the method selects.
+    mse, profit : the paper's squared error and profit in dollars on training and test rows, or None.
+    """
 
     name: str
     method: str
@@ -169,7 +179,10 @@ def values_of(comparison: Comparison, campaign: str, what: str) -> dict[str, np.
 
 
 def of_method(comparison: Comparison, campaign: str, method: str, what: str, step: int | None = None) -> np.ndarray:
-    """Return a measure of a method by repetition, or its value after ``step`` features; NaN if the method has fewer."""
+    """Return a quantity of a method by repetition, (n_repetitions,), or its value after ``step`` features.
+
+    It is NaN if the method selects fewer features.
+    """
     rows = [row for row in comparison.rows if row["data"].startswith(f"{campaign},") and row["method"] == method]
     if what == "area":  # above the curve, which is lower for the better method
         return np.array([1.0 - row["auc"] for row in rows])
@@ -177,14 +190,14 @@ def of_method(comparison: Comparison, campaign: str, method: str, what: str, ste
 
 
 def _figure(figures: dict[str, float | None], what: str, step: int | None) -> float | None:
-    """Return one measure of a fold; NaN for a step that the search did not reach."""
+    """Return one quantity from the figures of a fold; NaN for a step that the search did not reach."""
     if step is None or not what.startswith(("mse", "profit", "mailed")):
         return figures[what]
     return figures.get(f"{what} {step}", np.nan)
 
 
 def findings(comparison: Comparison, campaign: str) -> list[Judged]:
-    """Judge every claim; for the cup, whose donors are the paper's, results are not random."""
+    """Judge every claim on a campaign; for the cup, whose donors are the paper's, results are not random."""
     quantities = dict.fromkeys(claim.what for claim in CLAIMS)
     values = {what: values_of(comparison, campaign, what) for what in quantities}
     return [
@@ -205,7 +218,7 @@ def findings(comparison: Comparison, campaign: str) -> list[Judged]:
 
 
 def published(what: str) -> dict[str, float]:
-    """Return the paper's numbers in table 3; a loss is minus the profit."""
+    """Return the paper's numbers in table 3 for a quantity, by line; a loss is minus the profit."""
     kind, _, part = what.partition(" ")
     if what == "mse gap":
         return {line.name: line.mse[1] - line.mse[0] for line in LINES if line.mse} | {_ZERO: 0.0}

@@ -16,8 +16,9 @@ _MEASURES = {"mse": "mean squared error", "profit": "profit, $"}
 
 
 def steps_figure(comparison: Comparison, campaign: str, method: str, title: str) -> Figure:
-    """Return a figure of the means over the repetitions, on training and test rows, after each feature that all of them
-    reach.
+    """Return a figure of squared error and profit of a method after each feature, on training and test rows.
+
+    Values are means over the repetitions, for each number of features that all of them reach.
     """
     every = [of_method(comparison, campaign, method, "mse test", k) for k in range(1, N_STEPS + 1)]
     sizes = [k for k, errors in enumerate(every, start=1) if not np.isnan(errors).any()]

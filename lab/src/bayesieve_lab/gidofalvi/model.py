@@ -20,8 +20,7 @@ _FAR = 40.0  # log odds beyond which a probability is 0 or 1 for all that follow
 
 
 class CampaignNB(ClassifierMixin, BaseEstimator):
-    """`SelectiveNB` on donors, with the profit of letters to those whose expected gift is larger than the cost of a
-    letter.
+    """`SelectiveNB` on donors, with the profit of letters to those whose expected gift exceeds the cost of a letter.
 
     Parameters
     ----------
@@ -77,7 +76,8 @@ class CampaignNB(ClassifierMixin, BaseEstimator):
         return self.model_.predict_log_proba(self._features(X))
 
     def fold_figures(self, rows: Any, codes: np.ndarray) -> dict[str, float | None]:
-        """Return measures on training and test rows by name.
+        """Return measures on training and test rows by name; ``codes`` (n_rows,) say which of the test rows ``rows``
+        gave.
 
         They are the squared error (of both classes), the profit in dollars, the share of donors who get a letter, the
         ``slope`` by which log odds of the test rows should be multiplied, and the profit if all donors get a letter.
@@ -85,7 +85,7 @@ class CampaignNB(ClassifierMixin, BaseEstimator):
         return {**self.on_training_, **self._figures(rows, codes, "test")}
 
     def log_odds(self, X: Any) -> Iterator[np.ndarray]:
-        """Yield the log odds of a gift after each feature, or only those of the whole model."""
+        """Yield the log odds of a gift, (n_rows,), after each feature, or only those of the whole model."""
         if not self.steps:
             log_proba = self.predict_log_proba(X)
             yield log_proba[:, 1] - log_proba[:, 0] + self.shift_
@@ -108,6 +108,7 @@ class CampaignNB(ClassifierMixin, BaseEstimator):
         return features[np.sort(np.unique(features, return_index=True)[1])][:N_STEPS]
 
     def _figures(self, X: Any, y: np.ndarray, part: str) -> dict[str, float | None]:
+        """Return measures on rows by name, followed by ``part``, "train" or "test"; ``y`` (n_rows,) says who gave."""
         amounts, weights = X[AMOUNT].to_numpy(), self._weights(y)
         gift = self.regression_.predict(self._gifts(X))
         figures: dict[str, float | None] = {f"profit of all {part}": float((weights * (amounts - LETTER)).sum())}
@@ -127,23 +128,28 @@ class CampaignNB(ClassifierMixin, BaseEstimator):
         return figures
 
     def _weights(self, y: np.ndarray) -> np.ndarray:
+        """Return row weights (n_rows,) with which the share of donors who give is that of the population."""
         if self.response is None:
             return np.ones(y.size)
         share = y.mean()
         return np.where(y == 1, self.response / share, (1 - self.response) / (1 - share))
 
     def _features(self, X: Any) -> Any:
+        """Return the table of the features only."""
         return X.drop(AMOUNT) if self.columns is None else X.select(self.columns)
 
     def _gifts(self, X: Any) -> np.ndarray:
+        """Return the columns of earlier gifts as numbers, (n_rows, n_gifts); missing ones are 0."""
         gifts: np.ndarray = X.select(self.gifts).cast(float).fill_null(0.0).to_numpy()
         return gifts
 
 
 def _slope(log_odds: np.ndarray, y: np.ndarray, weights: np.ndarray) -> float:
-    """Return the factor of the log odds by which they predict the rows best, 1 if they are constant.
+    """Return the factor by which log odds (n_rows,) must be multiplied to predict the rows best, 1 if they are
+    constant.
 
-    A factor below 1 means that probabilities are too extreme.
+    ``y`` (n_rows,) are the outcomes, 0 or 1, and ``weights`` (n_rows,) row weights. A factor below 1 means that
+    probabilities are too extreme.
     """
     x = np.clip(log_odds, -_FAR, _FAR)
     if np.ptp(x) < 1e-9:
@@ -152,4 +158,5 @@ def _slope(log_odds: np.ndarray, y: np.ndarray, weights: np.ndarray) -> float:
 
 
 def _log_odds(share: float) -> float:
+    """Return the log odds of a probability."""
     return float(np.log(share / (1 - share)))

@@ -76,7 +76,7 @@ def report(study: Gidofalvi, comparison: Comparison) -> Report:
 
 
 def _section(study: Gidofalvi, comparison: Comparison, campaign: Campaign, files: dict[str, str]) -> dict[str, Any]:
-    """Return the contents of the section on a campaign."""
+    """Return the contents of the section on a campaign, by name; its figures are added to ``files``."""
     pictures = {}
     for method, title in _FIGURES:
         name = f"gidofalvi-{campaign.name}-{method}.svg"
@@ -139,7 +139,7 @@ def published_table() -> TextTable:
 
 
 def lowest(comparison: Comparison, campaign: str, method: str) -> str:
-    """Return a sentence on the number of features for which the test MSE is lowest, over the repetitions."""
+    """Return in words for which numbers of features the test MSE of a method is lowest, over the repetitions."""
     paths = [of_method(comparison, campaign, method, "mse test", k) for k in range(1, N_STEPS + 1)]
     sizes = sorted((np.nanargmin(paths, axis=0) + 1).tolist())
     return str(sizes[0]) if sizes[0] == sizes[-1] else f"{sizes[0]} to {sizes[-1]} (median {np.median(sizes):g})"

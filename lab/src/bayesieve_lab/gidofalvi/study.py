@@ -32,8 +32,8 @@ ALL = f"{INFORMATIVE}, {OTHER_CODING}"
 
 
 class Gidofalvi(Study):
-    """Reproduction of section 4 of the paper, on simulated donors, on pva97nk and, if their files are available, on
-    those of the cup.
+    """Reproduction of section 4 of the paper, on simulated donors, on pva97nk, and on those of the cup if they are
+    available.
 
     Parameters
     ----------
@@ -63,6 +63,7 @@ class Gidofalvi(Study):
 
     @property
     def settings(self) -> dict[str, Any]:
+        """Settings that results depend on, by name."""
         return {
             "paper": self.paper,
             "seed": self.options.seed,
@@ -80,12 +81,14 @@ class Gidofalvi(Study):
         return FixedSplit(campaign.n_train, self.options.seed)
 
     def methods(self) -> dict[str, CampaignNB]:
+        """Return the classifiers for the first campaign, by name."""
         return self.methods_of(self.campaigns[0])
 
     def methods_of(self, campaign: Campaign) -> dict[str, CampaignNB]:
-        """Return classifiers by name; a variant is named by its method and what differs."""
+        """Return the classifiers for a campaign by name; a variant is named by its method and what differs."""
 
         def model_of(name: str, smoothing: Smoothing) -> SelectiveNB:
+            """Return the naive Bayes of a method, with a smoothing of the search."""
             steps = {"selector__n_features_to_select": N_STEPS, "selector__smoothing": smoothing}
             if name == FORWARD:
                 return as_published("forward-MSE").set_params(**steps)
@@ -99,6 +102,7 @@ class Gidofalvi(Study):
             return as_published("NB").set_params(selector=selector)
 
         def method(name: str, encoder: Any = "modl", smoothing: Smoothing = self.smoothing) -> CampaignNB:
+            """Return the classifier of a method, with a coding and a smoothing."""
             model = model_of(name, smoothing).set_params(encoder=encoder, smoothing=smoothing)
             columns, steps = campaign.chosen if name == HAND else None, name in SEARCHES
             return CampaignNB(model, campaign.gifts, columns=columns, steps=steps, response=campaign.response)
@@ -110,13 +114,15 @@ class Gidofalvi(Study):
         return methods | {f"{name}, {OTHER_SMOOTHING}": method(name, smoothing=1.0) for name in VARIED[OTHER_SMOOTHING]}
 
     def data(self) -> dict[str, Callable[[], tuple[Any, ...]]]:
+        """Return functions that load the rows of every repetition of every campaign, by name."""
         return {name: load for campaign in self.campaigns for name, load in self.draws(campaign).items()}
 
     def draws(self, campaign: Campaign) -> dict[str, Callable[[], tuple[Any, ...]]]:
-        """Return loaders of the repetitions of a campaign."""
+        """Return functions that load the rows of the repetitions of a campaign, by name."""
         return {name: partial(campaign.draw, k) for k, name in enumerate(campaign.names(self.repetitions))}
 
     def measure(self, results: Path | None, verbose: int) -> Comparison:
+        """Run all campaigns, and save the results of each in a file of its own next to ``results``."""
         rows: dict[Any, dict[str, Any]] = {}
         for campaign in self.campaigns:
             measured = compare_many(
@@ -148,22 +154,25 @@ class Gidofalvi(Study):
         return Comparison.of(names, self.methods(), self.protocol, rows)
 
     def files(self, results: Path) -> tuple[Path, ...]:
+        """Return the files that hold the results, one for each campaign."""
         return tuple(path for campaign in self.campaigns if (path := self._file(results, campaign)) is not None)
 
     def _file(self, results: Path | None, campaign: Campaign) -> Path | None:
-        """Return the path of the results of a campaign: that of simulated donors, or a file next to it for other
-        campaigns.
+        """Return the path of the results of a campaign: ``results`` for simulated donors, otherwise a file next
+        to it.
         """
         if results is None or campaign.name == SIMULATED:
             return results
         return results.with_name(f"{results.stem}-{campaign.name}{results.suffix}")
 
     def report(self, comparison: Comparison) -> Report:
+        """Return the report on a comparison."""
         from bayesieve_lab.gidofalvi.report import report
 
         return report(self, comparison)
 
     def judged(self, comparison: Comparison) -> tuple[Judged, ...]:
+        """Return the paper's claims with our verdicts, for each campaign with results."""
         from bayesieve_lab.gidofalvi.claims import findings
         from bayesieve_lab.gidofalvi.report import finished_draws
 

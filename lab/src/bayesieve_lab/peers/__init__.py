@@ -1,4 +1,4 @@
-"""Other classifiers on raw tables, for comparisons with bayesieve."""
+"""Other classifiers on raw tables (*peers*), for comparisons with bayesieve."""
 
 from __future__ import annotations
 
@@ -35,11 +35,13 @@ __all__ = [
 
 
 def _installed(peer: type[Peer], **settings: Any) -> Callable[..., Any]:
-    """Return a function that creates a peer with given and further options, after checking that its package is
-    installed.
+    """Return a function that creates a peer with given and further options.
+
+    It raises ValueError if the package of the peer is not installed.
     """
 
     def make(**options: Any) -> Peer:
+        """Return the peer, if its package is installed."""
         peer.check_installed()
         return peer(**settings, **options)
 

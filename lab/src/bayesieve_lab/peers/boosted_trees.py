@@ -33,6 +33,7 @@ class BoostedTrees(Peer):
     """
 
     def _learn(self, table: Table, codes: np.ndarray, weights: np.ndarray | None) -> Any:
+        """Fit the trees; see `Peer`."""
         from sklearn.ensemble import HistGradientBoostingClassifier
 
         self._learn_columns(table, most=_MOST_VALUES)
@@ -44,6 +45,7 @@ class BoostedTrees(Peer):
         return model.fit(self._rows(table), codes, sample_weight=weights)
 
     def _cells(self, table: Table, position: int) -> np.ndarray:
+        """Return a column as numbers, or codes of categories, (n_rows,); NaN if missing, or rare or unseen."""
         if self.empty_[position]:
             return np.zeros(table.n_rows)
         if self.columns_[position] is None:

@@ -38,9 +38,11 @@ class OrderedBoosting(Peer):
 
     @classmethod
     def check_installed(cls) -> None:
+        """Raise ValueError unless CatBoost is installed."""
         require("catboost", "CatBoost")
 
     def _learn(self, table: Table, codes: np.ndarray, weights: np.ndarray | None) -> Any:
+        """Fit CatBoost; see `Peer`."""
         from catboost import CatBoostClassifier
 
         self._learn_columns(table)
@@ -54,7 +56,9 @@ class OrderedBoosting(Peer):
         return model.fit(self._rows(table), codes, sample_weight=weights)
 
     def _n_features(self) -> int:
+        """Return the number of columns with an importance other than zero."""
         return int(np.count_nonzero(self.model_.get_feature_importance()))
 
     def _rows(self, table: Table) -> Any:
+        """Return the rows as a pandas frame, with missing categories as a category."""
         return self._frame(table, missing="missing")

@@ -17,11 +17,19 @@ class LevelsPeer(Peer):
     """Base class of peers that use intervals between deciles of numbers, and values of categories; see `QuantileNB`."""
 
     def _learn_levels(self, table: Table, **limits: Any) -> None:
+        """Set the bounds of intervals and the codes of categories, and ``n_levels_``, the number of levels of each
+        column.
+
+        ``limits`` are options of `known_values`.
+        """
         self._learn_columns(table, _deciles, **limits)
         # A numeric column has one level more than bounds, and a further one for missing values.
         self.n_levels_ = [len(column) + (1 if isinstance(column, dict) else 2) for column in self.columns_]
 
     def _cells(self, table: Table, position: int) -> np.ndarray:
+        """Return the code of the level of each row in a column, (n_rows,); the last one is for missing and unseen
+        values.
+        """
         column, last = self.columns_[position], self.n_levels_[position] - 1
         if isinstance(column, dict):
             return self._codes(table, position, unknown=last, missing=last)
@@ -60,6 +68,7 @@ class QuantileNB(LevelsPeer):
         self.alpha = alpha
 
     def _learn(self, table: Table, codes: np.ndarray, weights: np.ndarray | None) -> Any:
+        """Fit ``CategoricalNB``; see `Peer`."""
         from sklearn.naive_bayes import CategoricalNB
 
         self._learn_levels(table)
@@ -67,11 +76,15 @@ class QuantileNB(LevelsPeer):
         return model.fit(self._rows(table), codes, sample_weight=weights)
 
     def _log_proba(self, table: Table) -> np.ndarray:
+        """Return logarithms of the probabilities of the classes, (n_rows, n_classes)."""
         return self.model_.predict_log_proba(self._rows(table))
 
 
 def _deciles(numbers: np.ndarray) -> np.ndarray:
-    """Return the bounds between tenths of the known numbers; each is the start of the interval above it."""
+    """Return the bounds between tenths of the known numbers, ascending; each is the start of the interval above it.
+
+    Bounds of intervals without rows are left out. ``numbers`` (n_rows,) may have NaN.
+    """
     present = numbers[~np.isnan(numbers)]
     if not present.size:
         return np.zeros(0)

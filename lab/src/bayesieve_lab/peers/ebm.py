@@ -39,9 +39,11 @@ class BoostingMachine(Peer):
 
     @classmethod
     def check_installed(cls) -> None:
+        """Raise ValueError unless interpret is installed."""
         require("interpret", "The explainable boosting machine (interpret-core)")
 
     def _learn(self, table: Table, codes: np.ndarray, weights: np.ndarray | None) -> Any:
+        """Fit the explainable boosting machine; see `Peer`."""
         from interpret.glassbox import ExplainableBoostingClassifier
 
         self._learn_columns(table)
@@ -56,11 +58,14 @@ class BoostingMachine(Peer):
             return model.fit(self._rows(table), codes, sample_weight=weights)
 
     def _n_features(self) -> int:
+        """Return the number of columns and pairs with a score other than zero."""
         return sum(bool(np.any(scores)) for scores in self.model_.term_scores_)
 
     def _proba(self, table: Table) -> np.ndarray:
+        """Return the probabilities of the classes, (n_rows, n_classes)."""
         with quiet():
             return np.asarray(super()._proba(table), dtype=float)
 
     def _rows(self, table: Table) -> Any:
+        """Return the rows as a pandas frame."""
         return self._frame(table, missing=None)

@@ -43,11 +43,13 @@ class RiskScore(LevelsPeer):
 
     @classmethod
     def check_installed(cls) -> None:
+        """Raise ValueError unless FasterRisk is installed."""
         for package in ("fasterrisk", "requests"):
             # FasterRisk requires scikit-learn 1.2, which is too old for bayesieve, but runs with later versions.
             require(package, "FasterRisk", then=", then pip install --no-deps fasterrisk")
 
     def _learn(self, table: Table, codes: np.ndarray, weights: np.ndarray | None) -> Any:
+        """Fit the risk score of lowest training loss; see `Peer`."""
         if len(self.classes_) > 2:
             raise ValueError(f"Risk scores need two classes, got {len(self.classes_)}; leave out this classifier.")
         with quiet():
@@ -70,6 +72,7 @@ class RiskScore(LevelsPeer):
             return RiskScoreClassifier(*search.get_models(model_index=0))
 
     def _n_features(self) -> int:
+        """Return the number of columns of the table with points."""
         if not self.varying_.size:
             return 0
         owners = np.repeat(
@@ -78,6 +81,7 @@ class RiskScore(LevelsPeer):
         return np.unique(owners[self.varying_][self.model_.coefficients != 0]).size
 
     def _proba(self, table: Table) -> np.ndarray:
+        """Return the probabilities of the classes, (n_rows, 2)."""
         rows = self._rows(table)
         if not self.varying_.size:
             return self.model_.predict_proba(rows)
@@ -85,9 +89,11 @@ class RiskScore(LevelsPeer):
         return np.column_stack([1.0 - second, second])
 
     def _rows(self, table: Table) -> np.ndarray:
+        """Return the columns of 0 and 1 that vary in training, (n_rows, n_varying)."""
         return super()._rows(table)[:, self.varying_]
 
     def _cells(self, table: Table, position: int) -> np.ndarray:
+        """Return a column of the table as columns of 0 and 1, (n_rows, width)."""
         levels, last = super()._cells(table, position)[:, None], self.n_levels_[position] - 1
         if isinstance(self.columns_[position], dict):
             return (levels == np.arange(last + 1)).astype(float)
@@ -95,6 +101,7 @@ class RiskScore(LevelsPeer):
         return np.hstack([reached, levels == last]).astype(float)
 
     def _width(self, position: int) -> int:
+        """Return the number of columns of 0 and 1 for a column of the table."""
         n_levels = self.n_levels_[position]
         return n_levels if isinstance(self.columns_[position], dict) else n_levels - 1
 
@@ -102,9 +109,12 @@ class RiskScore(LevelsPeer):
 def _rounded(
     line_search: Callable[[np.ndarray], tuple[float, np.ndarray]], intercepts: np.ndarray, betas: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return integer points of the solutions and their multipliers; of solutions with equal columns, only the first.
+    """Return multipliers (n_kept,), and the rounded intercepts (n_kept,) and coefficients (n_kept, n_columns), of
+    solutions.
 
-    FasterRisk's own method does the same by ``ndarray.tostring``, which NumPy 2.3 lacks.
+    ``intercepts`` (n_solutions,) and ``betas`` (n_solutions, n_columns) are real numbers, and ``line_search`` rounds
+    one solution to points. Of solutions with points for the same columns, only the first is kept. FasterRisk's own
+    method does the same by ``ndarray.tostring``, which NumPy 2.3 lacks.
     """
     solution_of_columns: dict[bytes, tuple[float, np.ndarray]] = {}
     for solution in np.column_stack([intercepts, betas]):

@@ -32,9 +32,11 @@ class TreeSums(OneHotPeer):
 
     @classmethod
     def check_installed(cls) -> None:
+        """Raise ValueError unless imodels is installed."""
         require("imodels", "FIGS (imodels)")
 
     def _learn(self, table: Table, codes: np.ndarray, weights: np.ndarray | None) -> Any:
+        """Fit the trees; see `Peer`."""
         with quiet():
             from imodels import FIGSClassifier
         from sklearn.dummy import DummyClassifier
@@ -46,6 +48,7 @@ class TreeSums(OneHotPeer):
             return FIGSClassifier().fit(matrix, codes, sample_weight=weights)
 
     def _n_features(self) -> int:
+        """Return the number of columns of the table that a split uses."""
         trees = getattr(self.model_, "trees_", ())
         return len({self.owners_[feature] for tree in trees for feature in _split_features(tree)})
 
@@ -63,6 +66,7 @@ def _seeded(seed: Any) -> Iterator[None]:
 
 
 def _split_features(node: Any) -> Iterator[int]:
+    """Yield the feature of each split in a tree of imodels."""
     if node is not None and node.left is not None:
         yield node.feature
         yield from _split_features(node.left)

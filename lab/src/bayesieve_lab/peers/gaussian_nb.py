@@ -16,8 +16,9 @@ class OneHotPeer(Peer):
     """Base class of peers that use numbers, and columns of 0 and 1 for categories; see `OneHotGaussianNB`."""
 
     def _learn_one_hot(self, table: Table, weights: np.ndarray | None) -> np.ndarray:
-        """Return the training rows as a matrix, and set ``owners_``: for each column of the matrix, the column of the
-        table.
+        """Return the training rows as a matrix, (n_rows, n_varying), without constant columns.
+
+        Set ``owners_``, the column of the table for each column of the matrix.
         """
         self._learn_columns(table, lambda numbers: _mean(numbers, weights), least_share=_LEAST_SHARE)
         matrix = super()._rows(table)
@@ -27,9 +28,11 @@ class OneHotPeer(Peer):
         return matrix[:, self.varying_]
 
     def _rows(self, table: Table) -> np.ndarray:
+        """Return rows as a matrix with the columns that vary in training, (n_rows, n_varying)."""
         return super()._rows(table)[:, self.varying_]
 
     def _cells(self, table: Table, position: int) -> np.ndarray:
+        """Return a column of the table as numbers, (n_rows,), or as columns of 0 and 1, (n_rows, n_values + 1)."""
         learned = self.columns_[position]
         if isinstance(learned, dict):
             codes = self._codes(table, position, unknown=-1, missing=len(learned))
@@ -56,6 +59,7 @@ class OneHotGaussianNB(OneHotPeer):
     """
 
     def _learn(self, table: Table, codes: np.ndarray, weights: np.ndarray | None) -> Any:
+        """Fit ``GaussianNB``; see `Peer`."""
         from sklearn.dummy import DummyClassifier
         from sklearn.naive_bayes import GaussianNB
 
@@ -65,10 +69,12 @@ class OneHotGaussianNB(OneHotPeer):
         return model.fit(matrix, codes, sample_weight=weights)
 
     def _log_proba(self, table: Table) -> np.ndarray:
+        """Return logarithms of the probabilities of the classes, (n_rows, n_classes)."""
         return self.model_.predict_log_proba(self._rows(table))
 
 
 def _mean(numbers: np.ndarray, weights: np.ndarray | None) -> float:
+    """Return the weighted mean of the numbers that are not NaN; 0 if there are none."""
     is_present = ~np.isnan(numbers)
     if not is_present.any():
         return 0.0

@@ -27,7 +27,7 @@ _filters: warnings.catch_warnings | None = None
 
 
 def require(package: str, peer: str, *, then: str = "") -> None:
-    """Check that the package a peer imports is installed; ``then`` is a further step of its installation.
+    """Check that the package that a peer imports is installed; ``then`` is a further step of its installation.
 
     Raises
     ------
@@ -65,4 +65,5 @@ def quiet() -> Iterator[None]:
 
 
 def _nothing(record: logging.LogRecord) -> bool:
+    """Return False for every message of a logger, which suppresses it."""
     return False

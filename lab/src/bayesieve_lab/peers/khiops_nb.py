@@ -41,8 +41,10 @@ def start_khiops() -> Any:
 
 
 def khiops_classifier(n_cores: int | None = None, *, n_trees: int = 0, n_pairs: int = 0) -> Any:
-    """Return a selective naive Bayes of Khiops on the original columns, trees and pairs of them, without text
-    features.
+    """Return a selective naive Bayes of Khiops on the original columns, trees and pairs of them, without text features.
+
+    ``n_cores`` is the number of processes (None: Khiops chooses it), ``n_trees`` and ``n_pairs`` the largest numbers of
+    trees and pairs.
     """
     start_khiops()
     with quiet():
@@ -96,9 +98,11 @@ class KhiopsNB(Peer):
 
     @classmethod
     def check_installed(cls) -> None:
+        """Raise ValueError unless Khiops is installed and starts."""
         start_khiops()
 
     def _learn(self, table: Table, codes: np.ndarray, weights: np.ndarray | None) -> Any:
+        """Fit Khiops' classifier; see `Peer`."""
         self._learn_columns(table)
         n_cores = None if self.n_jobs == -1 else self.n_jobs
         model = khiops_classifier(n_cores, n_trees=self.n_trees, n_pairs=self.n_pairs)
@@ -107,9 +111,11 @@ class KhiopsNB(Peer):
             return model.fit(self._rows(table), labels[codes])
 
     def _n_features(self) -> int:
+        """Return the number of features that the classifier uses."""
         return n_features_used(self.model_)
 
     def _proba(self, table: Table) -> np.ndarray:
+        """Return the probabilities of the classes, (n_rows, n_classes), rescaled to sum to 1."""
         with quiet():
             proba = np.asarray(super()._proba(table), dtype=float)
         ordered = np.empty_like(proba)
@@ -117,4 +123,5 @@ class KhiopsNB(Peer):
         return ordered / ordered.sum(axis=1, keepdims=True)  # its files round them
 
     def _rows(self, table: Table) -> Any:
+        """Return the rows as a pandas frame, with missing categories as empty text."""
         return self._frame(table, missing="")

@@ -46,6 +46,7 @@ class L1Logistic(LevelsPeer):
     """
 
     def _learn(self, table: Table, codes: np.ndarray, weights: np.ndarray | None) -> Any:
+        """Fit the logistic regression, with the best of several penalties; see `Peer`."""
         from sklearn.dummy import DummyClassifier
 
         self._learn_levels(table)
@@ -59,11 +60,13 @@ class L1Logistic(LevelsPeer):
         return _chosen(self._model(), matrix[:, self.varying_], codes, weights, self.random_state)
 
     def _n_features(self) -> int:
+        """Return the number of columns of the table with a coefficient other than zero."""
         owners = np.array([*np.repeat(np.arange(len(self.n_levels_)), self.n_levels_), *self._numeric()])
         used = self.model_.coef_.any(axis=0) if self.varying_.size else []
         return np.unique(owners[self.varying_][used]).size
 
     def _model(self) -> Any:
+        """Return an unfitted logistic regression with an L1 penalty."""
         from sklearn.linear_model import LogisticRegression
 
         # Before version 1.8, scikit-learn has the option ``penalty``.
@@ -75,9 +78,11 @@ class L1Logistic(LevelsPeer):
         return LogisticRegression(tol=1e-3, random_state=self.random_state, warm_start=True, **with_l1, **solver)
 
     def _numeric(self) -> list[int]:
+        """Return the positions of the numeric columns."""
         return [position for position, type_ in enumerate(self.types_) if type_ is not None]
 
     def _rows(self, table: Table) -> Any:
+        """Return rows as a sparse matrix, (n_rows, n_varying): one-hot levels, then standardized numbers."""
         from scipy.sparse import csr_array, hstack
 
         levels = super()._rows(table) + np.cumsum([0, *self.n_levels_[:-1]])
@@ -93,11 +98,16 @@ class L1Logistic(LevelsPeer):
 
 
 def _known(numbers: np.ndarray) -> np.ndarray:
+    """Return the numbers that are not NaN."""
     return numbers[~np.isnan(numbers)]
 
 
 def _chosen(model: Any, rows: Any, codes: np.ndarray, weights: np.ndarray | None, seed: Any) -> Any:
-    """Return the model whose penalty has the lowest log loss in folds; the first model if there are no folds."""
+    """Return the model fitted with the penalty of lowest log loss in folds; with the first one if there are no folds.
+
+    ``rows`` is a matrix (n_rows, n_columns), ``codes`` (n_rows,) are the classes, ``weights`` (n_rows,) row weights or
+    None, and ``seed`` is that of the folds.
+    """
     from sklearn.model_selection import StratifiedKFold
 
     n_folds = min(_N_FOLDS, int(np.bincount(codes).max()))
@@ -119,14 +129,15 @@ def _chosen(model: Any, rows: Any, codes: np.ndarray, weights: np.ndarray | None
 
 
 def _path(model: Any, strengths: np.ndarray, rows: Any, codes: np.ndarray, weights: np.ndarray) -> Iterator[Any]:
-    """Yield the model fitted with one strength after the other; every fit starts at the coefficients of the
-    one before.
+    """Yield the model fitted with each of ``strengths`` (C of scikit-learn), starting at the coefficients of the one
+    before.
     """
     for strength in strengths:
         yield model.set_params(C=strength).fit(rows, codes, weights)
 
 
 def _held_out_loss(model: Any, rows: Any, codes: np.ndarray, weights: np.ndarray, test: np.ndarray) -> float:
+    """Return the weighted sum of log losses, in nats, on the rows at positions ``test``."""
     is_class = codes[test][:, None] == model.classes_  # all False for a class that training lacks
     proba = (model.predict_proba(rows[test]) * is_class).sum(axis=1)
     return float(-weights[test] @ np.log(np.maximum(proba, _LEAST)))

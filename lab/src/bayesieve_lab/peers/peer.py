@@ -1,4 +1,9 @@
-"""Base class of peers: other classifiers, wrapped for raw tables and labels of any type."""
+"""Base class of peers: other classifiers, wrapped for raw tables and labels of any type.
+
+Each peer converts the columns of a table to the *cells* that its model requires: codes, numbers or indicator columns.
+In its methods, ``codes`` (n_rows,) are class codes, ``weights`` (n_rows,) row weights or None, and ``position`` is that
+of a column.
+"""
 
 from __future__ import annotations
 
@@ -101,7 +106,10 @@ class Peer(ClassifierMixin, BaseEstimator):
 
     @abstractmethod
     def _learn(self, table: Table, codes: np.ndarray, weights: np.ndarray | None) -> Any:
-        """Fit the model to class codes (n_rows,) with row weights or None, and return it."""
+        """Fit the model to the rows of a table, and return it.
+
+        ``codes`` (n_rows,) are the classes, numbered from 0, and ``weights`` (n_rows,) row weights, or None.
+        """
 
     def _n_features(self) -> int | None:
         """Return the number of features that `model_` uses, if it is known."""
@@ -110,6 +118,10 @@ class Peer(ClassifierMixin, BaseEstimator):
     def _learn_columns(
         self, table: Table, of_numbers: Callable[[np.ndarray], Any] | None = None, **limits: Any
     ) -> None:
+        """Set ``columns_`` from the training rows: codes of categories, and statistics of numbers by ``of_numbers``.
+
+        ``limits`` are options of `known_values`.
+        """
         self.columns_ = [
             known_values(table.column(position), **limits)
             if type_ is None
@@ -118,10 +130,14 @@ class Peer(ClassifierMixin, BaseEstimator):
         ]
 
     def _rows(self, table: Table) -> Any:
+        """Return the rows of a table in the form that the model requires, by default a matrix (n_rows, n_cells)."""
         return np.column_stack([self._cells(table, position) for position in range(table.n_columns)])
 
     def _cells(self, table: Table, position: int) -> np.ndarray:
-        """Return the cells of a column of the table as one or several columns of the matrix of `_rows`."""
+        """Return the column of the table at ``position`` as one or several columns of the matrix of `_rows`.
+
+        The shape is (n_rows,) or (n_rows, n_cells).
+        """
         raise NotImplementedError
 
     def _proba(self, table: Table) -> np.ndarray:
@@ -129,19 +145,21 @@ class Peer(ClassifierMixin, BaseEstimator):
         return self.model_.predict_proba(self._rows(table))
 
     def _log_proba(self, table: Table) -> np.ndarray:
+        """Return logarithms of the probabilities of the classes, (n_rows, n_classes)."""
         with np.errstate(divide="ignore"):
             return np.log(self._proba(table))
 
     def _codes(self, table: Table, position: int, *, unknown: int, missing: int) -> np.ndarray:
-        """Return the codes of a categorical column, shape (n_rows,); values not seen in training get ``unknown``,
-        missing ones ``missing``.
+        """Return the codes of the categorical column at ``position``, (n_rows,).
+
+        Values not seen in training get ``unknown``, missing ones ``missing``.
         """
         categories, code_of_value = table.column(position).categories(), self.columns_[position]
         codes = np.array([code_of_value.get(value, unknown) for value in categories.values] + [missing], dtype=np.int64)
         return codes[categories.codes]  # missing is -1, the last
 
     def _numbers(self, table: Table, position: int) -> np.ndarray:
-        """Return a numeric column, (n_rows,), read as in training; NaN = missing."""
+        """Return the numeric column at ``position``, (n_rows,), read as in training; NaN = missing."""
         type_ = self.types_[position]
         assert type_ is not None
         return table.column(position).numbers(type_)

@@ -27,9 +27,11 @@ class Scorecard(Peer):
 
     @classmethod
     def check_installed(cls) -> None:
+        """Raise ValueError unless optbinning is installed."""
         require("optbinning", "The scorecard (optbinning)")
 
     def _learn(self, table: Table, codes: np.ndarray, weights: np.ndarray | None) -> Any:
+        """Fit bins and logistic regression; see `Peer`."""
         if len(self.classes_) > 2:
             raise ValueError(f"Scorecards need two classes, got {len(self.classes_)}; leave out this classifier.")
         with quiet():
@@ -50,11 +52,14 @@ class Scorecard(Peer):
         return model
 
     def _n_features(self) -> int:
+        """Return the number of columns with a coefficient other than zero."""
         return int(np.count_nonzero(self.model_.estimator_.coef_)) if hasattr(self.model_, "estimator_") else 0
 
     def _proba(self, table: Table) -> np.ndarray:
+        """Return the probabilities of the classes, (n_rows, 2)."""
         with quiet():
             return np.asarray(super()._proba(table), dtype=float)
 
     def _rows(self, table: Table) -> Any:
+        """Return the rows as a pandas frame."""
         return self._frame(table, missing=None)

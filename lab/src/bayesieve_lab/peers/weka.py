@@ -73,9 +73,11 @@ class WekaBayes(Peer):
 
     @classmethod
     def check_installed(cls) -> None:
+        """Raise ValueError unless Java and Weka 3.6 are installed."""
         weka_command()
 
     def _learn(self, table: Table, codes: np.ndarray, weights: np.ndarray | None) -> Any:
+        """Fit the learner by Weka, and return the file of its model as bytes; see `Peer`."""
         from sklearn.dummy import DummyClassifier
 
         self._learn_columns(table)
@@ -93,14 +95,17 @@ class WekaBayes(Peer):
             return model.read_bytes()
 
     def _n_features(self) -> int:
+        """Return the number of columns with values in training."""
         return len(self.used_)
 
     def _proba(self, table: Table) -> np.ndarray:
+        """Return the probabilities of the classes, (n_rows, n_classes)."""
         return np.exp(self._log_proba(table))
 
     def _log_proba(self, table: Table) -> np.ndarray:
-        """Return log probabilities computed by Weka through files. Weka rounds to six decimals, so it writes
-        logarithms.
+        """Return log probabilities of the classes, (n_rows, n_classes), computed by Weka through files.
+
+        Weka rounds to six decimals, so it writes logarithms.
         """
         from scipy.special import logsumexp
 
@@ -126,7 +131,10 @@ class WekaBayes(Peer):
             return log_proba - logsumexp(log_proba, axis=1, keepdims=True)
 
     def _write(self, path: Path, frame: Any, codes: np.ndarray) -> None:
-        """Write rows as ARFF: columns are named by position and values by code, so nothing needs quotes."""
+        """Write rows, a pandas frame with class codes (n_rows,), as ARFF.
+
+        Columns are named by position and values by code, so nothing needs quotes.
+        """
         columns = zip(frame, self.columns_, strict=True)
         header = [
             f"@attribute {name} " + ("numeric" if column is None else _braced(map(str, range(len(column)))))
@@ -142,8 +150,9 @@ class WekaBayes(Peer):
 
 
 def _run(name: str, *options: str, makes: Path) -> None:
-    """Run a class of Weka; ValueError if it does not write the file ``makes``, because Weka exits with 0 even if it
-    fails.
+    """Run the class ``name`` of Weka; ValueError if it does not write the file ``makes``.
+
+    Weka exits with 0 even if it fails.
     """
     done = subprocess.run([*weka_command(), name, *options], capture_output=True, text=True, check=False)
     if not makes.is_file() or not makes.stat().st_size:
@@ -153,6 +162,7 @@ def _run(name: str, *options: str, makes: Path) -> None:
 
 
 def _data_lines(path: Path) -> list[str]:
+    """Return the lines of data in an ARFF file."""
     lines = path.read_text(encoding="utf-8").splitlines()
     return [line for line in lines[lines.index("@data") + 1 :] if line]
 
@@ -163,10 +173,12 @@ def _numbers(line: str) -> list[float]:
 
 
 def _chain(filters: list[str]) -> str:
+    """Return an option of Weka that applies several filters one after another."""
     return "weka.filters.MultiFilter " + " ".join(f"-F {_quoted(one)}" for one in filters)
 
 
 def _braced(values: Any) -> str:
+    """Return values as an ARFF list in braces."""
     return "{" + ",".join(values) + "}"
 
 

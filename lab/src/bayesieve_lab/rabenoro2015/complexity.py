@@ -36,7 +36,10 @@ _ROUNDS = 3
 
 
 def tasks(halves: Halves) -> dict[str, Callable[[], Any]]:
-    """Return functions by name: filters, which count and rank all indicators, and searches."""
+    """Return functions to be timed, by name: filters, which count and rank all indicators, and searches.
+
+    ``halves`` are the training rows.
+    """
     problem = halves.problem(halves.validation, GUIDE)
     every_row = np.ones(halves.fit.n_rows, dtype=bool)
     rankings = {name: lambda rank=rank: rank(halves.fit.take(every_row)) for name, rank in FILTERS.items()}
@@ -59,7 +62,7 @@ def refit(halves: Halves) -> list[int]:
 
 
 def seconds_of(task: Callable[[], Any]) -> dict[str, float]:
-    """Return the least CPU seconds of several runs of a task."""
+    """Return the least CPU seconds of several runs of a task, under the key "seconds"."""
     seconds = []
     for _ in range(_ROUNDS):
         began = time.process_time()
@@ -69,8 +72,9 @@ def seconds_of(task: Callable[[], Any]) -> dict[str, float]:
 
 
 def wanted() -> Iterator[tuple[dict[str, Any], Callable[[], dict[str, float]]]]:
-    """Yield the measurements to make, on random indicators of the first draw: the fields that identify each, and a
-    function that returns its results.
+    """Yield the measurements to make, on random indicators of the first draw.
+
+    Each is a pair of the fields that identify it, and a function that returns its results.
     """
     study = Rabenoro2015(Options())
     scores, labels = study.draw(0)
@@ -87,7 +91,7 @@ def wanted() -> Iterator[tuple[dict[str, Any], Callable[[], dict[str, float]]]]:
 
 
 def times(lines: Sequence[dict[str, Any]]) -> dict[str, dict[int, float]]:
-    """Return the seconds by method and number of indicators."""
+    """Return the seconds by method and number of indicators; ``lines`` are the measurements."""
     seconds: dict[str, dict[int, float]] = {}
     for line in lines:
         seconds.setdefault(line["method"], {})[line["indicators"]] = line["seconds"]
@@ -95,7 +99,7 @@ def times(lines: Sequence[dict[str, Any]]) -> dict[str, dict[int, float]]:
 
 
 def judge_complexity(lines: Sequence[dict[str, Any]]) -> tuple[Judged, ...]:
-    """Judge the claims of section 4.1 and of the abstract."""
+    """Judge the claims of section 4.1 and of the abstract about running times; ``lines`` are the measurements."""
     seconds = times(lines)
     powers = {name: power(list(of), list(of.values())) for name, of in seconds.items()}
     largest = {name: of[max(of)] for name, of in seconds.items()}
@@ -144,7 +148,7 @@ def complexity_figure(lines: Sequence[dict[str, Any]]) -> str:
 
 
 def main(path: str) -> None:
-    """Run the missing measurements, and draw the figure."""
+    """Run the missing measurements in the file ``path``, and draw the figure."""
     lines = add_missing(Path(path), wanted())
     record(Path(path), Rabenoro2015(Options()).settings)
     Path(path).with_suffix(".svg").write_text(complexity_figure(lines), encoding="utf-8")

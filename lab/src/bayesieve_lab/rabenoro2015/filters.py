@@ -36,7 +36,7 @@ RANKINGS: dict[str, Callable[[CodedTable], np.ndarray]] = {
 
 
 def coded(study: Any, number: int) -> tuple[CodedTable, CodedTable]:
-    """Return the coded training and test series of a draw, with their classes."""
+    """Return the coded training and test series of draw ``number`` of a study, with their classes."""
     scores, labels = study.draw(number)
     encoder, n = EngineIndicators(study.grid), study.n_series
     train, test = encoder.fit_transform_coded(scores[:n], labels[:n]), encoder.transform_coded(scores[n:])
@@ -46,6 +46,8 @@ def coded(study: Any, number: int) -> tuple[CodedTable, CodedTable]:
 
 def redundancy(fit: CodedTable, features: np.ndarray) -> float:
     """Return the mean mutual information of two different features of a subset, in nats.
+
+    ``fit`` are the coded rows, ``features`` the positions of the subset's features.
 
     Examples
     --------
@@ -62,7 +64,9 @@ def redundancy(fit: CodedTable, features: np.ndarray) -> float:
 
 
 def measured(study: Any, number: int) -> dict[str, dict[str, float]]:
-    """Return size, test error and redundancy (of the first 19 indicators, and of all selected) by filter on a draw."""
+    """Return number of features, test error, and redundancy of the first 19 indicators, by filter, on draw
+    ``number``.
+    """
     train, test = coded(study, number)
     halves: Halves = halve(train, study.smoothing)
     measures = {}
@@ -78,8 +82,9 @@ def measured(study: Any, number: int) -> dict[str, dict[str, float]]:
 
 
 def wanted(repetitions: int) -> Iterator[tuple[dict[str, Any], Callable[[], dict[str, Any]]]]:
-    """Yield the measurements to make: for every draw of every grid, the fields that identify it, and a function that
-    returns its results.
+    """Yield the measurements to make, for every draw of every grid.
+
+    Each is a pair of the fields that identify it, and a function that returns its results.
     """
     for grid in GRIDS:
         study = Rabenoro2015(Options(grid=grid))
@@ -90,13 +95,18 @@ def wanted(repetitions: int) -> Iterator[tuple[dict[str, Any], Callable[[], dict
 def judge_filters(
     lines: Sequence[dict[str, Any]], rows: Mapping[Key, Mapping[str, Any]], grid: str
 ) -> tuple[Judged, ...]:
-    """Judge the claims for a grid; ``rows`` are the results of the wrappers on the same draws."""
+    """Judge the claims about filters for a grid.
+
+    ``lines`` are the measurements of filters; ``rows`` are results of the wrappers on the same draws.
+    """
     mine = {line["draw"]: line for line in lines if line["grid"] == grid}
 
     def of(name: str, what: str) -> list[float]:
+        """Return a field of a filter on each draw."""
         return [line[name][what] for line in mine.values()]
 
     def by_search(key: str) -> list[float]:
+        """Return the test error of a wrapper on each draw."""
         return [1.0 - rows[f"draw {draw}", key, 0, 0]["accuracy"] for draw in mine]
 
     quotient = of(QUOTIENT, "error")
@@ -115,7 +125,7 @@ def judge_filters(
 
 
 def main(path: str, repetitions: str = "30") -> None:
-    """Run the missing measurements."""
+    """Run the missing measurements; the arguments are those of the command line."""
     add_missing(Path(path), wanted(int(repetitions)))
     record(Path(path), Rabenoro2015(Options()).settings | {"grid": GRIDS})
 

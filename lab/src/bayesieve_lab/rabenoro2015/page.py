@@ -53,6 +53,7 @@ def errors_table(methods: Sequence[Method], errors: Values, features: Values) ->
     """Return a table of test errors and mean numbers of indicators of some methods, by grid, and the paper's."""
 
     def cell(grid: str, key: str) -> str:
+        """Return error and number of indicators of a method with a grid as text."""
         return f"{mean_and_spread(errors[grid][key], 4)} ({features[grid][key].mean():.0f})"
 
     rows = [(*_names(one), _published(one), *(cell(grid, one.key) for grid in GRIDS)) for one in methods]
@@ -60,15 +61,17 @@ def errors_table(methods: Sequence[Method], errors: Values, features: Values) ->
 
 
 def _names(method: Method) -> tuple[str, str]:
+    """Return the name of a method, and what guides it."""
     return method.name, f"{method.guide}{SECOND_HALF}" if method.second_half else method.guide
 
 
 def _published(method: Method) -> str:
+    """Return the paper's error and number of indicators of a method as text; empty if there are none."""
     return "" if method.paper_error is None else f"{method.paper_error:.4f} ({method.paper_features})"
 
 
 def _tau(errors: Mapping[str, np.ndarray]) -> float:
-    """Return Kendall's correlation of the paper's errors with the means of ours."""
+    """Return Kendall's correlation of the paper's errors with the means of ours; ``errors`` are by method."""
     pairs = [(one.paper_error, errors[one.key].mean()) for one in METHODS if one.paper_error is not None]
     return float(kendalltau(*zip(*pairs, strict=True)).statistic)
 

@@ -48,7 +48,7 @@ _TABLE = "Section 6, table 1"
 
 
 def _pairs(first: str, second: str) -> tuple[tuple[str, str], ...]:
-    """Return pairs of two searches, one for each half of the rows that may guide them."""
+    """Return pairs of two searches, one guided by the error and one by the error probability."""
     return tuple((f"{first}, {guide}", f"{second}, {guide}") for guide in _GUIDES)
 
 
@@ -197,15 +197,16 @@ def judge(comparison: Comparison) -> tuple[Judged | Closeness, ...]:
 
 
 def _published(what: str) -> dict[str, float]:
-    """Return the paper's numbers for ``what`` by method."""
+    """Return the paper's numbers by method: errors if ``what`` is "test", sizes if it is "features", otherwise none."""
     name = {"test": "paper_error", "features": "paper_features"}.get(what, "")
     return {key: value for key, method in _BY_KEY.items() if (value := getattr(method, name, None)) is not None}
 
 
 def values_of(comparison: Comparison, what: str) -> dict[str, np.ndarray]:
-    """Return values by method and repetition: "features", "test" (error), or a measure of `SubsetChoice`."""
+    """Return values by method, each (n_repetitions,): "features", "test" (error), or a measure of `SubsetChoice`."""
 
     def of_draw(data: str) -> np.ndarray:
+        """Return the value of each method on one repetition, (n_methods,)."""
         if what == "test":
             return np.round(1.0 - comparison.folds("accuracy", data)[0], 10)
         return (comparison.folds("n_features", data) if what == "features" else comparison.figure(what, data))[0]
@@ -215,7 +216,7 @@ def values_of(comparison: Comparison, what: str) -> dict[str, np.ndarray]:
 
 
 def main_table(comparison: Comparison, methods: Sequence[Method]) -> TextTable:
-    """Return rows of table 1 of the paper beside ours."""
+    """Return some rows of table 1 of the paper beside ours, one for each of ``methods``."""
     features, errors = values_of(comparison, "features"), values_of(comparison, "test")
     rows = [
         (
@@ -256,5 +257,6 @@ def path_table(comparison: Comparison) -> TextTable:
 
 
 def share_of_ties(ties: np.ndarray) -> str:
+    """Return the mean share of tied steps, (n_repetitions,), in percent as text; empty if all are NaN."""
     shares = ties[~np.isnan(ties)]
     return f"{100 * shares.mean():.0f} %" if shares.size else ""

@@ -69,7 +69,7 @@ class EngineIndicators(BaseEstimator):
         self.grid = grid
 
     def fit_transform_coded(self, X: Any, y: Any, sample_weight: Any = None) -> CodedTable:
-        """Set the thresholds and code the rows of scores ``X`` (polars)."""
+        """Set the thresholds, and return rows of scores ``X`` (a polars frame) with classes ``y`` as a coded table."""
         thresholds = engine_thresholds(self.grid, X.to_numpy() if self.grid == "quantiles" else None)
         self.indicators_ = IndicatorEncoder({name: thresholds[name] for name in X.columns}, n_jobs=1)
         return self.indicators_.fit_transform_coded(X, y, sample_weight)
@@ -110,6 +110,7 @@ class Rabenoro2015(Study):
 
     @property
     def settings(self) -> dict[str, Any]:
+        """Settings that results depend on, by name."""
         return {
             "paper": self.paper,
             "seed": self.options.seed,
@@ -120,9 +121,11 @@ class Rabenoro2015(Study):
 
     @property
     def protocol(self) -> FixedSplit:
+        """Protocol: training series first, then test series."""
         return FixedSplit(self.n_series, self.options.seed)
 
     def methods(self) -> dict[str, SubsetChoice]:
+        """Return the classifiers by name: the rows of table 1, and variants."""
         return {
             method.key: SubsetChoice(
                 EngineIndicators(self.grid),
@@ -137,6 +140,7 @@ class Rabenoro2015(Study):
         }
 
     def data(self) -> dict[str, Any]:
+        """Return functions that simulate the series, by name of the repetition."""
         return {f"draw {number + 1}": partial(self.draw, number) for number in range(self.repetitions)}
 
     def draw(self, number: int) -> tuple[Any, np.ndarray]:
@@ -163,19 +167,23 @@ class Rabenoro2015(Study):
         return Comparison.of(self.data(), (name for name in self.methods() if name in measured), self.protocol, rows)
 
     def report(self, comparison: Comparison) -> Report:
+        """Return the report on a comparison."""
         from bayesieve_lab.rabenoro2015.report import report
 
         return report(self, comparison)
 
     def judged(self, comparison: Comparison) -> tuple[Judged | Closeness, ...]:
+        """Return the paper's claims with our verdicts."""
         from bayesieve_lab.rabenoro2015.report import judge
 
         return judge(comparison)
 
 
 def _halves_in_turn(labels: np.ndarray, random: np.random.Generator) -> np.ndarray:
-    """Return positions of the rows: first a random half of every class, and then the other rows, each in ascending
+    """Return positions of the rows, (n_rows,): first a random half of every class, then the others, each in ascending
     order.
+
+    ``labels`` (n_rows,) are the classes.
     """
     first = np.zeros(labels.size, dtype=bool)
     for label in np.unique(labels):

@@ -25,12 +25,16 @@ _TIE = 1e-12
 
 
 def by_information(fit: CodedTable) -> np.ndarray:
-    """Rank features by their mutual information with the class, the best first, (n_features,)."""
+    """Rank the features of coded rows by mutual information with the class; return positions, the best first,
+    (n_features,).
+    """
     return rank(class_information(fit.counts))
 
 
 def by_mrmr(fit: CodedTable) -> np.ndarray:
-    """Rank features by minimal redundancy and maximal relevance, the best first, (n_features,)."""
+    """Rank the features of coded rows by mRMR (minimal redundancy, maximal relevance), the best first,
+    (n_features,).
+    """
     return rank_by_mrmr(fit)[0]
 
 
@@ -44,8 +48,13 @@ SECOND_HALF = ", second half"
 class Method:
     """Method of selecting indicators, and its row in table 1 of the paper.
 
-    With ``second_half``, the search is guided by the rows that also determine the size; ``leading`` is the largest
-    number of features of a ranking.
+    Attributes
+    ----------
+    name, guide : name of the method, and the error that guides it, in words.
+    paper_features, paper_error : the paper's number of indicators, and test error; None if there are none.
+    direction, criterion : direction and criterion of a search; see `SubsetChoice`.
+    second_half : whether the search is guided by the rows that also determine the size.
+    leading : largest number of features of a ranking.
     """
 
     name: str
@@ -68,8 +77,13 @@ class Method:
 class Halves:
     """The training rows in two halves.
 
-    Probabilities are computed from the ``counts`` of ``fit``, the coded first half. ``guide`` are the rows of this half
-    scored by them, which guide rankings and searches; ``validation`` are the scored rows of the other half.
+    Attributes
+    ----------
+    fit : coded rows of the first half.
+    counts : counts of levels by class in these rows, from which probabilities are computed.
+    smoothing : smoothing of the probabilities.
+    guide : rows of the first half, scored by these probabilities, which guide rankings and searches.
+    validation : scored rows of the other half.
     """
 
     fit: CodedTable
@@ -83,12 +97,13 @@ class Halves:
         return ScoredRows.training(rows, self.counts, self.smoothing)
 
     def problem(self, rows: ScoredRows | None, criterion: str = "error", *, second_half: bool = False) -> SubsetProblem:
-        """Return a search problem by a criterion on the guiding half or the second half.
+        """Return a search problem by a criterion on the first half, or on the second half.
 
         The error is also measured on ``rows``, unless they are None.
         """
 
         def new_criterion(name: str) -> Any:
+            """Return the criterion of this name."""
             return make_criterion(name, self.fit.n_features, self.fit.classes)
 
         validation = None if rows is None else Objective(new_criterion("error"), rows)
@@ -96,7 +111,9 @@ class Halves:
         return SubsetProblem.on(Objective(new_criterion(criterion), guide), self.fit, validation=validation)
 
     def error(self, selected: np.ndarray, rows: ScoredRows) -> float:
-        """Return the share of ``rows`` misclassified by naive Bayes on the selected indicators."""
+        """Return the share of ``rows`` misclassified by naive Bayes on the indicators in the mask ``selected``,
+        (n_features,).
+        """
         state = SearchState(self.problem(rows))
         state.reset(selected)
         return state.validate()[0]
@@ -187,7 +204,7 @@ class SubsetChoice(ClassifierMixin, BaseEstimator):
         return self._model.predict_log_proba(X if isinstance(X, CodedTable) else self.encoder_.transform_coded(X))
 
     def fold_figures(self, rows: CodedTable, codes: np.ndarray) -> dict[str, float | None]:
-        """Return measures of the selection.
+        """Return measures of the selection; ``rows`` are coded test rows, ``codes`` (n_rows,) their classes.
 
         Returns
         -------
@@ -216,6 +233,7 @@ class SubsetChoice(ClassifierMixin, BaseEstimator):
         }
 
     def _choose(self, halves: Halves) -> np.ndarray:
+        """Return a mask (n_features,) of the selected features."""
         if self.direction:
             problem = self._problem(halves)
             search = GreedySearch(direction=self.direction, n_jobs=1)
@@ -226,14 +244,19 @@ class SubsetChoice(ClassifierMixin, BaseEstimator):
         return np.ones(halves.fit.n_features, dtype=bool)
 
     def _problem(self, halves: Halves) -> SubsetProblem:
+        """Return the search problem, whose size is determined on the second half."""
         return halves.problem(halves.validation, self.criterion, second_half=self.second_half)
 
     def _order(self, halves: Halves) -> np.ndarray:
+        """Return the positions of the ranked features that may be selected, the best first."""
         return FILTERS[str(self.ranking)](halves.fit)[: self.leading]
 
 
 def best_of_path(halves: Halves, order: np.ndarray) -> np.ndarray:
-    """Return a mask (n_features,) of the smallest set of leading features with the lowest validation error."""
+    """Return a mask (n_features,) of the smallest set of leading features with the lowest validation error.
+
+    ``order`` are positions of features, the best first.
+    """
     errors = _path(halves, halves.validation, order)
     best = Point(errors[0], 0)
     for size, error in enumerate(errors):
@@ -257,21 +280,22 @@ def best_on_walks(trace: SearchTrace, halves: Halves) -> np.ndarray:
 
 
 def _path(halves: Halves, rows: ScoredRows, order: np.ndarray) -> list[float]:
-    """Return the errors on ``rows`` with 0, 1, 2, ... leading features."""
+    """Return the errors on ``rows`` with the first 0, 1, 2, ... of the features at positions ``order``."""
     criterion = make_criterion("error", halves.fit.n_features, halves.fit.classes)
     errors: list[float] = nested_values(Objective(criterion, rows), order).tolist()
     return errors
 
 
 def _lowest_on_walks(trace: SearchTrace, halves: Halves, test: ScoredRows) -> float:
-    """Return the lowest test error of all subsets on the path of a search."""
+    """Return the lowest error on the rows ``test`` of all subsets on the path of a search."""
     state = SearchState(halves.problem(test))
     return min(at.validate()[0] for at in _replayed(trace, state))
 
 
 def _tied_steps(trace: SearchTrace, problem: SubsetProblem, size: int) -> float | None:
-    """Return the share of steps of the first walk, up to a subset of ``size``, in which several moves were equally
-    good.
+    """Return the share of steps of a search in which several moves were equally good; None without steps.
+
+    Steps are those of the first walk, up to a subset of ``size`` features.
     """
     tied: list[bool] = []
     adding = bool(trace.walk_moves(0).adding[0])
@@ -285,8 +309,9 @@ def _tied_steps(trace: SearchTrace, problem: SubsetProblem, size: int) -> float 
 
 
 def _replayed(trace: SearchTrace, state: SearchState, steps: int | None = None) -> Iterator[SearchState]:
-    """Replay a search, and yield its state at each subset; with ``steps``, only for this number of steps of its first
-    walk.
+    """Replay a search on ``state``, and yield it at each subset on the path.
+
+    With ``steps``, only this number of steps of the first walk are replayed.
     """
     for walk in range(trace.n_starts if steps is None else 1):
         start = np.zeros(state.selected.size, dtype=bool)

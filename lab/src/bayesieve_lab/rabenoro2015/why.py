@@ -29,7 +29,10 @@ from bayesieve_lab.rabenoro2015.subset_choice import Halves, best_of_path, best_
 
 
 def main(grid: str, repetitions: int, wanted: str = "") -> None:
-    """Print the means of size and test error of every variant, and the standard deviation of the error."""
+    """Print the means of size and test error of every variant, and the standard deviation of the error.
+
+    The arguments are those of the command line.
+    """
     study: Any = make_study("rabenoro2015", Options(grid=grid))
     errors: dict[str, list[tuple[int, float]]] = {}
     for number in range(repetitions):
@@ -46,8 +49,8 @@ def main(grid: str, repetitions: int, wanted: str = "") -> None:
 
 
 def variants(study: Any, number: int) -> Iterator[tuple[str, Callable[[], np.ndarray], Halves, CodedTable]]:
-    """Yield every variant of a repetition: its name, a function that selects a subset, the halves, and the test
-    rows.
+    """Yield every variant of repetition ``number``: its name, a function that selects a subset, the halves, and the
+    test rows.
     """
     train, test = coded(study, number)
     order = np.random.default_rng(number).permutation(train.n_features)
@@ -68,7 +71,10 @@ def variants(study: Any, number: int) -> Iterator[tuple[str, Callable[[], np.nda
 
 
 def ranked(halves: Halves, form: Any, size: int | None = None) -> np.ndarray:
-    """Return a mask of the subset of lowest validation error on the path of mRMR, or of its first ``size`` features."""
+    """Return a mask (n_features,) of the subset of lowest validation error on the path of mRMR.
+
+    With ``size``, it is the subset of the first ``size`` features instead. ``form`` is "difference" or "quotient".
+    """
     order, _ = rank_by_mrmr(halves.fit, form)
     if size is None:
         return best_of_path(halves, order)
@@ -78,7 +84,8 @@ def ranked(halves: Halves, form: Any, size: int | None = None) -> np.ndarray:
 
 
 def search(halves: Halves, wrapper: Any, *, blind: bool = False) -> np.ndarray:
-    """Return a mask of the subset of lowest validation error.
+    """Return a mask (n_features,) of the subset of lowest validation error on the path of a search, given as a
+    `Method`.
 
     With ``blind``, the phases of the search do not use the validation rows.
     """

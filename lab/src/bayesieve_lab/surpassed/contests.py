@@ -67,14 +67,21 @@ class Contest:
 
 
 def _numbered(load: Callable[[str], tuple[Any, np.ndarray]], name: str) -> tuple[Any, np.ndarray]:
+    """Return the table and classes of a data set, with classes numbered from 0."""
     X, y = load(name)
     return X, np.unique(y, return_inverse=True)[1]
 
 
 def _cross_validated(paper: str, best: Callable[[str], Any], title: str, folder: Path | None) -> Contest:
+    """Return the contest of a study by cross-validation.
+
+    ``best`` returns the name of the paper's best method for a data set, ``title`` is its name in tables, and ``folder``
+    that of the data sets.
+    """
     study: Any = make_study(paper, Options(data=folder, grid="observed" if paper == "abellan2017" else None))
 
     def methods(name: str) -> Makers:
+        """Return functions that create the methods for a data set, by name."""
         of_paper = study.methods_of(name) if hasattr(study, "methods_of") else study.methods()
         shown = best(name) if best(name).startswith(f"{title},") else title  # with its options, if they differ by set
         return {shown: partial(Timed, of_paper[best(name)])} | _timed(OTHERS)
@@ -90,28 +97,34 @@ def _timed(makers: Mapping[str, Callable[[], Any]], wrap: Callable[[Any], Any] =
 
 
 def _of_boulle(folder: Path | None) -> Contest:
+    """Return the contest on the data of Boulle (2007), with later selective naive Bayes classifiers."""
     contest = _cross_validated("boulle2007", lambda _: REFERENCE, REFERENCE, folder)
     return replace(contest, methods=lambda name: contest.methods(name) | _timed(SUCCESSORS))
 
 
 def _of_blanquero(folder: Path | None) -> Contest:
+    """Return the contest on the data of Blanquero et al. (2021)."""
     kinds = {one.ours: one for one in REAL}
 
     def best(name: str) -> str:
+        """Return the name of the paper's sparse naive Bayes for a data set."""
         return sparse_name(GUIDES.get(kinds[name].kind, ("accuracy",))[0], kinds[name].q)
 
     return _cross_validated("blanquero2021", best, "Sparse NB", folder)
 
 
 def _of_abellan(folder: Path | None) -> Contest:
+    """Return the contest on the data of Abellan & Castellano (2017)."""
     return _cross_validated("abellan2017", lambda _: IMPRECISE, IMPRECISE, folder)
 
 
 def _of_rabenoro(folder: Path | None) -> Contest:
+    """Return the contest on the simulated engine series of Rabenoro et al. (2015); ``folder`` is ignored."""
     study: Any = make_study("rabenoro2015", Options(repetitions=N_SERIES))
     best = "Backward-forward, probability"
 
     def methods(_: str) -> Makers:
+        """Return functions that create the methods, by name."""
         return {best: lambda: Timed(study.methods()[best])} | _timed(OTHERS, lambda model: Timed(OnIndicators(model)))
 
     data = {name: partial(_numbered, lambda name: study.data()[name](), name) for name in study.data()}
@@ -119,13 +132,16 @@ def _of_rabenoro(folder: Path | None) -> Contest:
 
 
 def _of_gidofalvi(campaign: str, n_draws: int, folder: Path | None) -> Contest:
+    """Return the contest on a campaign of Gidofalvi & Zadrozny, with a number of draws of donors."""
     study: Any = make_study("gidofalvi", Options(data=folder, repetitions=n_draws, only=(campaign,)))
     (one,) = study.campaigns
 
     def best() -> TimedCampaign:
+        """Return the paper's best method: ten features by forward selection."""
         return TimedCampaign(CampaignNB(as_published("forward-MSE"), one.gifts, response=one.response))
 
     def methods(_: str) -> Makers:
+        """Return functions that create the methods, by name."""
         return {BEST_OF_DONORS: best} | _timed(OTHERS, lambda model: TimedLetters(model, one.gifts, one.response))
 
     return Contest("gidofalvi", BEST_OF_DONORS, study.data(), study.protocol, methods)
@@ -147,7 +163,10 @@ def results_of(paper: str) -> str:
 
 
 def run(folder: Path, output: Path, paper: str, chosen: Sequence[str], sets: Sequence[str]) -> None:
-    """Run the unfinished folds of the ``chosen`` methods on the data sets ``sets``; empty for all."""
+    """Run the unfinished folds of the ``chosen`` methods (by the beginning of their names) on the data sets ``sets``.
+
+    Both are all if empty. ``folder`` is that of the data sets, ``output`` that of the results.
+    """
     contest = CONTESTS[paper](folder)
     folds = N_FOLDS if isinstance(contest.split, RepeatedFolds) else "draws"
     for name in sets or contest.data:

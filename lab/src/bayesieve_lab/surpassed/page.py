@@ -1,4 +1,8 @@
-"""Tables on the best method of each paper, and the page that shows them."""
+"""Tables on the best method of each paper, and the page that shows them.
+
+In functions, ``folder`` is that of the results, ``shown`` specifies a table, and ``rows`` are results by data set,
+method, repeat and fold.
+"""
 
 from __future__ import annotations
 
@@ -75,6 +79,10 @@ TABLES = {
 
 
 def _rows(folder: Path, name: str, only: Set[str] = frozenset()) -> dict[tuple[str, str, int, int], dict[str, Any]]:
+    """Return the results in a file, by data set, method, repeat and fold; empty if there is none.
+
+    ``name`` is that of the contest; ``only`` are the data sets to return, empty for all.
+    """
     path = folder / results_of(name)
     rows = read_results(path) if path.is_file() else {}
     # Remove options from the names of the sparse methods, because they differ between data sets.
@@ -86,13 +94,18 @@ def _rows(folder: Path, name: str, only: Set[str] = frozenset()) -> dict[tuple[s
 
 
 def _value(row: Mapping[str, Any], measure: str) -> float:
+    """Return a measure, or a further figure, of a result; NaN if it is missing."""
     value = row[measure] if measure in row else (row["figures"] or {}).get(measure)
     return float("nan") if value is None else float(value)
 
 
 def means(rows: Rows, methods: Sequence[str], measures: Sequence[str]) -> tuple[int, int, np.ndarray]:
-    """Return the number of data sets and folds on which all methods have results, and the means over the folds of each
-    set, (n_sets, n_methods, n_measures).
+    """Return means over the folds on which all methods have results, by data set.
+
+    Returns
+    -------
+    n_sets, n_folds : number of data sets, and of folds, on which all methods have results.
+    means : (n_sets, n_methods, n_measures).
     """
     places = {(data, repeat, fold) for data, _, repeat, fold in rows}
     shared = sorted(
@@ -108,6 +121,7 @@ def means(rows: Rows, methods: Sequence[str], measures: Sequence[str]) -> tuple[
 
 
 def _ended(row: Mapping[str, Any] | None) -> bool:
+    """Return whether there is a result, and it is not an error."""
     return row is not None and row["error"] is None
 
 
@@ -132,8 +146,9 @@ def lines(shown: Shown, rows: Rows, methods: Sequence[str]) -> list[tuple[str, .
 
 
 def _lead(differences: np.ndarray) -> str:
-    """Return a text with the numbers of sets on which the default is better and worse than another method, and the
-    p-value.
+    """Return on how many sets the default is better and worse than another method, and the p-value, as text.
+
+    ``differences`` (n_sets,) are positive if the default is better.
     """
     if differences.size < 2:
         return ""
@@ -142,21 +157,21 @@ def _lead(differences: np.ndarray) -> str:
 
 
 def _titled(shown: Shown, entries: Sequence[tuple[str, ...]]) -> TextTable | None:
-    """Return a table of the given rows; None if there are none."""
+    """Return a table with the given rows, ``entries``; None if there are none."""
     titles = [f">{title}" for _, title, _ in shown.measures]
     columns = ("On", "Method", *titles, ">bayesieve better / worse", ">Features", ">CPU seconds")
     return TextTable.of(columns, entries) if entries else None
 
 
 def _compared(shown: Shown) -> tuple[str, ...]:
+    """Return the names of the methods in a table."""
     return shown.best, DEFAULT, KHIOPS, TREES
 
 
 def table(folder: Path, shown: Shown) -> TextTable | None:
-    """Return the table of a paper: its best method, our default, Khiops, gradient boosting, and EBM if it was run on
-    all sets.
+    """Return a table of means: the paper's best method, our default, Khiops, gradient boosting, and EBM if it was run.
 
-    None unless the paper's method and our default have results.
+    EBM is shown only if it was run on all sets. None unless the paper's method and our default have results.
     """
     rows = _rows(folder, shown.name, shown.only)
     main = _compared(shown)
@@ -170,8 +185,9 @@ def table(folder: Path, shown: Shown) -> TextTable | None:
 
 
 def judge_default(folder: Path, shown: Shown) -> tuple[Check, ...]:
-    """Return checks, by the rule for claims of papers, of the claims that the default is better than each other method
-    by the first measure; none without results.
+    """Return checks, by the rule for claims of papers, that the default is better than each other method.
+
+    They are by the first measure of the table; there are none without results.
     """
     rows = _rows(folder, shown.name, shown.only)
     methods = [method for method in _compared(shown) if any(key[1] == method for key in rows)]
@@ -230,7 +246,7 @@ def tables(folder: Path) -> dict[str, list[TextTable]]:
 
 
 def every_set(folder: Path, shown: Shown, measure: str, digits: int) -> TextTable:
-    """Return the means of a measure on every data set, by method; a dash where a method has no results.
+    """Return a table of the means of a measure on every data set, by method; a dash where a method has no results.
 
     Means of a data set are over the folds that are finished for all methods run on it.
     """

@@ -82,9 +82,9 @@ class WeightedNB(ClassifierMixin, BaseEstimator):
 
 
 def evidence_of(coded: CodedTable, features: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Return the log probabilities of the classes, and for each feature log P(level of the row | class).
+    """Return the log probabilities of the classes, (n_classes,), and a list with log P(level of the row | class).
 
-    The former are (n_classes,), the latter (n_rows, n_classes) for each feature, up to a constant for each row.
+    The list has an array (n_rows, n_classes) for each of the ``features`` (positions), up to a constant for each row.
     """
     prior = np.log(coded.counts.class_counts / coded.n_rows)
     evidence = []
@@ -98,7 +98,12 @@ def evidence_of(coded: CodedTable, features: np.ndarray) -> tuple[np.ndarray, li
 def loss(
     prior: np.ndarray, evidence: list[np.ndarray], codes: np.ndarray, objective: str, weights: np.ndarray
 ) -> tuple[float, np.ndarray]:
-    """Return the objective of rows with these classes, and its gradient (n_features,), for these weights."""
+    """Return the objective of weighted naive Bayes on some rows, and its gradient with respect to the weights,
+    (n_features,).
+
+    ``prior`` and ``evidence`` are those of `evidence_of`, ``codes`` (n_rows,) the true classes, ``objective`` as in
+    `WeightedNB`, and ``weights`` (n_features,) the weights of the features.
+    """
     log_joint = np.tile(prior, (codes.size, 1))
     for weight, part in zip(weights, evidence, strict=True):
         log_joint += weight * part
@@ -117,7 +122,7 @@ def _one_pass(criterion: str) -> SelectiveNB:
     """Return a classifier that ranks features and selects the number of leading ones with the lowest leave-one-out
     error.
 
-    ``criterion`` is the name of the error, such as the error rate or the squared error.
+    ``criterion`` is the name of the error, such as "error" or "brier".
     """
     selector = WrapperSelector(criterion, search=RankedPath(), evaluation="loo", recode=False)
     return SelectiveNB(selector, prior="published", pairs=0, calibrate=False)

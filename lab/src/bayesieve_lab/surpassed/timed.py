@@ -48,6 +48,8 @@ class Timed(ClassifierMixin, BaseEstimator):
     def fold_figures(self, rows: Any, codes: np.ndarray) -> dict[str, float | None]:
         """Return the seconds of the fit, and the compression rate with probabilities of at least 1 / number of test
         rows.
+
+        ``codes`` (n_rows,) are the classes of the test rows ``rows``.
         """
         classes = np.arange(max(int(codes.max()), int(np.max(self.classes_))) + 1)
         log_proba = log_probabilities(self, rows, classes, self.n_rows_)
@@ -59,12 +61,12 @@ class Timed(ClassifierMixin, BaseEstimator):
         }
 
     def _features(self, X: Any) -> Any:
+        """Return the table to which the classifier is fitted."""
         return X
 
 
 class TimedLetters(Timed):
-    """Classifier of donors, with the profit of letters to those whose expected gift is larger than the cost of a
-    letter.
+    """Classifier of donors, with the profit of letters to those whose expected gift exceeds the cost of a letter.
 
     Rows are polars frames with a column of the dollars given.
 
@@ -102,9 +104,11 @@ class TimedLetters(Timed):
         return super().fold_figures(rows, codes) | {"mse test": error, "profit test": float(earned[mailed].sum())}
 
     def _features(self, X: Any) -> Any:
+        """Return the table without the dollars given."""
         return X.drop(AMOUNT)
 
     def _gifts(self, X: Any) -> np.ndarray:
+        """Return the columns of earlier gifts as numbers, (n_rows, n_gifts); missing ones are 0."""
         gifts: np.ndarray = X.select(self.gifts).cast(float).fill_null(0.0).to_numpy()
         return gifts
 
@@ -119,5 +123,6 @@ class TimedCampaign(Timed):
 
 
 def _processor_seconds() -> float:
+    """Return the CPU seconds of this process and of its ended children so far."""
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return time.process_time() + children.ru_utime + children.ru_stime
