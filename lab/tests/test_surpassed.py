@@ -188,10 +188,25 @@ def test_the_rule_for_claims_judges_the_default(monkeypatch: pytest.MonkeyPatch)
         (TREES, "-0.073", "does not hold"),
     ]
     assert found.rows[0][:2] == ("p, 8 sets", "Accuracy")
-    assert page.better_than_papers(Path()) == {"holds": ["p"]}
+    assert page.better_on(Path()) == {"holds": ["p"]}
+    assert page.better_on(Path(), TREES) == {"does not hold": ["p"]}
     monkeypatch.setattr(page, "_rows", lambda *_: {})
     assert page.answers(Path()) is None
-    assert page.better_than_papers(Path()) == {}
+    assert page.better_on(Path()) == {}
+
+
+def test_blocks_of_a_paper_with_different_verdicts_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    results: dict[Any, dict[str, Any]] = {}
+    for k in range(8):
+        results |= dict(row(f"set {k}", method, 0, 0.8 + 0.1 * (method == DEFAULT)) for method in ("best", DEFAULT))
+    blocks = tuple(Shown("p", "best", 8, sets=f"{kind} sets") for kind in ("large", "small"))
+    monkeypatch.setattr(page, "TABLES", {"p": blocks})
+    monkeypatch.setattr(page, "_rows", lambda *_: results)
+    assert page.better_on(Path()) == {"holds": ["p"]}
+    few = {key: values for key, values in results.items() if key[0] in ("set 0", "set 1")}
+    rows = iter([results, few])
+    monkeypatch.setattr(page, "_rows", lambda *_: next(rows))
+    assert page.better_on(Path()) == {"holds": ["p (8 large sets)"], "cannot be told": ["p (2 small sets)"]}
 
 
 @pytest.mark.parametrize(("sets", "rows"), [((), 4), (("iris",), 3)])

@@ -30,7 +30,8 @@ from bayesieve_lab.pages import write_pages
 from bayesieve_lab.rabenoro2015.page import errors_table, saved_grids, values_by_grid
 from bayesieve_lab.rabenoro2015.study import METHODS as SEARCHES
 from bayesieve_lab.registry import PAPERS, Options, make_study
-from bayesieve_lab.surpassed.page import better_than_papers
+from bayesieve_lab.surpassed.contests import TREES
+from bayesieve_lab.surpassed.page import better_on
 from bayesieve_lab.tables import TextTable, document, number_text
 
 _ORDER = [*WORDS.values(), "differs between variants", UNLIKE]
@@ -54,9 +55,8 @@ def papers_page(folder: Path) -> str:
         )
         answers.append((f"[{paper}](#{paper})", ledger.answer))
     overview = TextTable.of(("Paper", "Does it hold?"), answers)
-    return document(
-        Path(__file__).with_name("papers.md"), papers=papers, answers=overview, default=better_than_papers(folder)
-    )
+    verdicts = {"the best method of a paper": better_on(folder), "gradient boosting": better_on(folder, TREES)}
+    return document(Path(__file__).with_name("papers.md"), papers=papers, answers=overview, default=verdicts)
 
 
 def lines_table(verdicts: Verdicts, lines: Sequence[Line]) -> TextTable:

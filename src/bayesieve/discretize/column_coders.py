@@ -343,7 +343,7 @@ class MODLDiscretizer(_MODLCoder, IntervalCoder):
     References
     ----------
     Boulle (2006), MODL: a Bayes optimal discretization method for continuous attributes, Machine Learning 65.
-    Boulle (2007), Compression-based averaging of selective naive Bayes classifiers, JMLR 8, section 2.
+    Boulle (2007), Compression-based averaging of selective naive Bayes classifiers, JMLR 8, section 2.1.
 
     Examples
     --------

@@ -15,7 +15,7 @@ import numpy as np
 
 from bayesieve_lab.blanquero2021.data import SPARSE
 from bayesieve_lab.boulle2007.data import CHALLENGE, UCI
-from bayesieve_lab.claims import NEGLIGIBLE, Check, Differences, Judged, differ
+from bayesieve_lab.claims import NEGLIGIBLE, WORDS, Check, Differences, Judged, differ
 from bayesieve_lab.comparison.differences import DIGITS, signed_rank_test
 from bayesieve_lab.comparison.results import read_results
 from bayesieve_lab.surpassed.contests import (
@@ -218,13 +218,20 @@ def answers(folder: Path) -> TextTable | None:
     return TextTable.of(("On", "By", "Better than", ">Difference", ">Margin, p", "Verdict"), texts) if texts else None
 
 
-def better_than_papers(folder: Path) -> dict[str, list[str]]:
-    """Return, by verdict, the papers on whose data the default is better than their best method, on all blocks."""
+def better_on(folder: Path, rival: str | None = None) -> dict[str, list[str]]:
+    """Return, by verdict, the papers on whose data the default is better than ``rival``, by default than the paper's
+    best method. Blocks of a paper with different verdicts are named.
+    """
     found: dict[str, list[str]] = {}
     for paper, blocks in TABLES.items():
-        checks = [check for shown in blocks for check in judge_default(folder, shown) if check.what == shown.best]
-        if checks:
-            found.setdefault(Judged("", "", tuple(checks)).verdict, []).append(paper)
+        verdicts: dict[str, list[str]] = {}
+        for shown in blocks:
+            for check in judge_default(folder, shown):
+                if check.what == (rival or shown.best):
+                    verdicts.setdefault(WORDS[check.verdict], []).append(check.over)
+        for verdict, over in verdicts.items():
+            name = paper if len(verdicts) == 1 else f"{paper} ({', '.join(over)})"
+            found.setdefault(verdict, []).append(name)
     return found
 
 
