@@ -601,7 +601,7 @@ def test_results_of_other_splits_or_times_are_not_mixed(tmp_path: Path) -> None:
     for drawn in (ShuffleSplit(3), StratifiedShuffleSplit(3), KFold(3, shuffle=True)):
         with pytest.raises(ValueError, match="must have a number as random_state"):
             compare(TREE, X, y, drawn, results=tmp_path / "new.jsonl")
-    with pytest.raises(ValueError, match="does not know its number of folds"):
+    with pytest.raises(ValueError, match="has no known number of folds"):
         compare(TREE, X, y, LeaveOneOut())
     with pytest.raises(ValueError, match="too few different times"):
         compare(TREE, X, y, TimeFolds(5, MONTHS // 20))

@@ -135,13 +135,13 @@ def test_bad_arguments() -> None:
     with pytest.raises(ValueError, match='grid must be "levels", "quantiles" or "coarse", got \'both\''):
         engine_scores(engine_series(2), grid="both")  # type: ignore[arg-type]
     for fixed in ("levels", "coarse"):
-        with pytest.raises(ValueError, match=f'grid="{fixed}" are fixed: leave scores out'):
+        with pytest.raises(ValueError, match=f'grid="{fixed}" are fixed; omit scores'):
             engine_thresholds(fixed, scores)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="come from training scores: give scores"):
+    with pytest.raises(ValueError, match="come from training scores; pass scores"):
         engine_thresholds("quantiles")
-    with pytest.raises(ValueError, match=r"scores of shape \(12, 73\) do not go with 74 names"):
+    with pytest.raises(ValueError, match=r"scores of shape \(12, 73\) do not match 74 names"):
         engine_thresholds("quantiles", scores[:, 1:])
-    with pytest.raises(ValueError, match=r"12 series take values for \d+ different thresholds, not 814: give more"):
+    with pytest.raises(ValueError, match=r"12 series have too few .* for 814 thresholds \(at most \d+\); pass more"):
         engine_thresholds("quantiles", scores)
     for total in (-1, "a", 1.5):
         with pytest.raises(ValueError, match="total must be a whole number of at least 0, got"):

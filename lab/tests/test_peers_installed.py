@@ -119,7 +119,7 @@ def test_khiops_has_no_weights_and_says_what_it_keeps() -> None:
     assert model.n_features_selected_ == len(
         model.model_.model_report_.modeling_report.get_snb_predictor().selected_variables
     )
-    with pytest.raises(ValueError, match="KhiopsNB takes no row weights; leave out the weights"):
+    with pytest.raises(ValueError, match="KhiopsNB does not support row weights; omit weights"):
         model.fit(X, y, np.arange(1000.0))
     np.testing.assert_array_equal(
         model.predict_proba(X[700:]), peer("khiops").fit(X[:700], y[:700], np.ones(700)).predict_proba(X[700:])
@@ -202,7 +202,7 @@ def test_a_scorecard_is_bins_and_their_evidence() -> None:
 def test_three_classes_are_refused_in_a_sentence(name: str, title: str) -> None:
     X, y = awkward(60)
     three = np.where(X["whole"].to_numpy() == 1, 2, y)
-    with pytest.raises(ValueError, match=f"{title} need two classes, got 3; leave out this classifier"):
+    with pytest.raises(ValueError, match=f"{title} need two classes, got 3; omit this classifier"):
         peer(name).fit(X, three)
 
 

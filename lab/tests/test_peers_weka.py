@@ -120,7 +120,7 @@ def test_one_class_nothing_known_and_weights() -> None:
     known = model.fit(X.select("nothing"), np.repeat([0, 1], [30, 10]))
     np.testing.assert_allclose(known.predict_proba(X.select("nothing")), np.tile([0.75, 0.25], (40, 1)))
     assert known.n_features_selected_ == 0
-    with pytest.raises(ValueError, match="WekaBayes takes no row weights"):
+    with pytest.raises(ValueError, match="WekaBayes does not support row weights"):
         model.fit(X, y, np.arange(40.0))
 
 

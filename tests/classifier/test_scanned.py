@@ -101,7 +101,7 @@ def test_weights_groups_and_rows_without_target(tmp_path: Path) -> None:
     source = written(frame, tmp_path, 1)
     selector = WrapperSelector("log_loss", evaluation=3)
     model = SelectiveNB(selector, calibrate=False)
-    with pytest.warns(UserWarning, match=r"The target 'paid' is missing in 21 rows of 2,000, which are left out\."):
+    with pytest.warns(UserWarning, match=r"The target 'paid' is missing in 21 rows of 2,000, which are ignored\."):
         scanned = model.fit(source, "paid", sample_weight="weight")
     known = frame.drop_nulls("paid")
     X = known.drop("paid", "weight")

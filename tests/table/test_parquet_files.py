@@ -100,13 +100,13 @@ def pandas(*columns: Any, **named: Any) -> Callable[[Path], Any]:
     return make
 
 
-CUT = r"rows\.parquet is not a Parquet file, or was not written to its end"
+CUT = r"rows\.parquet is not a Parquet file, or was not written completely"
 FAULTS: list[tuple[Callable[[Path], Any], str]] = [
     (damaged(lambda content: content[:-100]), CUT),
     (damaged(lambda content: content[:2]), CUT),
     (damaged(lambda _: b"a,b\n1,2\n" * 50), CUT),
     (damaged(lambda content: content + b"x"), CUT),
-    (damaged(lambda content: content[:-60], "arrow"), r"rows\.arrow was not written to its end; write it again"),
+    (damaged(lambda content: content[:-60], "arrow"), r"rows\.arrow was not written completely; write it again"),
     (stream_of_arrow, r"stream\.arrow is not an Arrow file that can be read in pieces"),
     (touched("none.parquet"), r"none\.parquet is empty; a table needs columns"),
     (written(FRAME.head(0)), "files has columns but no rows"),

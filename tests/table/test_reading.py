@@ -148,7 +148,7 @@ REFUSED: list[tuple[str, Any, str]] = [
     ("names.csv", b"a,b,a\n1,2,3\n", "has more than one column named 'a'"),
     ("names.csv", b",column_1\n1,2\n", "has a column without a name; give every column its own name"),
     ("names.csv", b"a, a\n1,2\n", "has more than one column named 'a'"),
-    ("quote.csv", b'a,b\n1,"x\n2,y\n', "cannot be cut into columns; check its quotes and separators"),
+    ("quote.csv", b'a,b\n1,"x\n2,y\n', "cannot be split into columns; check its quotes and separators"),
     ("quote.csv", b'a,b\n1,"x\n2,y\n', "check its quotes and separators: a quotation mark in line 2 is never closed"),
     ("quote.csv", b'"a,b\n1,x\n2,y\n', "a quotation mark in line 1 is never closed"),
     ("quote.csv", b'"a,' + b"a," * 300_000 + b"\n1,2\n", "a quotation mark in line 1 is never closed"),
@@ -158,7 +158,7 @@ REFUSED: list[tuple[str, Any, str]] = [
     ("control.csv", b"a,b\n" + b"\x01\x02\x03" * 20, "is not a text table"),
     ("parquet.csv", b"PAR1....", "is not a text table but a Parquet file; name it .parquet"),
     ("sheet.csv", b"PK\x03\x04....", "a zip archive or a spreadsheet; save the table as CSV"),
-    ("plain.csv.gz", b"a,b\n1,2\n", "is not a gzip file, though its name says so"),
+    ("plain.csv.gz", b"a,b\n1,2\n", "is not a gzip file, although its name ends in .gz"),
     ("cut.csv.gz", gzip.compress(b"a,b\n1,2\n" * 1000, mtime=0)[:-10], "is a damaged gzip file"),
     ("bits.csv.gz", gzip.compress(b"a,b\n1,2\n" * 1000, mtime=0)[:10] + b"\xff" * 30, "is a damaged gzip file"),
     (
@@ -262,7 +262,7 @@ def test_any_file_is_read_or_refused_with_one_sentence(tmp_path: Path, content: 
             assert "\n" not in str(found)
         if isinstance(found, pl.DataFrame):
             assert set(found.columns) <= set(read_header(tmp_path / name))
-        else:  # what cannot be cut into columns cannot be read either
+        else:  # what cannot be split into columns cannot be read either
             with contextlib.suppress(ValueError):
                 read_header(tmp_path / name)
 

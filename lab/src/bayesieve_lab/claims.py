@@ -27,9 +27,11 @@ from bayesieve_lab.tables import TextTable, number_text, p_range, p_text
 
 LEVEL = 0.05
 MARGIN = 0.01
-"""Margin of equality for shares: a point is practically nothing (Benavoli, Corani, Demsar & Zaffalon 2017)."""
+"""Margin of equality of shares: differences below one percentage point are practically zero (Benavoli, Corani, Demsar &
+Zaffalon 2017).
+"""
 NEGLIGIBLE = 0.005
-"""Half a point: a claimed difference of shares that lies within this margin of zero is refuted."""
+"""Half a percentage point; a claimed difference of shares is refuted if it is within this margin of zero."""
 Verdict = Literal["holds", "open", "refuted"]
 WORDS: Mapping[str, str] = {"holds": "holds", "refuted": "does not hold", "open": "cannot be told"}
 UNLIKE = "not like for like"

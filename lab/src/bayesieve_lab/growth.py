@@ -12,7 +12,7 @@ import numpy as np
 from bayesieve_lab.claims import Check, fact
 
 MARGIN = 0.1
-"""Powers this close count as the same: sizes differ by few powers of ten, and caches are small."""
+"""Powers that differ by less than this count as equal, because sizes span few powers of ten and caches are small."""
 
 
 def power(sizes: Sequence[float], seconds: Sequence[float]) -> float:

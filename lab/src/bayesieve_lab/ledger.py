@@ -32,7 +32,7 @@ from bayesieve_lab.tables import TextTable
 FOLDER = "lab/reproduction"
 
 Found = Sequence[Judged | Closeness]
-"""Claims with their verdicts, and how close tables and figures come."""
+"""Claims with their verdicts, and distances between the numbers of tables and figures and ours."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ SOURCES: Mapping[str, tuple[Source, ...]] = {
         Source("pva97nk", "gidofalvi-pva97nk.jsonl", partial(_saved, "gidofalvi")),
     ),
 }
-"""By paper, in the order of the page."""
+"""Sources of results by paper, in the order of the page."""
 
 
 @dataclass(frozen=True)
@@ -185,7 +185,7 @@ def read_ledger(paper: str) -> Ledger:
 
 
 Verdicts = dict[tuple[str, str], dict[Source, Judged]]
-"""Of every claim, by place and sentence, by source."""
+"""Verdicts on every claim, by place and sentence, then by source."""
 
 
 def judged(folder: Path, sources: Sequence[Source]) -> tuple[Verdicts, dict[str, str]]:

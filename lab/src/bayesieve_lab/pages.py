@@ -16,7 +16,7 @@ from bayesieve_lab.registry import Options, make_study
 from bayesieve_lab.surpassed.page import surpassed_page
 
 Files = dict[str, str]
-"""Pages and drawings by name."""
+"""Contents of pages and drawings by file name."""
 HERE = Path(__file__).parent
 
 
@@ -65,7 +65,7 @@ PAGES: Mapping[str, Callable[[Path], Files]] = {
     "blanquero2021": partial(_report, "blanquero2021", "blanquero2021"),
     "gidofalvi": partial(_report, "gidofalvi", "gidofalvi"),
 }
-"""By paper."""
+"""Function by paper that creates its pages."""
 
 
 def lowered(text: str) -> str:

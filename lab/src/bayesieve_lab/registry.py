@@ -13,7 +13,7 @@ __all__ = ["PAPERS", "Options", "Report", "Study", "make_study"]
 
 _STUDIES: tuple[type[Study], ...] = (Rabenoro2015, Boulle2007, Abellan2017, Blanquero2021, Gidofalvi)
 PAPERS = {study.paper: study for study in _STUDIES}
-"""Studies by the names of their papers in commands; each is a folder of this package."""
+"""Studies by the names of their papers in commands; each study is a folder of this package."""
 
 
 def make_study(paper: str, options: Options | None = None) -> Study:
@@ -40,6 +40,6 @@ def make_study(paper: str, options: Options | None = None) -> Study:
     study, options = PAPERS[paper], options or Options()
     if options.challenge:
         if study.challenge is None:
-            raise ValueError(f"{paper} took part in no challenge; leave out `challenge`.")
+            raise ValueError(f"{paper} took part in no challenge; omit `challenge`.")
         study = study.challenge
     return study(options)

@@ -20,7 +20,7 @@ from bayesieve_lab.tables import TextTable
 
 Loader = Callable[[], tuple[Any, ...]]
 Part = tuple[Mapping[str, Any], Mapping[str, Loader], Split]
-"""Methods by name, loaders of data sets by name, and how rows are split."""
+"""Methods by name, loaders of data sets by name, and the split of the rows."""
 
 
 @dataclass(frozen=True)
@@ -90,22 +90,22 @@ class Study(ABC):
     """
 
     paper: ClassVar[str]
-    """The paper's name in `PAPERS`."""
+    """Name of the paper in `PAPERS`."""
     citation: ClassVar[str]
-    """Its reference."""
+    """Reference of the paper."""
     uses_data: ClassVar[bool] = False
-    """Whether it reads data sets, from a folder or downloaded."""
+    """Whether the study reads data sets, from a folder or downloaded."""
     challenge: ClassVar[type[Study] | None] = None
-    """Another study of the paper, on its results in a challenge."""
+    """Another study of the paper, on its results in a challenge, or None."""
     grids: ClassVar[Sequence[str]] = ()
-    """Its variants, the default first."""
+    """Names of the variants of the study, the default first."""
 
     def __init__(self, options: Options) -> None:
         if options.only and not self.uses_data:
-            raise ValueError(f"{self.paper} has no data sets to choose from; leave out `only`.")
+            raise ValueError(f"{self.paper} has no data sets to choose from; omit `only`.")
         self.grid: Any = next(iter(self.grids), None) if options.grid is None else options.grid
         if options.grid is not None and not self.grids:
-            raise ValueError(f"{self.paper} has no variants, got the grid {options.grid!r}; leave it out.")
+            raise ValueError(f"{self.paper} has no variants, got the grid {options.grid!r}; omit it.")
         if self.grids and self.grid not in self.grids:
             raise ValueError(f"grid must be one of {', '.join(map(repr, self.grids))}, got {options.grid!r}.")
         self.options = options

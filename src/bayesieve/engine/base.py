@@ -19,8 +19,8 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 GRAIN = 512
-"""Rows that the kernels work on at once. Blocks end at multiples of it, counted from the start of a segment, so that
-sums are taken in the same order however rows are cut.
+"""Number of rows that kernels process at once. Blocks end at multiples of it, counted from the start of a segment, so
+that the order of sums does not depend on the blocks.
 """
 
 _POLL = 0.1  # seconds
@@ -101,7 +101,7 @@ class Engine:
 
 
 IN_MEMORY = Engine()
-"""The engine of tables unless another one is given."""
+"""Default engine of tables, which keeps all arrays in memory."""
 
 
 def effective_jobs(n_jobs: int | None) -> int:

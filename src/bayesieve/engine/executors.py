@@ -38,7 +38,7 @@ class Traffic:
     received: int = 0
 
     def add(self, *, sent: int = 0, received: int = 0) -> None:
-        """Add bytes to the totals."""
+        """Add bytes sent to workers and received from them to the totals."""
         self.sent += sent
         self.received += received
 

@@ -21,7 +21,7 @@ from bayesieve.engine.base import Engine
 _IN_MEMORY_BYTES = 1 << 20  # smaller arrays are not worth a file
 _ZEROS = bytes(1 << 20)
 _SCRATCH = ".bayesieve-rows-"
-"""Beginning of the names of files, for the moment that they have one on systems without unnamed files."""
+"""Prefix of the names of files, which exist only briefly, on systems without unnamed files."""
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 _LEAST = 512 << 20  # most of it is used by Python, NumPy, polars and compiled code
 _DEFAULT = 4 << 30

@@ -17,14 +17,16 @@ from typing import Any
 from bayesieve.compiling import COMPILE_TIME
 
 Progress = Callable[[int, int, float], Any]
-"""Called with the steps done, the steps in all and the best criterion so far; a true answer ends a greedy search."""
+"""Function called with the steps done, the number of all steps and the best criterion so far; a true result ends a
+greedy search.
+"""
 
 _SECONDS_BETWEEN_LINES = 5.0
 _PATIENCE = 1.0  # seconds before a stage shows a clock
 _MOST_SECONDS_BETWEEN_LINES = 60.0
 _SECONDS_BETWEEN_UPDATES = 0.5  # of the line in a notebook
 _line_of_cell: tuple[int, Any] = 0, None
-"""The number of the cell of a notebook that shows a line, and its display."""
+"""Number of the notebook cell that shows a progress line, and the display of the line."""
 
 
 @contextmanager

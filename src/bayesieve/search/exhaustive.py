@@ -151,8 +151,13 @@ def evaluate_every_subset(
     problem : SubsetProblem
         Problem with the criterion `MAPCost` and unweighted rows.
     n_jobs : int or None
-        Threads; results do not depend on it.
+        Number of threads; results do not depend on it.
     clock : Clock, optional
+        Time limit and progress function; none by default.
+
+    Returns
+    -------
+    EverySubset
 
     Raises
     ------
@@ -170,6 +175,7 @@ def evaluate_every_subset(
     losses, sizes = np.full(1 << k, np.nan), _bit_counts(k)
 
     def piece(number: int) -> None:
+        """Write the losses of all subsets into ``losses`` that have the leading features of the bits of ``number``."""
         from bayesieve.search._kernels import walk
 
         ratios = start.copy()
@@ -179,6 +185,7 @@ def evaluate_every_subset(
         walk(factors, ratios, number << depth, depth, losses)
 
     def costs() -> np.ndarray:
+        """Return the costs of all subsets, shape (2^k,); NaN for those not yet evaluated."""
         return problem.objective.criterion.values(losses[:, None], sizes, rows.class_totals)
 
     pieces, done = _gray(np.arange(1 << (k - depth))), 0  # completed pieces are then the beginning of one walk

@@ -275,6 +275,7 @@ class BestFirst(Search):
     n_jobs: int | None = -1
 
     def run(self, problem: SubsetProblem, progress: Progress | None = None) -> SearchTrace:
+        """Run the search, and return its trace with the best subset found."""
         clock, steps = Clock(self.max_seconds, progress), StepRecorder(problem)
         state, sign = problem.state(n_jobs=self.n_jobs), problem.objective.sign
         null = sign * state.cost

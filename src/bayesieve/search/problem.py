@@ -139,9 +139,10 @@ class Objective:
 
 
 def make_constraints(constraints: Mapping[str | Criterion, float] | None, coded: CodedTable) -> tuple[Constraint, ...]:
-    """Return a constraint for each item of a mapping from measures to bounds, such as ``{"recall:yes": 0.9}``.
+    """Return a constraint for each item of a mapping from measures to lower or upper bounds, e.g. ``{"recall:yes":
+    0.9}``.
 
-    ``coded`` gives the classes that measures may name.
+    ``coded`` gives the classes that measures may name. Without a mapping, there are no constraints.
     """
     bounds = []
     for measure, bound in (constraints or {}).items():
@@ -290,6 +291,7 @@ class SearchState:
     One pass over the rows scores a batch of moves (features to add or drop); another pass applies a move.
 
     Costs are values of the criterion, times -1 if higher values are better: lower costs are always better.
+    `SubsetProblem.state` describes the arguments.
 
     Attributes
     ----------
@@ -556,7 +558,9 @@ class _Waves:
             return [future.result() for future in futures]
 
     def _walk(self, seed: int) -> _Walk:
-        """Run one start and return its walk: phases that add and drop features alternate until nothing changes."""
+        """Run one start from ``seed`` and return its walk: phases that add and drop features alternate until nothing
+        changes.
+        """
         try:
             state = self._spare.pop()
             state.reset()

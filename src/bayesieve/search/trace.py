@@ -243,6 +243,10 @@ class SearchTrace(ShortRepr):
     Attributes
     ----------
     names : feature names.
+    moves : evaluated moves of all walks, in order.
+    walk_of : (n_moves,) number of the walk of each move.
+    distinct : (n_moves,) bool, whether the subset of each move is evaluated for the first time.
+    starts : start of each walk.
     criterion_name : name of the criterion, such as "map" (nats) or "error_probability".
     lower_is_better : whether lower values of the criterion are better.
     validation_name, validation_lower_is_better : name and direction of the criterion on the validation rows; None

@@ -108,6 +108,10 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         ----------
         X : dataframe, 2-D array or sparse matrix, shape (n_rows, n_features)
             Raw table; with ``encoder=None``, a table of codes (integers from 0).
+        y : array-like, shape (n_rows,)
+            Class labels.
+        sample_weight : array-like, shape (n_rows,), optional
+            Row weights.
 
         Returns
         -------
@@ -206,7 +210,7 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         if isinstance(n_wanted, Integral) and n_selected < int(n_wanted):
             reason = "the search ended early; allow more time"
             if self.trace_.complete:
-                reason = "the others have a single level, or add nothing; ask for fewer"
+                reason = "the others have a single level, or add nothing; select fewer"
             warn_caller(
                 f"{type(self).__name__} selects {n_selected} of n_features_to_select={n_wanted} features: {reason}."
             )

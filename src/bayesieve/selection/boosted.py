@@ -244,8 +244,9 @@ class _Weights:
         return float(self._weights[number][self._is_target[number] > 0].sum())
 
     def counts(self, number: int) -> ContingencyCounts:
-        """Return the contingency table of levels and two classes, weighted by boosting: all other classes, the boosted
-        class.
+        """Return the contingency table of levels and two classes, weighted by boosting for boosted class ``number``.
+
+        The first class unites all other classes; the second is the boosted class.
         """
         return self._joint.weigh(self._weights[number], self._classes[number])
 

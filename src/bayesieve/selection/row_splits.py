@@ -169,10 +169,10 @@ def hold_out(
     remedy: str = "use evaluation='loo' or 'train'",
     refitter: LevelRefitter | None = None,
 ) -> tuple[CodedTable, CodedTable]:
-    """Return rows to fit and held-out rows, stratified by class; a class of one row goes to the rows to fit.
+    """Return rows to fit and held-out rows, drawn at random by class; a class of one row goes to the rows to fit.
 
-    ``validation_size`` is the share of held-out rows. ``refitter`` refits the levels on the rows to fit; None keeps
-    them. Raise ValueError if there are too few rows; ``remedy`` ends the message.
+    ``validation_size`` is the share of held-out rows, and ``seed`` that of the draw. ``refitter`` refits the levels on
+    the rows to fit; None keeps them. Raise ValueError if there are too few rows; ``remedy`` ends the message.
     """
     rng = np.random.default_rng(seed)
     classes = np.asarray(coded.class_codes)

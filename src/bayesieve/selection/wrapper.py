@@ -44,7 +44,7 @@ from bayesieve.table.cautions import warn_caller
 Direction = Literal["forward", "backward", "forward-backward", "backward-forward", "fast"]
 _ROUNDING = -1e-9  # value of tol at which equal accuracies do not end the search
 _OF_DIRECTIONS = ("direction", "n_features_to_select", "tol", "max_seconds", "resume")
-"""Options of `WrapperSelector` that only apply without a search object, which has options of its own."""
+"""Options of `WrapperSelector` that have no effect with a search object, which has its own options."""
 
 
 class SubsetSelector(CodedSelector):
@@ -270,12 +270,16 @@ class WrapperSelector(CallbackSupportMixin, SubsetSelector):
         ----------
         X : dataframe, 2-D array or sparse matrix, shape (n_rows, n_features)
             Raw table; with ``encoder=None``, a table of codes (integers from 0).
+        y : array-like, shape (n_rows,)
+            Class labels.
         sample_weight : array-like, shape (n_rows,), optional
             Weights multiply counts and losses: a weight of 2 equals the row repeated. Leave-one-out removes a row with
             its whole weight.
         groups : array-like, shape (n_rows,), optional
             Group of each row. If ``evaluation`` is a number of folds or a splitter such as
             `sklearn.model_selection.GroupKFold`, all rows of a group are in one fold.
+        benefit : array-like, shape (n_rows, ...), optional
+            Benefit of each row, used by the criterion `bayesieve.criteria.Benefit`, which describes its shape.
 
         Returns
         -------

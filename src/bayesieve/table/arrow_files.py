@@ -64,4 +64,4 @@ def _check_ends(path: Path) -> None:
         )
     if end != magic:
         kind = "" if is_arrow else "is not a Parquet file, or "
-        raise ValueError(f"{path} {kind}was not written to its end; write it again.")
+        raise ValueError(f"{path} {kind}was not written completely; write it again.")

@@ -45,7 +45,7 @@ _READ_AS_TEXT = ("text", "category", "mixed")
 _FEW_ROWS = 1 << 10  # columns of fewer rows are not cut into chunks
 _CHUNK_BYTES = 1 << 26  # size of the texts that are converted at once
 ALL_WHOLE = 2.0**53
-"""Below, floats tell all whole numbers apart."""
+"""Bound below which every whole number is a float of its own."""
 
 
 @dataclass(frozen=True)
@@ -520,7 +520,7 @@ class Table:
     n_columns: int
     library: str = "polars"
     reads_rows: ClassVar[bool] = False
-    """Whether taking rows reads them from a source."""
+    """Whether `take` reads the rows from a source rather than from memory."""
 
     def __init__(self, columns: Sequence[Column], n_rows: int, named: bool, library: str = "polars") -> None:
         self._columns = tuple(columns)

@@ -23,7 +23,7 @@ from bayesieve.table.values import spelt_out
 from bayesieve.words import did_you_mean
 
 WIDE = 256
-"""Columns of one type from which a frame is read as one matrix."""
+"""Smallest number of columns of one type for which a frame is read as one matrix."""
 _LAZY = ("polars_lazyframe", "duckdb_relation", "dask_dataframe", "pyspark_dataframe", "pyspark_connect_dataframe")
 
 
@@ -129,7 +129,7 @@ class LabelledRows(NamedTuple):
         """Return the labels ``y`` and weights ``sample_weight`` of the rows.
 
         If ``X`` is a scan (files, a query or a lazy frame, read block by block), these are names of its columns, and
-        rows without a label are left out.
+        rows without a label are ignored.
         """
         if is_scan(X, y):
             rows = scanned_rows(X, y, sample_weight)

@@ -322,7 +322,7 @@ def _labels(
     n_missing = row_mask.size - int(np.count_nonzero(row_mask))
     if n_missing:
         rows = f"{n_missing:,} row{'s' if n_missing > 1 else ''} of {row_mask.size:,}"
-        warn_caller(f"The target {name!r} is missing in {rows}, which {'are' if n_missing > 1 else 'is'} left out.")
+        warn_caller(f"The target {name!r} is missing in {rows}, which {'are' if n_missing > 1 else 'is'} ignored.")
     columns: dict[Any, Any] = {other: pl.concat([frame[other] for frame in frames]).to_numpy() for other in others}
     schema = source.select([name] if weight is None else list(dict.fromkeys([name, weight]))).schema
     reader = LabelReader(name, weight, schema, distinct, of_labels.codes)

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 
 BLOCK_ROWS = 1 << 18
-"""Rows of a block, and of a row group of a copy."""
+"""Number of rows of a block, and of a row group of a copy."""
 
 _LOOKED_AT = 1 << 10
-"""Rows that show how long texts are."""
+"""Number of rows from which the length of texts is estimated."""
 
 CopyProgress = Callable[[int, int], Any]
-"""Called with the rows and bytes of a copy after each block."""
+"""Function called with the rows and bytes of a copy after each block."""
 
 
 @dataclass(frozen=True)
@@ -257,9 +257,9 @@ def _read_file_rows(rows: FileRows, schema: Mapping[str, pl.DataType]) -> pl.Dat
             query = lazy_file(file.path).slice(rows.first, rows.n_rows).select(selectors.by_name(*inside))
             frame = query.collect()
         except read_errors() as error:
-            raise ValueError(f"{file.path} is damaged or cannot be read; write it again, or leave it out.") from error
+            raise ValueError(f"{file.path} is damaged or cannot be read; write it again, or omit it.") from error
         if frame.height != rows.n_rows:
-            raise ValueError(f"{file.path} has fewer rows than its footer says; write it again, or leave it out.")
+            raise ValueError(f"{file.path} has fewer rows than its footer says; write it again, or omit it.")
     return pl.DataFrame(
         [
             frame[name].cast(dtype)

@@ -21,7 +21,7 @@ from bayesieve.table.values import unmasked
 from bayesieve.words import ShortRepr
 
 MAJORITY = "majority"
-"""The positive class is the one of two with more rows."""
+"""Option value for which the positive class is the more frequent one of two classes."""
 _CONTINUOUS = (
     "Unknown label type: continuous. Maybe you are trying to fit a classifier, which expects discrete classes on a "
     "regression target with continuous values."
@@ -195,8 +195,8 @@ def require_classes(owner: Any, classes: np.ndarray | None) -> None:
     if len(classes) == 1:
         raise ValueError(
             f"{type(owner).__name__} needs at least 2 classes in the target, got 1 class only "
-            f"({classes.tolist()[0]!r}). Check that y is the right column, and that rows of other classes are not left "
-            "out."
+            f"({classes.tolist()[0]!r}). Check that y is the right column, and that rows of other classes were not "
+            "removed."
         )
 
 
@@ -228,8 +228,8 @@ def refuse_identifiers(target: Target) -> None:
         )
     if n_classes > _MANY_CLASSES and n_rows < _FEW_ROWS * n_classes:
         warn_caller(
-            f"The target has {n_classes:,} classes in {n_rows:,} rows; is it an identifier? Classes of so few rows "
-            "are hardly learnt, and the fit may take long."
+            f"The target has {n_classes:,} classes in {n_rows:,} rows; is it an identifier? So few rows hardly "
+            "suffice to learn a class, and the fit may take long."
         )
 
 
@@ -263,7 +263,7 @@ def _label_array(y: Any) -> np.ndarray:
 
 
 def _warn_column_vector(stacklevel: int) -> None:
-    """Issue scikit-learn's warning that labels are a column vector."""
+    """Issue scikit-learn's warning that labels are a column vector; ``stacklevel`` is that of `warnings.warn`."""
     from sklearn.exceptions import DataConversionWarning
 
     warnings.warn(

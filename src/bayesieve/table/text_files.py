@@ -27,7 +27,7 @@ from bayesieve.table.text_types import ScoredText, TextType
 from bayesieve.table.to_parquet import batches_of
 
 DECODED = ".text"
-"""Ending of the files of text that had to be decoded."""
+"""Ending of the names of files that hold decoded text."""
 Keep = Callable[[Iterable[bytes]], Path | bytes]
 _SEPARATOR_HINT = re.compile(r"\"?(sep=[^\w\s]|sep=\t)\"?\r?\n")
 _SEPARATORS = (",", ";", "\t", "|")
@@ -181,7 +181,7 @@ class TextTable:
             if "utf-8" not in str(error):
                 refuse_open_quote(self._text)
                 refuse_ragged(self._text)
-                raise ValueError(f"{path} cannot be cut into columns; check its quotes and separators.") from error
+                raise ValueError(f"{path} cannot be split into columns; check its quotes and separators.") from error
             # The first rows were valid UTF-8, but a later one is not: read the whole file in the Western encoding.
             self._text = look_at(path, keep(_western(self._text.source)), levels or ())
             self._learn()
@@ -369,7 +369,7 @@ def open_text(path: Path, source: Path | bytes, keep: Keep, names: Collection[st
     sample = _beginning(source)
     if sample.startswith(_GZIP) or (path.suffix.lower() == ".gz" and isinstance(source, Path)):
         if not sample.startswith(_GZIP):
-            raise ValueError(f"{path} is not a gzip file, though its name says so; rename it or compress it again.")
+            raise ValueError(f"{path} is not a gzip file, although its name ends in .gz; rename or compress it.")
         try:
             with opened(source) as packed, gzip.open(packed) as file:
                 source = keep(iter(partial(file.read, _CHUNK), b""))
@@ -595,6 +595,6 @@ def refuse_open_quote(text: Text) -> None:
         odd = [number for number, line in enumerate(file, start=1) if line.count(b'"') % 2]
     if len(odd) % 2:
         raise ValueError(
-            f"{text.path} cannot be cut into columns; check its quotes and separators: "
+            f"{text.path} cannot be split into columns; check its quotes and separators: "
             f"a quotation mark in line {odd[-1]} is never closed."
         )

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     pass
 
 _BYTES_LEFT = 1 << 28
-"""Bytes that a copy leaves free on the disk."""
+"""Number of bytes that a copy leaves free on the disk."""
 
 
 class Folder:
@@ -158,8 +158,7 @@ def _explained(folder: Path) -> Iterator[None]:
         if isinstance(error, OSError) or "io error" in reason.lower():
             raise ValueError(f"{folder} cannot be written ({reason}); check the folder's rights and space.") from error
         raise ValueError(
-            f"The rows cannot be copied to Parquet ({reason}); convert the column that the reason "
-            "names, or leave it out."
+            f"The rows cannot be copied to Parquet ({reason}); convert the column that the reason names, or omit it."
         ) from error
 
 

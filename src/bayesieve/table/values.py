@@ -15,13 +15,13 @@ import numpy as np
 Scalar = str | int | float | bool
 
 HIGHEST_SPECIAL = -1e308
-"""Special values of a numeric column are read as numbers up to this one, below all others."""
+"""Largest of the numbers that special values of a numeric column are read as; it is below all ordinary numbers."""
 # Whole floats of this size or larger are printed as floats, because no integer type of dataframes holds them.
 _LARGEST_INTEGER = 2.0**64
 BLANKS = "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(
     map(chr, range(0x2000, 0x200B))
 )
-"""What `str.strip` removes."""
+"""Characters that `str.strip` removes."""
 
 
 def is_missing(value: object) -> bool:
@@ -228,7 +228,7 @@ COUNT: dict[str, Callable[[Any], int]] = {
     "duration": _duration_to_microseconds,
     "time": time_to_microseconds,
 }
-"""How a moment, duration or time of a type becomes a number; OverflowError beyond 64 bits."""
+"""Function by type that converts a date, datetime, duration or time to a number; OverflowError beyond 64 bits."""
 
 TYPES_OF_MOMENTS: tuple[tuple[Any, str], ...] = (
     ((np.timedelta64, dt.timedelta), "duration"),
@@ -236,7 +236,7 @@ TYPES_OF_MOMENTS: tuple[tuple[Any, str], ...] = (
     (dt.date, "date"),
     (dt.time, "time"),
 )
-"""Python's and NumPy's types, and what a column of them is."""
+"""Types of Python and NumPy for dates, times and durations, with the `Column.type` of a column of them."""
 
 
 def text_of_moment(value: Any, type_: str) -> str:

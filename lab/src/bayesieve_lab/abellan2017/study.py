@@ -48,20 +48,22 @@ TABLE_1 = pl.read_csv(Path(__file__).with_name("anneal.csv"))
 """Gains in nats of the last twelve features of `anneal`, by `WekaNB.gains`."""
 _AROUND = ("lustre", "exptl")
 EXAMPLE_2 = [f"{gain:.5f}" for gain in TABLE_1.filter(pl.col("feature").is_in(_AROUND))["gain"]]
-"""Of the feature that the smallest threshold keeps and the one that it drops, among six classes."""
+"""Gains, as texts, of the feature that the smallest threshold keeps and of the one that it drops; six classes."""
 GRIDS = ("weka", "imputed", "observed")
-"""Estimates: Weka's; Weka's after missing values are replaced by means and modes; of the states that occur."""
+"""Estimates: those of Weka; those of Weka after missing values are replaced by means and modes; those of occurring
+states.
+"""
 PLAIN, IMPRECISE = "NB", "NB after IIG"
 PRECISE = tuple(f"NB after IG({alpha:g})" for alpha in ALPHAS)
 METHODS = (PLAIN, IMPRECISE, *PRECISE)
-"""The columns of tables 3 to 6 in their order."""
+"""Methods in the order of the columns of tables 3 to 6."""
 OUTER = (ALPHAS[0] / 2, 2 * ALPHAS[-1])
-"""Thresholds beyond the paper's four, which section 5 mentions."""
+"""Thresholds outside the range of the paper's four, which section 5 mentions."""
 TOO_LOW, TOO_HIGH = (f"NB after IG({alpha:g})" for alpha in OUTER)
 _KEEPS_ALL = -1.0  # below every information gain: plain naive Bayes, for one pass over the counts
 
 OTHER_TARGET = "_x_class"
-"""What the name of a solar flare set ends in with the class of X-class flares, the last attribute, as the target."""
+"""Ending of the name of a solar flare set whose target is the class of X-class flares, the last attribute."""
 POINTS = "+.2pt"
 _LOST = (
     "Our copy of the paper lost the four values of alpha. Thresholds here are guessed: "

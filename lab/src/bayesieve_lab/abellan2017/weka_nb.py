@@ -17,7 +17,7 @@ from bayesieve.discretize import LevelRefitter
 from bayesieve.selection.filters import above
 
 CLASSES = "(classes)"
-"""Name of a column without values whose type declares the classes."""
+"""Name of a column that has no values, but whose type declares the classes."""
 
 
 def declare(X: pl.DataFrame, y: np.ndarray, states: Mapping[str, Sequence[str]], target: str) -> pl.DataFrame:
@@ -174,7 +174,7 @@ class WekaNB(ClassifierMixin, BaseEstimator):
 
 
 def _without(table: np.ndarray, code: int | None) -> np.ndarray:
-    """Return counts (n_codes, n_classes) without the row of a code; unchanged if it is None."""
+    """Return the counts ``table``, (n_codes, n_classes), without the row of a code; unchanged if the code is None."""
     return table if code is None else np.delete(table, code, axis=0)
 
 

@@ -146,8 +146,8 @@ def main() -> None:
 
 
 def draws_of_30(n_draws: int = 10_000) -> str:
-    """Return a sentence on random draws of 30 of the data sets: how often IIG is significantly better, and worse, than
-    NB.
+    """Return a sentence on ``n_draws`` random draws of 30 of the data sets: how often IIG is significantly better, and
+    worse, than NB.
     """
     means = pl.read_csv(Path(__file__).with_name("abellan2017-means.csv")).pivot(
         "method", index="data", values="accuracy"

@@ -44,7 +44,7 @@ _RULE = (
     "say of which codes the shares are. On Wine the training sets are on both sides of 20 %."
 )
 _LEFT = {"SPECTF": (0.5, "below 1/2"), "German": (0.75, "3/4"), "Page Blocks": (2 / 3, "2/3")}
-"""Features of unbalanced sets that the paper leaves, guided by AUC."""
+"""Share of the features of unbalanced sets that the paper keeps if AUC guides the search, as a number and in words."""
 _OTHERS = (CFS, BORUTA, MAP, LASSO)
 _RARE = "recall of the second class"
 

@@ -26,11 +26,11 @@ from bayesieve_lab.made import record
 from bayesieve_lab.study import Options
 
 COMBINATIONS, CUTS = (5, 25, 100), (10, 100, 499)
-"""Numbers to try; the middle ones are the paper's."""
+"""Numbers of combinations and of cuts to try; the middle ones are the paper's."""
 ON = {"combinations": ("australian", "wine", "breast_wisconsin_diagnostic"), "cuts": ("p500-rho0.1", "p500-rho0.9")}
-"""Sets of the trials: more than 100 cuts take more than 100 features."""
+"""Data sets of the trials; more than 100 cuts require more than 100 features."""
 REPEATS = {"combinations": 10, "cuts": 1}
-"""Cross-validations: ten as in the paper, of the wide sets one."""
+"""Number of cross-validations: ten as in the paper, but one for the wide data sets."""
 _POINTS = "+.2pt"
 
 

@@ -58,7 +58,7 @@ REAL = (
     PaperSet("mfeat", "Multiple Features", "balanced", 0.4),
     PaperSet("isolet", "ISOLET", "balanced", 0.4),
 )
-"""Table 3, the sets that take least time first."""
+"""Data sets of table 3, fastest first."""
 SIMULATED = tuple(
     # Accuracies of table 2 are multiples of 1 / 2000, numbers of features of 1 / 10: it has one cross-validation.
     PaperSet(simulated_name(p, rho), f"p = {p}, rho = {rho:g}", "simulated", "auto", None, 1, p, rho)
@@ -77,16 +77,16 @@ MEASURES = (
     "distance_correlation",
     "maximal_information",
 )
-"""The paper's measures of dependence, its own choice first."""
+"""Measures of dependence in the paper, the one that it chooses first."""
 MEASURED = ("australian", "wine", "breast_wisconsin_diagnostic", "spectf", "german_credit")
-"""Sets on which they are compared."""
+"""Data sets on which the measures of dependence are compared."""
 CONSTRAINED: tuple[tuple[str, dict[str | Criterion, float]], ...] = (
     ("accuracy", {}),
     ("accuracy", {"recall:1": 0.85}),
     ("recall:1", {"recall:0": 0.60}),
     ("accuracy", {"recall:1": 0.92}),
 )
-"""Rows 2 to 4 of table 4, and the example of section 3."""
+"""Criterion and constraints of rows 2 to 4 of table 4, and of the example of section 3."""
 
 
 def sparse_name(
@@ -97,7 +97,10 @@ def sparse_name(
     *,
     smoothed: bool = False,
 ) -> str:
-    """Return the name of a sparse naive Bayes in the results; each combination of options has a different name."""
+    """Return the name of a sparse naive Bayes in the results; each combination of options has a different name.
+
+    ``q`` and ``constraints`` are options of the search; ``smoothed`` is whether probabilities are smoothed.
+    """
     parts = [SPARSE, guide, f"q {q}", *(f"{measure} > {bound:g}" for measure, bound in (constraints or {}).items())]
     return ", ".join(
         [*parts, *([dependence] if dependence != MEASURES[0] else []), *(["smoothed"] if smoothed else [])]
@@ -121,7 +124,7 @@ TABLE_1 = {
     "234": 79.84,
     "1234": 78.28,
 }
-"""Accuracy in percent of Gaussian naive Bayes with subsets of four features."""
+"""Accuracy in percent of Gaussian naive Bayes by subset of four features."""
 _SPARSE_2 = (
     ((88.20, 66), (93.30, 37), (93.20, 24), (95.05, 21.3)),
     ((90.10, 113.5), (93.40, 52.5), (95.70, 30.5), (96.55, 20.1)),
@@ -140,14 +143,18 @@ TABLE_2 = {
     (p, rho): (*_SPARSE_2[row][column], _CLASSIC_2[row][column])
     for (row, p), (column, rho) in product(enumerate(SIZES), enumerate(CORRELATIONS))
 }
-"""By features and correlation: accuracy in percent and features of sparse NB, accuracy of classic NB."""
+"""Accuracy in percent and number of features of sparse NB, and accuracy of classic NB, by number of features and
+correlation.
+"""
 TABLE_4 = (
     ("Classic NB", 91.10, 78.78, 85.61, 14.0),
     ("Sparse NB (ACC)", 84.59, 85.83, 85.15, 5.78),
     ("Sparse NB (ACC), Recall+ > 85", 84.14, 86.48, 85.19, 5.53),
     ("Sparse NB (Recall+), Recall- > 60", 79.93, 92.35, 85.46, 1.4),
 )
-"""Recall- and Recall+, accuracy in percent, features."""
+"""Methods with Recall-, Recall+ and accuracy in percent, and number of features."""
 CHOSEN, CHOSEN_ACCURACY, ALL_ACCURACY = (1, 4, 6, 8, 9, 12, 14), 86.76, 85.29
 CHOSEN_CONSTRAINED = (2, 8)
-"""Section 3.1: features of Australian chosen by accuracy, and with Recall+ > 92; the accuracies are 59 and 58 of 68."""
+"""Numbers of features of Australian chosen by accuracy, and with Recall+ > 92 (section 3.1). The accuracies are 59 and
+58 of 68.
+"""

@@ -28,7 +28,7 @@ from bayesieve_lab.comparison.folds import RepeatedFolds
 
 N_ROWS, CORRELATION = 2000, 0.95
 HEIGHT = 0.74
-"""The cut of figure 2."""
+"""Height of the cut in figure 2."""
 _CLUSTERED = ((5, 6), (9, 10))
 
 

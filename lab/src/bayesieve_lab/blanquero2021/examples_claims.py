@@ -29,7 +29,7 @@ from bayesieve_lab.claims import Check, Closeness, Differences, Judged, alike, c
 _WEAK = CORRELATIONS[0]
 _SLIGHT = 0.02
 _AROUND = 0.1
-"""Of the share of the features that goes."""
+"""Margin of the share of removed features."""
 POINTS = "+.2pt"
 
 

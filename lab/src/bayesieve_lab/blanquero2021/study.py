@@ -47,7 +47,9 @@ from bayesieve_lab.study import Part, Report
 
 N_DRAWS, N_DRAWS_QUICK = 20, 2
 _SLOW = {"mfeat": 2, "isolet": 10}
-"""Sets of a single cross-validation of the lasso, and the number of those of all sets before it."""
+"""Data sets on which the lasso is cross-validated once, with the number of cross-validations of all data sets before
+it.
+"""
 
 
 class Blanquero2021(CrossValidatedStudy):
@@ -63,7 +65,7 @@ class Blanquero2021(CrossValidatedStudy):
     quick_names: ClassVar[Sequence[str]] = ("wine", "australian", "german_credit", "p100-rho0.1", "p100-rho0.9")
 
     examples: Examples | None = None
-    """Sections 2.2 and 3.1, if they were computed."""
+    """Results of sections 2.2 and 3.1, if they were computed."""
 
     def paper_names(self) -> tuple[str, ...]:
         """Return the names of the data sets in the order of the run: real ones, simulated ones, and those that take

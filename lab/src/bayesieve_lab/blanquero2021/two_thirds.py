@@ -58,7 +58,7 @@ class TwoThirdsEncoder(BaseEstimator):
     def fit_transform_coded(self, X: Any, y: Any, sample_weight: Any = None) -> CodedTable:
         """Fit the levels to two thirds of the rows, and return these rows coded."""
         if sample_weight is not None:
-            raise ValueError("The paper has no row weights; leave them out.")
+            raise ValueError("The paper has no row weights; omit them.")
         labels, codes = np.unique(y, return_inverse=True)
         learnt = learnt_rows(codes)
         rows, others = np.flatnonzero(learnt), np.flatnonzero(~learnt)

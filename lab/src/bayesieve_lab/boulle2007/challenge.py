@@ -53,20 +53,20 @@ CONSTRUCTED: dict[str, tuple[int, Literal[2, 3], bool]] = {
     for distinct in (False, True)
     for name, of_paper in _SUMS.items()
 }
-"""Number and size of the random sets of features that are summed, in addition to the initial features, and whether no
-set is drawn twice, other than in the paper.
+"""Sums of features added to the initial ones, by method: number, features per sum, and whether sums differ (unlike in
+the paper).
 """
 _SMALL = 0.1
-"""Of the error with the initial features, if that is less than the margin of other shares."""
+"""Margin as a share of the error with the initial features, if that is less than the margin of other shares."""
 _MOST_TIMES = 10
-"""That a method may draw each different sum on average: more would only repeat them."""
+"""Largest average number of times that a method may draw each different sum; more draws would only repeat sums."""
 
 
 @dataclass(frozen=True)
 class Task:
     """A data set of the challenge, with the predicted and the test error of the paper's best entry (table 5).
 
-    The parity of digits replaces the data set Gina.
+    ``guess`` and ``test`` are these errors, or None. The parity of digits (``parity``) replaces the data set Gina.
     """
 
     name: str

@@ -15,10 +15,10 @@ MEASURES = ("accuracy", "auc", "compression_rate")
 SHORT = {"accuracy": "ACC", "auc": "AUC", "compression_rate": "CR"}
 
 METHODS = ("SNB(CMA)", "SNB(BMA)", "SNB(MAP)", "SNB(AUC)", "SNB(ACC)", "NB", "NB(EF)")
-"""The rows of tables 3 and 4 in their order."""
+"""Methods in the order of the rows of tables 3 and 4."""
 REFERENCE = "SNB(CMA)"
 OURS = "bayesieve"
-"""The default of this package: not in the paper."""
+"""Name of the default classifier of this package, which is not in the paper."""
 
 
 @dataclass(frozen=True)
@@ -68,16 +68,16 @@ def _results(table: str) -> dict[str, dict[str, Cell]]:
 UCI, CHALLENGE = (
     tuple(PaperSet(**line | {"note": line["note"] or ""}) for line in _lines("data_sets.csv", table)) for table in "12"
 )
-"""Tables 1 and 2."""
+"""Data sets of table 1 and of table 2."""
 TABLE_3, TABLE_4 = _results("3"), _results("4")
-"""By criterion and method: table 3 on the 30 data sets of table 1, table 4 on the 10 of table 2."""
+"""Results by criterion and method: table 3 on the 30 data sets of table 1, table 4 on the 10 of table 2."""
 
 ONCE = ("SNB(CMA), once", "SNB(BMA), once")
 UNTIL_DECAY, WHILE_RISING = "SNB(ACC), until decay", "SNB(ACC), while rising"
 VARIANTS = (*ONCE, UNTIL_DECAY, WHILE_RISING)
-"""Other readings: a model counts once in an average, however often it is evaluated; SNB(ACC) ends where the training
-accuracy falls, with all features up to there, or where it does not rise (section 3.5).
+"""Variants for other readings of the paper: each model counts once in an average, however often it is evaluated;
+SNB(ACC) ends when the training accuracy falls, with all features up to there, or when it does not rise (section 3.5).
 """
 
 BY_OURS = {one.ours: one for one in (*UCI, *CHALLENGE) if one.ours is not None}
-"""The paper's data sets by the names of ours."""
+"""Data sets of the paper by our names."""

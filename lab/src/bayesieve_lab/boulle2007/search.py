@@ -35,15 +35,15 @@ from bayesieve_lab.study import Options
 FEATURES = (10, 100, 1000)
 CELLS = (1e5, 3e5, 1e6, 3e6, 1e7, 3e7, 1e8)
 FORWARD = ((4000, 20), (4000, 40), (4000, 80), (4000, 160), (16000, 40), (64000, 40), (256000, 40))
-"""Rows and features of forward selections by AUC."""
+"""Numbers of rows and features of forward selections by AUC."""
 MAX_ITER, ENOUGH = 5, 100
-"""The paper's bound on the rounds, and one that no search meets."""
+"""Largest number of rounds: that of the paper, and one that no search reaches."""
 _COLOURS = ("#1f6f8b", "#c8553d", "#4c9a52")
 _CLOSE = 1e-6
 _TWICE = 1e7
 _WAVEFORMS, _GRID, _OPTIMAL = 100_000, 200, 0.868
 _LARGE = 1e6
-"""Cells from which on fixed costs matter little."""
+"""Number of cells from which on fixed costs matter little."""
 
 
 def rounds(trace: SearchTrace) -> list[int]:
@@ -91,7 +91,9 @@ def of_set(study: Boulle2007, name: str) -> dict[str, Any]:
 
 
 def simulated(n_rows: int, n_features: int, seed: int = 0) -> CodedTable:
-    """Return coded rows of two classes, with features of four levels that are each slightly informative."""
+    """Return ``n_rows`` coded rows of two classes, with ``n_features`` features of four levels, each slightly
+    informative.
+    """
     rng = np.random.default_rng(seed)
     classes = rng.integers(0, 2, n_rows).astype(np.uint8)
     codes = np.empty((n_features, n_rows), dtype=np.uint8)

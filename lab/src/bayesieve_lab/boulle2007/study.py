@@ -71,7 +71,7 @@ class Boulle2007(CrossValidatedStudy):
 
     challenge: ClassVar[type[Study] | None] = Challenge
     waveform: WaveformStudy | None = None
-    """Sections 5 and 6, if they were computed."""
+    """Results of sections 5 and 6, if they were computed."""
 
     def paper_names(self) -> tuple[str, ...]:
         """Return the names of the paper's data sets that can be loaded."""

@@ -29,16 +29,16 @@ from bayesieve_lab.comparison.comparing import time_left
 from bayesieve_lab.comparison.folds import fold_measures
 
 EXHAUSTIVE = METHODS[-2::-1]
-"""The methods of figures 7 and 8, from NB to SNB(CMA), all of them by exhaustive search."""
+"""Methods of figures 7 and 8, from NB to SNB(CMA), all by exhaustive search."""
 BY_SEARCH = "SNB(CMA), search"
-"""The same averaging over the models evaluated by the multi-start search of algorithm 1, as in section 7."""
+"""Method that averages the models of the multi-start search of algorithm 1, as in section 7."""
 TOP = 200
-"""Models shown in figure 5."""
+"""Number of models in figure 5."""
 PAPER_MAP = (5, 6, 9, 10, 11, 12, 13, 17)
-"""The features of the paper's most probable subset; numbers from 1."""
+"""Features of the paper's most probable subset, numbered from 1."""
 
 N_SPLITS = 40
-"""Splits by default. Verdicts on numbers use their prediction interval."""
+"""Default number of splits. Numbers are judged by the prediction interval of the splits."""
 
 _SHARES = 1001  # points of the distribution function
 _TIE = 1e-12
@@ -290,7 +290,7 @@ def number_of(subsets: EverySubset, features: np.ndarray) -> int | None:
 def fewest_wrong(subsets: RatedSubsets) -> int:
     """Return the number of the subset with the highest training accuracy.
 
-    Of several, it is the smallest subset, then the one of lowest cost.
+    Among equally accurate subsets, the smallest is chosen, and then the one of lowest cost.
     """
     return _smallest(subsets, np.flatnonzero(subsets.wrong == subsets.wrong.min()))
 

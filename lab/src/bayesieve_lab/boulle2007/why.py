@@ -34,7 +34,9 @@ from bayesieve_lab.coding import encoder_of
 from bayesieve_lab.comparison.folds import log_probabilities
 
 Probabilities = Callable[[np.ndarray, int, int], np.ndarray]
-"""Changes of probabilities (n_rows, n_classes), by training rows and test rows, before the logarithm."""
+"""Function that changes probabilities (n_rows, n_classes) before the logarithm, given the numbers of training and test
+rows.
+"""
 
 RATES: dict[str, Probabilities] = {
     "as they are (at least 2.2e-16)": lambda p, n, t: np.maximum(p, np.finfo(float).eps),

@@ -38,7 +38,7 @@ _LARGEST_ROUNDED, _LARGEST_SQUARED = 1e290, 1e150
 def check_alpha(alpha: float) -> None:
     """Raise ValueError unless ``alpha``, the level of a test, is between 0 and 1."""
     if not 0 < alpha < 1:
-        raise ValueError(f"alpha is the chance of a false difference, between 0 and 1; got {alpha!r}.")
+        raise ValueError(f"alpha must be a significance level between 0 and 1, got {alpha!r}.")
 
 
 @dataclass(frozen=True)
@@ -334,6 +334,7 @@ def average_ranks(matrix: np.ndarray, higher_is_better: bool = True) -> np.ndarr
     Parameters
     ----------
     matrix : (n_data, n_methods) means of a measure; NaN where a method failed.
+    higher_is_better : whether high means rank first.
 
     Returns
     -------
@@ -369,6 +370,7 @@ def friedman(matrix: np.ndarray, higher_is_better: bool = True, *, correct_ties:
     Parameters
     ----------
     matrix : (n_data, n_methods) means of a measure; NaN where a method failed, which ranks last.
+    higher_is_better : whether high means rank first.
     correct_ties : correct chi2 for ties, as scipy does; False follows Demsar (2006).
 
     Raises
@@ -403,7 +405,8 @@ def friedman(matrix: np.ndarray, higher_is_better: bool = True, *, correct_ties:
 def critical_difference(n_methods: int, n_data: int, alpha: float = 0.05) -> float:
     """Return the smallest significant difference between two average ranks (Nemenyi 1963; Demsar 2006, section 3.2.2).
 
-    CD = q sqrt(k (k + 1) / (6 N)), q the quantile of the studentized range of k methods divided by sqrt(2).
+    CD = q sqrt(k (k + 1) / (6 N)) for k = ``n_methods`` and N = ``n_data`` data sets; q is the (1 - ``alpha``) quantile
+    of the studentized range of k methods, divided by sqrt(2).
 
     Raises
     ------

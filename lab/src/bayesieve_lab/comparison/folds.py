@@ -26,7 +26,7 @@ from bayesieve.words import ShortRepr, plural
 from bayesieve_lab.coding import encoder_of
 
 NUMBERS = (*MEASURES, "n_features", "fit_seconds", "predict_seconds")
-"""Columns of numbers in `Comparison.frame`, and of every result."""
+"""Numeric columns of `Comparison.frame`, and numbers of every result."""
 _IRRELEVANT = frozenset(("n_jobs", "verbose"))  # results do not depend on them
 _LEAST_PROBABILITY = float(np.finfo(np.float64).eps)
 _SUM_TOLERANCE = 1e-3  # more than the rounding of single-precision models with many classes
@@ -225,7 +225,7 @@ class TimeFolds(ShortRepr):
         """
         pairs = time_splits(np.arange(labels.size) if moments is None else moments, self.n_blocks)
         if len(pairs) < self.n_folds:
-            raise ValueError(f"There are too few different times for {self.n_blocks} blocks of rows; ask for fewer.")
+            raise ValueError(f"There are too few different times for {self.n_blocks} blocks of rows; use fewer blocks.")
         return [Fold(0, i, train, test) for i, (train, test) in enumerate(pairs)]
 
 
@@ -243,7 +243,7 @@ class Splits(ShortRepr):
         try:
             return int(self.cv.get_n_splits()) if is_splitter(self.cv) else len(self.cv)
         except (AttributeError, TypeError, ValueError):
-            raise ValueError(f"{self.cv!r:.200} does not know its number of folds; give pairs of rows.") from None
+            raise ValueError(f"{self.cv!r:.200} has no known number of folds; pass pairs of row positions.") from None
 
     n_splits = n_folds
 
@@ -561,8 +561,11 @@ def fold_measures(
 
 
 def _null_loss(codes: np.ndarray, train_counts: np.ndarray, weights: np.ndarray | None) -> float:
-    """Return the log loss, in nats per row, of predicting the class shares of the training rows; see
-    `fold_measures`.
+    """Return the log loss, in nats per row, of predicting the class shares of the training rows.
+
+    ``codes`` (n_rows,) are the classes of the test rows, ``train_counts`` (n_classes,) the numbers of training rows by
+    class, and ``weights`` (n_rows,) the weights of the test rows, or None. A class without training rows has half a
+    row.
     """
     shares = np.where(train_counts > 0, train_counts, 0.5) / train_counts.sum()
     return float(np.average(-np.log(shares[codes]), weights=weights))

@@ -24,7 +24,7 @@ from bayesieve_lab.comparison import differences as tests_of
 from bayesieve_lab.comparison.critical_difference import critical_difference_figure, fold_rank_figure
 
 ALPHA = 0.05
-"""Level of all tests."""
+"""Significance level of all tests."""
 EFFORTS = {"n_features": "Features", "fit_seconds": "Fit", "predict_seconds": "Predict"}
 MAX_STRIP_DATA, MAX_DOTS, MAX_PAIRS, FIRST_MEASURES = 40, 100, 60, 3
 _SAME = 1e-12
@@ -436,7 +436,10 @@ def fewest_data_sets(n_methods: int, alpha: float) -> int:
 
 
 def _data_part(measure: Measure, matrix: np.ndarray, methods: Sequence[str]) -> RankPart:
-    """Return ranks over data sets, and signed-rank tests of all pairs; ``matrix`` are means (n_data, n_methods)."""
+    """Return ranks over data sets, and signed-rank tests of all pairs.
+
+    ``matrix`` are means of the measure, (n_data, n_methods), and ``methods`` the names of its columns.
+    """
     (n, k), title, better = matrix.shape, measure.capitalised, measure.higher_is_better
     ranks, difference = tests_of.average_ranks(matrix, better), tests_of.critical_difference(k, n, ALPHA)
     figure = critical_difference_figure(methods, ranks.tolist(), difference, n_data=n, alpha=ALPHA, title=title)

@@ -413,7 +413,7 @@ def standings(comparison: Comparison, measure: str, data: str | None = None) -> 
 
 
 Key = tuple[str, str, int, int]
-"""Data, method, repeat, fold."""
+"""Names of data set and method, repeat and fold."""
 
 _Whole = Annotated[int, msgspec.Meta(ge=0, lt=2**53)]
 _Rows = Annotated[int, msgspec.Meta(gt=0, lt=2**53)]

@@ -73,7 +73,7 @@ class SelectionStability(ShortRepr):
         return self._lines(self._order[:10])
 
     def _lines(self, order: np.ndarray) -> dict[str, Any]:
-        """Return names, frequencies and mean weights of the features at some positions, as columns by name."""
+        """Return names, frequencies and mean weights of the features at the positions ``order``, as columns by name."""
         names = [self.names[k] for k in order]
         return {"feature": names, "frequency": self.frequency[order], "mean_weight": self.mean_weight[order]}
 

@@ -25,7 +25,7 @@ _COUNTS = {"rows": "rows", "n_features": "features", "n_numeric": "numeric featu
 _SHARES = {"majority_share": "of the rows in the largest class", "missing_share": "of the cells missing"}
 ALL = (*_COUNTS, *_SHARES)
 OF_LABELS = ("rows", "n_classes", "majority_share")
-"""Facts that do not depend on the columns: a folder may have columns that are not features."""
+"""Facts that do not depend on the columns, because a folder may have columns that are not features."""
 
 _TOLERANCE = 1e-3  # of shares, which catalogues round
 _AMONG_THEM = 1e-9  # so that 0.001 itself is within the tolerance despite rounding

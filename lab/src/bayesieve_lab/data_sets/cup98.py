@@ -12,9 +12,9 @@ import polars as pl
 LEARNING, VALIDATION, ANSWERS = "cup98LRN.txt", "cup98VAL.txt", "valtargt.txt"
 KEY, RESPONSE, AMOUNT = "CONTROLN", "TARGET_B", "TARGET_D"
 LETTER = 0.68
-"""Dollars that a letter costs."""
+"""Cost of a letter in dollars."""
 CODES = ("TCODE", "CLUSTER", "CLUSTER2", "MSA", "ADI", "DMA", "LIFESRC")
-"""Columns whose numbers are names of groups, according to the data dictionary."""
+"""Columns whose numbers are codes of groups, according to the data dictionary."""
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,7 @@ def _labels(frame: Any, target: str, path: Path) -> np.ndarray:
     n_missing = column.null_count() + (column.is_nan().sum() or 0 if column.dtype.is_float() else 0)
     if n_missing:
         rows = "row" if n_missing == 1 else "rows"
-        raise ValueError(f"{path} has no label in {n_missing} {rows} of the target {target!r}; leave those rows out.")
+        raise ValueError(f"{path} has no label in {n_missing} {rows} of the target {target!r}; remove those rows.")
     textual = isinstance(column.dtype, pl.Categorical | pl.Enum)
     labels: np.ndarray = (column.cast(pl.String) if textual else column).to_numpy()
     return labels

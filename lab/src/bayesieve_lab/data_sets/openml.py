@@ -105,7 +105,7 @@ def _kinds(entry: Entry, names: list[str], dropped: list[str]) -> dict[str, str]
 def _frame(bunch: Any, dropped: list[str], kinds: Mapping[str, str]) -> Any:
     """Return the features of a data set as scikit-learn returned it, as a polars frame.
 
-    Columns in ``dropped`` are left out; ``kinds`` has kinds that differ from OpenML's.
+    Columns in ``dropped`` are omitted; ``kinds`` has kinds that differ from OpenML's.
     """
     categories: Mapping[str, list[Any]] = bunch.categories or {}
     columns = {

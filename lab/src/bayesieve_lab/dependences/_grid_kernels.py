@@ -95,18 +95,20 @@ def _best_columns(points, n_clumps, below, n_bins, most, steps, costs, best, uni
 
 @jit
 def grid_information(order, groups, orders, others, cells, clumps, steps, unit, values):
-    """Write the maximal information coefficient of one column and each of the others into ``values``, shape
-    (n_others,).
+    """Write the maximal information coefficient of one column and each of the others into ``values``.
 
     Each is the larger one of both assignments of the columns to the sides of the grid.
 
     Parameters
     ----------
-    order : (n_rows,) rows by ascending ``groups``, which number the distinct values of the column.
+    order : (n_rows,) rows by ascending ``groups``.
+    groups : (n_rows,) numbers of the distinct values of the column.
     orders, others : (n_others, n_rows) order and numbers of distinct values of the other columns.
     cells : largest number of cells of a grid.
     clumps : number of candidate cuts per bin.
     steps : (n_rows + 1,) m log m in units of ``unit`` nats, rounded to integers.
+    unit : nats per unit of ``steps``.
+    values : (n_others,) output.
     """
     n_rows = order.size
     most_clumps = min(n_rows, max(1, int(clumps * np.floor(cells / 2.0))))

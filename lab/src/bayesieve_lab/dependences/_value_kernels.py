@@ -17,7 +17,8 @@ def sum_below(order, groups, codes, values, sums):
 
     Parameters
     ----------
-    order : (n_rows,) rows by ascending ``groups`` (n_rows,), which number the distinct values of the first column.
+    order : (n_rows,) rows by ascending ``groups``.
+    groups : (n_rows,) numbers of the distinct values of the first column.
     codes : (n_others, n_rows) numbers of the distinct values of other columns.
     values : (n_others, n_values, n_rows) values to sum.
     sums : (n_others, n_values, n_rows) output: sums[k, v, i] is the sum of values[k, v, j] over the rows j that are

@@ -96,7 +96,9 @@ def posterior_figure(quantiles: Sequence[float], *, title: str | None = None, ca
     4
     """
     if len(quantiles) < 2 or any(b > a for a, b in itertools.pairwise(quantiles)):
-        raise ValueError("Quantiles must be at least two falling numbers, from the least probable subset to the best.")
+        raise ValueError(
+            "quantiles must be two or more descending numbers, from the least probable subset to the best."
+        )
     last = len(quantiles) - 1
     frame = {"share": [at / last for at in range(last + 1)], "power": [-float(q) for q in quantiles]}
     x = number("share", "share of the subsets, by increasing probability", format=SHARE, domain=[0, 1])

@@ -18,14 +18,14 @@ from bayesieve_lab.simulate import donations
 from bayesieve_lab.simulate.donations import N_FEATURES, N_ROWS
 
 QUICK = (15_000, 100)
-"""Training rows and features of simulated donors in a quick trial."""
+"""Numbers of training rows and features of simulated donors in a quick trial."""
 RESPONSE = 0.05
-"""The share of the letters that were answered."""
+"""Share of the letters that were answered."""
 N_PVA = 9686
 SIMULATED, BALANCED, CUP = "donations", "pva97nk", "cup98"
 
 Rows = tuple[pl.DataFrame, np.ndarray]
-"""A table with the dollars given in the column `AMOUNT`, and who gave (0 or 1)."""
+"""Table with the dollars given in the column `AMOUNT`, and who gave (0 or 1), (n_rows,)."""
 
 
 @dataclass(frozen=True)
@@ -127,5 +127,5 @@ def _halves(folder: Path | None, seed: int, number: int) -> Rows:
 
 
 def _with_amounts(table: Any, amounts: np.ndarray) -> Rows:
-    """Return the table with a column of the dollars given, and who gave (0 or 1), (n_rows,)."""
+    """Return the table with a column of the dollars given, ``amounts`` (n_rows,), and who gave (0 or 1), (n_rows,)."""
     return table.with_columns(pl.Series(AMOUNT, amounts)), (amounts > 0).astype(np.int64)

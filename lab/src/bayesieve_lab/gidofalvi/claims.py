@@ -61,14 +61,14 @@ LINES = (
     Line("MAP", "MAP"),
     Line("compression averaging", "compression averaging"),
 )
-"""Table 3, training and test set, and our methods."""
+"""Lines of table 3 (training and test set) with our methods."""
 STEPS = tuple(Line(f"{method} {k}", method, k) for method in (FORWARD, BOOSTED) for k in range(1, N_STEPS + 1))
 _BINNED = tuple(
     Line(f"{line.name}, {OTHER_CODING}", f"{line.method}, {OTHER_CODING}", line.step, line.mse, line.profit)
     for line in LINES
     if line.step and line.mse
 )
-"""The paper's lines in bins of equal frequency, as those of all features are."""
+"""Lines of the paper with bins of equal frequency, as used for the lines with all features."""
 _UNLIKE = "The paper's donors, those of the KDD Cup 1998, cannot be distributed: others take their place."
 _ONE, _ZERO, _TAU = "calibrated", "none", "correlation"
 PARTS = ("train", "test")
@@ -82,9 +82,11 @@ FORMS = {
     "order": "+.2f",
 }
 _WHOLE = (FORWARD, BOOSTED, REPEATED, f"{FORWARD}, {OTHER_CODING}")
-"""Searches to their ends."""
+"""Searches that run to their end."""
 _GAP = 0.001
-"""Of squared errors on training and test rows: one percent of the error of the class shares."""
+"""Margin of the difference between squared errors on training and test rows: one percent of the error of the class
+shares.
+"""
 
 CLAIMS = (
     Claim(
@@ -149,7 +151,7 @@ CLAIMS = (
         "Section 4",
     ),
 )
-"""Claims of the paper, each as pairs of which the first is lower: a loss is minus the profit."""
+"""Claims of the paper, each as pairs of which the first is lower; a loss is minus the profit."""
 
 
 def values_of(comparison: Comparison, campaign: str, what: str) -> dict[str, np.ndarray]:

@@ -15,7 +15,7 @@ from bayesieve_lab.coding import encoder_of
 from bayesieve_lab.data_sets.cup98 import AMOUNT, LETTER
 
 N_STEPS = 20
-"""Features that the paper selects."""
+"""Number of features that the paper selects."""
 _FAR = 40.0  # log odds beyond which a probability is 0 or 1 for all that follows
 
 
@@ -128,7 +128,9 @@ class CampaignNB(ClassifierMixin, BaseEstimator):
         return figures
 
     def _weights(self, y: np.ndarray) -> np.ndarray:
-        """Return row weights (n_rows,) with which the share of donors who give is that of the population."""
+        """Return row weights (n_rows,) with which the share of donors who give (``y`` is 1) is that of the
+        population.
+        """
         if self.response is None:
             return np.ones(y.size)
         share = y.mean()

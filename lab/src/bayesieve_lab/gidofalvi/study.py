@@ -20,15 +20,17 @@ from bayesieve_lab.study import Options, Report, Study
 
 REPETITIONS, REPETITIONS_QUICK = 10, 2
 N_ROUNDS = 40
-"""Rounds of boosting with replacement at most: a feature may win several."""
+"""Largest number of rounds of boosting with replacement, where a feature may win several rounds."""
 HAND, FORWARD, BOOSTED, INFORMATIVE = "7 hand-selected", "forward", "boosted", "informative features"
 REPEATED, CALIBRATED = "boosted, with replacement", "boosted, calibrated"
 SEARCHES = (FORWARD, BOOSTED, REPEATED, CALIBRATED)
 OTHER_CODING, OTHER_SMOOTHING = "equal frequency", "Laplace"
-"""Variants of some methods: ten bins of equal frequency and a level for every category; Laplace's alpha = 1."""
+"""Variants of some methods: ten bins of equal frequency and a level for every category; Laplace smoothing with alpha =
+1.
+"""
 VARIED = {OTHER_CODING: (FORWARD, BOOSTED, INFORMATIVE), OTHER_SMOOTHING: (FORWARD, INFORMATIVE)}
 ALL = f"{INFORMATIVE}, {OTHER_CODING}"
-"""All columns: bins of equal frequency drop none, where MODL drops those that say nothing about the answer."""
+"""Method with all columns: bins of equal frequency drop none, whereas MODL drops those that are uninformative."""
 
 
 class Gidofalvi(Study):

@@ -64,8 +64,6 @@ PEERS: dict[str, Callable[..., Any]] = {
     "weka-waode": _installed(WekaBayes, learner="WAODE"),
     "weka-hnb": _installed(WekaBayes, learner="HNB"),
 }
-"""Peers by name on the command line; each takes ``kinds`` and ``random_state``.
-
-The first four need nothing but scikit-learn. The others raise a ValueError at once if they are not installed, with what
-to install.
+"""Peers by name on the command line; each accepts ``kinds`` and ``random_state``. The first four need only
+scikit-learn. The others raise ValueError when created if a package is not installed; the message says what to install.
 """

@@ -83,7 +83,7 @@ class QuantileNB(LevelsPeer):
 def _deciles(numbers: np.ndarray) -> np.ndarray:
     """Return the bounds between tenths of the known numbers, ascending; each is the start of the interval above it.
 
-    Bounds of intervals without rows are left out. ``numbers`` (n_rows,) may have NaN.
+    Bounds of intervals without rows are omitted. ``numbers`` (n_rows,) may have NaN.
     """
     present = numbers[~np.isnan(numbers)]
     if not present.size:

@@ -51,7 +51,7 @@ class RiskScore(LevelsPeer):
     def _learn(self, table: Table, codes: np.ndarray, weights: np.ndarray | None) -> Any:
         """Fit the risk score of lowest training loss; see `Peer`."""
         if len(self.classes_) > 2:
-            raise ValueError(f"Risk scores need two classes, got {len(self.classes_)}; leave out this classifier.")
+            raise ValueError(f"Risk scores need two classes, got {len(self.classes_)}; omit this classifier.")
         with quiet():
             from fasterrisk.fasterrisk import RiskScoreClassifier, RiskScoreOptimizer
         from sklearn.dummy import DummyClassifier

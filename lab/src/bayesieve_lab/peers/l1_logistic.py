@@ -131,13 +131,18 @@ def _chosen(model: Any, rows: Any, codes: np.ndarray, weights: np.ndarray | None
 def _path(model: Any, strengths: np.ndarray, rows: Any, codes: np.ndarray, weights: np.ndarray) -> Iterator[Any]:
     """Yield the model fitted with each of ``strengths`` (C of scikit-learn), starting at the coefficients of the one
     before.
+
+    ``rows`` is the matrix of features, ``codes`` (n_rows,) are the classes, and ``weights`` (n_rows,) row weights.
     """
     for strength in strengths:
         yield model.set_params(C=strength).fit(rows, codes, weights)
 
 
 def _held_out_loss(model: Any, rows: Any, codes: np.ndarray, weights: np.ndarray, test: np.ndarray) -> float:
-    """Return the weighted sum of log losses, in nats, on the rows at positions ``test``."""
+    """Return the weighted sum of log losses, in nats, on the rows at positions ``test``.
+
+    ``rows``, ``codes`` and ``weights`` are as in `_path`, for all rows.
+    """
     is_class = codes[test][:, None] == model.classes_  # all False for a class that training lacks
     proba = (model.predict_proba(rows[test]) * is_class).sum(axis=1)
     return float(-weights[test] @ np.log(np.maximum(proba, _LEAST)))

@@ -75,7 +75,7 @@ class Peer(ClassifierMixin, BaseEstimator):
         check_consistent_length(table, target.codes)
         weights = as_sample_weight(sample_weight, table.n_rows)
         if weights is not None and not self.takes_weights:
-            raise ValueError(f"{type(self).__name__} takes no row weights; leave out the weights, or this classifier.")
+            raise ValueError(f"{type(self).__name__} does not support row weights; omit weights, or this classifier.")
         codes = target.codes.astype(np.int64)
         if weights is not None and not weights.all():
             rows = np.flatnonzero(weights)

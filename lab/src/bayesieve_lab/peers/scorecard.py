@@ -33,7 +33,7 @@ class Scorecard(Peer):
     def _learn(self, table: Table, codes: np.ndarray, weights: np.ndarray | None) -> Any:
         """Fit bins and logistic regression; see `Peer`."""
         if len(self.classes_) > 2:
-            raise ValueError(f"Scorecards need two classes, got {len(self.classes_)}; leave out this classifier.")
+            raise ValueError(f"Scorecards need two classes, got {len(self.classes_)}; omit this classifier.")
         with quiet():
             from optbinning import BinningProcess, Scorecard as OptimalScorecard
         from sklearn.dummy import DummyClassifier

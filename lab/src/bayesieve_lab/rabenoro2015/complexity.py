@@ -30,7 +30,8 @@ SIZES = (50, 100, 200, 400, 814)
 SEARCHES = ("forward", "backward", "forward-backward", "backward-forward")
 GUIDE = "error_probability"
 REFITTED, FEW = "refitted", (25, 50, 100, 200)
-"""A forward search that learns scikit-learn's naive Bayes anew for every candidate, and its numbers of indicators."""
+"""Forward search that fits scikit-learn's naive Bayes again for every candidate, and the numbers of indicators for it.
+"""
 _COLOURS = ("#777777", "#8a5fb0", "#c8553d", "#d9a521", "#2f6db5", "#4c9a52")
 _ROUNDS = 3
 

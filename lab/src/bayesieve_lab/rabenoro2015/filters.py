@@ -28,7 +28,7 @@ from bayesieve_lab.study import Options
 
 QUOTIENT = "mRMR filter, quotient"
 _LEADING = 19
-"""Indicators whose redundancy is compared: as many as mRMR selects in the paper."""
+"""Number of indicators whose redundancy is compared: that selected by mRMR in the paper."""
 RANKINGS: dict[str, Callable[[CodedTable], np.ndarray]] = {
     **FILTERS,
     QUOTIENT: lambda fit: rank_by_mrmr(fit, "quotient")[0],

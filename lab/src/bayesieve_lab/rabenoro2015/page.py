@@ -17,7 +17,7 @@ from bayesieve_lab.study import Options
 from bayesieve_lab.tables import TextTable, document, mean_and_spread
 
 Values = Mapping[str, Mapping[str, np.ndarray]]
-"""Values of a measure of every repetition, by grid and method."""
+"""Values of a measure in every repetition, by grid and method."""
 
 
 def grids_page(folder: Path) -> dict[str, str]:

@@ -116,7 +116,7 @@ CLAIMS = tuple(
         *map(_on_second_half, _SEARCHES),
     )
 )
-"""Claims of the paper about table 1, or shown by the table, and those of section 4.2."""
+"""Claims about table 1, or shown by it, and claims of section 4.2."""
 
 
 def report(study: Rabenoro2015, comparison: Comparison) -> Report:

@@ -27,7 +27,7 @@ LIKELIHOOD = "log likelihood"
 N_SERIES, N_SERIES_QUICK = 6000, 1200
 REPETITIONS, REPETITIONS_QUICK = 10, 3
 REPETITIONS_KEPT = 30
-"""Repetitions of each grid in the results that are kept."""
+"""Number of repetitions of each grid in the published results."""
 
 WRAPPERS = (
     Method("Forward search", "error", 136, 0.1237, "forward"),
@@ -45,16 +45,16 @@ METHODS = (
     *WRAPPERS,
     Method("All indicators", ""),
 )
-"""The rows of table 1 in their order, and the model without selection."""
+"""Methods in the order of the rows of table 1, then the model without selection."""
 BY_LIKELIHOOD = tuple(
     Method(name, LIKELIHOOD, direction=direction, criterion="log_loss")
     for name, direction in (("Forward search", "forward"), ("Backward search", "backward"))
 )
-"""Searches whose results the paper does not report, as they are "very poor"."""
+"""Searches whose results the paper calls "very poor" and does not report."""
 FIRST_50 = Method("mRMR filter", "error, of its first 50", 19, 0.1435, leading=50)
 ON_SECOND_HALF = tuple(replace(wrapper, second_half=True) for wrapper in WRAPPERS)
 VARIANTS = (*BY_LIKELIHOOD, FIRST_50, *ON_SECOND_HALF)
-"""What the paper mentions without numbers, and other readings of its sections 5.2 and 5.3."""
+"""Variants that the paper mentions without numbers, and those for other readings of its sections 5.2 and 5.3."""
 
 
 class EngineIndicators(BaseEstimator):

@@ -11,14 +11,14 @@ import numpy as np
 from bayesieve_lab.simulate.randomness import as_count, as_generator
 
 N_ROWS, N_FEATURES = 95_412, 478
-"""Donors and columns of the training set of the KDD Cup 1998."""
+"""Numbers of donors and columns of the training set of the KDD Cup 1998."""
 SMALLEST, LARGEST = 1.0, 200.0
-"""Dollars of a gift."""
+"""Smallest and largest gift in dollars."""
 
 _FEWEST = 20
 _CAMPAIGNS = 22
 _EFFECTS = np.array([0.22, 0.13, 0.08, -0.08, 0.06, 0.0, 0.0, 0.0], dtype=np.float32)
-"""On the log odds of a gift, of the eight factors of the neighbourhood."""
+"""Effects of the eight factors of the neighbourhood on the log odds of a gift."""
 _FACTORS = _EFFECTS.size
 _ROUND_SUMS = np.array([1, 2, 3, 5, 7, 10, 12, 15, 20, 25, 30, 35, 40, 50, 75, 100, 150, 200], dtype=np.float32)
 _Columns = Iterator[tuple[str, Any]]
@@ -232,7 +232,7 @@ def _census(donors: _Donors, rng: np.random.Generator) -> Any:
 
 
 _SHARES = np.array([0.25, 0.15, *[0.1] * (_FACTORS - 2)])
-"""How often census figures depend on each factor."""
+"""Probabilities with which the factors of a census figure are drawn, (_FACTORS,)."""
 
 
 def _normal(rng: np.random.Generator, *shape: int) -> np.ndarray:
@@ -241,7 +241,7 @@ def _normal(rng: np.random.Generator, *shape: int) -> np.ndarray:
 
 
 def _logistic(logit: np.ndarray) -> np.ndarray:
-    """Return the probabilities of log odds."""
+    """Return the probabilities of log odds, 1 / (1 + exp(-``logit``)), elementwise."""
     return np.asarray(1.0 / (1.0 + np.exp(-logit)))
 
 

@@ -45,7 +45,7 @@ def engine_grid(grid: Grid = "quantiles") -> tuple[WindowScore, ...]:
       out: of the 75 scores it takes the fewest values.
     - "coarse", 166 scores: for each test and windows of 30 and 50 points the smallest p-value; for the levels 0.005,
       0.1 and 0.5 the share of windows at or below the level, the longest run of such windows, and the most of them
-      among 3 to 9 successive windows. The most of 9 of the Kolmogorov-Smirnov test at 0.5 is left out.
+      among 3 to 9 successive windows. The most of 9 of the Kolmogorov-Smirnov test at 0.5 is omitted.
 
     Any other name is a ValueError.
 
@@ -167,11 +167,11 @@ def engine_thresholds(grid: Grid = "quantiles", scores: np.ndarray | None = None
     of_grid = engine_grid(grid)
     if grid != "quantiles":
         if scores is not None:
-            raise ValueError(f'The thresholds of grid="{grid}" are fixed: leave scores out.')
+            raise ValueError(f'The thresholds of grid="{grid}" are fixed; omit scores.')
         fixed = _level_thresholds if grid == "levels" else _coarse_thresholds
         return {score.name: fixed(score) for score in of_grid}
     if scores is None:
-        raise ValueError('The thresholds of grid="quantiles" come from training scores: give scores.')
+        raise ValueError('The thresholds of grid="quantiles" come from training scores; pass scores.')
     return quantile_thresholds(scores, [score.name for score in of_grid], total=N_INDICATORS)
 
 
@@ -209,8 +209,8 @@ def quantile_thresholds(scores: np.ndarray, names: Sequence[str], *, total: int)
     room = np.array([max(np.unique(column).size - 1, 0) for column in columns], dtype=np.int64)
     if room.sum() < total:
         raise ValueError(
-            f"The scores of {scores.shape[0]} series take values for {room.sum()} different thresholds, not {total}: "
-            "give more training series."
+            f"The scores of {scores.shape[0]} series have too few different values for {total} thresholds (at most "
+            f"{room.sum()}); pass more training series."
         )
     numbers = _shared_out(room, total)
     return {name: _quantiles(column, count) for name, column, count in zip(names, columns, numbers, strict=True)}
@@ -271,7 +271,7 @@ def _as_scores(scores: np.ndarray, names: Sequence[str]) -> np.ndarray:
         raise ValueError(f"names must hold one name for each column of scores, not {names!r:.80}.")
     if matrix.ndim != 2 or matrix.shape[1] != len(names) or len(set(names)) != len(names):
         raise ValueError(
-            f"scores of shape {matrix.shape} do not go with {len(names)} names: give a matrix with one column for "
-            "each, and a different name for each."
+            f"scores of shape {matrix.shape} do not match {len(names)} names; pass a matrix with one column for "
+            "each name, and no name twice."
         )
     return matrix

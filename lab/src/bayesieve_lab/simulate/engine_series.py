@@ -11,7 +11,7 @@ import numpy as np
 from bayesieve_lab.simulate.randomness import as_count, as_generator
 
 CLASSES = ("normal", "mean", "variance", "trend")
-"""Only noise, or from a change point on another mean, another variance, or a linear trend."""
+"""Classes of series: noise only, or from a change point on another mean, another variance or a linear trend."""
 
 _SHORTEST, _LONGEST = 100, 200
 

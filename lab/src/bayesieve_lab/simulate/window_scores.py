@@ -16,7 +16,7 @@ from bayesieve_lab.simulate.engine_series import EngineSeries
 from bayesieve_lab.simulate.randomness import as_count
 
 TESTS = ("U", "KS", "F")
-"""Mann-Whitney U, two-sample Kolmogorov-Smirnov and F test; the kernels know them by their place in this list."""
+"""Mann-Whitney U, two-sample Kolmogorov-Smirnov and F test; kernels identify a test by its position."""
 _LARGEST = 1e150  # squares of larger values would not be finite
 
 
@@ -70,9 +70,9 @@ class WindowScore:
             raise ValueError(f'kept must be "p-value", "share", "longest" or "most", got {self.kept!r}.')
         if self.kept == "p-value":
             if self.level is not None:
-                raise ValueError('level belongs to kept="share", "longest" and "most": leave it out.')
+                raise ValueError('level belongs to kept="share", "longest" and "most"; omit it.')
         elif self.run != 1 and self.kept != "most":
-            raise ValueError(f'run belongs to kept="p-value" and "most": leave it out with kept="{self.kept}".')
+            raise ValueError(f'run belongs to kept="p-value" and "most"; omit it with kept="{self.kept}".')
         elif not isinstance(self.level, Real) or isinstance(self.level, bool) or not 0 < self.level < 1:
             raise ValueError(f"level must be a p-value between 0 and 1, got {self.level!r}.")
 
@@ -202,7 +202,7 @@ def _as_series(series: EngineSeries | Iterable[Any]) -> tuple[np.ndarray, np.nda
         if array.ndim != 1:
             raise ValueError(f"Series {i} has {array.ndim} dimensions: give a one-dimensional array for each.")
         if not np.all(np.abs(array) < _LARGEST):  # NaN compares false
-            raise ValueError(f"Series {i} has missing, infinite or huge values: fill or leave them out first.")
+            raise ValueError(f"Series {i} has missing, infinite or huge values; fill or remove them first.")
         parts.append(array)
     offsets = np.cumsum([0, *(part.size for part in parts)], dtype=np.int64)
     return np.concatenate([np.empty(0), *parts]), offsets

@@ -32,7 +32,7 @@ from bayesieve_lab.surpassed.successors import SUCCESSORS
 from bayesieve_lab.surpassed.timed import Timed, TimedCampaign, TimedLetters
 
 Makers = dict[str, Callable[[], Any]]
-"""Functions that make a method, by its name."""
+"""Functions that create a method, by its name."""
 
 DEFAULT, KHIOPS, TREES, EBM = "bayesieve", "Khiops 11 (fractional)", "gradient boosting", "EBM"
 OTHERS: Mapping[str, Callable[[], Any]] = {
@@ -42,7 +42,8 @@ OTHERS: Mapping[str, Callable[[], Any]] = {
     EBM: lambda: PEERS["ebm"](n_jobs=1),
 }
 N_FOLDS, N_DRAWS, N_SERIES = 10, 10, 10
-"""Folds of the papers' cross-validation, of which there is one here, draws of donors, and draws of engine series."""
+"""Numbers of folds of the papers' cross-validation (run once here), of draws of donors, and of draws of engine series.
+"""
 BEST_OF_DONORS = "10 forward"
 
 
@@ -67,7 +68,7 @@ class Contest:
 
 
 def _numbered(load: Callable[[str], tuple[Any, np.ndarray]], name: str) -> tuple[Any, np.ndarray]:
-    """Return the table and classes of a data set, with classes numbered from 0."""
+    """Return the table and classes of the data set ``name``, with classes numbered from 0; ``load`` reads it."""
     X, y = load(name)
     return X, np.unique(y, return_inverse=True)[1]
 

@@ -75,7 +75,7 @@ TABLES = {
         Shown("gidofalvi-pva97nk", BEST_OF_DONORS, N_FOLDS, _OF_DONORS, "draws of pva97nk"),
     ),
 }
-"""By paper."""
+"""Tables of the page by paper."""
 
 
 def _rows(folder: Path, name: str, only: Set[str] = frozenset()) -> dict[tuple[str, str, int, int], dict[str, Any]]:

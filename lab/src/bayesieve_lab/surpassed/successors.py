@@ -134,4 +134,4 @@ SUCCESSORS: Mapping[str, Callable[[], Any]] = {
     "WANBIA, likelihood": partial(WeightedNB, LIKELIHOOD),
     "WANBIA, squares": partial(WeightedNB, SQUARES),
 }
-"""By name, what makes them."""
+"""Functions that create the successors, by name."""
