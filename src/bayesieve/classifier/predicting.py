@@ -289,8 +289,8 @@ class Predicting(ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "scorecard_")
         table = table_of_rows(self, rows_in_memory(self, X))
         by_column = {"fixed": fixed, "directions": directions, "costs": costs}
-        changes = counterfactuals_of(self.scorecard_, table, target, probability, n, max_changes, **by_column)
-        return in_library_of(X, changes)
+        changes, values = counterfactuals_of(self.scorecard_, table, target, probability, n, max_changes, **by_column)
+        return in_library_of(X, changes, lists={"values": values})
 
     def with_labels(self: Any, labels: Any) -> Any:
         """Return a copy of the model with readable names, units and texts for reports, explanations and reasons. The

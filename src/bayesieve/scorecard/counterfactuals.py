@@ -351,8 +351,9 @@ def sets_of(columns: np.ndarray, k: int) -> Iterator[np.ndarray]:
 
 def counterfactuals_of(
     card: Scorecard, table: Table, target: Any, probability: float | None, n: int, max_changes: int, **by_column: Any
-) -> Any:
-    """Return the dataframe of changes documented in `SelectiveNB.counterfactuals`.
+) -> tuple[Any, list[list[str] | None]]:
+    """Return the polars dataframe of changes documented in `SelectiveNB.counterfactuals`, with positions in place of
+    the lists in its column ``values``, and the list at each position (None for an interval).
 
     ``table`` holds the rows, and ``by_column`` the options ``fixed``, ``directions`` and ``costs``; all other
     parameters are those of that method.
@@ -366,6 +367,9 @@ def counterfactuals_of(
     texts = [(*Wording.of(card).levels(level), UNSEEN) for level in parts.levels]
     moves: dict[tuple[int, int], Any] = {}
     lines: list[tuple[Any, ...]] = []
+    # Bounds are computed once per part, because a group may hold thousands of values and many rows may move to it.
+    positions: dict[tuple[int, int], int] = {}
+    bounds: list[dict[str, Any]] = []
     for row, goal in enumerate(goals):
         row_codes = codes[:, row].tolist()
         for c, at in enumerate(row_codes):
@@ -383,16 +387,19 @@ def counterfactuals_of(
                 options += [(option, j) for option in search.run()]
         for number, (option, j) in enumerate(sorted(options)[:n], start=1):
             for c, part in zip(option.columns, option.parts, strict=True):
-                bounds = bounds_of(parts.levels[c], part)
-                line = (row, number, parts.names[c], texts[c][row_codes[c]], texts[c][part], *map(bounds.get, _BOUNDS))
+                at = positions.setdefault((c, part), len(bounds))
+                if at == len(bounds):
+                    bounds.append(bounds_of(parts.levels[c], part))
+                line = (row, number, parts.names[c], texts[c][row_codes[c]], texts[c][part])
+                line += (bounds[at].get("low"), bounds[at].get("high"), at)
                 lines.append((*line, card.classes[j : j + 1].tolist()[0], float(expit(option.certainty))))
-    kinds = [pl.Int64, pl.Int64, pl.String, pl.String, pl.String, pl.Float64, pl.Float64, pl.List(pl.String)]
+    kinds = [pl.Int64, pl.Int64, pl.String, pl.String, pl.String, pl.Float64, pl.Float64, pl.Int64]
     of_all: list[Any] = [*kinds, pl.Series(card.classes.tolist()).dtype, pl.Float64]
-    names = ("row", "option", "column", "from", "to", *_BOUNDS, "class", "probability")
-    return pl.DataFrame(lines, schema=dict(zip(names, of_all, strict=True)), orient="row")
+    names = ("row", "option", "column", "from", "to", "low", "high", "values", "class", "probability")
+    frame = pl.DataFrame(lines, schema=dict(zip(names, of_all, strict=True)), orient="row")
+    return frame, [content.get("values") for content in bounds]
 
 
-_BOUNDS = ("low", "high", "values")
 _NONE = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
 
 

@@ -393,16 +393,23 @@ def _array_of(column: Any) -> np.ndarray:
     return np.array([*texts.to_list(), None], dtype=object)[codes]
 
 
-def in_library_of(X: Any, frame: Any) -> Any:
+def in_library_of(X: Any, frame: Any, lists: Mapping[str, Sequence[list[str] | None]] | None = None) -> Any:
     """Convert a polars dataframe of results to the dataframe library of ``X``.
 
-    For pandas the column ``row`` holds the index labels of ``X``.
+    ``lists`` replaces columns of positions by lists of texts: it maps the name of the column to the list at each
+    position. In pandas, all rows of a position refer to one list, and the index of the result are the labels of ``X``
+    at the positions of the column ``row``.
     """
-    library = library_of(X)
+    import polars as pl
+
+    library, lists = library_of(X), lists or {}
+    if library != "pandas":
+        columns = [pl.Series(name, lists[name], dtype=pl.List(pl.String)).gather(frame[name]) for name in lists]
+        return in_library(frame.with_columns(columns), library)
     results = in_library(frame, library)
-    if library == "pandas":
-        results = results.set_axis(nw.to_native(X, pass_through=True).index[results["row"].to_numpy()], axis=0)
-    return results
+    for name in lists:
+        results[name] = [lists[name][at] for at in frame[name].to_list()]
+    return results.set_axis(nw.to_native(X, pass_through=True).index[results["row"].to_numpy()], axis=0)
 
 
 def fit_table(estimator: Any, X: Any, *, kinds: Mapping[str, Any] | None = None) -> Table:
