@@ -265,7 +265,7 @@ def test_groups_by_hand():
         (lambda: wilcoxon_holm(np.ones((4, 2)), ["a"]), "2 columns for 1 names"),
         (lambda: critical_difference(3, 1), "needs at least two of them"),
         (lambda: critical_difference(1, 5), "at least two methods"),
-        (lambda: critical_difference(3, 5, alpha=5), "between 0 and 1; got 5"),
+        (lambda: critical_difference(3, 5, alpha=5), "between 0 and 1, got 5"),
         (lambda: average_ranks(np.full((2, 2), nan)), "none of them has a value"),
         (lambda: paired_t([1, 2], [1, 2, 3]), "inconsistent numbers of samples"),
         (lambda: corrected_resampled_t([1, 2], [1, 2], 0), "n_test / n_train, a positive number .* got 0"),

@@ -150,5 +150,5 @@ def test_bad_arguments() -> None:
         engine_thresholds("quantiles", "scores")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="series must be an EngineSeries or a list of arrays of numbers, not None"):
         engine_scores(None)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="a different name for each"):
+    with pytest.raises(ValueError, match="and no name twice"):
         score_columns(scores[:, :2], ["same", "same"])
