@@ -367,7 +367,8 @@ def predicted(what: str, paper: float, values: Sequence[float], over: str = "rep
     repetitions.
 
     Repetitions are assumed to be normal: the interval is mean +- t s sqrt(1 + 1 / n), plus half a unit of the last
-    digit, to which the paper rounds. With a single repetition, the verdict is open.
+    digit, to which the paper rounds. With a single repetition, the verdict is open. ``what`` and ``values`` are the
+    name of the number and our repetitions; ``over`` names the repetitions.
 
     Examples
     --------
@@ -524,7 +525,11 @@ class Closeness:
 def closeness(
     where: str, numbers: Sequence[tuple[str, float, float]], margin: float = MARGIN, form: str = ".3f", unit: str = ""
 ) -> Closeness:
-    """Return the distances between the paper's numbers and ours, given as (what, paper's number, our number)."""
+    """Return the distances between the paper's numbers and ours, given as (what, paper's number, our number).
+
+    ``where`` is the place in the paper, ``margin`` the distance up to which numbers count as close, ``form`` the format
+    of distances, and ``unit`` a text that begins the result.
+    """
     off = sorted(((abs(ours - paper), what) for what, paper, ours in numbers if ours == ours), reverse=True)
     within, mean = sum(distance <= margin for distance, _ in off), float(np.mean([distance for distance, _ in off]))
     far, what = off[0]

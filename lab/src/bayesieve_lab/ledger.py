@@ -251,13 +251,19 @@ def _links(paths: Sequence[str]) -> str:
 
 
 def _methods(lines: Sequence[Entry]) -> TextTable:
-    """Return a table of methods and formulas, with links to code and tests."""
+    """Return a table of methods and formulas, with links to code and tests.
+
+    ``lines`` are the parts of the paper that are listed.
+    """
     rows = [(line.place, f"{line.what}{_note(line)}", _links(line.lives), _links(line.tests)) for line in lines]
     return TextTable.of(("Place", "Method or formula", "Lives in", "Tested by"), rows)
 
 
 def _shown(lines: Sequence[Entry], close: Mapping[str, str]) -> TextTable:
-    """Return a table of the paper's tables and figures; ``close`` has computed closeness by place."""
+    """Return a table of the paper's tables and figures; ``close`` has computed closeness by place.
+
+    ``lines`` are the parts of the paper that are listed.
+    """
     rows = [
         (
             line.place,

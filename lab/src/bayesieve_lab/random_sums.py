@@ -109,7 +109,8 @@ class RandomSums(TransformerMixin, BaseEstimator):
     def _useful(self, table: Table, drawn: np.ndarray, y: Any) -> np.ndarray:
         """Return a mask (n_sums,) of the sums that MODL cuts into several intervals.
 
-        ``drawn`` (n_sums, order) are positions of columns. A few sums are computed at a time to save memory.
+        ``drawn`` (n_sums, order) are positions of columns. A few sums are computed at a time to save memory. ``table``
+        has the columns, and ``y`` (n_rows,) are the classes.
         """
         if y is None:
             raise ValueError("useful=True chooses sums by the classes; pass them as y.")

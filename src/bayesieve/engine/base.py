@@ -86,8 +86,9 @@ class Engine:
         return self._cut(offsets, np.arange(offsets[0] + self.block_rows, offsets[-1], self.block_rows), row_bytes)
 
     def _cut(self, offsets: np.ndarray, ends: np.ndarray, row_bytes: int) -> Iterator[np.ndarray]:
-        """Yield the offsets of blocks that end near the rows ``ends`` (ascending), and at the last row; see
-        `blocks`.
+        """Yield the offsets of blocks that end near the rows ``ends`` (ascending), and at the last row; see `blocks`.
+
+        ``row_bytes`` is the memory per row.
         """
         first = offsets[np.searchsorted(offsets, ends, side="right") - 1]  # of the segment that each block ends in
         bounds = np.unique(np.append(first + (ends - first) // GRAIN * GRAIN, offsets[[0, -1]]))

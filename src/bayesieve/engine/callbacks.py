@@ -73,7 +73,8 @@ _WITHOUT_CALLBACKS = FitTask(None, None)
 def fit_task(estimator: Any, n_subtasks: int | None = None) -> Iterator[FitTask]:
     """Report the beginning and end of a fit to the callbacks of an estimator; the context variable is a `FitTask`.
 
-    The method that calls it must have the decorator `with_callbacks`.
+    The method that calls it must have the decorator `with_callbacks`. ``n_subtasks`` is the number of steps of the fit,
+    None if unknown.
     """
     if not getattr(estimator, "_skl_callbacks", None):  # none were set, or scikit-learn knows no callbacks yet
         yield _WITHOUT_CALLBACKS

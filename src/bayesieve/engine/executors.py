@@ -127,7 +127,7 @@ def map_chunks(
 def _result_of(future: Future[bytes], clock: Clock | None) -> bytes:
     """Return the pickled result of a task, and raise TimeoutError if ``clock`` runs out first.
 
-    The task is cancelled if the wait is interrupted.
+    The task is cancelled if the wait is interrupted. ``future`` is the running task.
     """
     try:
         while not wait([future], timeout=_POLL).done:

@@ -227,7 +227,10 @@ class _Resumed:
         self.n_models = 0 if trace is None else trace.n_models - 1
 
     def begin(self, recorder: TraceRecorder) -> None:
-        """Start repeating the next recorded walk, and check that it starts from the same subset."""
+        """Start repeating the next recorded walk, and check that it starts from the same subset.
+
+        ``recorder`` holds the start of the new walk.
+        """
         self._walk += 1
         self.moves = iter(())
         if self._trace is None or self._walk >= self._trace.n_starts:

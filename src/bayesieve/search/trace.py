@@ -171,7 +171,8 @@ class TraceRecorder:
     def record_one(self, feature: int, adding: bool, cost: float, *facts: Any, **more: Any) -> None:
         """Record one accepted move without an identifying key; ``cost`` is the criterion of the resulting subset.
 
-        ``facts`` and ``more`` are further arguments of `record`, from ``seconds`` on.
+        ``facts`` and ``more`` are further arguments of `record`, from ``seconds`` on. ``feature`` is the position of
+        the feature, ``adding`` is False if it is dropped.
         """
         accepted, no_key = np.ones(1, dtype=bool), np.zeros(1, dtype=np.uint64)
         self.record(np.array([feature]), np.array([adding]), np.array([cost]), accepted, no_key, *facts, **more)

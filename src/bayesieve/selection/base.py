@@ -188,6 +188,7 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         """Fit the selector like `fit_coded`, and return the rows to which a model should fit its contributions.
 
         The result is the whole table, or the rows that were not held out if probabilities are counted on these only.
+        The arguments are those of `fit_coded`.
         """
         for option in options:
             if not self.takes(option):
@@ -244,7 +245,10 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         return int(np.count_nonzero(self.support_))
 
     def _warn_if_interrupted(self, trace: SearchTrace, max_seconds: float | None, advice: str = "") -> None:
-        """Warn if the user ended the search early; ``advice`` is added to the message."""
+        """Warn if the user ended the search early; ``advice`` is added to the message.
+
+        There is no warning if the search ended at its time limit, ``max_seconds``.
+        """
         if trace.was_interrupted(max_seconds):
             warn_caller(
                 f"The search was interrupted after {trace.n_models} models: {type(self).__name__} keeps the best so far"
@@ -282,7 +286,10 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         return selected
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Return the names of the selected columns; with an `IndicatorEncoder`, of the selected indicators."""
+        """Return the names of the selected columns; with an `IndicatorEncoder`, of the selected indicators.
+
+        ``input_features`` is as in scikit-learn, and ignored with indicators.
+        """
         check_is_fitted(self, "support_")
         if isinstance(self.encoder_, IndicatorEncoder):
             return self.encoder_.get_feature_names_out()[self.support_]

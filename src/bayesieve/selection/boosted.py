@@ -193,7 +193,10 @@ class BoostedSelector(CodedSelector):
                 return
 
     def _limit(self, walk: _AgainstRest) -> str | None:
-        """Return the limit of rounds that the boosting of one class has reached, in words for the report, or None."""
+        """Return the limit of rounds that the boosting of one class has reached, in words for the report, or None.
+
+        ``walk`` is the record of boosting this class.
+        """
         if walk.n_rounds == self.n_rounds:
             return f"after {_counted(walk.n_rounds, 'round')}"
         if self.n_rounds is None and walk.idle_rounds == _MAX_IDLE:
@@ -236,11 +239,17 @@ class _Weights:
         self._joint = JointCodes.of(coded)
 
     def total(self, number: int) -> float:
-        """Return the total boosting weight of all rows."""
+        """Return the total boosting weight of all rows.
+
+        ``number`` is the position of the boosted class among the boosted classes.
+        """
         return float(self._weights[number].sum())
 
     def of_class(self, number: int) -> float:
-        """Return the total boosting weight of the rows of the boosted class."""
+        """Return the total boosting weight of the rows of the boosted class.
+
+        ``number`` is its position among the boosted classes.
+        """
         return float(self._weights[number][self._is_target[number] > 0].sum())
 
     def counts(self, number: int) -> ContingencyCounts:
@@ -254,19 +263,24 @@ class _Weights:
         """Multiply the boosting weight of each row by the factor for its class and its level of one feature.
 
         ``winner`` is the position of the feature. ``factors`` has shape (2, n_levels + 1): first all other classes,
-        then the boosted one; the last column is for rows without a level.
+        then the boosted one; the last column is for rows without a level. ``number`` is the position of the boosted
+        class.
         """
         codes = np.minimum(self._coded.codes[winner], factors.shape[1] - 1)
         self._weights[number] *= factors[self._is_target[number], codes]
 
     def scale(self, number: int, factor: float) -> None:
-        """Multiply all boosting weights by ``factor``."""
+        """Multiply all boosting weights by ``factor``.
+
+        ``number`` is the position of the boosted class among the boosted classes.
+        """
         self._weights[number] *= factor
 
     def squares(self, number: int) -> float:
         """Return the sum of squared boosting weights.
 
-        A row of sample weight 2 counts as two rows with half of its boosting weight each.
+        A row of sample weight 2 counts as two rows with half of its boosting weight each. ``number`` is the position of
+        the boosted class.
         """
         return float(np.sum(self._weights[number] ** 2 * self._inverse))
 
@@ -368,13 +382,17 @@ def _targets(coded: CodedTable) -> list[int]:
 def _winners(walks: list[_AgainstRest]) -> set[int]:
     """Return the positions of the features that won a round of any of the boosted classes.
 
-    They are read from the recorded rounds, which stay consistent after an interrupt.
+    They are read from the recorded rounds, which stay consistent after an interrupt. ``walks`` are the records of
+    boosting, one for each boosted class.
     """
     return {int(step.feature[0]) for walk in walks for step in walk.recorder.steps}
 
 
 def _reasons(walks: list[_AgainstRest], coded: CodedTable) -> str:
-    """Return why boosting ended, in words for the report; one reason per class if they differ."""
+    """Return why boosting ended, in words for the report; one reason per class if they differ.
+
+    ``walks`` are the records of boosting, one for each boosted class; ``coded`` has their names.
+    """
     reasons = [str(walk.ended) for walk in walks]
     if not reasons:
         return "at once, for the rows have one class"

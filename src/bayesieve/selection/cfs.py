@@ -169,6 +169,8 @@ class MeritProblem(SubsetProblem):
     def trace(self, walks: list[TraceRecorder], chosen: np.ndarray | None = None, **facts: Any) -> SearchTrace:
         """Return the trace of a search, after adding locally predictive features if requested; see
         `SubsetProblem.trace`.
+
+        ``walks`` are the recorded moves from each start, and ``chosen`` is a mask (n_features,) of the chosen subset.
         """
         if self.locally_predictive:
             chosen = np.asarray(super().trace(walks, chosen, **facts).chosen)

@@ -257,8 +257,10 @@ class DependenceClusterSelector(SubsetSelector):
         groups: Any = None,
         task: FitTask | None = None,
     ) -> np.ndarray:
-        """Search, set ``trace_`` and the other attributes, and return the weights of the features, shape
-        (n_features,).
+        """Search, set ``trace_`` and the other attributes, and return the weights of the features, shape (n_features,).
+
+        ``refitter`` refits levels on other rows or gives raw values, and ``groups`` (n_rows,) are kept together in
+        folds; both may be None.
         """
         return self._weights_and_rows(coded, refitter=refitter, groups=groups, task=task)[0]
 
@@ -272,6 +274,8 @@ class DependenceClusterSelector(SubsetSelector):
     ) -> tuple[np.ndarray, CodedTable]:
         """Search, and return the weights of the features, (n_features,), and the rows to which a model should be
         fitted.
+
+        For ``refitter`` and ``groups``, see `_search`.
         """
         seed = seed_of(self.random_state)
         rows = self._rows(coded, refitter, seed, groups, "validation" if self._holds_out else self.evaluation)

@@ -66,6 +66,7 @@ class RankedSelector(CodedSelector):
         """Rank all features on the rows of ``fit``: ``coded``, or its rows that are not held out.
 
         Return the positions of the features, the best first, and their scores in this order, both (n_features,).
+        ``refitter`` gives the raw values of the columns, or is None.
         """
 
     @abstractmethod
@@ -84,7 +85,10 @@ class RankedSelector(CodedSelector):
         return np.ones(coded.n_features, dtype=bool)
 
     def _search(self, coded: CodedTable, *, refitter: LevelRefitter | None = None) -> np.ndarray:
-        """Rank the features, set ``trace_``, and return the weights of the features, shape (n_features,)."""
+        """Rank the features, set ``trace_``, and return the weights of the features, shape (n_features,).
+
+        ``refitter`` refits levels without held-out rows, and gives raw values; None if the table is coded already.
+        """
         clock, options = Clock(None), self.get_params(deep=False)
         fit, held_out, facts = coded, None, dict[str, Any]()
         if isinstance(options.get("n_features_to_select"), str):
@@ -326,7 +330,10 @@ class ImpreciseInformationGainSelector(FilterSelector):
         return class_imprecise_information(occurring, self.s, self.level_probabilities)
 
     def weigh(self, scores: np.ndarray, ranking: np.ndarray) -> np.ndarray:
-        """Return weight 1 for features with a gain above the threshold and 0 for others, shape (n_features,)."""
+        """Return weight 1 for features with a gain above the threshold and 0 for others, shape (n_features,).
+
+        ``scores`` (n_features,) are the gains, in the order of the columns; ``ranking`` is not used.
+        """
         return above(scores, self.threshold)
 
 
@@ -509,7 +516,11 @@ def rank_by_mrmr(
 
 
 def _merit(relevance: np.ndarray, redundancy: np.ndarray, form: Form) -> np.ndarray:
-    """Return the mRMR score of each feature, (n_features,): relevance minus mean redundancy, or their quotient."""
+    """Return the mRMR score of each feature, (n_features,): relevance minus mean redundancy, or their quotient.
+
+    ``relevance`` and ``redundancy``, the mean redundancy with the features ranked before, have the same shape; ``form``
+    is "difference" or "quotient".
+    """
     if form == "difference":
         return relevance - redundancy
     real = redundancy > _TIE

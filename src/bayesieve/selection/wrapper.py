@@ -303,8 +303,10 @@ class WrapperSelector(CallbackSupportMixin, SubsetSelector):
         groups: Any = None,
         task: FitTask | None = None,
     ) -> np.ndarray:
-        """Search, set ``trace_``, and return weight 1 for the selected features and 0 for others, shape
-        (n_features,).
+        """Search, set ``trace_``, and return weight 1 for the selected features and 0 for others, shape (n_features,).
+
+        ``refitter`` refits levels without the scored rows, and ``groups`` (n_rows,) are kept together in folds; both
+        may be None.
         """
         seed = seed_of(self.random_state)
         criterion = make_criterion(self.criterion, coded.n_features, coded.classes)

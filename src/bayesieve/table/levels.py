@@ -733,7 +733,10 @@ def columns_of(levels: Sequence[FeatureLevels]) -> Sequence[FeatureLevels]:
 
 
 def columns_behind(levels: Sequence[FeatureLevels], features: np.ndarray) -> np.ndarray:
-    """Return a mask (n_columns,) of the columns that a mask of features (n_features,) uses, alone or in pairs."""
+    """Return a mask (n_columns,) of the columns that a mask of features (n_features,) uses, alone or in pairs.
+
+    ``levels`` describes each feature.
+    """
     columns = columns_of(levels)
     if len(columns) == len(levels):
         return features

@@ -186,7 +186,10 @@ class ScannedTable(Table):
         return ScannedTable(self.source, row_mask, kinds=self.given_kinds)
 
     def by_class(self, runs: ClassRuns) -> ScannedTable:
-        """Return the table with its rows sorted by class."""
+        """Return the table with its rows sorted by class.
+
+        ``runs`` maps the order of the source to the order by class.
+        """
         return self._with(runs=runs)
 
     def with_sample(self, sample: RowSample) -> ScannedTable:

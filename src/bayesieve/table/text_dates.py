@@ -141,7 +141,10 @@ def _named_iso(texts: pl.Series, pattern: str) -> pl.Series:
 
 
 def _iso(month: pl.Expr, day: pl.Expr) -> pl.Expr:
-    """Return a polars expression that writes dates of numbers as ISO 8601; null if the two separators differ."""
+    """Return a polars expression that writes dates of numbers as ISO 8601; null if the two separators differ.
+
+    ``month`` and ``day`` are expressions of the two numbers.
+    """
     import polars as pl
 
     return pl.when(pl.col("mark") == pl.col("mark_again")).then(_iso_text(month, day)).alias("iso")

@@ -195,7 +195,7 @@ def batches_of(query: pl.LazyFrame) -> Iterator[pl.DataFrame]:
 def copy_object(source: Any, columns: Sequence[str] | None, copies: Copies) -> Scan:
     """Copy a query, or a dataframe in memory, to Parquet, and return the scan of the copy.
 
-    ``columns`` are the names of the columns to copy, None for all.
+    ``columns`` are the names of the columns to copy, None for all. ``copies`` writes the files.
 
     Raises
     ------

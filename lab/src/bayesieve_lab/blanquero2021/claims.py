@@ -72,7 +72,10 @@ def findings(results: Results, examples: Examples | None) -> list[Judged | Close
 
 
 def _own(one: PaperSet, guide: str | None = None) -> str:
-    """Return the name of sparse naive Bayes, as the paper runs it on a data set, in the results."""
+    """Return the name of sparse naive Bayes, as the paper runs it on a data set, in the results.
+
+    ``guide`` is the criterion of the search, None for that of the paper.
+    """
     return sparse_name(guide or GUIDES.get(one.kind, ("accuracy",))[0], one.q)
 
 
@@ -87,7 +90,8 @@ def _against(
 ) -> dict[str, Differences]:
     """Return the differences between sparse naive Bayes and other methods by a measure, or its log10, by name.
 
-    The names are those of the data sets, after those of the other methods if there are several.
+    The names are those of the data sets, after those of the other methods if there are several. ``guide`` is the
+    criterion of the search, None for that of the paper.
     """
     return {
         one.name if len(others) == 1 else f"{other}, {one.name}": results.differences(
@@ -102,6 +106,8 @@ def _against(
 def _left(results: Results, one: PaperSet, most: float, paper: str, guide: str | None = None) -> Check:
     """Return the check that sparse naive Bayes selects at most the share ``most`` of the features; ``paper`` is the
     paper's.
+
+    ``guide`` is the criterion of the search, None for that of the paper on the data set ``one``.
     """
     share = results.mean(one.ours, _own(one, guide), "n_features") / results.n_features(one.ours)
     folds = f"{results.count(one.ours, _own(one, guide))} folds"
@@ -246,7 +252,10 @@ def _unbalanced(results: Results, sets: Sequence[PaperSet]) -> list[Judged]:
 
 
 def _lost(results: Results, sets: Sequence[PaperSet], guide: str) -> str:
-    """Return a sentence with the share of the features that is left on each data set."""
+    """Return a sentence with the share of the features that is left on each data set.
+
+    ``guide`` is the criterion of the search.
+    """
     shares = [f"{_left(results, one, 1.0, '', guide).text('ours')} of {one.name}" for one in sets]
     return f"So guided, {', '.join(shares)} of the features are left."
 

@@ -99,7 +99,8 @@ def sparse_name(
 ) -> str:
     """Return the name of a sparse naive Bayes in the results; each combination of options has a different name.
 
-    ``q`` and ``constraints`` are options of the search; ``smoothed`` is whether probabilities are smoothed.
+    ``q`` and ``constraints`` are options of the search; ``smoothed`` is whether probabilities are smoothed. ``guide``
+    is the criterion of the search, and ``dependence`` the measure by which features are clustered.
     """
     parts = [SPARSE, guide, f"q {q}", *(f"{measure} > {bound:g}" for measure, bound in (constraints or {}).items())]
     return ", ".join(

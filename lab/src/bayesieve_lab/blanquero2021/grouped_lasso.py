@@ -72,6 +72,8 @@ class GroupedLasso:
     def gradient(self, at: Coefficients) -> tuple[np.ndarray, np.ndarray]:
         """Return the gradient of the mean log loss with respect to slopes (n_columns, n_classes) and intercepts
         (n_classes,).
+
+        ``at`` are the coefficients at which it is computed.
         """
         surplus = (np.exp(at.log_proba(self.matrix)) - self.one_hot) / len(self.one_hot)
         return self.matrix.T @ surplus, surplus.sum(axis=0)

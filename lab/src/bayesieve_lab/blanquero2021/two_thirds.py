@@ -174,7 +174,10 @@ class ClassicNB(TwoThirdsNB):
     """Naive Bayes on all features."""
 
     def _choose(self, coded: CodedTable, held: CodedTable) -> np.ndarray:
-        """Return a mask of all features, (n_features,)."""
+        """Return a mask of all features, (n_features,).
+
+        ``coded`` are the rows to fit and ``held`` the held-out rows; neither is used for the choice.
+        """
         return np.ones(coded.n_features, dtype=bool)
 
 
@@ -235,7 +238,8 @@ class SparseNB(TwoThirdsNB):
         """Return the measures of `TwoThirdsNB`, and of the search, by name.
 
         Those of the search are q, the share of entries of the dependence matrix M above 0.1, the number of candidates,
-        and whether the chosen one satisfies the constraints.
+        and whether the chosen one satisfies the constraints. ``codes`` (n_rows,) are the classes of the test rows
+        ``rows``.
         """
         candidates = self.candidates_
         return super().fold_figures(rows, codes) | {
@@ -250,7 +254,10 @@ class FilteredNB(TwoThirdsNB):
     """Naive Bayes after correlation-based feature selection (Hall 2000) by best-first search, as in FSelector."""
 
     def _choose(self, coded: CodedTable, held: CodedTable) -> np.ndarray:
-        """Return a mask (n_features,) of the features selected by CFS on the rows to fit."""
+        """Return a mask (n_features,) of the features selected by CFS on the rows to fit.
+
+        ``coded`` are these rows; the held-out rows ``held`` are ignored.
+        """
         return CFSSelector(encoder=None, n_jobs=1).fit_coded(coded).support_
 
 
@@ -260,7 +267,10 @@ class MostProbableNB(TwoThirdsNB):
     max_seconds = 60.0
 
     def _choose(self, coded: CodedTable, held: CodedTable) -> np.ndarray:
-        """Return a mask (n_features,) of the most probable subset that the search finds on the rows to fit."""
+        """Return a mask (n_features,) of the most probable subset that the search finds on the rows to fit.
+
+        ``coded`` are these rows; the held-out rows ``held`` are ignored.
+        """
         selector = MAPSelector(
             exhaustive=False,
             max_seconds=self.max_seconds,
@@ -274,7 +284,10 @@ class MostProbableNB(TwoThirdsNB):
         return selector.support_
 
     def fold_figures(self, rows: CodedTable, codes: np.ndarray) -> dict[str, float | None]:
-        """Return the measures of `TwoThirdsNB`, and whether the time limit ended the search."""
+        """Return the measures of `TwoThirdsNB`, and whether the time limit ended the search.
+
+        ``codes`` (n_rows,) are the classes of the test rows ``rows``.
+        """
         return super().fold_figures(rows, codes) | {"cut short": float(self.cut_short_)}
 
 
@@ -282,5 +295,8 @@ class BorutaNB(TwoThirdsNB):
     """Naive Bayes after Boruta with the importance of caret's filterVarImp; see `confirmed_features`."""
 
     def _choose(self, coded: CodedTable, held: CodedTable) -> np.ndarray:
-        """Return a mask (n_features,) of the features that Boruta confirms on the rows to fit."""
+        """Return a mask (n_features,) of the features that Boruta confirms on the rows to fit.
+
+        ``coded`` are these rows; the held-out rows ``held`` are ignored.
+        """
         return confirmed_features(coded, _SEED)

@@ -126,7 +126,10 @@ def judge(comparison: Comparison) -> tuple[Judged | Closeness, ...]:
 
 
 def _close(group: Group, paper: Paper, where: str, whole: int) -> Closeness:
-    """Return how close our means over a group are to the paper's; ``whole`` is the paper's number of data sets."""
+    """Return how close our means over a group are to the paper's; ``whole`` is the paper's number of data sets.
+
+    ``group`` has our results on these data sets, ``where`` is the place of the table in the paper.
+    """
     numbers = [
         (f"{method} by {name}", paper[of_paper(criterion)][method].mean, group.means(criterion)[method])
         for criterion, name in JUDGED.items()
@@ -146,6 +149,7 @@ def _samples(
     """Return the differences between pairs of methods by a criterion, over the data sets.
 
     The first result has our samples, the second the paper's differences of means, both by a name such as "NB - NB(EF)".
+    ``group`` has our results, ``paper`` the paper's by criterion and method.
     """
     column = dict(zip(group.methods, group.matrix(criterion).T, strict=True))
     named = {f"{one} - {two}": (one, two) for one, two in pairs}
@@ -157,7 +161,8 @@ def _samples(
 def _better(group: Group, paper: Paper, pairs: Pairs, criterion: str, *, whole: bool) -> tuple[Check, ...]:
     """Check for each pair that the first method is better than the second over the data sets.
 
-    The paper prints significant wins and losses of SNB(CMA), to which the sign test applies.
+    The paper prints significant wins and losses of SNB(CMA), to which the sign test applies. ``group`` has our results,
+    ``paper`` the paper's; ``whole`` is True for table 3, False for table 4.
     """
     samples, theirs = _samples(group, paper, pairs, criterion)
     cells, n = paper[of_paper(criterion)], len(UCI if whole else CHALLENGE)
@@ -175,12 +180,17 @@ def _better(group: Group, paper: Paper, pairs: Pairs, criterion: str, *, whole: 
 def _consistent(group: Group, paper: Paper, criterion: str) -> Check:
     """Return the check that SNB(CMA) is best by mean and by rank, and more often better than worse than each other
     method.
+
+    ``group`` has our results, ``paper`` the paper's by criterion and method.
     """
     cells, records = paper[of_paper(criterion)], group.records(criterion, corrected=False)
     means, ranked = group.means(criterion), group.ranks(criterion)
 
     def first(mean: Mapping[str, float], rank: Mapping[str, float], won: Mapping[str, int]) -> list[bool]:
-        """Return whether SNB(CMA) is first by mean, by rank, and by wins less losses, each given by method."""
+        """Return whether SNB(CMA) is first by mean, by rank, and by wins less losses.
+
+        ``mean`` and ``rank`` are by method, ``won`` (its wins less losses) by the other method.
+        """
         by_mean, by_rank = max(METHODS, key=mean.__getitem__), min(METHODS, key=rank.__getitem__)
         return [by_mean == REFERENCE, by_rank == REFERENCE, all(lead > 0 for lead in won.values())]
 
@@ -196,7 +206,10 @@ def _consistent(group: Group, paper: Paper, criterion: str) -> Check:
 
 
 def _overhead(group: Group) -> tuple[Check, ...]:
-    """Return the check of the time of SNB(BMA), which searches like SNB(MAP) and averages the evaluated models."""
+    """Return the check of the time of SNB(BMA), which searches like SNB(MAP) and averages the evaluated models.
+
+    ``group`` has our results by data set and method.
+    """
     seconds = dict(zip(group.methods, np.log10(group.matrix("fit_seconds")).T, strict=True))
     what, (one, two) = "SNB(BMA) - SNB(MAP)", ("SNB(BMA)", "SNB(MAP)")
     sample = Differences(seconds[one] - seconds[two], "data sets")
@@ -204,7 +217,10 @@ def _overhead(group: Group) -> tuple[Check, ...]:
 
 
 def _record(group: Group, paper: Paper, criteria: Sequence[str]) -> tuple[int, int, int, int]:
-    """Return our numbers of significant wins and losses of SNB(CMA) by the paper's test, and then the paper's."""
+    """Return our numbers of significant wins and losses of SNB(CMA) by the paper's test, and then the paper's.
+
+    Numbers are summed over ``criteria`` and over the other methods; ``group`` has our results, ``paper`` the paper's.
+    """
     records = [group.records(criterion, corrected=False)[other] for criterion in criteria for other in OTHERS]
     cells = [paper[of_paper(criterion)][other] for criterion in criteria for other in OTHERS]
     return (
@@ -216,7 +232,10 @@ def _record(group: Group, paper: Paper, criteria: Sequence[str]) -> tuple[int, i
 
 
 def _totals(groups: Sequence[Group]) -> list[Judged]:
-    """Judge the claims about totals over both tables."""
+    """Judge the claims about totals over both tables.
+
+    ``groups`` are our results on the data sets of table 3 and of table 4.
+    """
     records = [_record(group, paper, tuple(JUDGED)) for group, paper in zip(groups, (TABLE_3, TABLE_4), strict=True)]
     wins, losses, won, lost = np.sum(records, axis=0).tolist()
     n = sum(len(group.names) for group in groups)
@@ -240,7 +259,10 @@ def _totals(groups: Sequence[Group]) -> list[Judged]:
 
 
 def _by_criterion(group: Group, paper: Paper) -> Check:
-    """Return the check that the significant wins of SNB(CMA) increase from ACC over AUC to CR."""
+    """Return the check that the significant wins of SNB(CMA) increase from ACC over AUC to CR.
+
+    ``group`` has our results, ``paper`` the paper's by criterion and method.
+    """
     record_of = {name: _record(group, paper, (criterion,)) for criterion, name in JUDGED.items()}
     ours, theirs = ([row[k] for row in record_of.values()] for k in (0, 2))
     texts = [", ".join(f"{name} {n}" for name, n in zip(record_of, of, strict=True)) for of in (ours, theirs)]
@@ -259,6 +281,8 @@ def _gain(rates: Mapping[str, float]) -> float:
 def _everywhere(group: Group, paper: Paper, criterion: str, enough: float = 1.0) -> Check:
     """Return the check that SNB(CMA) is the best of the paper's methods on every data set, or on a share ``enough`` of
     them.
+
+    ``group`` has our results, ``paper`` the paper's by criterion and method.
     """
     values = group.matrix(criterion)[:, : len(METHODS)].round(DIGITS)
     best = values[:, METHODS.index(REFERENCE)] == values.max(axis=1)
@@ -269,7 +293,10 @@ def _everywhere(group: Group, paper: Paper, criterion: str, enough: float = 1.0)
 
 
 def _worthless(group: Group, paper: Paper, method: str) -> Check:
-    """Return the check that the mean compression rate of a method is below 0, that of the null model."""
+    """Return the check that the mean compression rate of a method is below 0, that of the null model.
+
+    ``group`` has our results, ``paper`` the paper's by criterion and method.
+    """
     mean = group.means("compression_rate")[method]
     theirs = paper["compression_rate"][method].mean
     return fact(method, mean < 0, mean, theirs, "below 0", _sets(group), printed=theirs < 0)

@@ -17,7 +17,7 @@ _COLOURS = ("#c8553d", "#2f6db5", "#4c9a52", "#8a5fb0", "#d9a521")
 def means_figure(group: Group, paper: Mapping[str, Mapping[str, Cell]], title: str) -> str:
     """Return an SVG with a panel for each criterion and a line for each method, with the paper's mean and ours.
 
-    ``paper`` has the paper's numbers by criterion and method.
+    ``paper`` has the paper's numbers by criterion and method. ``group`` has our results.
     """
     lacking = any(math.isnan(group.means(criterion)[OURS]) for criterion in SHORT)
     methods = [*METHODS] if lacking else [OURS, *METHODS]

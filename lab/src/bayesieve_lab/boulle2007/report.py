@@ -77,7 +77,7 @@ def _results(
     """Return Markdown with a table of results for each criterion and a chart of the means.
 
     ``paper`` has the paper's numbers, ``kind`` names the data sets, and ``whole`` is the paper's number of them. The
-    tables and the file of the chart are also added to ``tables`` and ``files``.
+    tables and the file of the chart are also added to ``tables`` and ``files``. ``group`` has our results.
     """
     if not group.names:
         return ""
@@ -93,7 +93,10 @@ def _results(
 
 
 def _main_table(group: Group, paper: Mapping[str, Any], criterion: str) -> TextTable:
-    """Return a table of means, wins and losses, and ranks by one criterion: the paper's and ours, by method."""
+    """Return a table of means, wins and losses, and ranks by one criterion: the paper's and ours, by method.
+
+    ``group`` has our results, ``paper`` the paper's by criterion and method.
+    """
     published = paper[of_paper(criterion)]
     means, ranks = group.means(criterion), group.ranks(criterion)
     tests = [group.records(criterion, corrected=corrected) for corrected in (False, True)]
@@ -117,7 +120,10 @@ def _main_table(group: Group, paper: Mapping[str, Any], criterion: str) -> TextT
 
 
 def _readings(group: Readings, paper: Mapping[str, Any]) -> TextTable:
-    """Return a table of the means of every method with both interpretations of the paper, and the paper's numbers."""
+    """Return a table of the means of every method with both interpretations of the paper, and the paper's numbers.
+
+    ``group`` has our results, ``paper`` the paper's by criterion and method.
+    """
     rows = []
     for name in ("SNB(CMA)", "SNB(BMA)", "SNB(ACC)"):
         rows.append((name, "paper", *(f"{paper[of_paper(criterion)][name].mean:.3f}" for criterion in CRITERIA)))
@@ -129,7 +135,10 @@ def _readings(group: Readings, paper: Mapping[str, Any]) -> TextTable:
 
 
 def _data_table(comparison: Comparison, facts: Mapping[str, DataFacts]) -> TextTable:
-    """Return a table that describes the data sets, with our numbers if they differ from the paper's."""
+    """Return a table that describes the data sets, with our numbers if they differ from the paper's.
+
+    ``facts`` describes our copies by name.
+    """
     rows_of = {row["data"]: row["n_train"] + row["n_test"] for row in comparison.rows}
     rows = []
     for name in comparison.data:

@@ -141,7 +141,10 @@ def optimal(n_rows: int, seed: int = 0) -> dict[str, Any]:
 
 
 def wanted(study: Boulle2007, most_cells: float) -> Iterator[tuple[dict[str, Any], Callable[[], dict[str, Any]]]]:
-    """Yield the measurements to make: the fields that identify each, and a function that returns its results."""
+    """Yield the measurements to make: the fields that identify each, and a function that returns its results.
+
+    ``most_cells`` is the largest number of rows times features to measure.
+    """
     yield {"waveforms": _WAVEFORMS}, partial(optimal, _WAVEFORMS)
     for n_rows, n_features in FORWARD:
         yield {"forward rows": n_rows, "forward features": n_features}, partial(by_area, n_rows, n_features)
@@ -236,6 +239,8 @@ def _of_areas(seconds: Mapping[tuple[int, int], float]) -> Judged:
 def sizes_of(timed: Sequence[dict[str, Any]], n_features: int) -> tuple[list[float], list[float]]:
     """Return K N log2(K N) for K features and N rows, and the seconds, of the measurements with ``n_features``
     features.
+
+    ``timed`` are measurements as dictionaries.
     """
     lines = [line for line in timed if line["features"] == n_features]
     cells = [line["rows"] * line["features"] for line in lines]
@@ -243,7 +248,10 @@ def sizes_of(timed: Sequence[dict[str, Any]], n_features: int) -> tuple[list[flo
 
 
 def time_figure(lines: Sequence[dict[str, Any]]) -> str:
-    """Return an SVG of the seconds of the search by K N log(K N)."""
+    """Return an SVG of the seconds of the search by K N log(K N).
+
+    ``lines`` are the measurements as dictionaries.
+    """
     timed, series = [line for line in lines if "seconds" in line], []
     for n_features, colour in zip(FEATURES, _COLOURS, strict=True):
         at = tuple(Point(x, y) for x, y in np.log10(sizes_of(timed, n_features)).T.tolist())

@@ -79,23 +79,35 @@ def _times(rank: int) -> Callable[[SplitResult], float]:
 
 
 def mean_size(split: SplitResult) -> float:
-    """Return the mean number of features of the more probable half of the subsets."""
+    """Return the mean number of features of the more probable half of the subsets.
+
+    ``split`` are the results on one split of the rows.
+    """
     counts = split.posterior.sizes_of_better_half
     return float(np.average(np.arange(len(counts)), weights=counts))
 
 
 def in_all_top(split: SplitResult) -> set[int]:
-    """Return the features that are in all of the most probable subsets; numbers from 1."""
+    """Return the features that are in all of the most probable subsets; numbers from 1.
+
+    ``split`` are the results on one split of the rows.
+    """
     return set.intersection(*(set(model.features) for model in split.posterior.top))
 
 
 def _moved(split: SplitResult) -> np.ndarray:
-    """Return the absolute differences between the feature weights of SNB(BMA) and of SNB(MAP), (n_features,)."""
+    """Return the absolute differences between the feature weights of SNB(BMA) and of SNB(MAP), (n_features,).
+
+    ``split`` are the results on one split of the rows.
+    """
     return np.abs(np.subtract(split.weights["SNB(BMA)"], split.weights["SNB(MAP)"]))
 
 
 def _cma(split: SplitResult) -> np.ndarray:
-    """Return the weights of the informative features by SNB(CMA), (n_informative,)."""
+    """Return the weights of the informative features by SNB(CMA), (n_informative,).
+
+    ``split`` are the results on one split of the rows.
+    """
     return np.array(split.weights[REFERENCE])[np.array(split.informative) - 1]
 
 
@@ -113,7 +125,10 @@ def _is_best(split: SplitResult, method: str, measures: Iterable[str], others: I
 
 
 def _dominated(split: SplitResult) -> int:
-    """Return the number of methods of figure 4 that are dominated by another method on all three criteria."""
+    """Return the number of methods of figure 4 that are dominated by another method on all three criteria.
+
+    ``split`` are the results on one split of the rows.
+    """
     methods = [method for method in EXHAUSTIVE if method != REFERENCE]
     return sum(
         any(other != method and _is_best(split, other, MEASURES, [method]) for other in methods) for method in methods
@@ -185,5 +200,8 @@ STATEMENTS = (
 
 
 def judge_waveform(splits: Sequence[SplitResult]) -> tuple[Judged, ...]:
-    """Judge every number and every statement of the paper."""
+    """Judge every number and every statement of the paper.
+
+    ``splits`` are the results of each split of the rows into training and test rows.
+    """
     return tuple(one.judged(splits) for one in (*NUMBERS, *STATEMENTS))

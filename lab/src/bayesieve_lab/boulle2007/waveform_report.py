@@ -82,7 +82,10 @@ def findings(study: WaveformStudy) -> tuple[str, ...]:
 
 
 def weights_table(split: SplitResult) -> TextTable:
-    """Return a table of the weights by method and feature."""
+    """Return a table of the weights by method and feature.
+
+    ``split`` are the results on one split of the rows.
+    """
     names = (*EXHAUSTIVE, BY_SEARCH, OURS)
     weights = zip(*(split.weights[name] for name in names), strict=True)
     rows = [(f"V{number}", *(f"{weight:.2f}" for weight in row)) for number, row in enumerate(weights, start=1)]
@@ -90,7 +93,10 @@ def weights_table(split: SplitResult) -> TextTable:
 
 
 def top_table(split: SplitResult, n: int = 10) -> TextTable:
-    """Return a table of the most probable subsets."""
+    """Return a table of the most probable subsets.
+
+    ``split`` are the results on one split of the rows, and ``n`` is the number of subsets.
+    """
     rows = [
         (str(rank), str(len(model.features)), features_text(model.features), times_text(model.below_best))
         for rank, model in enumerate(split.posterior.top[:n], start=1)
@@ -104,7 +110,10 @@ def times_text(power: float) -> str:
 
 
 def distribution_table(split: SplitResult) -> TextTable:
-    """Return a table of the distribution of the probabilities of all subsets, at shares of 0 %, 10 %, ..., 100 %."""
+    """Return a table of the distribution of the probabilities of all subsets, at shares of 0 %, 10 %, ..., 100 %.
+
+    ``split`` are the results on one split of the rows.
+    """
     quantiles = split.posterior.quantiles
     at = [round(tenth * (len(quantiles) - 1) / 10) for tenth in range(11)]
     columns = ("Share of the subsets", *(f">{10 * tenth} %" for tenth in range(11)))

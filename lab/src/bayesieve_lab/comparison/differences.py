@@ -58,7 +58,10 @@ class PairedTest:
     n_pairs: int
 
     def sign(self, alpha: float = 0.05) -> int:
-        """Return 1 if the first method has significantly larger values, -1 if smaller, 0 otherwise."""
+        """Return 1 if the first method has significantly larger values, -1 if smaller, 0 otherwise.
+
+        A difference is significant if its p-value is below ``alpha``.
+        """
         check_alpha(alpha)
         return int(np.sign(self.difference)) if self.p_value <= alpha else 0
 

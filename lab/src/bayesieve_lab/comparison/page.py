@@ -293,7 +293,8 @@ def _own_cells(measure: Measure, folds: Compared, i: int) -> list[GridCell]:
 def _mean_cells(measure: Measure, folds: Compared) -> list[GridCell]:
     """Return a cell with the mean of a measure over data sets for each method.
 
-    If a method has no results on a data set, its mean is over the other ones and never marked as best.
+    If a method has no results on a data set, its mean is over the other ones and never marked as best. ``folds`` has
+    the numbers of the comparison.
     """
     matrix = folds.known_matrix(measure)
     if not len(matrix):
@@ -315,15 +316,19 @@ def _effort_cells(means: np.ndarray, name: str) -> list[GridCell]:
 
 
 def _difference_cell(measure: Measure, folds: Compared, j: int) -> GridCell:
-    """Return a cell with the difference of method `j` from the reference on the only data set, and its p-value."""
+    """Return a cell with the difference of method `j` from the reference on the only data set, and its p-value.
+
+    ``folds`` has the numbers of the comparison.
+    """
     test = folds.corrected(measure.name, 0, j)
     difference = words.format_signed(test.difference, measure.digits)
     return GridCell(difference, words.p_text(test.p_value), mark=folds.mark(measure, 0, j))
 
 
 def _wins_cell(measure: Measure, folds: Compared, j: int) -> GridCell:
-    """Return a cell with wins and losses of the reference against method `j`, by the corrected test and by
-    Student's.
+    """Return a cell with wins and losses of the reference against method `j`, by the corrected test and by Student's.
+
+    ``folds`` has the numbers of the comparison.
     """
     better, counts = 1 if measure.higher_is_better else -1, []
     for test_of in (folds.corrected, folds.student):

@@ -530,12 +530,18 @@ class ComparisonFile:
             os.truncate(self.path, self._size)
 
     def add_data(self, name: str, fingerprint: str) -> None:
-        """Record the hash of a data set; called before its first result is saved."""
+        """Record the hash of a data set; called before its first result is saved.
+
+        ``fingerprint`` is this hash.
+        """
         with self._lock:
             self._describe("data", "another table", {name: fingerprint})
 
     def append(self, row: dict[str, Any]) -> None:
-        """Save a finished fold of a method."""
+        """Save a finished fold of a method.
+
+        ``row`` has the names of data set and method, repeat, fold, and the measures.
+        """
         with self._lock:
             if self.path is not None:
                 text = msgspec.json.encode(row)

@@ -329,7 +329,7 @@ def stability_estimate(support: np.ndarray) -> tuple[float, float]:
 
     Phi-hat = 1 - mean_f(s_f^2) / (q (1 - q)), with s_f^2 the unbiased variance of the selection of feature f and q the
     mean share of selected features. The variance is computed by the delta method, from the influence of each set on
-    Phi-hat.
+    Phi-hat. ``support`` is True where a feature (column) is selected in a set (row).
 
     Examples
     --------

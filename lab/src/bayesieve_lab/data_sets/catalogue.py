@@ -216,7 +216,11 @@ def facts_of(features: Any, labels: np.ndarray) -> DataFacts:
 
 
 def differences(actual: DataFacts, expected: DataFacts, fields: Sequence[str] = ALL) -> str:
-    """Return differences in words, such as "151 rows instead of 150"; empty if all fields agree."""
+    """Return differences in words, such as "151 rows instead of 150"; empty if all fields agree.
+
+    ``actual`` are the facts of the data set, ``expected`` those of the catalogue, ``fields`` the names of the facts to
+    compare.
+    """
     return ", ".join(text for field in fields if (text := _difference(field, actual, expected)))
 
 

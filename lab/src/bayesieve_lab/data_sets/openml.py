@@ -78,7 +78,10 @@ def _reason(error: Exception) -> str:
 
 
 def _labels(target: Any) -> np.ndarray | None:
-    """Return labels as declared by OpenML, text or numbers (integers if whole); None if some are missing."""
+    """Return labels as declared by OpenML, text or numbers (integers if whole); None if some are missing.
+
+    ``target`` is the column of labels.
+    """
     labels = np.asarray(target)
     if labels.dtype.kind == "f":
         if np.isnan(labels).any():
@@ -105,7 +108,8 @@ def _kinds(entry: Entry, names: list[str], dropped: list[str]) -> dict[str, str]
 def _frame(bunch: Any, dropped: list[str], kinds: Mapping[str, str]) -> Any:
     """Return the features of a data set as scikit-learn returned it, as a polars frame.
 
-    Columns in ``dropped`` are omitted; ``kinds`` has kinds that differ from OpenML's.
+    Columns in ``dropped`` are omitted; ``kinds`` has kinds that differ from OpenML's. ``bunch`` is the result of
+    scikit-learn's `fetch_openml`.
     """
     categories: Mapping[str, list[Any]] = bunch.categories or {}
     columns = {

@@ -183,7 +183,8 @@ def values_of(comparison: Comparison, campaign: str, what: str) -> dict[str, np.
 def of_method(comparison: Comparison, campaign: str, method: str, what: str, step: int | None = None) -> np.ndarray:
     """Return a quantity of a method by repetition, (n_repetitions,), or its value after ``step`` features.
 
-    It is NaN if the method selects fewer features.
+    It is NaN if the method selects fewer features. ``what`` is the name of the quantity, such as "mse test",
+    ``campaign`` that of the campaign.
     """
     rows = [row for row in comparison.rows if row["data"].startswith(f"{campaign},") and row["method"] == method]
     if what == "area":  # above the curve, which is lower for the better method
@@ -192,7 +193,10 @@ def of_method(comparison: Comparison, campaign: str, method: str, what: str, ste
 
 
 def _figure(figures: dict[str, float | None], what: str, step: int | None) -> float | None:
-    """Return one quantity from the figures of a fold; NaN for a step that the search did not reach."""
+    """Return one quantity from the figures of a fold; NaN for a step that the search did not reach.
+
+    ``what`` is the name of the quantity, such as "mse test".
+    """
     if step is None or not what.startswith(("mse", "profit", "mailed")):
         return figures[what]
     return figures.get(f"{what} {step}", np.nan)
@@ -220,7 +224,10 @@ def findings(comparison: Comparison, campaign: str) -> list[Judged]:
 
 
 def published(what: str) -> dict[str, float]:
-    """Return the paper's numbers in table 3 for a quantity, by line; a loss is minus the profit."""
+    """Return the paper's numbers in table 3 for a quantity, by line; a loss is minus the profit.
+
+    ``what`` is the name of the quantity, such as "mse test".
+    """
     kind, _, part = what.partition(" ")
     if what == "mse gap":
         return {line.name: line.mse[1] - line.mse[0] for line in LINES if line.mse} | {_ZERO: 0.0}

@@ -45,7 +45,10 @@ class BoostedTrees(Peer):
         return model.fit(self._rows(table), codes, sample_weight=weights)
 
     def _cells(self, table: Table, position: int) -> np.ndarray:
-        """Return a column as numbers, or codes of categories, (n_rows,); NaN if missing, or rare or unseen."""
+        """Return a column as numbers, or codes of categories, (n_rows,); NaN if missing, or rare or unseen.
+
+        ``position`` is that of the column.
+        """
         if self.empty_[position]:
             return np.zeros(table.n_rows)
         if self.columns_[position] is None:

@@ -29,6 +29,8 @@ class LevelsPeer(Peer):
     def _cells(self, table: Table, position: int) -> np.ndarray:
         """Return the code of the level of each row in a column, (n_rows,); the last one is for missing and unseen
         values.
+
+        ``position`` is that of the column.
         """
         column, last = self.columns_[position], self.n_levels_[position] - 1
         if isinstance(column, dict):

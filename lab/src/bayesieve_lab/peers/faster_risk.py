@@ -93,7 +93,10 @@ class RiskScore(LevelsPeer):
         return super()._rows(table)[:, self.varying_]
 
     def _cells(self, table: Table, position: int) -> np.ndarray:
-        """Return a column of the table as columns of 0 and 1, (n_rows, width)."""
+        """Return a column of the table as columns of 0 and 1, (n_rows, width).
+
+        ``position`` is that of the column.
+        """
         levels, last = super()._cells(table, position)[:, None], self.n_levels_[position] - 1
         if isinstance(self.columns_[position], dict):
             return (levels == np.arange(last + 1)).astype(float)

@@ -18,7 +18,8 @@ class OneHotPeer(Peer):
     def _learn_one_hot(self, table: Table, weights: np.ndarray | None) -> np.ndarray:
         """Return the training rows as a matrix, (n_rows, n_varying), without constant columns.
 
-        Set ``owners_``, the column of the table for each column of the matrix.
+        Set ``owners_``, the column of the table for each column of the matrix. ``weights`` (n_rows,) are row weights,
+        or None.
         """
         self._learn_columns(table, lambda numbers: _mean(numbers, weights), least_share=_LEAST_SHARE)
         matrix = super()._rows(table)
@@ -32,7 +33,10 @@ class OneHotPeer(Peer):
         return super()._rows(table)[:, self.varying_]
 
     def _cells(self, table: Table, position: int) -> np.ndarray:
-        """Return a column of the table as numbers, (n_rows,), or as columns of 0 and 1, (n_rows, n_values + 1)."""
+        """Return a column of the table as numbers, (n_rows,), or as columns of 0 and 1, (n_rows, n_values + 1).
+
+        ``position`` is that of the column.
+        """
         learned = self.columns_[position]
         if isinstance(learned, dict):
             codes = self._codes(table, position, unknown=-1, missing=len(learned))

@@ -131,12 +131,18 @@ def judge_complexity(lines: Sequence[dict[str, Any]]) -> tuple[Judged, ...]:
 
 
 def _of_searches(lines: Sequence[dict[str, Any]]) -> dict[str, dict[int, float]]:
-    """Return the seconds of searches, without the seconds of refitted models."""
+    """Return the seconds of searches, without the seconds of refitted models.
+
+    They are given by method and number of indicators; ``lines`` are the measurements.
+    """
     return {name: of for name, of in times(lines).items() if name != REFITTED}
 
 
 def complexity_figure(lines: Sequence[dict[str, Any]]) -> str:
-    """Return an SVG of the seconds by number of indicators."""
+    """Return an SVG of the seconds by number of indicators.
+
+    ``lines`` are the measurements as dictionaries.
+    """
     series = [
         Series(name, colour, tuple(Point(*at) for at in np.log10(list(of.items())).tolist()), joined=True)
         for (name, of), colour in zip(_of_searches(lines).items(), _COLOURS, strict=True)

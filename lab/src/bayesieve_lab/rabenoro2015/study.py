@@ -146,7 +146,8 @@ class Rabenoro2015(Study):
     def draw(self, number: int) -> tuple[Any, np.ndarray]:
         """Simulate and score the series of a repetition: the training series, then the test series.
 
-        A random half of the training series of every class comes first: `SubsetChoice` learns from these.
+        A random half of the training series of every class comes first: `SubsetChoice` learns from these. ``number``
+        counts the repetitions and seeds the simulation.
 
         Returns
         -------

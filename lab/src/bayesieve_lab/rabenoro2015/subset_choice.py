@@ -233,7 +233,10 @@ class SubsetChoice(ClassifierMixin, BaseEstimator):
         }
 
     def _choose(self, halves: Halves) -> np.ndarray:
-        """Return a mask (n_features,) of the selected features."""
+        """Return a mask (n_features,) of the selected features.
+
+        ``halves`` are the training rows, one half to learn from and one to validate.
+        """
         if self.direction:
             problem = self._problem(halves)
             search = GreedySearch(direction=self.direction, n_jobs=1)
@@ -244,18 +247,24 @@ class SubsetChoice(ClassifierMixin, BaseEstimator):
         return np.ones(halves.fit.n_features, dtype=bool)
 
     def _problem(self, halves: Halves) -> SubsetProblem:
-        """Return the search problem, whose size is determined on the second half."""
+        """Return the search problem, whose size is determined on the second half.
+
+        ``halves`` are the training rows, one half to learn from and one to validate.
+        """
         return halves.problem(halves.validation, self.criterion, second_half=self.second_half)
 
     def _order(self, halves: Halves) -> np.ndarray:
-        """Return the positions of the ranked features that may be selected, the best first."""
+        """Return the positions of the ranked features that may be selected, the best first.
+
+        ``halves`` are the training rows, one half to learn from and one to validate.
+        """
         return FILTERS[str(self.ranking)](halves.fit)[: self.leading]
 
 
 def best_of_path(halves: Halves, order: np.ndarray) -> np.ndarray:
     """Return a mask (n_features,) of the smallest set of leading features with the lowest validation error.
 
-    ``order`` are positions of features, the best first.
+    ``order`` are positions of features, the best first. ``halves`` are the training rows in two halves.
     """
     errors = _path(halves, halves.validation, order)
     best = Point(errors[0], 0)

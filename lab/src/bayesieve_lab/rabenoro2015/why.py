@@ -74,6 +74,7 @@ def ranked(halves: Halves, form: Any, size: int | None = None) -> np.ndarray:
     """Return a mask (n_features,) of the subset of lowest validation error on the path of mRMR.
 
     With ``size``, it is the subset of the first ``size`` features instead. ``form`` is "difference" or "quotient".
+    ``halves`` are the training rows, one half to learn from and one to validate.
     """
     order, _ = rank_by_mrmr(halves.fit, form)
     if size is None:
@@ -87,7 +88,8 @@ def search(halves: Halves, wrapper: Any, *, blind: bool = False) -> np.ndarray:
     """Return a mask (n_features,) of the subset of lowest validation error on the path of a search, given as a
     `Method`.
 
-    With ``blind``, the phases of the search do not use the validation rows.
+    With ``blind``, the phases of the search do not use the validation rows. ``halves`` are the training rows, one half
+    to learn from and one to validate.
     """
     problem = halves.problem(None if blind else halves.validation, wrapper.criterion)
     trace = GreedySearch(direction=wrapper.direction, n_jobs=1).run(problem)

@@ -29,7 +29,8 @@ def mann_whitney(ranks, n_ranks, half, out):
 
     ``ranks`` (n_points,) are dense ranks of the series. The standard deviation sd is corrected for ties; the statistic
     is -inf if all points of a window are equal. T, the sum over pairs of sign(after - before), is 2 (U - mean). It is
-    updated from window to window, because only three points move.
+    updated from window to window, because only three points move. A window has ``half`` points before and after its
+    centre; ``n_ranks`` is the number of ranks.
     """
     counts = np.zeros(n_ranks, dtype=np.int64)
     ties = 0.0  # sum of c^3 - c over the counts c of equal values
@@ -159,7 +160,8 @@ def statistics(test, values, ranks, n_ranks, half, out):
     """Write a test statistic of every window of one series into ``out``, shape (n_windows,).
 
     ``test`` is 0 for Mann-Whitney, 1 for Kolmogorov-Smirnov, 2 for the variance ratio. ``values`` and ``ranks``, both
-    (n_points,), are the series and its dense ranks.
+    (n_points,), are the series and its dense ranks. A window has ``half`` points before and after its centre;
+    ``n_ranks`` is the number of ranks.
     """
     if test == 0:
         mann_whitney(ranks, n_ranks, half, out)

@@ -236,7 +236,10 @@ _SHARES = np.array([0.25, 0.15, *[0.1] * (_FACTORS - 2)])
 
 
 def _normal(rng: np.random.Generator, *shape: int) -> np.ndarray:
-    """Return standard normal numbers of the given shape."""
+    """Return standard normal numbers of the given shape.
+
+    ``rng`` is the random number generator.
+    """
     return rng.standard_normal(shape, dtype=np.float32)
 
 

@@ -102,6 +102,8 @@ def _value(row: Mapping[str, Any], measure: str) -> float:
 def means(rows: Rows, methods: Sequence[str], measures: Sequence[str]) -> tuple[int, int, np.ndarray]:
     """Return means over the folds on which all methods have results, by data set.
 
+    ``rows`` are the results of folds.
+
     Returns
     -------
     n_sets, n_folds : number of data sets, and of folds, on which all methods have results.
@@ -126,7 +128,10 @@ def _ended(row: Mapping[str, Any] | None) -> bool:
 
 
 def lines(shown: Shown, rows: Rows, methods: Sequence[str]) -> list[tuple[str, ...]]:
-    """Return the rows of a table of means, over the folds that all methods have."""
+    """Return the rows of a table of means, over the folds that all methods have.
+
+    ``shown`` is the specification of the table, and ``rows`` are the results of folds.
+    """
     methods = [method for method in methods if any(key[1] == method for key in rows)]
     measures = [measure for measure, *_ in shown.measures]
     n_sets, n_folds, by_set = means(rows, methods, [*measures, "n_features", SECONDS])
@@ -157,14 +162,20 @@ def _lead(differences: np.ndarray) -> str:
 
 
 def _titled(shown: Shown, entries: Sequence[tuple[str, ...]]) -> TextTable | None:
-    """Return a table with the given rows, ``entries``; None if there are none."""
+    """Return a table with the given rows, ``entries``; None if there are none.
+
+    ``shown`` is the specification of the table.
+    """
     titles = [f">{title}" for _, title, _ in shown.measures]
     columns = ("On", "Method", *titles, ">bayesieve better / worse", ">Features", ">CPU seconds")
     return TextTable.of(columns, entries) if entries else None
 
 
 def _compared(shown: Shown) -> tuple[str, ...]:
-    """Return the names of the methods in a table."""
+    """Return the names of the methods in a table.
+
+    ``shown`` is the specification of the table.
+    """
     return shown.best, DEFAULT, KHIOPS, TREES
 
 
@@ -187,7 +198,8 @@ def table(folder: Path, shown: Shown) -> TextTable | None:
 def judge_default(folder: Path, shown: Shown) -> tuple[Check, ...]:
     """Return checks, by the rule for claims of papers, that the default is better than each other method.
 
-    They are by the first measure of the table; there are none without results.
+    They are by the first measure of the table; there are none without results. ``shown`` is the specification of the
+    table.
     """
     rows = _rows(folder, shown.name, shown.only)
     methods = [method for method in _compared(shown) if any(key[1] == method for key in rows)]
@@ -255,7 +267,8 @@ def tables(folder: Path) -> dict[str, list[TextTable]]:
 def every_set(folder: Path, shown: Shown, measure: str, digits: int) -> TextTable:
     """Return a table of the means of a measure on every data set, by method; a dash where a method has no results.
 
-    Means of a data set are over the folds that are finished for all methods run on it.
+    Means of a data set are over the folds that are finished for all methods run on it. ``shown`` is the specification
+    of the table of means.
     """
     by_set: dict[str, dict[str, dict[tuple[int, int], float]]] = {}
     rows = _rows(folder, shown.name)

@@ -90,7 +90,10 @@ class TimedLetters(Timed):
         return self
 
     def fold_figures(self, rows: Any, codes: np.ndarray) -> dict[str, float | None]:
-        """Return the measures of `Timed`, the squared error of both classes, and the dollars that the letters earn."""
+        """Return the measures of `Timed`, the squared error of both classes, and the dollars that the letters earn.
+
+        ``codes`` (n_rows,) are the classes of the test rows ``rows``.
+        """
         response = codes.mean() if self.response is None else self.response
         weights = np.where(codes == 1, response / codes.mean(), (1 - response) / (1 - codes.mean()))
         log_proba = self.predict_log_proba(rows)
@@ -117,7 +120,10 @@ class TimedCampaign(Timed):
     """A `CampaignNB` that is timed; it measures its squared error and profit itself."""
 
     def fold_figures(self, rows: Any, codes: np.ndarray) -> dict[str, float | None]:
-        """Return the measures of `Timed` and of the model, without those after each feature."""
+        """Return the measures of `Timed` and of the model, without those after each feature.
+
+        ``codes`` (n_rows,) are the classes of the test rows ``rows``.
+        """
         figures = self.model_.fold_figures(rows, codes)
         return super().fold_figures(rows, codes) | {name: figures[name] for name in ("mse test", "profit test")}
 
