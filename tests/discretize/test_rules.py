@@ -20,6 +20,8 @@ import bayesieve
 from bayesieve import SelectiveNB, TableEncoder, scan
 from bayesieve.discretize.ruled_coders import _joined_levels
 from bayesieve.discretize.rules import LevelRule, TableRules
+from bayesieve.evidence import fitting
+from bayesieve.evidence.joint_fit import JointFit, fit_jointly
 from bayesieve.table.columns import SpecialValues
 from bayesieve.table.yaml_files import read_yaml
 from tests.cases import mostly_slow
@@ -279,6 +281,21 @@ def test_excluded_columns_do_not_matter() -> None:
     assert not {"income", "group"} & {name for f in model.scorecard_.features if f.is_used for name in f.columns}
     other = SelectiveNB().fit(frame.drop("income", "group"), y)
     assert_allclose(model.predict_proba(frame), other.predict_proba(frame.drop("income", "group")), atol=0.02)
+
+
+def test_a_constant_column_that_is_excluded_counts_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng, n_candidates = np.random.default_rng(0), list[int]()
+    x = rng.normal(size=(300, 8))
+    frame = pl.DataFrame(x, [f"x{k}" for k in range(8)]).with_columns(one=pl.lit(1.0), word=pl.lit("a"))
+
+    def recorded(fit: JointFit, *args: Any) -> Any:
+        n_candidates.append(fit.n_candidates)
+        return fit_jointly(fit, *args)
+
+    monkeypatch.setattr(fitting, "fit_jointly", recorded)
+    for rules in (None, {"one": {"exclude": True}, "word": {"exclude": True}}, {"x7": {"exclude": True}}):
+        SelectiveNB(pairs=0, calibrate="levels", levels=rules).fit(frame, x[:, 0] > 0)
+    assert n_candidates == [8, 8, 7]
 
 
 def test_the_report_tells_what_was_asked(model: SelectiveNB, tmp_path: Path) -> None:

@@ -329,7 +329,7 @@ def test_without_time_features_that_are_fitted_by_value_keep_the_weights_of_the_
     for clock in (Clock(None), Clock(0.0)):
         with warnings.catch_warnings(record=True) as shown:
             warnings.simplefilter("always")
-            fitted = fit_evidence(coded, refitter, list(coded.levels), np.array([0.6]), options, clock)
+            fitted = fit_evidence(coded, refitter, coded.levels, np.array([0.6]), options, clock)
         assert bool(shown) == (clock.is_up)
         assert np.ptp(fitted.features[0].table[:, 1]) > 0.5
         weights.append(fitted.features[0].weight)

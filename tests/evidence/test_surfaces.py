@@ -16,7 +16,6 @@ from sklearn.base import clone
 from bayesieve import SelectiveNB
 from bayesieve.classifier.plan import FitPlan
 from bayesieve.classifier.report_data import report_data
-from bayesieve.engine import IN_MEMORY
 from bayesieve.engine.progress import Clock
 from bayesieve.evidence import joint_fit, surfaces as module
 from bayesieve.evidence.inclusion import TRIED_VARIANCES, averaged_log_bayes
@@ -155,7 +154,7 @@ def test_pairs_of_numbers_are_left_to_surfaces_where_there_is_room(limits: Limit
 
     def coarse(**options: Any) -> list[set[str]]:
         plan = FitPlan.of(SelectiveNB(**options))
-        levels = plan.encoder.fit_transform_coded(X, y, None, plan.coding_options(IN_MEMORY)).levels
+        levels = plan.encoder.fit_transform_coded(X, y, None, plan.coding_options()).levels
         return [{part.name for part in level.parts} for level in levels if isinstance(level, PairLevels)]
 
     assert {"c", "kind"} in coarse()

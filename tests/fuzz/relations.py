@@ -19,6 +19,7 @@ import pyarrow as pa
 
 import bayesieve
 from bayesieve import SelectiveNB
+from bayesieve.classifier.plan import FitPlan
 from bayesieve.engine import Engine, Mapped
 
 Rng = np.random.Generator
@@ -111,7 +112,8 @@ def _engine(relation: Relation, folder: str) -> Any:
     if relation.engine is None:
         return nullcontext()
     engine = relation.engine(folder)
-    return patch("bayesieve.classifier.fit_steps.open_engine", lambda *_: engine)
+    options = FitPlan.coding_options
+    return patch.object(FitPlan, "coding_options", lambda *args: replace(options(*args), engine=engine))
 
 
 def _both(example: Example, change: Callable[[pd.DataFrame], Any]) -> Example:

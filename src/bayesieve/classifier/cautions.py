@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import xlogy
@@ -75,6 +75,7 @@ def fit_cautions(
     coded: CodedTable,
     refitter: LevelRefitter | None,
     plan: FitPlan,
+    encoder: Any,
     card: Scorecard,
     trace: SearchTrace,
 ) -> tuple[Caution, ...]:
@@ -85,10 +86,9 @@ def fit_cautions(
     rows, coded : training rows as they were read, and as codes, in the same order or grouped by class as
         ``coded.rows.runs`` describes.
     refitter : refitter of the levels, which holds the raw values; None for indicators.
-    plan : options with the fitted encoder.
+    plan, encoder : options of the fit, and the fitted encoder.
     card, trace : the fitted model, and the trace of its search.
     """
-    encoder = plan.encoder
     weights = as_sample_weight(rows.weights, coded.n_rows)
     cautions = [] if weights is None else [weights_caution(weights)]
     if plan.executor is not None and not (isinstance(rows.table, ScannedTable) and isinstance(encoder, TableEncoder)):
@@ -110,7 +110,7 @@ def column_cautions(coded: CodedTable, table: Table, encoder: TableEncoder, posi
     kinds = encoder.kinds if encoder.rules_ is None else encoder.rules_.kinds(encoder.kinds)
     every = np.arange(coded.n_rows, dtype=np.min_scalar_type(coded.n_rows))
     rows = every if coded.weights is None else np.flatnonzero(coded.weights > 0)
-    levels = TableLevels.of(encoder.levels_).replaced(pairs=())
+    levels = encoder.levels_.replaced(pairs=())
     columns = _Columns(table, rows, coded, levels, *map(coded.sampler.drawn, _SAMPLES))
     target = _copies_of_target(columns)
     as_categories = {name for name, kind in (kinds or {}).items() if kind == "categorical"}

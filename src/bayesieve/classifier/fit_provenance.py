@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from bayesieve.classifier.fit_steps import TrainingRows
-from bayesieve.classifier.plan import FitPlan, new_encoder
+from bayesieve.classifier.plan import FitPlan, are_equal
 from bayesieve.counts import CodedTable
 from bayesieve.discretize import IndicatorEncoder, TableEncoder
 from bayesieve.discretize.rules import TableRules
@@ -36,24 +36,25 @@ _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 def provenance_of(
     plan: FitPlan,
+    selector: CodedSelector,
     encoder: Any,
     evidence: Evidence,
     coded: CodedTable,
     positive: int | None,
     rows: TrainingRows | None,
-    counts_part: bool,
+    held_out: bool,
 ) -> Provenance:
     """Return the provenance of a fit, to be stored in the scorecard.
 
     Parameters
     ----------
     plan : options of the fit.
-    encoder : the fitted encoder.
+    selector, encoder : the fitted selector and encoder.
     evidence : the fitted contributions.
     coded : the coded training rows.
     positive : position of the positive class, if the user named it, otherwise None.
     rows : the training rows; None if they were coded already.
-    counts_part : whether the search held rows out, so that contributions are only counted on the other rows.
+    held_out : whether the search held rows out, so that contributions are only counted on the other rows.
     """
     rules: TableRules | None = encoder.rules_
     smoothing: Any = evidence.smoothing
@@ -72,9 +73,9 @@ def provenance_of(
         "weight_factor": float(evidence.factor),
         "smoothing": float(smoothing) if isinstance(smoothing, (int, float, np.number)) else smoothing,
         "positive": positive,
-        "selector": _selector_facts(plan.selector, coded, counts_part),
+        "selector": _selector_facts(selector, coded, held_out),
         "coding": _coding_in_words(encoder),
-        "options": _plain_options(plan, encoder),
+        "options": _plain_options(plan, selector, encoder if rows is None else None),
         "rules": None if rules is None else dict(rules.given),
         "by_hand": None if rules is None or not rules.by_hand else tuple(rules.by_hand),
         "rules_file": _rules_file(levels) if isinstance(levels, (str, os.PathLike)) else None,
@@ -85,7 +86,10 @@ def provenance_of(
     return {name: value for name, value in facts.items() if value is not None}  # type: ignore[return-value]
 
 
-def _selector_facts(selector: CodedSelector, coded: CodedTable, counts_part: bool) -> SelectorFacts:
+def _selector_facts(selector: CodedSelector, coded: CodedTable, held_out: bool) -> SelectorFacts:
+    """Return the name of a fitted selector and sentences about it for reports; with ``held_out``, also the numbers of
+    all rows by class.
+    """
     remark = "Informative alone, but adds too little beside the other features."
     # A derived class inherits the name and sentence of its base class, which do not describe it.
     described = type(selector).__dict__
@@ -102,7 +106,7 @@ def _selector_facts(selector: CodedSelector, coded: CodedTable, counts_part: boo
         "remark": remark,
         "chooses_on_path": selector.chooses_on_path,
     }
-    if counts_part:
+    if held_out:
         rows = np.bincount(np.asarray(coded.class_codes), minlength=coded.n_classes)
         facts["rows_by_class"] = tuple(rows.tolist())
     return facts
@@ -127,18 +131,19 @@ def _coding_in_words(encoder: Any) -> tuple[tuple[str, str], ...]:
     )
 
 
-def _plain_options(plan: FitPlan, encoder: Any) -> dict[str, Any]:
+def _plain_options(plan: FitPlan, selector: CodedSelector, given_encoder: Any) -> dict[str, Any]:
     """Return the options of the model as plain values: objects as text, a random generator as the seed drawn
     from it.
+
+    ``given_encoder`` coded the rows before the fit, and replaces the option ``encoder`` if it has other options; None
+    if the encoder of the plan was fitted.
     """
     options = dict(plan.options)
     state = options["random_state"]
     if state is not None and not isinstance(state, Integral):
-        options["random_state"] = getattr(plan.selector, "random_state", None)
-    if encoder is not plan.encoder or plan.codes_given:
-        usual = new_encoder(plan.options, plan.is_averaged, plan.granularity)
-        if type(encoder) is not type(usual) or str(encoder.get_params()) != str(usual.get_params()):
-            options["encoder"] = encoder
+        options["random_state"] = getattr(selector, "random_state", None)
+    if given_encoder is not None and not are_equal(given_encoder, plan.encoder):
+        options["encoder"] = given_encoder
     options["levels"] = options["levels"] is not None  # True if the stored rules were passed as this option
     plain: dict[str, Any] = {}
     for name, value in options.items():

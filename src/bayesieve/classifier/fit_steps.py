@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-import tempfile
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from copy import copy
 from numbers import Integral
 from typing import Any, NamedTuple
@@ -15,12 +14,9 @@ from bayesieve.classifier.plan import FitPlan
 from bayesieve.counts import CodedTable
 from bayesieve.discretize import TableEncoder
 from bayesieve.discretize.rules import TableRules
-from bayesieve.engine import IN_MEMORY, Engine, Mapped
-from bayesieve.engine.files import mapped_options
 from bayesieve.evidence.offset import OFFSET, intercept_for
 from bayesieve.evidence.terms import FitOptions
 from bayesieve.selection import CodedSelector
-from bayesieve.table import FeatureLevels
 from bayesieve.table.frames import as_table, is_scan, split_columns
 from bayesieve.table.levels import TableLevels
 from bayesieve.table.scanned import ScannedTable, scanned_rows
@@ -69,13 +65,6 @@ def read_rows(X: Any, y: Any, weights: Any, groups: Any, plan: FitPlan) -> Train
     return TrainingRows(table, y, weights, groups, name, date_orders)
 
 
-def open_engine(rows: TrainingRows, plan: FitPlan) -> Engine:
-    """Return the storage for a fit: files for scans or if the options require it, otherwise memory."""
-    if isinstance(rows.table, ScannedTable) or plan.on_disk:
-        return Mapped(tempfile.gettempdir(), **mapped_options(plan.memory_limit))
-    return IN_MEMORY
-
-
 def with_offset(coded: CodedTable, offset: Any, plan: FitPlan) -> tuple[CodedTable, np.ndarray]:
     """Add an offset as a column of the coded rows, shifted so that mean probabilities equal the class shares.
 
@@ -116,13 +105,14 @@ def offset_of(offset: Any, n_rows: int, n_classes: int) -> np.ndarray:
     return logits
 
 
-def signs_of(plan: FitPlan, classes: np.ndarray, positive: int | None) -> dict[int, int]:
+def signs_of(plan: FitPlan, encoder: Any, classes: np.ndarray, positive: int | None) -> dict[int, int]:
     """Return the signs set by ``monotone`` and ``levels``, by position of the feature, with respect to the second
     class.
 
     Parameters
     ----------
-    plan : options with a fitted encoder.
+    plan : options of the fit.
+    encoder : fitted encoder.
     classes : array of shape (n_classes,)
     positive : position of the class that the signs are about, if it was named.
 
@@ -131,8 +121,7 @@ def signs_of(plan: FitPlan, classes: np.ndarray, positive: int | None) -> dict[i
     ValueError
         If a column cannot be monotone; the message names it.
     """
-    encoder, n_classes = plan.encoder, len(classes)
-    rules: TableRules | None = encoder.rules_
+    n_classes, rules = len(classes), encoder.rules_
     by_rule = () if rules is None else rules.named("monotone")
     if not (plan.monotone or by_rule):
         return {}
@@ -147,7 +136,7 @@ def signs_of(plan: FitPlan, classes: np.ndarray, positive: int | None) -> dict[i
     monotone |= by_name
     if n_classes != 2:
         raise ValueError(f"monotone is for two classes, but the target has {n_classes}; omit it.")
-    levels = TableLevels.of(encoder.levels_)
+    levels: TableLevels = encoder.levels_
     position = {name: k for k, name in enumerate(levels.names[: levels.n_columns])}
     for name in monotone:
         if name not in position:
@@ -159,7 +148,7 @@ def signs_of(plan: FitPlan, classes: np.ndarray, positive: int | None) -> dict[i
 
 
 def search_weights(
-    selector: CodedSelector, levels: Sequence[FeatureLevels], signs: Mapping[int, int], included: Collection[int]
+    selector: CodedSelector, levels: TableLevels, signs: Mapping[int, int], included: Collection[int]
 ) -> np.ndarray:
     """Return the weights of the features by a fitted selector, shape (n_features,).
 
@@ -170,10 +159,9 @@ def search_weights(
         weights[k] = weights.max() or 1.0
     if not signs:
         return weights
-    table_levels = TableLevels.of(levels)
-    with_sign = {table_levels.names[k] for k in signs}
-    pairs = [with_sign.isdisjoint(column.name for column in pair.parts) for pair in table_levels.pairs]
-    return weights * np.append(np.ones(table_levels.n_columns), pairs)
+    with_sign = {levels.names[k] for k in signs}
+    pairs = [with_sign.isdisjoint(column.name for column in pair.parts) for pair in levels.pairs]
+    return weights * np.append(np.ones(levels.n_columns), pairs)
 
 
 def check_weights(weights: Any, n_features: int) -> np.ndarray:
@@ -200,23 +188,22 @@ def check_weights(weights: Any, n_features: int) -> np.ndarray:
     return weights
 
 
-def fit_options(plan: FitPlan, levels: Sequence[FeatureLevels], signs: Mapping[int, int]) -> FitOptions:
-    """Return the options for the fit of contributions.
+def fit_options(plan: FitPlan, encoder: Any, levels: TableLevels, signs: Mapping[int, int]) -> FitOptions:
+    """Return the options for the fit of contributions to rows that are coded by ``levels``.
 
-    Surfaces count towards the limit of ``pairs``. Surfaces do not use counters, identifiers, dates and columns with
-    levels by hand.
+    ``encoder`` is the fitted encoder, and ``signs`` is the result of `signs_of`. Surfaces count towards the limit of
+    ``pairs``. They do not use counters, identifiers, dates and columns with levels by hand.
     """
-    encoder, table_levels = plan.encoder, TableLevels.of(levels)
     max_surfaces = 0
     if isinstance(encoder, TableEncoder) and isinstance(encoder.pairs, (str, Integral)):
         max_surfaces = _MAX_SURFACES
         if not isinstance(encoder.pairs, str):
-            max_surfaces = min(_MAX_SURFACES, int(encoder.pairs) - len(table_levels.pairs))
+            max_surfaces = min(_MAX_SURFACES, int(encoder.pairs) - len(levels.pairs))
     without_surface = set(encoder.marks_)
     excluded, included, most_cells = list[int](), list[int](), dict[int, int]()
     rules: TableRules | None = encoder.rules_
     if rules is not None:
-        names = table_levels.names
+        names = levels.names
         excluded, included = (
             [k for k, name in enumerate(names) if name in rules.named(option)] for option in ("exclude", "include")
         )
@@ -236,10 +223,8 @@ def fit_options(plan: FitPlan, levels: Sequence[FeatureLevels], signs: Mapping[i
     )
 
 
-def with_levels(encoder: Any, levels: Sequence[FeatureLevels]) -> Any:
-    """Return the encoder if it has the given levels, otherwise a copy that codes by them."""
-    if levels is encoder.levels_:
-        return encoder
+def with_levels(encoder: Any, levels: TableLevels) -> Any:
+    """Return a copy of a fitted encoder that codes by other levels."""
     other = copy(encoder)
     other.set_levels(levels, encoder.classes_)
     return other
@@ -250,7 +235,7 @@ def check_texts(coded: CodedTable, target_name: str | None) -> None:
 
     Bytes that were decoded with the wrong encoding contain lone surrogates, which cannot be stored in files or pages.
     """
-    levels = coded.levels.created.values() if isinstance(coded.levels, TableLevels) else coded.levels or ()
+    levels = () if coded.levels is None else coded.levels.created.values()  # others are numeric and hold no texts
     texts: dict[str, list[Any]] = {
         f"Column {level.name!r}": [value for group in level.groups for value in group]
         for level in levels

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from sklearn.base import BaseEstimator
 
 from bayesieve.counts import Smoothing
 from bayesieve.discretize import TableEncoder
 from bayesieve.discretize.coding_options import CodingOptions
 from bayesieve.discretize.modl import PRIORS
 from bayesieve.discretize.pairs import check_pairs
-from bayesieve.engine import Engine
+from bayesieve.engine import IN_MEMORY, Mapped
 from bayesieve.engine.callbacks import FitTask
 from bayesieve.engine.executors import executor_of
-from bayesieve.engine.files import bytes_of
+from bayesieve.engine.files import bytes_of, mapped_options
 from bayesieve.engine.progress import Clock
 from bayesieve.evidence.calibration import rows_to_keep
 from bayesieve.evidence.shapes import leaves_room
@@ -23,6 +27,7 @@ from bayesieve.parts import Allowed, arguments, check_allowed, is_choice, is_sig
 from bayesieve.selection import CodedSelector, CompressionAveraging, make_selector
 from bayesieve.selection.base import SHARED_OPTIONS, make_encoder, seed_of
 from bayesieve.table.cautions import warn_caller
+from bayesieve.table.scanned import ScannedTable
 
 if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB
@@ -45,9 +50,8 @@ class FitPlan:
     Attributes
     ----------
     options : constructor options of the model, as passed by the user.
-    codes_given : whether rows are coded already.
-    selector : unfitted copy of the selector, with the options of the model.
-    encoder : unfitted copy of the encoder, with the options of the model; for coded rows, the fitted encoder.
+    selector, encoder : unfitted copies with the options of the model. A fit clones them, so that the plan never
+        changes.
     granularity : what is fitted after the search: "weights", "levels", "cells", or None to keep counts and the weights
         of the search.
     is_averaged : whether the selector is compression-based averaging, on which "auto" of other options depends.
@@ -58,7 +62,6 @@ class FitPlan:
     """
 
     options: Mapping[str, Any]
-    codes_given: bool
     selector: CodedSelector
     encoder: Any
     granularity: Granularity | None
@@ -76,18 +79,10 @@ class FitPlan:
     verbose: int
 
     @classmethod
-    def of(cls, model: SelectiveNB, encoder: Any = None) -> FitPlan:
-        """Check the options of a model and resolve them.
+    def of(cls, model: SelectiveNB) -> FitPlan:
+        """Check the options of an unfitted model and resolve them.
 
-        Parameters
-        ----------
-        model : model to be fitted.
-        encoder : fitted encoder if rows are coded already; None creates one from the options.
-
-        Raises
-        ------
-        ValueError
-            If an option is invalid; the message names it.
+        Raise ValueError if an option is invalid; the message names it.
         """
         options = options_of(model)
         check_options(options)
@@ -104,9 +99,8 @@ class FitPlan:
         selector.check_options()
         plan = cls(
             options=options,
-            codes_given=encoder is not None,
             selector=selector,
-            encoder=new_encoder(options, is_averaged, granularity) if encoder is None else encoder,
+            encoder=new_encoder(options, is_averaged, granularity),
             granularity=granularity,
             is_averaged=is_averaged,
             monotone=dict(model.monotone or {}),
@@ -126,10 +120,14 @@ class FitPlan:
                 f"{reason}, which calibrate={self.calibrate!r} does not fit here; set calibrate='levels' or 'cells'."
             )
 
-    def coding_options(self, engine: Engine) -> CodingOptions:
-        """Return the options with which a `TableEncoder` reads and codes the training rows."""
+    def coding_options(self, table: Any = None) -> CodingOptions:
+        """Return the options with which an encoder reads and codes the training rows, given as a table.
+
+        Codes are stored in files if the table is a scan or the options require it, otherwise in memory.
+        """
+        in_files = self.on_disk or isinstance(table, ScannedTable)
         return CodingOptions(
-            engine=engine,
+            engine=Mapped(tempfile.gettempdir(), **mapped_options(self.memory_limit)) if in_files else IN_MEMORY,
             executor=self.executor,
             clock=Clock(self.max_seconds),
             verbose=self.verbose,
@@ -211,7 +209,7 @@ def new_encoder(options: Mapping[str, Any], is_averaged: bool, granularity: Gran
             "IndicatorEncoder, not None; DiscreteNB takes codes."
         )
     other = getattr(selector, "encoder", "modl")
-    if not is_choice(other, ("modl",)) and repr(other) != repr(choice):
+    if not is_choice(other, ("modl",)) and not are_equal(other, choice):
         name = type(selector).__name__
         if not is_choice(choice, ("modl",)):
             raise ValueError(
@@ -227,7 +225,7 @@ def new_encoder(options: Mapping[str, Any], is_averaged: bool, granularity: Gran
 
     encoder_levels = getattr(encoder, "levels", options)
     has_rules = bool(levels) if isinstance(levels, Mapping | None) else True
-    if has_rules and encoder_levels is not None and repr(encoder_levels) != repr(levels):
+    if has_rules and encoder_levels is not None and not are_equal(encoder_levels, levels):
         raise ValueError(
             f"levels={levels!r:.80} cannot be combined with the encoder {encoder!r:.80}, which "
             + ("has levels itself; omit one of them." if hasattr(encoder, "levels") else "ignores them; omit them.")
@@ -240,6 +238,15 @@ def new_encoder(options: Mapping[str, Any], is_averaged: bool, granularity: Gran
         # One level per value is safe if contributions are fitted, because the fit shrinks those of rare values.
         encoder.set_params(**_left_at_defaults(encoder, {"categorical": "auto"}))
     return encoder
+
+
+def are_equal(one: Any, other: Any) -> bool:
+    """Return whether two values of an option are equal. Estimators are equal if their classes and parameters are."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, BaseEstimator):
+        return all(are_equal(value, getattr(other, name)) for name, value in one.get_params(deep=False).items())
+    return np.array_equal(one, other)
 
 
 def _left_at_defaults(estimator: Any, options: Mapping[str, Any]) -> dict[str, Any]:

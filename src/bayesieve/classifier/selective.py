@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from bayesieve.classifier import fit_steps as steps
@@ -295,25 +296,25 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
         with fit_task(self, n_subtasks=3) as task:
             # Rows: typed columns with their classes and weights, in memory or in files.
             rows = steps.read_rows(X, y, sample_weight, groups, plan)
-            engine = steps.open_engine(rows, plan)
+            encoder, selector = clone(plan.encoder), clone(plan.selector)
 
             # Levels: cut each column where a cut shortens the description of the labels (Boulle 2006). Pairs of columns
             # that are more informative together than separately become further features.
-            kernels = plan.selector.kernel_families  # other processes compile these while the rows are coded
+            kernels = selector.kernel_families  # other processes compile these while the rows are coded
             with compiling_elsewhere(kernels), stage("Coding columns", plan.verbose), task.subtask("code columns"):
-                coding = plan.coding_options(engine)
-                coded, refitter = plan.encoder.fit_with_refitter(rows.table, rows.target, rows.weights, coding)
+                coding = plan.coding_options(rows.table)
+                coded, refitter = encoder.fit_with_refitter(rows.table, rows.target, rows.weights, coding)
             shift: Any = 0.0
             if benefit is not None:
-                coded = with_benefit(coded, benefit, plan.selector)
+                coded = with_benefit(coded, benefit, selector)
             if offset is not None:
                 coded, shift = steps.with_offset(coded, offset, plan)
 
-            self._fit_codes(coded, refitter, plan, task, rows, shift)
+            self._fit_codes(coded, refitter, encoder, selector, plan, task, rows, shift)
 
         # Cautions come last, because some are about the model. They are stored first, because a warning may be raised
         # as an error.
-        self.cautions_ = fit_cautions(rows, coded, refitter, plan, self.scorecard_, self.trace_)
+        self.cautions_ = fit_cautions(rows, coded, refitter, plan, encoder, self.scorecard_, self.trace_)
         issue(self.cautions_)
         return self
 
@@ -338,13 +339,13 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
         >>> [SelectiveNB(name).fit_coded(coded, encoder, refitter).n_features_selected_ for name in ("all", "map")]
         [4, 2]
         """
-        plan = FitPlan.of(self, encoder)
+        plan = FitPlan.of(self)
         if plan.normalize and coded.weights is not None:
             raise ValueError(
                 "fit_coded does not support normalize=True; divide sample_weight by its mean before coding."
             )
         with fit_task(self, n_subtasks=2) as task:
-            self._fit_codes(coded, refitter, plan, task)
+            self._fit_codes(coded, refitter, encoder, clone(plan.selector), plan, task)
         self.cautions_ = model_cautions(self.scorecard_, self.trace_, encoder.marks_, [weights_caution(coded.weights)])
         return self
 
@@ -352,6 +353,8 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
         self,
         coded: CodedTable,
         refitter: LevelRefitter | None,
+        encoder: Any,
+        selector: CodedSelector,
         plan: FitPlan,
         task: FitTask,
         rows: steps.TrainingRows | None = None,
@@ -363,6 +366,7 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
         ----------
         coded : coded rows in their original order.
         refitter : refitter of the levels; None without raw values.
+        encoder, selector : the fitted encoder, and the selector to fit.
         plan : options of the fit.
         task : receiver of progress reports, for callbacks.
         rows : the raw rows; None if the caller coded them.
@@ -375,39 +379,38 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
         positive = None  # position of the positive class, if the user named it
         if plan.positive is not None:
             positive = positive_position(coded.classes, coded.counts.class_counts, plan.positive)
-        signs = steps.signs_of(plan, np.asarray(coded.classes), positive)
-        selector, encoder = plan.selector, plan.encoder
-        # Group rows by class, which makes counts and searches faster, unless the search needs their order.
-        searched = coded if selector.needs_row_order else coded.by_class
+        signs = steps.signs_of(plan, encoder, np.asarray(coded.classes), positive)
 
         # Search: the trace records every visited subset, and weights follow from it (Boulle 2007, section 6). The time
         # limit starts here and includes the fit of contributions.
         clock = Clock(getattr(selector, "max_seconds", plan.max_seconds))
         with stage("Searching", plan.verbose), task.subtask("search", n_subtasks=None) as search:
             options = plan.search_options(None if rows is None else rows.groups, search)
-            fit_rows = selector.fit_rows(searched, refitter, **options)
+            # Rows grouped by class make counts and searches faster, unless the search needs their order.
+            searched = coded if selector.needs_row_order else coded.by_class
+            found = selector.fit_rows(searched, refitter, **options)
 
         # Contributions: count, then fit jointly, on the rows that the search returns. A search with held-out rows
         # returns the other rows, with levels that were refitted without the held-out rows.
         evidence_stage = stage("Fitting the contributions", plan.verbose)
         with clock.ended_by_interrupt(), evidence_stage, task.subtask("fit evidence"):
-            levels = encoder.levels_
-            if fit_rows is not searched and fit_rows.levels is not None and fit_rows.levels is not coded.levels:
-                levels = TableLevels.of(fit_rows.levels)
-            fit_options = steps.fit_options(plan, levels, signs)
+            levels = encoder.levels_ if found.refitted_levels is None else found.refitted_levels
+            fit_options = steps.fit_options(plan, encoder, levels, signs)
             weights = steps.search_weights(selector, levels, signs, fit_options.included)
-            evidence = fit_evidence(fit_rows, refitter, levels, weights, fit_options, clock)
+            evidence = fit_evidence(found.coded, refitter, levels, weights, fit_options, clock)
             evidence = replace(evidence, intercept=evidence.intercept + shift)
 
-        # Scorecard: everything after the fit reads this record. The encoder gets the levels of fitted surfaces, too.
-        encoder = steps.with_levels(encoder, evidence.levels)
+        # Scorecard: everything after the fit reads this record. The encoder gets the levels that were refitted, and
+        # those of fitted surfaces.
+        if found.refitted_levels is not None or len(evidence.levels) > len(levels):
+            encoder = steps.with_levels(encoder, evidence.levels)
         card = scorecard_of_fit(
             evidence,
             selector.weights_,
             signs,
             classes=np.asarray(coded.classes),
             columns=tuple(dict.fromkeys(encoder.levels_.column_names)),
-            provenance=provenance_of(plan, encoder, evidence, coded, positive, rows, fit_rows is not searched),
+            provenance=provenance_of(plan, selector, encoder, evidence, coded, positive, rows, found.held_out),
             library=encoder.library_,
         )
         if rows is not None and rows.date_orders:

@@ -15,7 +15,7 @@ from bayesieve.compiling import read_only
 from bayesieve.counts.contingency import ContingencyCounts
 from bayesieve.counts.row_hashes import RowSamples, hash_codes
 from bayesieve.engine import IN_MEMORY, Engine
-from bayesieve.table.levels import FeatureLevels
+from bayesieve.table.levels import FeatureLevels, TableLevels
 from bayesieve.table.target import Rows, count_classes
 from bayesieve.words import ShortRepr
 
@@ -62,7 +62,7 @@ class CodedTable(ShortRepr):
     n_levels: np.ndarray
     names: tuple[str, ...]
     rows: Rows
-    levels: Sequence[FeatureLevels] | None
+    levels: TableLevels | None
     unseen: np.ndarray | None
     samples: RowSamples | None
     engine: Engine
@@ -98,7 +98,7 @@ class CodedTable(ShortRepr):
             n_levels=np.asarray(n_levels, dtype=np.int64),
             names=tuple(names),
             rows=rows,
-            levels=levels,
+            levels=None if levels is None else TableLevels.of(levels),
             unseen=unseen,
             samples=samples,
             engine=engine,
@@ -193,9 +193,8 @@ class CodedTable(ShortRepr):
     def select(self, features: Any) -> CodedTable:
         """Return the table restricted to some features (positions, a slice or a boolean mask)."""
         picked = np.arange(self.n_features)[features if isinstance(features, slice) else np.asarray(features)]
-        names, levels = [self.names[k] for k in picked], self.levels
-        levels = None if levels is None else tuple(levels[k] for k in picked)
-        same: dict[str, Any] = {"rows": self.rows, "engine": self.engine}
+        names, same = [self.names[k] for k in picked], dict[str, Any](rows=self.rows, engine=self.engine)
+        levels = None if self.levels is None else [self.levels[k] for k in picked]
         return CodedTable(self.codes[picked], self.n_levels[picked], names, levels=levels, **same)
 
     def take(self, positions: Any) -> CodedTable:

@@ -95,7 +95,7 @@ class LevelsCoder(TransformerMixin, BaseEstimator):
 class TableCoder(LevelsCoder):
     """Base class of encoders of whole tables."""
 
-    levels_: Sequence[FeatureLevels]
+    levels_: TableLevels
     unseen_counts_: np.ndarray
     classes_: np.ndarray
     rules_: Any  # the `TableRules` of the last fit
@@ -179,7 +179,7 @@ class ColumnCoder(LevelsCoder):
         """
         check_is_fitted(self, "levels_")
         table = new_table(self, X)
-        return code_columns(table.select(self._positions), TableLevels.of(self.levels_), None)[0].T
+        return code_columns(table.select(self._positions), self.levels_, None)[0].T
 
     def _coded_columns(self, table: Table) -> list[int]:
         """Return the positions of the columns of this coder's kind. A grouper reads all columns as categorical if there
@@ -644,16 +644,16 @@ def _join(
     counts = np.concatenate([parts[0][0].counts[:0], *(intervals.counts for intervals in numeric)])
     # With the prior "sizes", encoding the levels of a column with one value costs nothing: its cost is that of its
     # labels.
-    n_constant, first = 0, 0
+    constant, first = list[int](), 0
     by_column: dict[int, FeatureLevels] = {}
     for intervals, levels in parts:
         if levels is not None:
             by_column[first] = levels
-            n_constant += int(levels.groups is not None and levels.n_values <= 1)
+            constant += [first] if levels.groups is not None and levels.n_values <= 1 else []
         else:
-            single = intervals.n_levels == 1
-            of_labels = part_cost(intervals.counts[np.repeat(single, intervals.n_levels)])
-            n_constant += int(np.count_nonzero(intervals.null_costs[single] - of_labels < _SAME_COST))
+            single = np.flatnonzero(intervals.n_levels == 1)
+            of_labels = part_cost(intervals.counts[np.repeat(intervals.n_levels == 1, intervals.n_levels)])
+            constant += (first + single[intervals.null_costs[single] - of_labels < _SAME_COST]).tolist()
         first += intervals.n_levels.size
     levels_of_table = TableLevels(
         names=names,
@@ -664,7 +664,7 @@ def _join(
         cuts=cuts,
         counts=counts,
         others=by_column,
-        n_constant=n_constant,
+        constant=constant,
     )
     return FittedColumns(levels_of_table, costs, null_costs)
 

@@ -272,7 +272,7 @@ class TableEncoder(TableCoder):
     def transform_coded(self, X: Any) -> CodedTable:
         """Return the codes of ``X`` as a `CodedTable` without classes; ``X`` may be the result of `read`."""
         check_is_fitted(self, "levels_")
-        table, levels = X if isinstance(X, Table) else self.read(X), TableLevels.of(self.levels_)
+        table, levels = X if isinstance(X, Table) else self.read(X), self.levels_
         codes, unseen = code_columns(table, levels, self.n_jobs)
         self._add_unseen(unseen)
         return CodedTable(codes, levels.n_levels, levels.names, levels=levels, unseen=unseen)

@@ -144,7 +144,7 @@ class IndicatorEncoder(TableCoder):
     def transform_coded(self, X: Any) -> CodedTable:
         """Return the codes of the levels as a `CodedTable` without classes; ``X`` may be the result of `read`."""
         check_is_fitted(self, "levels_")
-        table, levels = X if isinstance(X, Table) else self.read(X), TableLevels.of(self.levels_)
+        table, levels = X if isinstance(X, Table) else self.read(X), self.levels_
         codes, unseen = code_columns(table, levels, self.n_jobs, self.family_of_)
         self._add_unseen(unseen)
         return CodedTable(codes, levels.n_levels, levels.names, levels=levels, unseen=unseen)
@@ -166,7 +166,7 @@ class IndicatorEncoder(TableCoder):
         threshold.
         """
         # Scores up to the threshold follow the level of missing scores, if there is one.
-        at_most = (TableLevels.of(self.levels_).missing + 1).astype(np.uint8)
+        at_most = (self.levels_.missing + 1).astype(np.uint8)
         return (coded.codes == at_most[:, None]).view(np.uint8).T
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> CodedTable:

@@ -242,7 +242,7 @@ def fit_levels(
     # Among the k best columns, the last of which saves t nats, chance explains a share of exp(-t) K / (k sqrt(N))
     # (Benjamini and Hochberg 1995). All columns may be cut by chance if this share exceeds `_BY_CHANCE` for every k;
     # otherwise those after the longest list of best columns whose share is at most `_FALSE_SHARE`.
-    order, n_columns = np.argsort(-saved, kind="stable"), saved.size - fitted.levels.n_constant
+    order, n_columns = np.argsort(-saved, kind="stable"), saved.size - fitted.levels.constant.size
     shares = np.exp(-saved[order]) * n_columns / (np.arange(1, saved.size + 1) * math.sqrt(training.order.total))
     by_chance = np.arange(saved.size)
     if (shares <= _BY_CHANCE).any():

@@ -29,7 +29,6 @@ from bayesieve.engine.progress import Clock
 from bayesieve.evidence.neutral import mean_line
 from bayesieve.evidence.offset import OFFSET, offset_of_gaps
 from bayesieve.table import Column, FeatureLevels
-from bayesieve.table.levels import TableLevels
 
 LEAST_ROWS_PER_VALUE = 100
 """Average number of rows per value (of two classes of equal size) below which groups of values overfit the rows: groups
@@ -415,7 +414,7 @@ class CalibrationRows:
             raise ValueError(
                 "Weights can only be fitted to rows with classes; code the table together with its target."
             )
-        n_columns = coded.levels.n_columns if isinstance(coded.levels, TableLevels) else coded.n_features
+        n_columns = coded.n_features if coded.levels is None else coded.levels.n_columns
         most_few = min(_MOST_ROWS, max(1000, _MOST_TERMS // max(1, features.size * coded.n_classes)))
         most = max(most_few, most_last_rows(n_columns, coded.n_classes))
         rows = coded.sampler.drawn_by_class(most)
@@ -592,12 +591,9 @@ def numbers_of_grouped_values(coded: CodedTable, features: np.ndarray) -> np.nda
     features : positions of the features.
     """
     assert coded.levels is not None
-    types = coded.levels.types if isinstance(coded.levels, TableLevels) else None
     numbers = np.zeros(features.size, dtype=np.int64)
     for i, k in enumerate(features.tolist()):
-        if (types is None or types[k] != "number") and coded.n_levels[
-            k
-        ] > 1:  # avoids building levels of numeric columns
+        if coded.levels.types[k] != "number" and coded.n_levels[k] > 1:  # levels of numbers need not be created
             n_values = coded.levels[k].n_values
             numbers[i] = n_values if n_values > coded.n_levels[k] else 0
     return numbers

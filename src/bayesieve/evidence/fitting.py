@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from scipy.special import gammaln
@@ -110,7 +110,7 @@ class Evidence:
     is_neutral : whether unseen values contribute the mean over the training rows, as after every fit; otherwise 0.
     """
 
-    levels: Sequence[FeatureLevels]
+    levels: TableLevels
     features: Sequence[FeatureEvidence]
     intercept: np.ndarray
     intercept_factors: np.ndarray
@@ -125,7 +125,7 @@ class Evidence:
 def fit_evidence(
     coded: CodedTable,
     refitter: LevelRefitter | None,
-    levels: Sequence[FeatureLevels],
+    levels: TableLevels,
     averaged: np.ndarray,
     options: FitOptions,
     clock: Clock,
@@ -182,20 +182,19 @@ def fit_evidence(
         terms = collect_terms(coded, levels, logs, importance, calibration, options)
     if terms and calibration.loss is not None and calibration.final_rows is not None:
         # Constant and excluded columns do not count as candidates, so that adding them changes no model.
-        n_out = TableLevels.of(levels).n_constant + len(set(options.excluded))
+        n_out = len({*levels.constant.tolist(), *options.excluded})
         n_candidates = max(len(levels) - n_out, len(terms))
         fit = JointFit(terms, {}, calibration.loss, averaged * ~by_value, factor, n_candidates, omitted)
         fit, solution = fit_jointly(fit, levels, calibration.final_rows, options, clock)
         weights, factor, is_fitted, omitted = fit.weights, fit.factor, True, fit.omitted_variances
         if fit.terms or fit.surfaces:
-            fitted = _fitted_contributions(fit, solution, TableLevels.of(levels), counts)
+            fitted = _fitted_contributions(fit, solution, levels, counts)
             intercept = intercept + solution.intercept
             assert solution.errors is not None
             intercept_factors = solution.errors.intercept
-            surfaces = [feature.cells for k, feature in fitted.items() if k >= len(levels)]
+            surfaces: Any = [feature.cells for k, feature in fitted.items() if k >= len(levels)]
             if surfaces:
-                of_table = TableLevels.of(levels)
-                levels = of_table.replaced(pairs=[*of_table.pairs, *surfaces])  # type: ignore[list-item]
+                levels = levels.replaced(pairs=[*levels.pairs, *surfaces])
         if not solution.complete:
             _warn_of_end("The fit of the contributions", clock, "the model keeps the best so far")
 

@@ -21,7 +21,6 @@ from bayesieve.criteria.base import RunningCriterion
 from bayesieve.engine import effective_jobs
 from bayesieve.engine.progress import Clock, Progress
 from bayesieve.search.trace import SearchTrace, TraceRecorder, WalkStart
-from bayesieve.table.levels import TableLevels
 
 _TIE = 1e-12  # rounding errors of measures; violation of a measure equal to its bound
 _PENALTY = 1e6  # penalty of a violation of 1, times the cost of the empty subset: more than any criterion improves
@@ -202,8 +201,8 @@ class SubsetProblem:
         ``constant_columns`` says whether columns with a single value count among them.
         """
         n_varied = coded.n_features
-        if not constant_columns and isinstance(coded.levels, TableLevels):
-            n_varied -= coded.levels.n_constant
+        if not constant_columns and coded.levels is not None:
+            n_varied -= coded.levels.constant.size
         rows = ScoredRows.training(coded, coded.counts, smoothing)
         objective = Objective(MAPCost(n_varied) if criterion is None else criterion, rows)
         return cls(objective, coded.names, np.flatnonzero(coded.n_levels > 1), learnt=coded)

@@ -23,7 +23,6 @@ from bayesieve.search import (
     WalkStart,
 )
 from bayesieve.selection.base import SHARED_OPTIONS, CodedSelector, seed_of
-from bayesieve.table.levels import TableLevels
 
 _AUTO_FEATURES = 15  # largest number of features for which exhaustive="auto" enumerates all subsets ...
 _AUTO_WORK = 1_500_000_000  # ... unless subsets x rows x (classes - 1) exceed about a second of work
@@ -96,7 +95,7 @@ class SubsetSearchSelector(CodedSelector):
         so that the model depends on the rows alone. ``task`` reports the moves to scikit-learn's callbacks.
         """
         problem = SubsetProblem.of(coded, self.smoothing, constant_columns=self.constant_columns)
-        if isinstance(coded.levels, TableLevels):
+        if coded.levels is not None:
             problem = replace(problem, candidates=np.setdiff1d(problem.candidates, coded.levels.by_chance))
         with search_progress(f"{type(self).__name__}: searching", self.verbose) as shown:
             progress = shown if task is None else task.with_moves(shown)

@@ -34,7 +34,7 @@ from bayesieve.search import SearchTrace
 from bayesieve.table import as_sample_weight, as_target
 from bayesieve.table.cautions import issue, warn_caller, weights_caution
 from bayesieve.table.frames import new_table, require_table, select_columns, whole_frame
-from bayesieve.table.levels import columns_behind
+from bayesieve.table.levels import TableLevels, columns_behind
 from bayesieve.table.target import refuse_identifiers, require_classes, require_target
 
 SHARED_OPTIONS = {
@@ -51,6 +51,22 @@ SHARED_OPTIONS = {
     **dict.fromkeys(("locally_predictive", "independent_as_redundant"), Allowed.choice(True, False)),
 }
 """Allowed values of options that several selectors have."""
+
+
+@dataclass(frozen=True)
+class SearchedRows:
+    """Coded rows to which a model fits its contributions after a search.
+
+    Attributes
+    ----------
+    coded : the rows: all training rows, or those that the search did not hold out.
+    held_out : whether the search held rows out to compare subsets, and counts probabilities on the others only.
+    refitted_levels : levels of ``coded`` if they were refitted without the held-out rows; otherwise None.
+    """
+
+    coded: CodedTable
+    held_out: bool = False
+    refitted_levels: TableLevels | None = None
 
 
 @dataclass_transform(eq_default=False)
@@ -184,10 +200,9 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         self.fit_rows(coded, refitter, **options)
         return self
 
-    def fit_rows(self, coded: CodedTable, refitter: LevelRefitter | None = None, **options: Any) -> CodedTable:
+    def fit_rows(self, coded: CodedTable, refitter: LevelRefitter | None = None, **options: Any) -> SearchedRows:
         """Fit the selector like `fit_coded`, and return the rows to which a model should fit its contributions.
 
-        The result is the whole table, or the rows that were not held out if probabilities are counted on these only.
         The arguments are those of `fit_coded`.
         """
         for option in options:
@@ -205,7 +220,7 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         if self.takes("refitter"):
             options["refitter"] = refitter
         self.n_features_in_ = coded.n_features
-        self.weights_, learnt = self._weights_and_rows(coded, **options)
+        self.weights_, rows = self._weights_and_rows(coded, **options)
         self.support_ = self.weights_ > 0
         n_wanted, n_selected = getattr(self, "n_features_to_select", None), int(np.count_nonzero(self.support_))
         if isinstance(n_wanted, Integral) and n_selected < int(n_wanted):
@@ -215,11 +230,11 @@ class CodedSelector(SelectorMixin, BaseEstimator):
             warn_caller(
                 f"{type(self).__name__} selects {n_selected} of n_features_to_select={n_wanted} features: {reason}."
             )
-        return learnt
+        return rows
 
-    def _weights_and_rows(self, coded: CodedTable, **options: Any) -> tuple[np.ndarray, CodedTable]:
+    def _weights_and_rows(self, coded: CodedTable, **options: Any) -> tuple[np.ndarray, SearchedRows]:
         """Search, set ``trace_``, and return the weights of the features and the rows that `fit_rows` returns."""
-        return self._search(coded, **options), coded
+        return self._search(coded, **options), SearchedRows(coded)
 
     def takes(self, option: str) -> bool:
         """Return whether the search accepts an argument, such as ``groups``."""

@@ -21,7 +21,7 @@ from bayesieve.engine.progress import Progress
 from bayesieve.parts import Allowed
 from bayesieve.search import ClusterSearch, SearchTrace, SubsetProblem
 from bayesieve.search.clusters import LINKAGES
-from bayesieve.selection.base import SHARED_OPTIONS, make_encoder, seed_of, with_classes
+from bayesieve.selection.base import SHARED_OPTIONS, SearchedRows, make_encoder, seed_of, with_classes
 from bayesieve.selection.wrapper import SubsetSelector
 from bayesieve.table.frames import results_frame
 
@@ -271,7 +271,7 @@ class DependenceClusterSelector(SubsetSelector):
         refitter: LevelRefitter | None = None,
         groups: Any = None,
         task: FitTask | None = None,
-    ) -> tuple[np.ndarray, CodedTable]:
+    ) -> tuple[np.ndarray, SearchedRows]:
         """Search, and return the weights of the features, (n_features,), and the rows to which a model should be
         fitted.
 
@@ -301,7 +301,9 @@ class DependenceClusterSelector(SubsetSelector):
         weights = self._run(explore, problem, self.max_seconds, task)
         clusters, self.q_ = self.cluster_candidates_.clusters, self.cluster_candidates_.q
         self.dependence_, self.linkage_, self.clustered_ = clusters.dependence, clusters.linkage, clusters.features
-        return weights, coded if self.refit or not self._holds_out or rows.learnt is None else rows.learnt
+        if self.refit or not self._holds_out or rows.learnt is None:
+            return weights, SearchedRows(coded)
+        return weights, SearchedRows(rows.learnt, True, rows.learnt.levels if rows.recoded else None)
 
     @property
     def _holds_out(self) -> bool:

@@ -564,9 +564,9 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
         Levels of the features that are not in ``cuts`` and ``counts``, by position.
     pairs : sequence of PairLevels
         Pairs of these features; their positions follow those of the features.
-    n_constant : int
-        Number of columns found to have a single value in the rows that the levels were fitted to; numeric columns are
-        counted only with the MODL prior "sizes".
+    constant : sequence of int
+        Positions of columns with a single value in the rows that the levels were fitted to; numeric columns are listed
+        only with the MODL prior "sizes".
     by_chance : sequence of int
         Positions of columns whose cuts may be due to chance, given the number of columns and rows.
     existing : mapping from position to FeatureLevels, optional
@@ -591,12 +591,12 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
         counts: np.ndarray | None,
         others: Mapping[int, FeatureLevels],
         pairs: Sequence[PairLevels] = (),
-        n_constant: int = 0,
+        constant: Sequence[int] | np.ndarray = (),
         by_chance: Sequence[int] | np.ndarray = (),
         existing: Mapping[int, FeatureLevels] | None = None,
         columns: Sequence[str] | None = None,
     ) -> None:
-        self.n_constant, self.by_chance = n_constant, np.asarray(by_chance, dtype=np.int64)
+        self.constant, self.by_chance = (np.asarray(positions, dtype=np.int64) for positions in (constant, by_chance))
         self._cuts, self._counts, self.n_columns, self.pairs = cuts, counts, len(names), tuple(pairs)
         sizes = n_levels.copy()
         sizes[list(others)] = 0
@@ -618,8 +618,11 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
         """Return a sequence of levels as `TableLevels`, with the cut points of all intervals in one array."""
         if isinstance(levels, cls):
             return levels
-        pairs: list[Any] = [level for level in levels if level.kind == "pair"]
-        levels = levels[: len(levels) - len(pairs)]
+        n_columns = len(levels)
+        while n_columns and levels[n_columns - 1].kind == "pair":
+            n_columns -= 1
+        pairs: Any = levels[n_columns:]
+        levels = levels[:n_columns]
         plain = [
             type(level) is FeatureLevels and level.cut_points is not None and not level.special for level in levels
         ]
@@ -671,7 +674,7 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
         arrays = (self.n_levels[:n], self.level_scores[:n], self.missing[:n], self._cuts, self._counts)
         pairs, by_chance = self.pairs if pairs is None else pairs, self.by_chance if by_chance is None else by_chance
         names, columns = self.names[:n], self.column_names
-        return TableLevels(names, self.types[:n], *arrays, others, pairs, self.n_constant, by_chance, existing, columns)
+        return TableLevels(names, self.types[:n], *arrays, others, pairs, self.constant, by_chance, existing, columns)
 
     def code_pairs(
         self,
